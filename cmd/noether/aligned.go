@@ -32,13 +32,14 @@ func alignPoints(numbers []string) []string {
 	return out
 }
 
-// A textTable is a table of texts and numbers.
+// A textTable is a table of texts and numbers. Widths are in columns of the terminal.
 type textTable struct {
 	header []string
 	rows   [][]string
 }
 
-// align aligns the numbers of some columns at their decimal points, and their headings to the right.
+// align aligns the numbers of some columns at their decimal points, and their headings to the
+// right.
 func (t *textTable) align(columns ...int) {
 	for _, c := range columns {
 		numbers := make([]string, len(t.rows))
@@ -74,8 +75,8 @@ func (t *textTable) fits(width int) bool {
 	return width <= 0 || total <= width
 }
 
-// write returns the table in columns. If that is wider than width, the columns of names are written
-// below each row instead, shortened in the middle; 0 is no limit.
+// write returns the table in columns. If that is wider than width, the columns with the indices
+// names are written below each row instead, shortened in the middle. A width of 0 is no limit.
 func (t *textTable) write(width int, names ...int) string {
 	widths, below := t.widths(), !t.fits(width)
 	var b strings.Builder

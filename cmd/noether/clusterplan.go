@@ -17,8 +17,9 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// plan opens the study, determines the costs of its models, and divides it into tasks. Without
-// --dry-run it creates the run folder and writes the resolved study into it.
+// plan opens the study at path, determines the costs of its models, and divides it into tasks.
+// Without --dry-run it creates the run folder and writes the study into it, with absolute paths and
+// hashes.
 func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()

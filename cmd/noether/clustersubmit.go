@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// submitFlags are the flags of noether cluster submit.
+// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them.
 type submitFlags struct {
 	out, profile, memory             string
 	vars                             []string
@@ -126,7 +126,7 @@ func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 	return p, nil
 }
 
-// parseChange reads --mem and --time.
+// parseChange reads --mem and --time. What is not given is 0.
 func parseChange(c *cobra.Command, memory, limit string) (cluster.Change, error) {
 	var out cluster.Change
 	var err error

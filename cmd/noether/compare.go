@@ -151,6 +151,7 @@ func (a arrayName) String() string {
 	return a.path + ":" + a.key
 }
 
+// parseArrayName splits FILE.npz:KEY, unless there is a file of that name.
 func parseArrayName(arg string) arrayName {
 	if _, err := os.Stat(arg); err == nil {
 		return arrayName{arg, ""}
@@ -227,6 +228,7 @@ func (f *compareFlags) compareSEIS(ctx context.Context, p arrayPair) ([]measure.
 	return seis.Compare(z, zt, f.seis)
 }
 
+// compareSimilarity reads arrays as far as memory allows, and computes statistics of similarity.
 func (f *compareFlags) compareSimilarity(ctx context.Context, p arrayPair) ([]measure.Score, error) {
 	memory, err := spec.ParseSize(f.memory)
 	if err != nil {

@@ -134,9 +134,9 @@ func (r *relationFlags) relations(c *cobra.Command) ([]correlation.Relation, cor
 	return relations, options, nil
 }
 
-// runDetails are the tags of the models of several runs, the titles of parameters, and the independent
-// units, by name: models with the same tag "run", such as checkpoints of one training, are one unit,
-// and so are data sets with the same kind of corruption.
+// runDetails are the tags of the models of several runs, the titles of parameters, and the
+// independent units, by name: models with the same tag "run", such as checkpoints of one training,
+// are one unit, and so are data sets with the same kind of corruption.
 type runDetails struct {
 	tags       map[string]map[string]string
 	units      map[correlation.By]map[string]string
@@ -172,8 +172,8 @@ type correlationResult struct {
 	Of                string              `json:"of"`
 	X                 string              `json:"x"`
 	Y                 string              `json:"y"`
-	N                 int                 `json:"n"`
-	Units             int                 `json:"units"`
+	N                 int                 `json:"n"`     // number of points
+	Units             int                 `json:"units"` // number of independent units among them
 	Pearson           interval            `json:"pearson"`
 	Spearman          interval            `json:"spearman"`
 	Intercept         float64             `json:"intercept"`
@@ -184,7 +184,7 @@ type correlationResult struct {
 	Predicted         []predicted         `json:"predicted,omitempty"`
 	Warnings          []string            `json:"warnings,omitempty"`
 
-	rows []scores.Row
+	rows []scores.Row // the correlation as rows of scores, for --csv
 }
 
 // predicted is the predicted Y of a point that has only an X.
@@ -251,6 +251,7 @@ func writeCorrelations(path string, results []correlationResult) error {
 	return atomicfile.WriteFunc(path, func(w io.Writer) error { return scores.WriteCSV(w, rows) })
 }
 
+// resultOf returns the fit of a set of points as JSON.
 func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit, o correlation.Options) correlationResult {
 	newInterval := func(v, low, high float64) interval { return interval{number(v), number(low), number(high)} }
 	out := correlationResult{
@@ -267,6 +268,7 @@ func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit,
 	return out
 }
 
+// nameOf returns the name of the score X.
 func nameOf(r correlation.Relation) string {
 	if r.AboveNull {
 		return r.X.String() + " above its null"
@@ -274,8 +276,8 @@ func nameOf(r correlation.Relation) string {
 	return r.X.String()
 }
 
-// printCorrelations prints a row for each set of points, and the predictions, in tables of a width; 0 is
-// no limit.
+// printCorrelations prints a row for each set of points, and the predictions, in tables of a width;
+// 0 is no limit.
 func printCorrelations(w io.Writer, results []correlationResult, width int) {
 	printFolded(w, width, "%s against %s, over %s", results[0].X, results[0].Y, pointsTitle(results[0]))
 	t := textTable{header: []string{subjectTitle(results[0]), "n", "units", "Pearson", "", "Spearman", "", "error"}}
@@ -347,8 +349,7 @@ func printColumns(w io.Writer, results []correlationResult, width int) {
 	fmt.Fprint(w, t.write(width, 0, 1))
 }
 
-// subjectTitle returns the title of the first column of the table, and pointsTitle that of its
-// points.
+// subjectTitle returns the title of the first column of the table: what the points share.
 func subjectTitle(r correlationResult) string {
 	if r.By == string(correlation.ByData) {
 		return "model"
@@ -356,6 +357,7 @@ func subjectTitle(r correlationResult) string {
 	return "data"
 }
 
+// pointsTitle returns what the points are.
 func pointsTitle(r correlationResult) string {
 	if r.By == string(correlation.ByData) {
 		return "data sets"
@@ -363,6 +365,7 @@ func pointsTitle(r correlationResult) string {
 	return "models"
 }
 
+// bounds returns the ends of the interval as text, or "" if there are none.
 func (i interval) bounds() string {
 	if math.IsNaN(float64(i.Low)) {
 		return ""

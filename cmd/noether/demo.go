@@ -94,7 +94,7 @@ func runDemo(ctx context.Context, out string, o study.Options, p printFlags) err
 // summariseDemo prints five sentences about the scores of the demo. It returns an error if the
 // scores contradict one of them.
 func summariseDemo(w io.Writer, rows []scores.Row) error {
-	// of returns the scores of a model under a transformation, in the order of its layers.
+	// scoresOf returns the scores of a model under a transformation, in the order of its layers.
 	scoresOf := func(statistic, model, transform, parameter string) (found []scores.Row) {
 		for _, r := range rows {
 			if r.Statistic == statistic && r.Model == model && r.Transform == transform && r.Parameter == parameter && r.Factor == "" {
@@ -106,7 +106,8 @@ func summariseDemo(w io.Writer, rows []scores.Row) error {
 	ei := func(model, transform string) scores.Row {
 		return slices.Concat(scoresOf("ei", model, transform, ""), []scores.Row{{}})[0]
 	}
-	// ends returns the scores of the first and of the last feature map at 45 degrees.
+	// firstAndLast returns the scores of the first and of the last feature map at 45 degrees. The
+	// layer after the last feature map is the input of the classifier.
 	firstAndLast := func(statistic, model string) (first, last float64) {
 		layers := slices.Concat(scoresOf(statistic, model, "rotation", "45"), []scores.Row{{}})
 		return layers[0].Value, layers[max(0, len(layers)-2)].Value

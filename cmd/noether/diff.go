@@ -102,6 +102,7 @@ type runsDifference struct {
 	stir      *study.Result // STIR between the models; nil without --stir
 }
 
+// parsePairs parses the values A=B of --models.
 func parsePairs(texts []string) (map[string]string, error) {
 	pairs := map[string]string{}
 	for _, text := range texts {
@@ -183,6 +184,7 @@ func modelNames(r scores.Record) string {
 	return strings.Join(names, ", ")
 }
 
+// checkConditions returns an error if a condition of --fail-if is met.
 func checkConditions(conditions []scores.Condition, d runsDifference) error {
 	var failed []string
 	for _, condition := range conditions {
@@ -243,6 +245,7 @@ func (d runsDifference) print(all, flips, asJSON bool) error {
 	return nil
 }
 
+// printDifferences prints a table of the significant differences, or of all, and their number.
 func printDifferences(differences []scores.Difference, all bool) {
 	beyond := 0
 	t := textTable{header: []string{"score", "of", "A", "B", "B - A", ""}}
@@ -285,8 +288,8 @@ func (d runsDifference) printJSON(all, flips bool) error {
 		A          scores.Row `json:"a"`
 		B          scores.Row `json:"b"`
 		Difference interval   `json:"difference"`
-		Paired     bool       `json:"paired"`
-		Beyond     bool       `json:"beyond"`
+		Paired     bool       `json:"paired"` // the interval is that of the paired difference
+		Beyond     bool       `json:"beyond"` // the interval of the difference excludes 0
 	}
 	lines := []line{}
 	for _, s := range d.scores {

@@ -40,6 +40,7 @@ func printFlips(rows []scores.Row) {
 	}
 }
 
+// sameView reports whether two scores compare the same models on the same transformed data.
 func sameView(a, b scores.Row) bool {
 	return sameComparison(a, b) && a.Transform == b.Transform && a.Parameter == b.Parameter && a.Trial == b.Trial
 }

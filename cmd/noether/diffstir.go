@@ -23,7 +23,7 @@ const stirMeasure = "stir"
 
 // stirFlags are the flags of diff that measure shared invariances.
 type stirFlags struct {
-	on            bool
+	on            bool // --stir
 	layer         string
 	data          []string
 	images, steps int
@@ -125,6 +125,7 @@ func printShared(r *study.Result) {
 	}
 }
 
+// fourDigits returns a number of four digits, or "" if it is not a number.
 func fourDigits(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -132,6 +133,7 @@ func fourDigits(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
+// sameComparison reports whether two scores compare the same models and layers on the same data.
 func sameComparison(a, b scores.Row) bool {
 	return a.Model == b.Model && a.OtherModel == b.OtherModel && a.Layer == b.Layer && a.Data == b.Data && a.Variant == b.Variant
 }

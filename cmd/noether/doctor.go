@@ -23,7 +23,7 @@ type component struct {
 	What    string `json:"what"`
 	Found   string `json:"found,omitempty"`
 	Install string `json:"mend,omitempty"` // how to install it, if it is missing
-	Needed  bool   `json:"needed"`
+	Needed  bool   `json:"needed"`         // the program does not work without it
 }
 
 func doctorCommand(engine *engineFlags) *cobra.Command {
@@ -53,6 +53,7 @@ func doctorCommand(engine *engineFlags) *cobra.Command {
 	return c
 }
 
+// examine looks for all components.
 func examine(engine *engineFlags) []component {
 	return []component{
 		{What: "noether", Found: fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},

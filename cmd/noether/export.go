@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// exportFlags are the flags of export.
+// exportFlags are the flags of export; exportCommand describes them.
 type exportFlags struct {
 	csv, parquet, json, latex, markdown, wide, csvSafe, wandb bool
 	out, mlflow, experiment                                   string

@@ -74,10 +74,10 @@ func endRun(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool)
 // An mlflowLog logs one run folder to an MLflow server.
 type mlflowLog struct {
 	client     *mlflow.Client
-	experiment string
-	parent     *mlflow.Run
-	record     scores.Record
-	dir        string
+	experiment string        // its id
+	parent     *mlflow.Run   // with the study; the runs of the models are nested in it
+	record     scores.Record // of the run folder
+	dir        string        // the run folder
 	rows       []scores.Row
 }
 

@@ -16,7 +16,7 @@ const (
 	// maxFirstRun is the estimated time above which init limits the number of samples, so that the
 	// first run ends within two minutes: estimates are right to within 50 %.
 	maxFirstRun     = 80 * time.Second
-	minFirstSamples = 20
+	minFirstSamples = 20 // smallest limit
 	// seisOperations bounds the floating-point operations of seis at defaultPositions (32 x 32), some
 	// ten seconds on two cores. A study that needs more gets reducedPositions (16 x 16).
 	seisOperations   = 1e12
@@ -92,7 +92,7 @@ func (c initCost) perSample() time.Duration {
 }
 
 // samplesWithin returns how many samples can be measured within a time: a multiple of ten, or of a
-// hundred if there are many, and at least fewestSamples.
+// hundred if there are many, and at least minFirstSamples.
 func samplesWithin(limit time.Duration, c initCost) int {
 	if c.Total <= limit || c.perSample() == 0 {
 		return c.Samples

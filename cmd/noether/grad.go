@@ -21,7 +21,7 @@ import (
 )
 
 // A gradientModel describes a model that the command grad has written. Of is the differentiated
-// tensor.
+// tensor. JVP stands for Jacobian-vector product.
 type gradientModel struct {
 	Path      string            `json:"path"`
 	Of        string            `json:"of"`
@@ -131,6 +131,7 @@ func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientMo
 	return written, nil
 }
 
+// addGradients returns the model with gradients, and records their names.
 func (w *gradientModel) addGradients(m *onnx.Model, o grad.Options, sum bool) (*onnx.Model, error) {
 	if o.Cotangent == "" && !sum && !hasOneElement(m, o.Of) {
 		o.Cotangent = "cotangent/" + o.Of
@@ -143,6 +144,7 @@ func (w *gradientModel) addGradients(m *onnx.Model, o grad.Options, sum bool) (*
 	return grad.Add(m, o)
 }
 
+// addJVP returns the model with a Jacobian-vector product, and records its names.
 func (w *gradientModel) addJVP(m *onnx.Model, o grad.Options) (*onnx.Model, error) {
 	w.JVP, w.Tangents = grad.JVPName(o.Of), map[string]string{}
 	for _, by := range o.By {

@@ -77,7 +77,8 @@ type initOutput struct {
 }
 
 // inspectForStudy opens the model to determine its layers and preprocessing, and the data to
-// determine their kind and classes. Paths in the result are relative to the folder of the study.
+// determine their kind and classes. address is the path or URL of the model. Paths in the result
+// are relative to the folder of the study.
 func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.TemplateInfo, error) {
 	localData, err := spec.UnpackedData(ctx, dataPath)
 	if err != nil {
@@ -97,7 +98,8 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		return spec.TemplateInfo{}, err
 	}
 	rate := spec.RateOf(localData) // 0: the data are not audio
-	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: [2]int{224, 224}, Samples: rate, Threads: o.Threads, Device: o.Device})
+	size := [2]int{224, 224}       // of the images, for a model of free size
+	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return spec.TemplateInfo{}, err
 	}
@@ -120,7 +122,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		g.Decoded = fmt.Sprintf("{%s: %s}", f.Kind, f.Layout)
 	}
 	for _, l := range m.Layers() {
-		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT")
+		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT") // height, or time or tokens
 	}
 	if rate == 0 {
 		g.Positions = seisPositions(chosen, min(data.Len(), 1000))

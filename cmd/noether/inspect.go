@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +42,8 @@ type inspection struct {
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
 }
 
-// decodedValues tells how dense outputs (class maps, boxes, keypoints or maps of values) are decoded.
+// decodedValues tells how dense outputs (class maps, boxes, keypoints or maps of values) are
+// decoded.
 type decodedValues struct {
 	Kind     string   `json:"kind"`   // "class-map", "boxes", "keypoints" or "values", as in a study file
 	Layout   string   `json:"layout"` // for instance "yolov8"
@@ -129,11 +129,11 @@ type port struct {
 // A layerEntry is a layer in the list of inspect.
 type layerEntry struct {
 	Name  string `json:"name"`
-	Op    string `json:"op"`
-	Node  string `json:"node,omitempty"`
-	Depth int    `json:"depth"`
-	Shape []int  `json:"shape"` // of one sample; null where it is not known
-	Axes  string `json:"axes"`
+	Op    string `json:"op"`             // operator that computes it
+	Node  string `json:"node,omitempty"` // name of the node of the graph
+	Depth int    `json:"depth"`          // number of nodes on the longest path from the input
+	Shape []int  `json:"shape"`          // of one sample; null where it is not known
+	Axes  string `json:"axes"`           // such as NCHW, see the help of the command
 	Role  string `json:"role,omitempty"` // of a layer that init chooses, such as "end of a stage"
 }
 
@@ -308,7 +308,7 @@ func printInspection(w io.Writer, in *inspection) error {
 	for _, l := range in.Layers {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", l.Name, l.Op, l.Depth, sizes(l.Shape), l.Axes)
 	}
-	return errors.Join(t.Flush())
+	return t.Flush()
 }
 
 // firstNames returns the first names of classes, after a colon, or "" if there are none.
@@ -323,6 +323,7 @@ func firstNames(names []string) string {
 	return ": " + strings.Join(names[:most], "; ") + "; ..."
 }
 
+// sizes writes a shape as "28 x 28".
 func sizes(shape []int) string {
 	if shape == nil {
 		return "?"

@@ -26,7 +26,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// invertFlags are the flags of invert.
+// invertFlags are the flags of invert; invertCommand describes them.
 type invertFlags struct {
 	data, out, layer, preprocess, start, optimiser string
 	limit, steps, size                             int
@@ -193,7 +193,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	return summary.print(os.Stdout, f.out)
 }
 
-// open opens a model, and returns the one layer that the name matches.
+// open opens a model, and returns the one layer that the name matches. address is a path or URL.
 func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer, preprocess string) (*model.Model, onnx.Layer, error) {
 	path, err := spec.ModelFile(ctx, address, note)
 	if err != nil {

@@ -20,8 +20,8 @@ type inversionSummary struct {
 	Model     string            `json:"model"`
 	SHA256    string            `json:"sha256"`
 	Layer     string            `json:"layer"`
-	Against   string            `json:"against,omitempty"`
-	Other     string            `json:"againstLayer,omitempty"`
+	Against   string            `json:"against,omitempty"`      // path of the second model
+	Other     string            `json:"againstLayer,omitempty"` // its layer
 	Data      string            `json:"data"`
 	Start     string            `json:"start"`
 	Optimiser string            `json:"optimiser"`
@@ -42,9 +42,9 @@ type sampleInversion struct {
 	Label         *int     `json:"label,omitempty"`
 	Distance      float64  `json:"distance"`
 	Relative      *float64 `json:"relativeDistance"`
-	OtherRelative *float64 `json:"againstRelativeDistance,omitempty"`
-	Input         float64  `json:"inputDistance"` // |x - x'|_2
-	Dropped       bool     `json:"dropped,omitempty"`
+	OtherRelative *float64 `json:"againstRelativeDistance,omitempty"` // in the second model
+	Input         float64  `json:"inputDistance"`                     // |x - x'|_2
+	Dropped       bool     `json:"dropped,omitempty"`                 // the loss or a gradient became NaN or infinite
 }
 
 // caption returns the caption of the contact sheet in a report.

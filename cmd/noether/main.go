@@ -7,6 +7,12 @@
 //
 // It exits with 0 on success, 1 on failure, 2 on wrong usage, and 75 if a task of a cluster was
 // stopped before its end.
+//
+// Each file has one subcommand: its flags and its output. A study file says what is measured. A
+// run is one execution of a study, and a run folder holds its results. A cell is a unit of its work: one
+// measure of one model on one data set under one value of a transformation in one trial. A pass is
+// one reading of the data, and a shard a part of the samples that one process measures. The null of
+// a score is what chance alone gives. A submission divides a study into the tasks of a cluster.
 package main
 
 import (
@@ -25,12 +31,13 @@ import (
 )
 
 func main() {
-	machine.BoundGarbage(0) // for a small heap; a run sets the target again when its memory is known
+	machine.BoundGarbage(0) // for a small heap; run calls it again with the memory bound of the study
 	ctx, stop := interruptible()
 	defer stop()
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))
 }
 
+// execute runs the command with the given arguments.
 func execute(ctx context.Context, args []string) error {
 	root := newRoot()
 	root.SetArgs(args)
@@ -85,6 +92,7 @@ type usageError struct {
 	error
 }
 
+// usagef returns a usageError.
 func usagef(c *cobra.Command, format string, args ...any) error {
 	return &usageError{c, fmt.Errorf(format, args...)}
 }

@@ -70,6 +70,7 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 	return errors.Join(showErr, err)
 }
 
+// reportCommand prints and writes what run and merge do, from the scores of a run folder.
 func reportCommand() *cobra.Command {
 	var p printFlags
 	c := &cobra.Command{

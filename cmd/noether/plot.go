@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// plotFlags are the flags of plot.
+// plotFlags are the flags of plot; plotCommand describes them.
 type plotFlags struct {
 	relative         bool
 	out, chart, font string

@@ -44,7 +44,7 @@ and an extended study computes only its new cells.`,
 	return c
 }
 
-// runFlags are the flags of run.
+// runFlags are the flags of run; add describes them.
 type runFlags struct {
 	out, shard, memory         string
 	vars, only                 []string
@@ -144,7 +144,8 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	return values, nil
 }
 
-// loadStudy reads a study file with the values of its variables.
+// loadStudy reads a study file with the values of its variables. memory is the value of --memory, ""
+// for the study's own bound.
 func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
 	values, err := variables(c, vars)
 	if err != nil {
@@ -171,6 +172,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// runStudy runs a study and prints its scores. For one shard, or with --only, it prints what to do
+// next instead.
 func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, p printFlags) error {
 	done := showOrLogProgress(&o)
 	result, err := study.Run(ctx, s, out, o)
@@ -224,7 +227,7 @@ func (p *printFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.all, "all", false, "print tables of every statistic, with the best and the worst layer")
 }
 
-// printScores prints the scores and their path.
+// printScores prints the scores and their path, and that of the report if it was written.
 func printScores(result *study.Result, out string, p printFlags, reported bool) error {
 	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)
