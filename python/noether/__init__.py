@@ -1,4 +1,6 @@
-"""Measure what each layer of a neural network keeps, moves or throws away.
+"""Measure what each layer of a neural network keeps, moves or throws away when its input is transformed.
+
+A thin client of the command noether. A run folder holds the results of a study.
 
     import noether
     run = noether.measure(model, data, layers=["layer?"])
@@ -52,7 +54,7 @@ def compare(
     """Compare two arrays of activations: row i of both is for input i.
 
     x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval and
-    null: a pandas DataFrame, or a list of dicts without pandas. The options are those of
+    null (the value that chance alone gives): a pandas DataFrame, or a list of dicts without pandas. The options are those of
     "noether compare".
     """
     with _cache.temporary("data") as folder:

@@ -56,7 +56,9 @@ def flags(**values: Any) -> list[str]:
 
 
 def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, silent: bool = False) -> Any:
-    """Run the command and return the JSON that it printed, or None if it printed nothing or silent is set.
+    """Run the command and return the JSON that it printed, or None if it printed nothing.
+
+    With silent, what it prints is discarded, and the result is None.
 
     line receives each line of the standard error. On KeyboardInterrupt the command is asked to
     stop, and saves its results so far, before the exception is raised again.

@@ -26,7 +26,7 @@ class Prepared:
 
     shape is that of one sample, channels first, or None if it is not known. framed is true if the
     samples already have the size that the model takes, so that they must not be resized or cropped.
-    labelled is true if the samples are known to have labels.
+    labelled is true if the samples have labels.
     """
 
     def __init__(self, entry: dict[str, Any], shape: tuple[int, ...] | None = None, framed: bool = False, labelled: bool = False) -> None:
@@ -78,6 +78,7 @@ def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
 
 
 def _path(path: Path, limit: int | None) -> dict[str, Any]:
+    """Return the entry for a folder of images or a file of arrays."""
     if not path.exists():
         raise Error(f"there are no data at {path}")
     if path.is_dir():
@@ -153,7 +154,7 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
     """Yield samples in chunks, with their labels if all labels of the chunk are whole numbers."""
     images: list[Any] = []
     targets: list[Any] = []
-    left = limit if limit is not None else -1
+    left = limit if limit is not None else -1  # never 0 without a limit
     for item in items:
         x, y = _pair(item)
         x = array(numpy, x, "an item of the data set")
@@ -177,6 +178,7 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
+    """Return the image and the label of an item, or None for a missing label."""
     if isinstance(item, Mapping):
         raise Error(f"the data set returns dicts, with the keys {', '.join(map(str, item))}: wrap it so that it returns (image, label)")
     if isinstance(item, (tuple, list)):
@@ -196,6 +198,7 @@ def _whole(numpy: Any, values: Any, count: int) -> Any:
 
 
 def _normalisation(preprocess: Any) -> tuple[Any, Any] | None:
+    """Return the mean and the standard deviation of a preprocessing, or None if it has neither."""
     if isinstance(preprocess, str):
         return PRESETS.get(preprocess)
     if isinstance(preprocess, Mapping):
@@ -214,9 +217,10 @@ class _Writer:
 
     def __init__(self, numpy: Any, preprocess: Any) -> None:
         self.numpy, self.normalisation = numpy, _normalisation(preprocess)
-        self.count, self.shape, self.bytes = 0, (), True
-        self.floats = self.normalised = False
-        self.labels: list[Any] | None = []
+        self.count, self.shape = 0, ()  # of the samples so far; shape: of one sample
+        self.bytes = True  # whether all samples so far are written as bytes, not floats
+        self.floats = self.normalised = False  # whether the first chunk has floats, and normalised ones
+        self.labels: list[Any] | None = []  # one array for each chunk; None if a chunk has none
 
     def __enter__(self) -> _Writer:
         self._made = _cache.temporary("data")
@@ -230,6 +234,7 @@ class _Writer:
         self._made.__exit__(*error)
 
     def add(self, x: Any, y: Any) -> None:
+        """Write a chunk of samples with their labels, or None if they have none."""
         if x.ndim not in (3, 4):
             raise Error(f"an item of the data set has the shape {x.shape[1:]}: images must be H x W x C of uint8, C x H x W of floats, or H x W")
         if self.count == 0:
@@ -251,6 +256,7 @@ class _Writer:
             self.labels.append(self.numpy.asarray(y))
 
     def _whole(self, x: Any) -> Any:
+        """Return whole numbers from 0 to 255 as bytes, and booleans as 0 and 255."""
         if x.dtype.kind == "b":
             return x.astype(self.numpy.uint8) * 255
         if x.size and (x.min() < 0 or x.max() > 255):

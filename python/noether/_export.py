@@ -73,12 +73,12 @@ def _example(module: Any, input: Any) -> Any:
 
 
 def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[str]]:
-    """Export a module and return the graph and the lines where its code branches on values of tensors."""
+    """Export a module and return the graph, and the lines where its code depends on values of tensors."""
     import inspect
 
     import torch
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {}  # newer versions of PyTorch need dynamo=False for the exporter by tracing
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         options["dynamo"] = False
     with _evaluating(module), _marked(module), _without_fast_path(module, example) as example, \
@@ -200,7 +200,7 @@ def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
     graphs = set()
     with _evaluating(module), _without_fast_path(module, example) as example, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for scale in (1, 100, -100):
+        for scale in (1, 100, -100):  # of the example: small, large and negative values
             try:
                 graph = torch.jit.trace(module, scale * example, check_trace=False, strict=False).inlined_graph
             except Exception as e:

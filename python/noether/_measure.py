@@ -66,7 +66,7 @@ def measure(
     if not given:
         raise Error("no model is given")
     sources = _data.prepare(data, labels, limit, preprocess)
-    known = sources[0]
+    known = sources[0]  # the shape and the labels of all data are taken to be those of the first
     models = []
     for called, m in given.items():
         shape = input if input is not None else known.shape if known.framed or preprocess is None else None
