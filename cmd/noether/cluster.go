@@ -140,8 +140,8 @@ func clusterRetryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry RUN",
 		Short: "Submit unfinished tasks again",
-		Long: `Submits the tasks that failed, were killed or lost again, with the current scripts in the run folder.
-They resume from their saved state.`,
+		Long: `Submits the tasks that ended without finishing (failed, stopped, killed, lost or cancelled) again, with
+the current scripts in the run folder. They resume from their saved state.`,
 		Example: "  noether cluster retry runs/big --mem 16GiB",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
