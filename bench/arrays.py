@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes X.npy and Y.npy, n x p float32 each, that share forty latent variables: for the table "similarity" of bench.
+"""Writes X.npy and Y.npy, n x p float32 each, that share forty latent variables: for the table
+"similarity" of bench.
 
 usage: arrays.py FOLDER N P
 """

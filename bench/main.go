@@ -4,7 +4,7 @@
 //
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
 //
-// Each benchmark runs in a process of its own. PEERS is a folder, not in this repository, of
+// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS is a folder, not in this repository, of
 // bench.py, reference implementations in PyTorch and numpy, and export.py, which exports networks;
 // without it their columns and the rows of these networks stay empty. Noether and its peer, the
 // reference implementation of the same task, take turns. A table has the median of the rounds, the

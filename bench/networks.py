@@ -2,9 +2,11 @@
 """Times a forward pass of PyTorch that keeps outputs of modules as numpy.
 
 usage: networks.py PEERS NAME SIZE BATCH all|CLASS [THREADS]
-PEERS: the folder of nets.py, which builds NAME. Outputs are kept of every module without children, or of the modules of a class
-(ReLU, Bottleneck, CNBlock, ...). Prints one JSON object: images per second by the median of seven runs, the smallest processor time of a run
-(meaningful with one thread only, since idle threads use the processor too), the number and size of the outputs that were kept, and peak memory.
+PEERS: the folder of nets.py, which builds NAME. SIZE is the side of the images. Outputs are kept of
+every module without children, or of the modules of a class (ReLU, Bottleneck, CNBlock, ...). Prints
+one JSON object: images per second by the median of seven runs, the smallest processor time of a run
+(meaningful with one thread only, since idle threads use the processor too), the number and size of
+the outputs that were kept, and peak memory.
 """
 import json, os, resource, statistics, sys, time
 

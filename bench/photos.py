@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Times PIL and torchvision: photographs decoded, resized to 256, cropped to 224 and made tensors.
+"""Times PIL and torchvision: photographs decoded, resized to 256, cropped to 224 and made tensors,
+on one core.
 
 usage: photos.py FOLDER                       in memory, on one core
        photos.py FOLDER --loader              files, by a DataLoader with two workers

@@ -1,14 +1,19 @@
 #!/usr/bin/python3
-"""Times the computation of STIR in PyTorch on two threads: 100 CIFAR-10 images, 1,000 steps, two ResNets for CIFAR.
+"""Times the computation of STIR in PyTorch on two threads: 100 CIFAR-10 images, 1,000 steps, two
+ResNets for CIFAR.
 
 usage: stir.py PEERS FILE REFERENCE OTHER [IMAGES STEPS [norms]]
-PEERS: the folder of nets.py; FILE: CIFAR-10 in its binary layout; REFERENCE, OTHER: ResNets for CIFAR as ONNX, whose weights are taken
+PEERS: the folder of nets.py; FILE: CIFAR-10 in its binary layout; REFERENCE, OTHER: ResNets for
+CIFAR as ONNX, whose weights are taken
 
-PyTorch's exporter folds batch normalisations into convolutions. The network of such a file has none, unless norms is given: then it has
-normalisations that change nothing, so that the work is that of the network before its export.
+PyTorch's exporter folds batch normalisations into convolutions. The network of such a file has
+none, unless norms is given: then it has normalisations that change nothing, so that the work is
+that of the network before its export.
 
-This is the method of Nanda et al. 2022 in plain PyTorch: start from noise, take steps of length 0.5 along the gradient of |m1(x') - m1(x)|
-normalised for each image, clip, and keep the best image; then compute linear CKA of m2(x) and m2(x'), and of m1(x) and m2(x). Prints one JSON object.
+This is the method of Nanda et al. 2022 in plain PyTorch, where m1 and m2 are the penultimate layers
+of REFERENCE and OTHER: start from noise, take steps of length 0.5 along the gradient of
+|m1(x') - m1(x)| normalised for each image, clip, and keep the best image; then compute linear CKA
+of m2(x) and m2(x'), and of m1(x) and m2(x). Prints one JSON object.
 """
 import json, resource, sys, time
 import numpy as np, onnx, torch
@@ -51,6 +56,7 @@ def read(path):
 
 
 def model(path):
+    """The function from images to the penultimate layer of a file's network."""
     net = read(path)
     for p in net.parameters():
         p.requires_grad_(False)

@@ -154,7 +154,7 @@ func (s submission) lastTask(run string) (int, error) {
 }
 
 // A step is a command of the program on a copy of the folder of a submission. RUN and TASK among its
-// arguments stand for the copy and the number of the task that is left.
+// arguments stand for the copy and the number of the task that has not ended.
 type step struct {
 	args   []string
 	before []string                             // a command before it, which is not measured; nil: none

@@ -23,7 +23,8 @@ type table struct {
 type row struct {
 	text  map[string]string // columns of text
 	cells []cell
-	// ratios are columns: the k-th has the quotient of cells 2k and 2k+1, Noether's advantage.
+	// ratios are columns. The k-th compares the cells 2k, of the peer, and 2k+1, of Noether: how many
+	// times as fast Noether is.
 	ratios []string
 }
 
@@ -45,7 +46,8 @@ type source func(ctx context.Context, r *runner) (metrics, error)
 
 var errSkip = errors.New("not measured here")
 
-// A measurement is a stored cell.
+// A measurement is a stored cell. Value is the median over rounds, Low and High are the smallest and
+// the largest value.
 type measurement struct {
 	Text   string `json:"text,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -94,7 +96,8 @@ func (t table) measure(ctx context.Context, r *runner, rounds int) (results, err
 	return out, nil
 }
 
-// stored returns the cells of a row by column.
+// stored returns the cells of a row by column. values and memory hold the results of each of r.cells,
+// values one for each round.
 func (r row) stored(rounds int, values [][]float64, memory []float64) map[string]measurement {
 	cells := map[string]measurement{"rounds": {Value: strconv.Itoa(rounds)}}
 	for column, text := range r.text {
@@ -117,11 +120,11 @@ func (r row) stored(rounds int, values [][]float64, memory []float64) map[string
 		cells[c.column] = m
 	}
 	for k, column := range r.ratios {
-		peers, ours := values[2*k], values[2*k+1]
-		if len(peers) == 0 || len(ours) == 0 {
+		ofPeer, ofNoether := values[2*k], values[2*k+1]
+		if len(ofPeer) == 0 || len(ofNoether) == 0 {
 			continue
 		}
-		ratio := median(ours) / median(peers)
+		ratio := median(ofNoether) / median(ofPeer)
 		if isTime(r.cells[2*k].unit) {
 			ratio = 1 / ratio
 		}

@@ -77,8 +77,9 @@ var tables = []table{
 	}},
 }
 
-// rate returns a row that compares rates. Its peer is a script whose JSON has per_second and
-// peak_mib.
+// rate returns a row that compares rates. from is the peer, a script whose JSON has per_second and
+// peak_mib, and by the benchmark of Noether, with the rate metric and the peak memory as its metric
+// memory ("": not measured).
 func rate(work, metric string, from, by source, memory string) row {
 	peakOfPeer := ""
 	if memory != "" {
@@ -90,7 +91,8 @@ func rate(work, metric string, from, by source, memory string) row {
 	}}
 }
 
-// seis returns a row on SEIS. Its peer in PyTorch takes minutes, so it is measured once.
+// seis returns a row on SEIS. If compared is set it has a cell of the peer in PyTorch, which takes
+// minutes and so is measured once.
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
 	if compared {
@@ -102,15 +104,9 @@ func seis(work, benchmark string, compared bool) row {
 	return r
 }
 
-// photographs returns a row on the decoding of photographs, converted by PIL to a format if it is not
-// "".
-func photographs(text, format string, environment ...string) row {
-	dir, setting, convert := "$DATA/imagenet-samples", "NOETHER_BENCH_PHOTOS=", func(s source) source { return s }
-	if format != "" {
-		dir = "$WORK/photos-" + format
-		setting += "dir:" + dir
-		convert = func(s source) source { return converted(format, s) }
-	}
+// photographs returns a row on the decoding of photographs, with NAME=VALUE in the environment of
+// Noether.
+func photographs(text string, environment ...string) row {
 	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
 		{column: "PIL and torchvision", from: convert(peer("bench/photos.py", dir)), metric: "per_second", unit: "images"},
 		{column: noether, from: convert(golang("dataset", "Photographs$", 3, append(environment, setting)...)), metric: "images/s", unit: "images"},
@@ -136,6 +132,7 @@ func loader(text string) row {
 	}}
 }
 
+// size returns a row on the time of SEIS for a number of pairs.
 func size(text, benchmark string) row {
 	return row{text: map[string]string{"SEIS at the 19 convolutions of a ResNet-20": text}, cells: []cell{
 		{column: "time", from: golang("study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
@@ -158,6 +155,7 @@ func firstRuns() []row {
 	return rows
 }
 
+// similarities returns a row for each size of arrays and each statistic.
 func similarities() []row {
 	var rows []row
 	for _, s := range [][2]int{{2000, 512}, {10000, 512}, {2000, 2048}, {500, 4096}} {
@@ -192,8 +190,9 @@ func lastOf(from source) (first, again source) {
 	}
 }
 
-// grid returns a benchmark of all pairs of layers of two networks. size is "SAMPLES LAYERS WIDTH";
-// with the width 0 the layers are pooled maps.
+// grid returns a benchmark of all pairs of layers of two networks. size is "SAMPLES LAYERS WIDTH",
+// where the width is the number of values of a layer. With the width 0 the layers are the pooled maps
+// of a ResNet-56: 16, 32 and 64 channels.
 func grid(statistics, size, threads string) source {
 	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS="+threads, "OPENBLAS_NUM_THREADS="+threads)
 }
@@ -212,18 +211,18 @@ func grids() []row {
 		{"the same, with intervals and nulls", pooled, "moments-with-intervals", "", "", "1"},
 		{"10 x 10 layers of 4,096 values, 1,000 samples: `linear-cka`, as ReSi", full, "linear-cka", "resi", "2", "1"},
 	} {
-		ours, oursAgain := lastOf(grid(r.statistics, r.size, r.threads))
+		byNoether, byNoetherAgain := lastOf(grid(r.statistics, r.size, r.threads))
 		out := row{text: map[string]string{gridWork: r.text}}
-		cpu, clock := cell{column: "Noether, processor time", from: ours, metric: "cpu-s", unit: "s"}, cell{column: "Noether, time", from: oursAgain, metric: "s/op", unit: "s"}
+		cpu, clock := cell{column: "Noether, processor time", from: byNoether, metric: "cpu-s", unit: "s"}, cell{column: "Noether, time", from: byNoetherAgain, metric: "s/op", unit: "s"}
 		if r.peer == "" {
 			out.cells = []cell{cpu, clock}
 		} else {
 			size := strings.Fields(r.size)
-			theirs, theirsAgain := lastOf(peer("bench/grid.py", r.peer, size[0], size[1], r.step, size[2], r.threads))
+			byPeer, byPeerAgain := lastOf(peer("bench/grid.py", r.peer, size[0], size[1], r.step, size[2], r.threads))
 			out.ratios = []string{"ratio", "ratio of times"}
 			out.cells = []cell{
-				{column: "numpy, processor time", from: theirs, metric: "cpu", unit: "s"}, cpu,
-				{column: "numpy, time", from: theirsAgain, metric: "seconds", unit: "s"}, clock,
+				{column: "numpy, processor time", from: byPeer, metric: "cpu", unit: "s"}, cpu,
+				{column: "numpy, time", from: byPeerAgain, metric: "seconds", unit: "s"}, clock,
 			}
 		}
 		rows = append(rows, out)
@@ -248,9 +247,10 @@ func gridMemories() []row {
 
 var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor: Noether", "ratio", "other outputs read", "these outputs: PyTorch", "these outputs: Noether", "ratio, these outputs"}
 
-// networks returns a row for each line of networks.txt: the network, its input's side, the batch,
-// the class of the PyTorch modules whose outputs are read in the second comparison, the names of the
-// same outputs in Noether, and what the table calls the network and these outputs.
+// networks returns a row for each line of networks.txt, with the metric ofPeer of PyTorch and the
+// metric of Noether. A line has the network, its input's side, the batch, the class of the PyTorch
+// modules whose outputs are read in the second comparison, the names of the same outputs in Noether,
+// and what the table calls the network and these outputs.
 func networks(ofPeer, metric, unit, threads string) []row {
 	var rows []row
 	for line := range strings.Lines(networkList) {
@@ -314,6 +314,7 @@ func unitMemory() []row {
 	return rows
 }
 
+// page returns a row on a report in the browser.
 func page(text, benchmark string) row {
 	from := golang("report/html", "FirstView/"+benchmark+"$", 5)
 	return row{text: map[string]string{"page": text}, cells: []cell{
