@@ -4,13 +4,13 @@
 //
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
 //
-// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS is a folder, not in this repository, of
-// bench.py, reference implementations in PyTorch and numpy, and export.py, which exports networks;
-// without it their columns and the rows of these networks stay empty. Noether and its peer, the
-// reference implementation of the same task, take turns. A table has the median of the rounds, the
-// smallest and the largest value, and the peak memory. Without names, all tables but grid,
-// grid-memory, stir and the three of networks are measured. Tables that are not measured keep their
-// stored results.
+// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS
+// is a folder, not in this repository, of bench.py, reference implementations in PyTorch and numpy,
+// and export.py, which exports networks; without it their columns and the rows of these networks
+// stay empty. Noether and its peer, the reference implementation of the same task, take turns. A
+// table has the median of the rounds, the smallest and the largest value, and the peak memory.
+// Without names, all tables but grid, grid-memory, stir and the three of networks are measured.
+// Tables that are not measured keep their stored results.
 package main
 
 import (

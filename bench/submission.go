@@ -26,8 +26,8 @@ import (
 // bytes, and a shard has 32 samples, so that reading and writing files takes most of the time.
 type submission struct{ models, shards int }
 
-// build makes the folder and returns its path. A merge has not run, and the states of the last model
-// lack those of its last shard.
+// build makes the folder and returns its path. A merge has not run, and the states of the last
+// model lack those of its last shard.
 func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	name := fmt.Sprintf("submission-%dx%d", s.models, s.shards)
 	dir := filepath.Join(r.work, name)
@@ -153,8 +153,8 @@ func (s submission) lastTask(run string) (int, error) {
 	return i + 1, nil
 }
 
-// A step is a command of the program on a copy of the folder of a submission. RUN and TASK among its
-// arguments stand for the copy and the number of the task that has not ended.
+// A step is a command of the program on a copy of the folder of a submission. RUN and TASK among
+// its arguments stand for the copy and the number of the task that has not ended.
 type step struct {
 	args   []string
 	before []string                             // a command before it, which is not measured; nil: none
@@ -246,8 +246,8 @@ func execute(ctx context.Context, command []string, replace *strings.Replacer) (
 	return c.ProcessState, nil
 }
 
-// removeShard removes the state of the first shard of the model that lacks the last one, so that the
-// last shard is not the last to finish.
+// removeShard removes the state of the first shard of the model that lacks the last one, so that
+// the last shard is not the last to finish.
 func removeShard(s submission, run string) error {
 	suffix := func(i int) string { return fmt.Sprintf(".%dof%d.bin", i, s.shards) }
 	firsts, err := filepath.Glob(filepath.Join(run, "states", "*"+suffix(1)))

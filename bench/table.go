@@ -46,8 +46,8 @@ type source func(ctx context.Context, r *runner) (metrics, error)
 
 var errSkip = errors.New("not measured here")
 
-// A measurement is a stored cell. Value is the median over rounds, Low and High are the smallest and
-// the largest value.
+// A measurement is a stored cell. Value is the median over rounds, Low and High are the smallest
+// and the largest value.
 type measurement struct {
 	Text   string `json:"text,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -96,8 +96,8 @@ func (t table) measure(ctx context.Context, r *runner, rounds int) (results, err
 	return out, nil
 }
 
-// stored returns the cells of a row by column. values and memory hold the results of each of r.cells,
-// values one for each round.
+// stored returns the cells of a row by column. values and memory hold the results of each of
+// r.cells, values one for each round.
 func (r row) stored(rounds int, values [][]float64, memory []float64) map[string]measurement {
 	cells := map[string]measurement{"rounds": {Value: strconv.Itoa(rounds)}}
 	for column, text := range r.text {

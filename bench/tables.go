@@ -191,8 +191,8 @@ func lastOf(from source) (first, again source) {
 }
 
 // grid returns a benchmark of all pairs of layers of two networks. size is "SAMPLES LAYERS WIDTH",
-// where the width is the number of values of a layer. With the width 0 the layers are the pooled maps
-// of a ResNet-56: 16, 32 and 64 channels.
+// where the width is the number of values of a layer. With the width 0 the layers are the pooled
+// maps of a ResNet-56: 16, 32 and 64 channels.
 func grid(statistics, size, threads string) source {
 	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS="+threads, "OPENBLAS_NUM_THREADS="+threads)
 }
@@ -249,8 +249,8 @@ var networkColumns = []string{"network", "every tensor: PyTorch", "every tensor:
 
 // networks returns a row for each line of networks.txt, with the metric ofPeer of PyTorch and the
 // metric of Noether. A line has the network, its input's side, the batch, the class of the PyTorch
-// modules whose outputs are read in the second comparison, the names of the same outputs in Noether,
-// and what the table calls the network and these outputs.
+// modules whose outputs are read in the second comparison, the names of the same outputs in
+// Noether, and what the table calls the network and these outputs.
 func networks(ofPeer, metric, unit, threads string) []row {
 	var rows []row
 	for line := range strings.Lines(networkList) {
@@ -272,8 +272,8 @@ func networks(ofPeer, metric, unit, threads string) []row {
 
 const valuesRead = "values read of an image"
 
-// networkMemories returns rows on the peak memory with every tensor of a network read, for one image
-// at a time and for eight.
+// networkMemories returns rows on the peak memory with every tensor of a network read, for one
+// image at a time and for eight.
 func networkMemories() []row {
 	var rows []row
 	for _, n := range [][2]string{{"resnet50", "ResNet-50"}, {"vgg11", "VGG-11"}, {"convnext_tiny", "ConvNeXt tiny"}, {"swin_t", "Swin tiny"}, {"vit_b_16", "ViT-B/16"}} {

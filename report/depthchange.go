@@ -52,8 +52,8 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 }
 
 // lossSentence describes losses under one transformation, at most those of maxNamed models. Models
-// without a clear loss are named if there is room for all. several says that the run has several models, so that each is
-// named.
+// without a clear loss are named if there is room for all. several says that the run has several
+// models, so that each is named.
 func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []string, several bool, depth depths) Sentence {
 	falls, again := "falls", "rises"
 	if about.Direction == measure.Lower {

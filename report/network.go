@@ -40,9 +40,9 @@ func isOrdered(all []scores.OperationRecord) bool {
 	return true
 }
 
-// groupNames returns the last common module of the tensors of each group, such as "layer2.1", or the
-// last two where several groups have the same, such as "stage1/conv2". The name of a group without
-// one is the module or the operator of its first operation with weights.
+// groupNames returns the last common module of the tensors of each group, such as "layer2.1", or
+// the last two where several groups have the same, such as "stage1/conv2". The name of a group
+// without one is the module or the operator of its first operation with weights.
 func groupNames(all []scores.OperationRecord) []string {
 	var groups [][]scores.OperationRecord
 	for _, o := range all {

@@ -30,8 +30,8 @@ func isGrid(rows []scores.Row) bool {
 	return false
 }
 
-// WithoutSelf returns the series without the comparisons of a layer with itself, whose similarity is
-// 1. If there are no others, it returns the series.
+// WithoutSelf returns the series without the comparisons of a layer with itself, whose similarity
+// is 1. If there are no others, it returns the series.
 func (s Series) WithoutSelf() Series {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), isSelf)
 	if len(rows) > 0 {

@@ -31,8 +31,8 @@ var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#b3202c", "#ff8f8f"}, {"#56700a", "#bcd35f"},
 }
 
-// markers and dashes distinguish series without colour. The markers have the names of Vega's symbols;
-// dashes are the lengths of line and gap in turn, in points.
+// markers and dashes distinguish series without colour. The markers have the names of Vega's
+// symbols; dashes are the lengths of line and gap in turn, in points.
 var (
 	markers = []string{"circle", "square", "triangle-up", "diamond", "triangle-down", "cross"}
 	dashes  = [][]float64{{1, 0}, {6, 3}, {2, 2}, {8, 3, 2, 3}}
@@ -76,8 +76,8 @@ type ColourScale struct {
 }
 
 // NewColourScale returns the scale of the values of a statistic with the given range. It is [0, 1],
-// widened to all values, if Unit is set. Otherwise it is a symmetric interval if there are values of
-// both signs, and the interval of the values if not.
+// widened to all values, if Unit is set. Otherwise it is a symmetric interval if there are values
+// of both signs, and the interval of the values if not.
 func NewColourScale(values []float64, of measure.Range) ColourScale {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	if len(values) == 0 {

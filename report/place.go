@@ -45,13 +45,13 @@ func NewPlaces(rows []scores.Row) Places {
 	return p
 }
 
-// minMainLayers is the smallest number of layers outside of branches for which the layers of branches
-// are drawn as curves of their own.
+// minMainLayers is the smallest number of layers outside of branches for which the layers of
+// branches are drawn as curves of their own.
 const minMainLayers = 3
 
 // Branches returns a function that reports whether a row is of a layer inside a branch: a path of
-// the graph that a shortcut passes by, as in a residual block. The function returns false for all layers of a model in which nearly all layers are in branches, such
-// as a DenseNet.
+// the graph that a shortcut passes by, as in a residual block. The function returns false for all
+// layers of a model in which nearly all layers are in branches, such as a DenseNet.
 func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
 	inside := map[[2]string]bool{}
 	for _, m := range models {

@@ -48,9 +48,9 @@ func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	return out
 }
 
-// relate returns the relations of one score, one for each shared data set or model. There are none if
-// several rows of a model on a data set match the score. units names the independent unit of each
-// point (see scores.Record.Units), and fits counts the lines fitted so far.
+// relate returns the relations of one score, one for each shared data set or model. There are none
+// if several rows of a model on a data set match the score. units names the independent unit of
+// each point (see scores.Record.Units), and fits counts the lines fitted so far.
 func (r Relation) relate(rows []scores.Row, units map[string]string, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
 		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By, Units: units}

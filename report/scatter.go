@@ -120,8 +120,8 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 	return s
 }
 
-// minAxisRange is the smallest range of an axis: on a scale from 0 to 1 this many units, otherwise this
-// fraction of the values. Differences that are too small to matter do not span the chart.
+// minAxisRange is the smallest range of an axis: on a scale from 0 to 1 this many units, otherwise
+// this fraction of the values. Differences that are too small to matter do not span the chart.
 const minAxisRange = 0.06
 
 // widenAxis returns the range of an axis for values from low to high.

@@ -105,8 +105,8 @@ func (s Series) lowest() scores.Row {
 	return slices.MinFunc(s.Rows, func(a, b scores.Row) int { return cmp.Compare(a.Value, b.Value) })
 }
 
-// highest returns the row with the highest value; among equal ones the shallowest layer. If higher is
-// better, rows at the level of shuffled pairs are left out, unless there are no others.
+// highest returns the row with the highest value; among equal ones the shallowest layer. If higher
+// is better, rows at the level of shuffled pairs are left out, unless there are no others.
 func (s Series) highest(d measure.Direction) scores.Row {
 	rows := s.Rows
 	if d == measure.Higher {

@@ -316,9 +316,9 @@ func (b *statementBuilder) nameIn(r *scores.Row, set []Field) string {
 }
 
 // wins returns a sentence on how often one of two series is above the other, and how often
-// significantly. series is the field by which the rows make two series, along the field whose values
-// they have in common. Ties count for neither series. It returns "" unless there are two series that
-// differ.
+// significantly. series is the field by which the rows make two series, along the field whose
+// values they have in common. Ties count for neither series. It returns "" unless there are two
+// series that differ.
 func (b *statementBuilder) wins(indices []int, series, along Field) string {
 	values := distinctOf(indices, func(i int) string { return series.Of(b.measures, &b.rows[i]) })
 	if len(values) != 2 {

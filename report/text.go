@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/plural"
 )
 
-// Number formats a value with three decimals, large and whole values with fewer, values below 0.0005
-// with an exponent, and NaN as "–".
+// Number formats a value with three decimals, large and whole values with fewer, values below
+// 0.0005 with an exponent, and NaN as "–".
 func Number(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -75,8 +75,9 @@ func Printable(s string) string {
 // information.
 const exportSuffix = "_output_0"
 
-// Shorten shortens a name to a width of at most width columns of a terminal. It removes the suffix of exported tensors, then
-// the middle, because layer names differ mostly at both ends: "/layer1/…/Relu_1".
+// Shorten shortens a name to a width of at most width columns of a terminal. It removes the suffix
+// of exported tensors, then the middle, because layer names differ mostly at both ends:
+// "/layer1/…/Relu_1".
 func Shorten(s string, width int) string {
 	s = Printable(s)
 	if ansi.StringWidth(s) <= width {

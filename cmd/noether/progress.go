@@ -84,8 +84,8 @@ func progressLines(w io.Writer) func(study.Progress) {
 }
 
 // progressLine describes the progress of a run. done is the part of p.Done that this process has
-// done, in the given time. The percentage is that of all forward passes, as in the bar. The remaining
-// time is added once 2 % are done, since the first batches are slower than the others.
+// done, in the given time. The percentage is that of all forward passes, as in the bar. The
+// remaining time is added once 2 % are done, since the first batches are slower than the others.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.ToScore > 0 {
 		return subject(p)

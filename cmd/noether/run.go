@@ -144,8 +144,8 @@ func variables(c *cobra.Command, vars []string) (map[string]string, error) {
 	return values, nil
 }
 
-// loadStudy reads a study file with the values of its variables. memory is the value of --memory, ""
-// for the study's own bound.
+// loadStudy reads a study file with the values of its variables. memory is the value of --memory,
+// "" for the study's own bound.
 func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*study.Study, error) {
 	values, err := variables(c, vars)
 	if err != nil {

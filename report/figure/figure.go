@@ -265,8 +265,8 @@ type spaced struct {
 	extent func(label string) vg.Length // that a label takes along the axis, with a gap
 }
 
-// Ticks implements plot.Ticker. Of the labelled ticks it keeps all, every second, every fifth and so
-// on; a tick at 0 stays. It returns none if not even two of them fit.
+// Ticks implements plot.Ticker. Of the labelled ticks it keeps all, every second, every fifth and
+// so on; a tick at 0 stays. It returns none if not even two of them fit.
 func (s spaced) Ticks(low, high float64) []plot.Tick {
 	all := slices.DeleteFunc(s.Ticker.Ticks(low, high), func(t plot.Tick) bool { return t.Label == "" })
 	zero := max(0, slices.IndexFunc(all, func(t plot.Tick) bool { return t.Value == 0 }))
@@ -295,8 +295,8 @@ func (s spaced) apart(ticks []plot.Tick, span float64) bool {
 	return true
 }
 
-// unrotated is the share of a label's width that it takes along the axis: 0 for a rotated one, beneath
-// which the next begins.
+// unrotated is the share of a label's width that it takes along the axis: 0 for a rotated one,
+// beneath which the next begins.
 func unrotated(a *plot.Axis) vg.Length {
 	if a.Tick.Label.Rotation != 0 {
 		return 0

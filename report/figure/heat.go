@@ -96,8 +96,8 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// matrixRows returns the rows that a heat map with the given sides shows. all holds the rows for all
-// trials, see report.OverTrials.
+// matrixRows returns the rows that a heat map with the given sides shows. all holds the rows for
+// all trials, see report.OverTrials.
 func matrixRows(rows, all []scores.Row, across, down Field) []scores.Row {
 	switch {
 	case across == "part" || down == "part":
@@ -226,8 +226,8 @@ func (m *matrix) orderLike(order, names []string) []string {
 	return out
 }
 
-// axes sets up the axes of a panel of width room and height high. Names of columns take at most 0.3,
-// names of rows at most 0.42 of the width.
+// axes sets up the axes of a panel of width room and height high. Names of columns take at most
+// 0.3, names of rows at most 0.42 of the width.
 func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(m.across))-0.5, 0.5-float64(len(m.down)), 0.5
 	p.X.Tick.Marker = m.ticks(m.across, 1, room*0.3, int(room/(3.4*vg.Millimeter)))

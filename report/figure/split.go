@@ -160,8 +160,8 @@ func (s *split) fill(rows []scores.Row, panels []Field) error {
 	return nil
 }
 
-// sort puts the panels in the order of their fields, so that those of one model are together, and the
-// highlighted series above the others.
+// sort puts the panels in the order of their fields, so that those of one model are together, and
+// the highlighted series above the others.
 func (s *split) sort(rows []scores.Row, panels []Field) {
 	places := make([]map[string]int, len(panels))
 	for i, f := range panels {

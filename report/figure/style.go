@@ -146,8 +146,8 @@ func trimCommon(names []string) []string {
 	return out
 }
 
-// fold breaks words into two lines if they are wider than room. If these are too wide it breaks them
-// into up to maxLines lines, and shortens lines that still are.
+// fold breaks words into two lines if they are wider than room. If these are too wide it breaks
+// them into up to maxLines lines, and shortens lines that still are.
 func (s style) fold(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
 	if s.textWidth(f, words) <= room {

@@ -242,8 +242,8 @@ func printableMaps(sheets []report.MapSheet, rec *scores.Record) []report.MapShe
 	return out
 }
 
-// classScales returns the colours of the heat map of classes: of losses of accuracy and of effective
-// invariance.
+// classScales returns the colours of the heat map of classes: of losses of accuracy and of
+// effective invariance.
 func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 	var drops []float64
 	for _, s := range sheets {

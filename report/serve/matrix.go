@@ -118,9 +118,9 @@ func matrixKey(m report.Matrix) string {
 	return fmt.Sprintf("%s.%s on %s", m.Section, m.Statistic, m.Data)
 }
 
-// overview returns a matrix of the latest runs, and what matrices can show, the most frequent first.
-// The matrix is the one that key names, or else the first of these. It is nil if no run has scores
-// under transformations.
+// overview returns a matrix of the latest runs, and what matrices can show, the most frequent
+// first. The matrix is the one that key names, or else the first of these. It is nil if no run has
+// scores under transformations.
 func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoice) {
 	type found struct {
 		run    runJSON

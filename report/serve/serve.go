@@ -1,7 +1,7 @@
 // Package serve serves a folder of runs to the browser: a searchable list, each run with its report
 // and its progress, and comparisons of runs or models. The same data are available as JSON, CSV and
-// Parquet. A run is a folder with the results of one study. Its cells are the units of its work: one
-// measure of one model on one data set under one value of a transformation in one trial.
+// Parquet. A run is a folder with the results of one study. Its cells are the units of its work:
+// one measure of one model on one data set under one value of a transformation in one trial.
 //
 //	s, err := serve.New(serve.Options{Dirs: []string{"runs"}})
 //	defer s.Close()

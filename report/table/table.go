@@ -1,8 +1,8 @@
 // Package table formats scores as tables for papers and web pages: a line for each model (and data
 // set, layer or class, where they differ), a column for each statistic under each transformation,
 // and in each cell a value with its 95 % interval. A factor is a property of samples, such as their
-// class, to which a row is limited. A variant tells apart scores that one measure computes in several
-// ways.
+// class, to which a row is limited. A variant tells apart scores that one measure computes in
+// several ways.
 //
 //	t, err := table.Of(rows, table.Options{})
 //	err = t.LaTeX(file)

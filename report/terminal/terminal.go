@@ -34,8 +34,8 @@ const (
 	defaultWidth = 100
 	longestName  = 48 // columns of the terminal
 	longestList  = 12 // maximum number of warnings and of skipped measures
-	// maxColumns is the maximum number of statistics side by side. If there are more, only those with a direction are
-	// shown.
+	// maxColumns is the maximum number of statistics side by side. If there are more, only those with
+	// a direction are shown.
 	maxColumns = 5
 )
 
@@ -270,7 +270,8 @@ func arrow(d measure.Direction) string {
 	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
-// nullOf returns the null of a series as one number or as a range over layers, or "" if it has none.
+// nullOf returns the null of a series as one number or as a range over layers, or "" if it has
+// none.
 func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range s.Rows {

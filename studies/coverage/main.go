@@ -14,11 +14,12 @@
 // The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
 // set is an entry of data in a study. An interval should contain the mean of the scores of all
 // sets, an estimate of the expected score of n images, in 95 of 100 sets. With a second model, the
-// measures are those of two models, and geometry. resampled draws sets of the
-// representations of all images by a layer of two models; sets may share images, so that there can be
-// more of them. procedures writes a study of
-// measures that take longer, on sets of shapes and networks of studies/training/coverage.yaml.
-// correlation draws points of units with a known correlation.
+// measures are those of two models, and geometry. resampled draws sets of the representations of
+// all images by a layer of two models; sets may share images, so that there can be more of them.
+// procedures writes a study of measures that work in steps and take longer, such as inversion and
+// the training of probes, on sets of shapes and networks of studies/training/coverage.yaml.
+// correlation draws points of independent units, such as data sets of one corruption, with a known
+// correlation.
 package main
 
 import (
@@ -109,7 +110,7 @@ func run(args []string, out io.Writer) error {
 
 // A division describes disjoint sets of images, and a study of them.
 type division struct {
-	n, sets                    int
+	n, sets                    int // images of a set; number of sets
 	model, second, layers, out string
 }
 
@@ -234,6 +235,7 @@ type coverage struct {
 	covered        float64 // fraction of the intervals that contain the mean
 }
 
+// coverageOf returns the results of the intervals of the rows of a kind.
 func coverageOf(rows []scores.Row) coverage {
 	var values, widths []float64
 	for _, r := range rows {

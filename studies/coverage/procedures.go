@@ -9,9 +9,9 @@ import (
 
 // A procedureStudy describes a study of measures that work in steps, on sets of shapes.
 type procedureStudy struct {
-	n, sets       int
-	networks, out string
-	probes        bool // all probes and nothing else
+	n, sets       int    // images of a set; number of sets
+	networks, out string // folder of the trainings; folder of the study
+	probes        bool   // all probes and nothing else
 }
 
 // write writes the study. Each set is an entry of shapes with a seed of its own.

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// curves holds the validation curves of the layers of the networks of a model. A shared layer has
-// one curve.
+// curves holds the validation curves of the layers of the networks of a model. A layer that several
+// stacks share has one curve.
 type curves struct {
 	mu   sync.Mutex
 	list []curve
@@ -58,7 +58,7 @@ func (p plan) curves(model string, c *curves) error {
 }
 
 // print prints, for each layer and decay, in how many networks the reconstruction error and J fall
-// in every epoch.
+// in every epoch. J is the objective that training minimises.
 func (c *curves) print() {
 	fmt.Println("| layer | decay | networks | epochs undone | error always falls | largest rise | from | to | J always falls | largest rise |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")

@@ -39,7 +39,7 @@ func (p plan) gabor(ctx context.Context) error {
 		for number := range p.trainings {
 			s := p.settings(kind.decay, uint64(number+1))
 			if kind.target != unpenalised {
-				s.Target, s.Weight = kind.target, 100
+				s.Target, s.Weight = kind.target, penaltyWeight
 			}
 			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
 			if err != nil {
@@ -75,6 +75,7 @@ func explained(images []tensor.Tensor) ([]float64, error) {
 	return out, nil
 }
 
+// above returns how many values are above a bound.
 func above(values []float64, bound float64) (n int) {
 	for _, v := range values {
 		if v > bound {

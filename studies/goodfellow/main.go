@@ -1,4 +1,6 @@
 // Goodfellow trains the networks of studies/goodfellow-2009.yaml, and makes tables of its scores.
+// The study repeats Goodfellow et al. 2009, "Measuring invariances in deep networks"; figures and
+// sections in comments are those of this paper.
 //
 //	go run ./studies/goodfellow ridge -trainings 5 -images photos -o models      # ridge.onnx and its filters
 //	go run ./studies/goodfellow depth -images photos -o models                   # depth.onnx
@@ -12,6 +14,14 @@
 // The networks are trained on whitened patches of one half of the images. The studies measure on
 // the other half and on videos. All networks of one kind are in one model, so that a study reads
 // them in one pass. The name of a layer says how it was trained.
+//
+// The networks of ridge.onnx are autoencoders of one layer, several for each cell of a grid of
+// target activations (of the sparsity penalty) and weight decays. Those of depth.onnx are stacks of
+// one to three layers with every combination of decays, and those of copies.onnx the best stack of
+// each depth, trained again. Belief networks are the convolutional deep belief networks of package
+// train/cdbn. A test is a set of inputs on which the invariance of units is scored: gratings, clips
+// of videos, and images under a moving camera (pan, turn, orbit). The natural tests are all but
+// gratings.
 package main
 
 import (
@@ -39,10 +49,10 @@ func main() {
 type plan struct {
 	images, out string
 	scores      []string
-	trainings   int // of each cell of the ridge
-	copies      int
-	rollback    float64
-	quick       bool
+	trainings   int     // of each cell of the ridge
+	copies      int     // of the best network of each depth
+	rollback    float64 // see -take-back
+	quick       bool    // train little
 	rt          *ort.Runtime
 }
 

@@ -10,7 +10,7 @@ import (
 
 // stills returns whitened patches of still images, n x side x side, with values in [-1, 1]: the
 // training data. They are of the first of parts parts of the folder; the study measures on the
-// others.
+// others. places is the number of patches of an image.
 func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
 	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
 	if err != nil {

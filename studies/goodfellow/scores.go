@@ -12,11 +12,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// natural lists the data of natural transformations.
+// natural lists the data of natural tests.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds scores of one statistic by model, layer and test. A test is a name of data, followed by
-// the factor for gratings.
+// A table holds scores of one statistic by model, layer and test. A test is a name of data,
+// followed by the factor for gratings.
 type table map[string]map[string]map[string]scores.Row
 
 // test returns the name of the test of a score.
@@ -93,7 +93,7 @@ func (t table) mean(model, layer string) float64 {
 	return sum / n
 }
 
-// moved reports whether a model has scores of natural transformations.
+// moved reports whether a model has scores of natural tests.
 func (t table) moved(model string) bool {
 	return slices.ContainsFunc(t.layers(model, nil), func(l string) bool { return !math.IsNaN(t.mean(model, l)) })
 }

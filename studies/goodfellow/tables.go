@@ -57,8 +57,8 @@ func (p plan) tables() error {
 	return p.write("classes", []string{"networks"}, list)
 }
 
-// A record is a cell of a table of results: the keys of its row, the name of its column, and a value
-// with its interval, if it has one.
+// A record is a cell of a table of results: the keys of its row, the name of its column, and a
+// value with its interval, if it has one.
 type record struct {
 	keys             []string
 	statistic        string
@@ -97,8 +97,8 @@ func (p plan) write(name string, keys []string, list []record) error {
 	return f.Close()
 }
 
-// trainings returns the scores of the networks of a cell of the ridge in a test ("": the natural
-// mean), without those of networks all of whose units are constant.
+// trainings returns the scores of the networks of a cell of ridge.onnx in a test ("": the mean over
+// the natural tests), without those of networks all of whose units are constant.
 func (t table) trainings(name, test string) []float64 {
 	var out []float64
 	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
@@ -141,9 +141,9 @@ func targetName(target float64) string {
 	return fmt.Sprint(target)
 }
 
-// correlations returns the rank correlations of tests over the cells of the ridge (figures 1 and 2):
-// of the means over the networks of a cell, with intervals that resample cells, and of the networks
-// of one training of each cell, with the mean and its interval over trainings.
+// correlations returns the rank correlations of tests over the cells of the ridge (figures 1 and
+// 2): of the means over the networks of a cell, with intervals that resample cells, and of the
+// networks of one training of each cell, with the mean and its interval over trainings.
 func (t table) correlations() []record {
 	var list []record
 	for _, pair := range []struct{ name, x, y string }{
@@ -271,8 +271,8 @@ var titles = []struct{ test, title string }{
 	{"mean", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
 }
 
-// copies returns the scores of the copies of the best networks (figure 5): means with intervals over
-// networks, and the differences between successive depths.
+// copies returns the scores of the copies of the best networks (figure 5): means with intervals
+// over networks, and the differences between successive depths.
 func (t table) copies() []record {
 	var list []record
 	for _, c := range titles {

@@ -28,7 +28,8 @@ const (
 	deep  = 3  // largest number of layers
 )
 
-// The hyperparameters in which the networks differ. The paper does not give its targets and decays
+// The hyperparameters in which the networks differ: the target activations of the sparsity penalty
+// and the weight decays. The paper does not give its targets and decays
 // of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
 var (
 	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
@@ -36,8 +37,12 @@ var (
 	depthDecays = []float64{0, 0.001, 0.01, 0.1, 0.3, 1, 10}
 )
 
-// unpenalised is the target of networks without the sparsity penalty.
-const unpenalised = 0
+// unpenalised is the target of networks without the sparsity penalty, and penaltyWeight the weight
+// of the penalty in the others.
+const (
+	unpenalised   = 0
+	penaltyWeight = 100
+)
 
 // cell names the networks of ridge.onnx with a target and a decay.
 func cell(target, decay float64) string {
@@ -71,6 +76,7 @@ func (p plan) train(ctx context.Context, which string) error {
 	return nil
 }
 
+// pick returns the usual value of a setting, or a small one with -quick.
 func (p plan) pick(usual, quick int) int {
 	if p.quick {
 		return quick
@@ -78,6 +84,7 @@ func (p plan) pick(usual, quick int) int {
 	return usual
 }
 
+// settings returns the settings of a layer without the sparsity penalty.
 func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
 }
@@ -93,7 +100,7 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 			number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
 			s := p.settings(decay, uint64(number))
 			if target != unpenalised {
-				s.Target, s.Weight = target, 100
+				s.Target, s.Weight = target, penaltyWeight
 			}
 			if decay > mild {
 				s.RollbackFactor = 0
@@ -129,6 +136,7 @@ type tree struct {
 	branches []autoencoder.Branch
 }
 
+// depth trains stacks with every combination of decays.
 func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	t := &tree{plan: p}
 	group, ctx := errgroup.WithContext(ctx)
@@ -172,6 +180,7 @@ func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []
 	return nil
 }
 
+// encoded returns the activations of a layer on sets of inputs.
 func encoded(ctx context.Context, rt *ort.Runtime, l *autoencoder.Layer, sets ...tensor.Tensor) ([]tensor.Tensor, error) {
 	var out []tensor.Tensor
 	for _, x := range sets {
@@ -246,7 +255,7 @@ func (p plan) copy(ctx context.Context) error {
 	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
 }
 
-// save writes a model.
+// save returns a function that writes a model into the output folder, unless there is an error.
 func (p plan) save(name string) func(*onnx.Model, error) error {
 	return func(m *onnx.Model, err error) error {
 		if err != nil {
@@ -260,7 +269,8 @@ func (p plan) save(name string) func(*onnx.Model, error) error {
 	}
 }
 
-// sheet writes filters as MODEL.pictures/NAME.png, where reports find them.
+// sheet writes filters as MODEL.pictures/NAME.png, where reports find them: side by side in
+// columns, enlarged by scale.
 func (p plan) sheet(model, name string, columns, scale int, images []tensor.Tensor) error {
 	img, err := filters.Sheet(images, columns, scale)
 	if err != nil {

@@ -139,3 +139,17 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// TestRankOfMissing checks that a statistic without a value in a test is neither ranked there nor
+// preferred for it.
+func TestRankOfMissing(t *testing.T) {
+	t.Parallel()
+	high, low, missing := &result{value: 0.9}, &result{value: 0.5}, &result{value: math.NaN()}
+	rank([]*result{high, low, missing})
+	if high.rank != 1 || low.rank != 2 || !math.IsNaN(missing.rank) {
+		t.Errorf("ranks %v, %v and %v, want 1, 2 and NaN", high.rank, low.rank, missing.rank)
+	}
+	if m := meanRank([]*result{missing, low}); m != 2 {
+		t.Errorf("mean rank %v, want 2", m)
+	}
+}

@@ -23,23 +23,23 @@ import (
 type test struct {
 	name  string
 	low   float64
-	value func(t *trial) float64
+	value func(t *evaluation) float64
 }
 
 // tests returns the six tests of ReSi for the runs of labels, dots, noise and layers.
 func tests() []test {
 	return []test{
-		{"accuracy", -1, func(t *trial) float64 { return t.correlation("accuracy", "clean") }},
-		{"outputs", -1, func(t *trial) float64 { return t.correlation("prediction-agreement", "disagreement") }},
-		{"labels", 0, func(t *trial) float64 { return t.conformity(0) }},
-		{"shortcuts", 0, func(t *trial) float64 { return t.conformity(1) }},
-		{"augmentation", 0, func(t *trial) float64 { return t.conformity(2) }},
-		{"layers", 0, (*trial).monotonicity},
+		{"accuracy", -1, func(t *evaluation) float64 { return t.correlation("accuracy", "clean") }},
+		{"outputs", -1, func(t *evaluation) float64 { return t.correlation("prediction-agreement", "disagreement") }},
+		{"labels", 0, func(t *evaluation) float64 { return t.conformity(0) }},
+		{"shortcuts", 0, func(t *evaluation) float64 { return t.conformity(1) }},
+		{"augmentation", 0, func(t *evaluation) float64 { return t.conformity(2) }},
+		{"layers", 0, (*evaluation).monotonicity},
 	}
 }
 
-// A trial is a statistic with the scores of some networks.
-type trial struct {
+// An evaluation is a statistic with the scores of some networks.
+type evaluation struct {
 	statistic string
 	sign      float64 // 1 if larger is more similar, -1 if smaller is
 	runs      [][]scores.Row
@@ -53,13 +53,13 @@ type pair struct {
 }
 
 // leftOut reports whether a network is left out.
-func (t *trial) leftOut(network string) bool {
+func (t *evaluation) leftOut(network string) bool {
 	_, seed := groupOf(network)
 	return network != "" && seed == t.without
 }
 
 // pairs returns the similarities of the pairs of a run that belong to a test.
-func (t *trial) pairs(run int, belongs func(scores.Row) bool) []pair {
+func (t *evaluation) pairs(run int, belongs func(scores.Row) bool) []pair {
 	var out []pair
 	for _, r := range t.runs[run] {
 		if r.Measure != "similarity" || r.Statistic != t.statistic || !belongs(r) || t.leftOut(r.Model) || t.leftOut(r.OtherModel) || math.IsNaN(r.Value) {
@@ -78,13 +78,13 @@ func (t *trial) pairs(run int, belongs func(scores.Row) bool) []pair {
 }
 
 // networks returns the similarities of the penultimate layers of the networks of a run.
-func (t *trial) networks(run int) []pair {
+func (t *evaluation) networks(run int) []pair {
 	return t.pairs(run, func(r scores.Row) bool { return r.Model != r.OtherModel })
 }
 
 // conformity returns the fraction of the pairs of a group that are more similar than pairs of
 // different groups: of all combinations of both.
-func (t *trial) conformity(run int) float64 {
+func (t *evaluation) conformity(run int) float64 {
 	var within, between []float64
 	for _, p := range t.networks(run) {
 		a, _ := groupOf(p.Model)
@@ -106,10 +106,10 @@ func (t *trial) conformity(run int) float64 {
 	return more / float64(len(within)*len(between))
 }
 
-// correlation returns Spearman's correlation of the dissimilarities with differences of predictions,
-// over the pairs of a group: the mean over all groups of all runs. The differences are the absolute
-// ones of a score of single networks, or a score of pairs.
-func (t *trial) correlation(measure, statistic string) float64 {
+// correlation returns Spearman's correlation of the dissimilarities with differences of
+// predictions, over the pairs of a group: the mean over all groups of all runs. The differences are
+// the absolute ones of a score of single networks, or a score of pairs.
+func (t *evaluation) correlation(measure, statistic string) float64 {
 	var sum, n float64
 	for run, rows := range t.runs {
 		known := map[[2]string]float64{}
@@ -150,7 +150,7 @@ func (t *trial) correlation(measure, statistic string) float64 {
 
 // monotonicity returns the fraction of the triples of layers, one of which lies between the others,
 // of which the outer ones are less similar than either of them and the middle one.
-func (t *trial) monotonicity() float64 {
+func (t *evaluation) monotonicity() float64 {
 	var right, all float64
 	for run := range t.runs {
 		depth := map[[2]string]int{}
@@ -187,7 +187,7 @@ type result struct{ value, low, high, rank float64 }
 // resultOf returns the result without its rank. The interval is a jackknife over seeds: each
 // replicate leaves out the networks of one seed.
 func resultOf(of test, statistic measure.StatisticDescriptor, runs [][]scores.Row, seeds []string) result {
-	t := &trial{statistic: statistic.Name, sign: 1, runs: runs}
+	t := &evaluation{statistic: statistic.Name, sign: 1, runs: runs}
 	if statistic.Direction == measure.Lower {
 		t.sign = -1
 	}
@@ -219,6 +219,10 @@ func seedsOf(runs [][]scores.Row) []string {
 // rank, and those without a value are not ranked.
 func rank(all []*result) {
 	for _, r := range all {
+		if math.IsNaN(r.value) {
+			r.rank = math.NaN()
+			continue
+		}
 		r.rank = 0.5
 		for _, o := range all {
 			switch {
@@ -231,8 +235,19 @@ func rank(all []*result) {
 	}
 }
 
-// writeTable writes the results of the runs of labels, dots, noise and layers as CSV, in the order of
-// the mean ranks: a row for each statistic and test.
+// meanRank returns the mean rank of a statistic over the tests in which it is ranked.
+func meanRank(results []*result) float64 {
+	var sum, n float64
+	for _, r := range results {
+		if !math.IsNaN(r.rank) {
+			sum, n = sum+r.rank, n+1
+		}
+	}
+	return sum / n
+}
+
+// writeTable writes the results of the runs of labels, dots, noise and layers as CSV, in the order
+// of the mean ranks: a row for each statistic and test.
 func writeTable(out io.Writer, runs [][]scores.Row) error {
 	if len(runs) != 4 {
 		return fmt.Errorf("%d runs: the table takes those of labels, dots, noise and layers, in this order", len(runs))
@@ -261,9 +276,9 @@ func writeTable(out io.Writer, runs [][]scores.Row) error {
 			all = append(all, found[name][i])
 		}
 		rank(all)
-		for _, name := range names {
-			means[name] += found[name][i].rank / float64(len(tests()))
-		}
+	}
+	for _, name := range names {
+		means[name] = meanRank(found[name])
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(means[a], means[b]) })
 	w := csv.NewWriter(out)

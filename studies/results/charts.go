@@ -136,7 +136,8 @@ func stirLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// segmentationDepth has a layer of a kind of training for each row, and a transformation for each column.
+// segmentationDepth has a layer of a kind of training for each row, and a transformation for each
+// column.
 func segmentationDepth(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := 0
@@ -157,7 +158,8 @@ func segmentationDepth(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// networks has a model for each row of the table, and two ratios of images per second.
+// networks has a model for each row of the table, and two ratios of images per second: with every
+// tensor read, and with some outputs.
 func networks(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {

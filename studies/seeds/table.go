@@ -17,12 +17,12 @@ import (
 
 // A layout says which scores a table has, and what its rows and columns are.
 type layout struct {
-	row, column, statistics []string
-	shown                   map[string][]string // by field; all if it has none
-	of                      []string
+	row, column, statistics []string            // fields that name rows and columns; statistics that are shown
+	shown                   map[string][]string // by field: the values that are shown; all if it has none
+	of                      []string            // values of the field by from which minus is subtracted
 	minus, by               string
-	digits                  int
-	names                   []string
+	digits                  int      // decimal places
+	names                   []string // OLD=NEW or FIELD:OLD=NEW, see rename
 }
 
 // A training is what the name of a model states: its series, and its network, seed and epoch in it.
@@ -114,6 +114,7 @@ func fieldsOf(r scores.Row, statistic string) map[string]string {
 	return map[string]string{"series": t.series, "network": t.network, "epoch": t.epoch, "layer": r.Layer, "data": r.Data, "transform": r.Transform, "score": statistic}
 }
 
+// shows reports whether a score with the given fields is shown.
 func (l *layout) shows(fields map[string]string) bool {
 	for field, values := range l.shown {
 		if !slices.Contains(values, fields[field]) {
@@ -145,7 +146,8 @@ func (l *layout) add(cells *[]*cell, r scores.Row, statistic string, value float
 	return nil
 }
 
-// enter adds the value of a seed to the cell of the fields.
+// enter adds the value of a seed to the cell of the fields. difference says that the cell is a
+// difference, and minus that the value is subtracted.
 func (l *layout) enter(cells *[]*cell, fields map[string]string, difference, minus bool, seed string, value float64) error {
 	label := func(names []string) (out []string) {
 		for _, n := range names {
@@ -180,8 +182,8 @@ func (l *layout) rename(field, label string) string {
 	return label
 }
 
-// interval returns the mean of the values and the ends of Student's 95 % interval, which two or more
-// values have. The mean is empty if a value is not defined.
+// interval returns the mean of the values and the ends of Student's 95 % interval, which two or
+// more values have. The mean is empty if a value is not defined.
 func (l *layout) interval(v []float64) []string {
 	mean, half := resample.Student(v)
 	switch {
@@ -197,8 +199,8 @@ func (l *layout) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', l.digits, 64)
 }
 
-// correlations writes a row for each data set and a column for each score of each file: Pearson's r,
-// Spearman's rho, and the interval of r over independent units. A file may be TEXT=FILE.
+// correlations writes a row for each data set and a column for each score of each file: Pearson's
+// r, Spearman's rho, and the interval of r over independent units. A file may be TEXT=FILE.
 func (l *layout) correlations(out io.Writer, files []string) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"test set", "statistic", "value", "spearman", "low", "high"})

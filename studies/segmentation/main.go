@@ -3,8 +3,10 @@
 //	go run ./studies/segmentation runs/segmentation/scores.csv studies/results
 //
 // The interval of a mean is Student's, over trainings from different seeds. Differences are between
-// trainings of the same seed. A difference is seen if its interval is above 0, not seen if it is below,
-// else open.
+// trainings of the same seed. A difference is seen if its interval is above 0, not seen if it is
+// below, else open. In the names of statistics, f(x) is the class map of an image x, and τ f(x) is
+// the transformation applied to it. An FCN decodes the last stage of its encoder; a U-Net
+// also takes the earlier stages.
 package main
 
 import (
@@ -137,14 +139,14 @@ var (
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// cells returns the mean and the interval of values that lie within 0 and a limit.
+// cells returns the mean of a sample and its interval, within 0 and limit.
 func cells(s sample, limit float64) []string {
 	mean, low, high := interval(s.values())
 	return []string{number(mean), number(max(low, 0)), number(min(high, limit))}
 }
 
-// outputs returns the means of the statistics of outputs. Without a transformation there is only that of
-// the labels.
+// outputs returns the means of the statistics of outputs. Without a transformation there is only
+// that of the labels.
 func outputs(values map[kind]map[quantity]sample) [][]string {
 	table := [][]string{{"network", "augmentation", "transformation", "statistic", "value", "low", "high"}}
 	for _, k := range kinds {
@@ -160,8 +162,8 @@ func outputs(values map[kind]map[quantity]sample) [][]string {
 	return table
 }
 
-// effects returns the differences of the statistics of outputs between two kinds of trainings, or between
-// two transformations: the mean over seeds.
+// effects returns the differences of the statistics of outputs between two kinds of trainings, or
+// between two transformations: the mean over seeds.
 func effects(values map[kind]map[quantity]sample) [][]string {
 	table := [][]string{{"difference", "trainings", "transformation", "statistic", "value"}}
 	add := func(name, trainings, view string, of func(s statistic) (more, less sample)) {
@@ -192,8 +194,8 @@ func effects(values map[kind]map[quantity]sample) [][]string {
 	return table
 }
 
-// difference returns the mean over seeds of the differences of two samples, with its interval and what it
-// says.
+// difference returns the mean over seeds of the differences of two samples, with its interval and
+// whether the difference is seen.
 func difference(more, less sample) string {
 	var differences []float64
 	for seed, value := range less {
@@ -206,6 +208,7 @@ func difference(more, less sample) string {
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f] %s", mean, low, high, verdict(low, high))
 }
 
+// verdict says whether a difference with an interval is seen.
 func verdict(low, high float64) string {
 	switch {
 	case low > 0:
@@ -241,7 +244,8 @@ func depths(values map[kind]map[quantity]sample) [][]string {
 	return table
 }
 
-// order returns the part of the network that a layer belongs to.
+// order returns the index of the part of the network that a layer belongs to: the first layer, the
+// stages, the decoder, the output.
 func order(layer string) int {
 	return slices.IndexFunc([]string{"Relu", "stage", "decoder", "y"}, func(prefix string) bool { return strings.HasPrefix(layer, prefix) })
 }

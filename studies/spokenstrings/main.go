@@ -1,5 +1,5 @@
-// Spokenstrings joins spoken digits to utterances, in the layout of LibriSpeech, so that they have a
-// speech rate: studies/synesis-rate.yaml measures it.
+// Spokenstrings joins spoken digits to utterances, in the layout of LibriSpeech, so that they have
+// a speech rate: studies/synesis-rate.yaml measures it.
 //
 //	go run ./studies/spokenstrings -digits data/fsdd -o strings
 //
@@ -109,7 +109,8 @@ func read(folder string) (*recordings, error) {
 	return r, nil
 }
 
-// perChapter is the number of utterances in a folder.
+// perChapter is the number of utterances in a folder. LibriSpeech has a folder for each chapter of
+// a book that a speaker reads.
 const perChapter = 50
 
 // write writes the utterances of a part, those of the speakers in turn.

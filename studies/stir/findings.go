@@ -15,24 +15,29 @@ type side struct {
 	of     column
 }
 
+// at returns a side of one group, at a layer.
 func at(layer string, of column, reference, other string) side {
 	return mean(of, group{reference: reference, other: other, layer: layer})
 }
 
+// mean returns the side of several groups.
 func mean(of column, groups ...group) side { return side{groups, of} }
 
 // penultimate is the name of the penultimate layer of the ResNets and VGGs of package train.
 const penultimate = "Flatten"
 
+// last returns the group of two kinds at the penultimate layer.
 func last(reference, other string) group {
 	return group{reference: reference, other: other, layer: penultimate}
 }
 
+// one returns the side of one group at the penultimate layer.
 func one(of column, reference, other string) side { return mean(of, last(reference, other)) }
 
-// both returns the mean over both directions.
+// both returns the mean over both directions, at the penultimate layer.
 func both(of column, a, b string) side { return mean(of, last(a, b), last(b, a)) }
 
+// findings lists the statements that the runs can confirm.
 var findings = []finding{
 	{"Table 1", "plain, two seeds: CKA is larger than STIR", "stir-seeds", one(cka, "plain", "plain"), one(stir, "plain", "plain"), ""},
 	{"Table 1", "two seeds: STIR is larger with AT than plain", "stir-seeds", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},
@@ -75,9 +80,9 @@ var findings = []finding{
 // misses more do not have the meaning of STIR, since equation 2 does not hold.
 const maxMissed = 0.1
 
-// findingRows returns the differences of the findings, with a verdict: seen if the interval is above
-// 0, not seen if it is below 0, and open otherwise, or if an inversion missed more than maxMissed.
-// Findings without runs have their stored rows, if any.
+// findingRows returns the differences of the findings, with a verdict: seen if the interval is
+// above 0, not seen if it is below 0, and open otherwise, or if an inversion missed more than
+// maxMissed. Findings without runs have their stored rows, if any.
 func findingRows(tables map[string]groups, stored [][]string) [][]string {
 	out := [][]string{{"item", "finding", "statistic", "value", "low", "high"}}
 	for _, f := range findings {

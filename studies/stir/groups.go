@@ -131,10 +131,12 @@ var titles = [][2]string{
 	{"trades", "TRADES"}, {"mart", "MART"}, {"shapes-plain", "plain (shapes)"}, {"shapes-at", "AT (shapes)"},
 }
 
+// rank returns the index of a kind in titles, or -1.
 func rank(kind string) int {
 	return slices.IndexFunc(titles, func(t [2]string) bool { return t[0] == kind })
 }
 
+// title returns the name of a kind in tables.
 func title(kind string) string {
 	if i := rank(kind); i >= 0 {
 		return titles[i][1]

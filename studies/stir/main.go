@@ -5,8 +5,15 @@
 // Networks are independent if they are different trainings. So the unit of every interval is a pair
 // of networks, and no network belongs to two pairs of one row. A pair's value is the mean over
 // trials (equation 6 of Nanda et al. 2022), and over both directions if the two networks are of one
-// kind. An interval is the mean over pairs with Student's t. What needs runs or trainings that are not
-// there stays as it was.
+// kind. An interval is the mean over pairs with Student's t. What needs runs or trainings that are
+// not there stays as it was.
+//
+// The networks of a kind differ in the seed. plain networks are trained on unchanged images, those
+// of AT on adversarial ones (Madry et al. 2018), and TRADES and MART are two other defences
+// (docs/reference/training-file.md). STIR(m2 given m1) is the similarity, in m2, of images x and x'
+// that have the same representation in m1, the reference. For adversarial STIR the search for x'
+// also maximises the distance of x and x' in m2; controversial images are such x' near x. Images
+// whose inversion did not reach the representation are missed.
 package main
 
 import (
@@ -168,7 +175,7 @@ var experiments = []experiment{
 	{"stir-defences-vgg16", true, columnsOfLayer},
 }
 
-// rows returns the table of an experiment, in the layout of package studies/results.
+// rows returns the table of an experiment, in the layout that package studies/results reads.
 func (e experiment) rows(g groups) [][]string {
 	head := []string{"reference", "other"}
 	if e.layers {

@@ -1,5 +1,8 @@
-// Synesis makes the tables of docs/results/probes.md about encoders that differ in training, from the
-// scores of studies/synesis-encoders.yaml and studies/synesis-rate.yaml.
+// Synesis makes the tables of docs/results/probes.md about encoders that differ in training, from
+// the scores of studies/synesis-encoders.yaml and studies/synesis-rate.yaml. The studies follow
+// Plachouras et al. 2025, whose software is called synesis. P-equivariance is the measure
+// parameter-equivariance, R-equivariance is representation-equivariance; the probes are slp
+// (linear) and mlp.
 //
 //	go run ./studies/synesis -o studies/results runs/encoders/scores.csv runs/rate/scores.csv
 //

@@ -194,6 +194,7 @@ func (s *sample) list() []float64 {
 	return out
 }
 
+// row returns a row of a table, with an interval unless half is NaN.
 func row(o observation, column string, value, half float64) []string {
 	if math.IsNaN(half) {
 		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}

@@ -35,8 +35,8 @@ var (
 	classNames     = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
 )
 
-// Name returns the name of the i-th "model", "transform", "class", "data", "tensor" (of the graph) or
-// "layer". NameOf is also called for "study".
+// Name returns the name of the i-th "model", "transform", "class", "data", "tensor" (of the graph)
+// or "layer". NameOf is also called for "study".
 func (f FakeRun) Name(kind string, i int) string {
 	if f.NameOf != nil {
 		return f.NameOf(kind, i)
@@ -98,8 +98,8 @@ func (f FakeRun) pairs(r *rand.Rand) []scores.Row {
 	return rows
 }
 
-// parameters returns the column parameter of a transformation's rows: "" is the mean over all values.
-// Only the first transformation has a list of values.
+// parameters returns the column parameter of a transformation's rows: "" is the mean over all
+// values. Only the first transformation has a list of values.
 func parameters(t int) []string {
 	if t == 0 {
 		return []string{"90", "180", "270", ""}
