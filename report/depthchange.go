@@ -132,6 +132,7 @@ type loss struct {
 	recovers     bool       // the curve regains at least the share recovery by its end
 }
 
+// size returns how much the curve loses.
 func (l loss) size() float64 { return math.Abs(l.first.Value - l.worst.Value) }
 
 // lossOf returns the largest loss from one layer to a deeper one.

@@ -371,6 +371,7 @@ func (w wording) comparison(group []Series, about measure.StatisticDescriptor) f
 	return finding{text: text + ".", weight: (h.Value - l.Value) / width(about, l.Value, h.Value), evidence: certainty}
 }
 
+// evidence returns how certain it is that two scores differ.
 func (w wording) evidence(a, b scores.Row) evidence { return w.replicates.evidence(&a, &b) }
 
 // intervalClause returns, for instance, " (95 % interval 0.60 to 0.62)", or "" without an interval.

@@ -72,6 +72,7 @@ func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	return images, notes, nil
 }
 
+// readImage reads an image and its description, if there is one.
 func readImage(root *os.Root, name string) (Image, error) {
 	info, err := root.Stat(name)
 	if err != nil {

@@ -53,6 +53,7 @@ func readMapSheets(root *os.Root) (sheets []MapSheet, notes []string, err error)
 	return sheets, notes, nil
 }
 
+// readMapSheet reads the description NAME.json and the image NAME.png.
 func readMapSheet(root *os.Root, name string) (MapSheet, error) {
 	var s MapSheet
 	raw, err := readSmall(root, name)

@@ -130,6 +130,8 @@ func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticD
 	return best, bestRank >= 0
 }
 
+// newMatrix returns the matrix of one statistic of a section on one data set. indices are those of
+// its rows.
 func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, indices []int) Matrix {
 	m := Matrix{Section: s.Key, Statistic: about.Name, Title: about.Title, About: about.About, Meaning: firstSentence(about.About), Toward: DirectionNote(s.Descriptor, about),
 		Lower: about.Direction == measure.Lower, Data: rows[indices[0]].Data, Across: "name", about: about, rows: rows}

@@ -22,6 +22,7 @@ type notes struct {
 	place map[string]int // index in all, by text
 }
 
+// add counts a message with the place to which it applies; "" is none.
 func (n *notes) add(text, where string) {
 	if n.place == nil {
 		n.place = make(map[string]int)

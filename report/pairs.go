@@ -16,6 +16,7 @@ import (
 // IsGrid reports whether some layer of the series is compared with several others.
 func (s Series) IsGrid() bool { return isGrid(s.Rows) }
 
+// isGrid reports whether some layer of rows is compared with several others.
 func isGrid(rows []scores.Row) bool {
 	partner := make(map[string]string)
 	for _, r := range rows {
@@ -40,6 +41,7 @@ func (s Series) WithoutSelf() Series {
 	return s
 }
 
+// isSelf reports whether a layer is compared with itself.
 func isSelf(r scores.Row) bool { return isSelfComparison(r) && r.Layer == r.OtherLayer }
 
 // isSelfComparison reports whether a model is compared with itself.

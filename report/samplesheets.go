@@ -75,6 +75,8 @@ func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err 
 	return sheets, notes, nil
 }
 
+// readSampleSheet reads the description NAME.json and the image, NAME.png or NAME.jpg, if there is
+// one.
 func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
 	var s SampleSheet
 	raw, err := readSmall(root, name)

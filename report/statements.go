@@ -42,6 +42,7 @@ func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Repli
 	return b.out
 }
 
+// A statementBuilder collects the statements on some rows.
 type statementBuilder struct {
 	rows     []scores.Row
 	measures Measures // of rows
@@ -61,6 +62,7 @@ func (b *statementBuilder) add(kind, text string, weight float64, rows []int) {
 	}
 }
 
+// section adds the statements on the rows of a section.
 func (b *statementBuilder) section(section Section) {
 	m := section.Descriptor
 	label := Measures{m}.ModelLabel

@@ -228,6 +228,7 @@ func checkCondition(condition scores.Condition, d runsDifference) (string, error
 	return fmt.Sprintf("%s, the largest %+.4g (%s)", plural.Of(len(found), "difference"), found[0].Value, found[0].A.Describe()), nil
 }
 
+// print prints the differences, and the scores of flips and of STIR if there are any.
 func (d runsDifference) print(all, flips, asJSON bool) error {
 	d.scores = scores.Distinct(d.scores, untransformed)
 	if asJSON {

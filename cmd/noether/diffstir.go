@@ -37,6 +37,7 @@ func (s *stirFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&s.steps, "stir-steps", 150, "with --stir: steps of an inversion")
 }
 
+// check checks the flags.
 func (s *stirFlags) check(c *cobra.Command) error {
 	if !s.on {
 		for _, name := range []string{"stir-layer", "stir-data", "stir-images", "stir-steps"} {

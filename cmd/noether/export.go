@@ -132,6 +132,7 @@ func (e *exportFlags) rows(dirs []string) ([]scores.Row, error) {
 	return e.filter.Rows(rows)
 }
 
+// write writes rows in the chosen format.
 func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	if e.csvSafe {
 		rows = scores.WithoutFormulas(rows)

@@ -261,6 +261,7 @@ func takesIntegers(graph *onnx.Model) bool {
 	return slices.ContainsFunc(graph.Inputs(), func(in onnx.ValueInfo) bool { return in.Type == onnx.Int64 || in.Type == onnx.Int32 })
 }
 
+// ports describes inputs or outputs.
 func ports(in []onnx.ValueInfo) []port {
 	var out []port
 	for _, p := range in {

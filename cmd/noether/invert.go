@@ -87,6 +87,7 @@ A stopped search resumes when the command is run again.`,
 	return c
 }
 
+// check checks the values of the flags, and sets the start of a controversial search.
 func (f *invertFlags) check() error {
 	if f.controversial {
 		if f.against == "" {

@@ -117,6 +117,7 @@ func distance(v, w []float32) float64 {
 	return math.Sqrt(sum)
 }
 
+// print prints a row for each image, and the files that were written.
 func (s *inversionSummary) print(w io.Writer, folder string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "image\tdistance\trelative\tfrom x\t")

@@ -44,6 +44,7 @@ func execute(ctx context.Context, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
+// newRoot returns the command noether with its subcommands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "noether",

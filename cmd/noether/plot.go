@@ -170,6 +170,7 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	return rows, nil
 }
 
+// readSamples calls each with the per-sample values in a file.
 func readSamples(path string, each func(scores.SampleRow)) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -22,6 +22,8 @@ import (
 // A transformation includes the value of its parameter.
 var curveOrder = append(slices.DeleteFunc(slices.Clone(report.DepthChart.Colour), func(f Field) bool { return f == "parameter" }), "layer", "statistic")
 
+// drawDepth draws curves over the depth of layers. Comparisons of layers with other names are left
+// out.
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(report.Overview(rows))
 	rows = slices.DeleteFunc(rows, func(r scores.Row) bool {
@@ -41,6 +43,8 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	return curves(rows, o, x, func(group) string { return title }, "layer")
 }
 
+// drawParameter draws curves over the numeric values of a parameter. Rows with a factor are drawn
+// only if there are no others.
 func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.DeleteFunc(report.OverTrials(rows), func(r scores.Row) bool { return math.IsNaN(parameter(&r)) }))
 	plain := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Factor != "" })

@@ -67,6 +67,7 @@ func bounds(g group, o Options) (low, high float64) {
 	return low, high
 }
 
+// addHistogram draws the histogram of a series over the bins from low to high.
 func addHistogram(p *plot.Plot, m member, low, high float64) error {
 	shares := histogram(m.rows, low, high)
 	l := m.look

@@ -30,6 +30,7 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	return f, err
 }
 
+// heatMaps draws a heat map for each panel. Without asked fields its sides are those of the report.
 func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" {
@@ -179,6 +180,8 @@ type matrix struct {
 	style        style
 }
 
+// newMatrix returns the values of rows by the fields of the columns (across) and of the rows
+// (down).
 func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, scale *colourBar) (*matrix, error) {
 	m := &matrix{across: across.Distinct(measures, rows), down: down.Distinct(measures, rows), scale: scale}
 	if len(m.across) > maxCells || len(m.down) > maxCells {

@@ -51,6 +51,7 @@ func (f *Figure) legendHeight() vg.Length {
 	return rows*legendRow + vg.Millimeter
 }
 
+// drawLegend draws the rows of the legend, centred, at the top of a canvas.
 func (f *Figure) drawLegend(c draw.Canvas) {
 	for i, row := range f.legendRows() {
 		total := -entryGap
@@ -66,6 +67,7 @@ func (f *Figure) drawLegend(c draw.Canvas) {
 	}
 }
 
+// draw draws the look of an entry, with its left end at x.
 func (e entry) draw(c draw.Canvas, x, y vg.Length) {
 	half := swatch / 2
 	switch {

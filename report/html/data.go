@@ -109,6 +109,7 @@ type measureData struct {
 // numbers are encoded with six significant digits, integers exactly, and as null if not finite.
 type numbers []float64
 
+// MarshalJSON implements json.Marshaler.
 func (n numbers) MarshalJSON() ([]byte, error) {
 	b := append(make([]byte, 0, 8*len(n)+2), '[')
 	for i, v := range n {
@@ -281,6 +282,7 @@ func encodeStatements(all []report.Statement) []report.Statement {
 	return all
 }
 
+// packModels returns the names and tags of models, made printable.
 func packModels(models []scores.ModelRecord) []modelData {
 	out := make([]modelData, len(models))
 	for i, m := range models {
@@ -362,6 +364,7 @@ func scoreTable(rows []scores.Row, measures report.Measures, sections []report.S
 	return t
 }
 
+// packText returns a column of printable texts.
 func packText[T any](rows []T, field func(T) string) textColumn {
 	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
 	raw, printable := make(map[string]int), make(map[string]int)
@@ -401,6 +404,7 @@ func depths(models []scores.ModelRecord) func(model, layer string) int {
 	}
 }
 
+// packNumber returns a column of numbers, of which only one is kept if all are the same.
 func packNumber[T any](rows []T, field func(T) float64) numbers {
 	n := make(numbers, len(rows))
 	for i := range rows {

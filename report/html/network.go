@@ -15,6 +15,7 @@ type networkData struct {
 	Reads   [][]int    `json:"reads"`   // for each operation, the indices of those whose output it reads
 }
 
+// packNetworks returns the graphs of the measured models.
 func packNetworks(rows []scores.Row, models []scores.ModelRecord) []networkData {
 	var out []networkData
 	for _, n := range report.Networks(rows, models) {

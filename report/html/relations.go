@@ -17,6 +17,7 @@ type relationData struct {
 	Text  string         `json:"text"` // how to read the chart, and how well the score predicts accuracy
 }
 
+// packRelations returns the relations of scores with accuracy.
 func packRelations(rows []scores.Row, record *scores.Record) []relationData {
 	var out []relationData
 	for _, r := range report.Relations(rows, record) {

@@ -60,6 +60,7 @@ type dataJSON struct {
 	Fingerprint string `json:"fingerprint"` // hash of the samples
 }
 
+// json returns the run as the JSON interface shows it.
 func (r *run) json(record scores.Record) runJSON {
 	out := runJSON{ID: r.id, Name: r.name(), Study: record.Study, Started: record.Started, Finished: record.Finished, Progress: r.progress(record),
 		Models: []subject{}, Data: []dataJSON{}}
@@ -177,6 +178,7 @@ func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request) error {
 	return s.download(w, r, "application/vnd.apache.parquet", "scores.parquet", scores.WriteParquet)
 }
 
+// download sends the rows of a run that a request selects as a file, in the format of write.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name string, write func(w io.Writer, rows []scores.Row) error) error {
 	run, err := s.library.run(r.PathValue("id"))
 	if err != nil {

@@ -68,6 +68,7 @@ func (k *cache[T]) get(name, stamp string, make func() (T, error)) (T, error) {
 	return value, nil
 }
 
+// entry returns the entry of a name, which it adds if there is none, as the latest used.
 func (k *cache[T]) entry(name string) *cacheEntry[T] {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -105,6 +106,7 @@ func (k *cache[T]) dropUnmade(name string, m *cacheEntry[T]) {
 	}
 }
 
+// oldest returns the name of the least recently used entry.
 func (k *cache[T]) oldest() string {
 	var oldest string
 	for name, m := range k.entries {
@@ -135,6 +137,7 @@ func (r *run) stamp() string {
 	return r.lastStamp
 }
 
+// newStamp computes the stamp of the files of the run.
 func (r *run) newStamp() string {
 	var b strings.Builder
 	addFile := func(name string) {
@@ -160,6 +163,7 @@ type summary struct {
 	Findings []string
 }
 
+// summary returns the summary of a run, which is cached.
 func (s *Server) summary(r *run) (summary, error) {
 	var out summary
 	text, err := s.pages.get("summary "+r.id, r.stamp(), func() ([]byte, error) {

@@ -76,6 +76,7 @@ func readSides(sides []side) error {
 	return nil
 }
 
+// read reads the record and the cells of the side.
 func (s *side) read() error {
 	var err error
 	if s.record, err = s.run.record(); err != nil {

@@ -44,6 +44,7 @@ type root struct {
 	open     *os.Root
 }
 
+// openLibrary opens folders. measures has the descriptors for runs whose records have none.
 func openLibrary(dirs []string, measures []measure.Descriptor) (*library, error) {
 	l := &library{}
 	for _, dir := range dirs {

@@ -179,6 +179,7 @@ func (s *Server) overview(runs []runJSON, key string) (*runMatrix, []matrixChoic
 	return out, choices
 }
 
+// newMatrixCell returns a cell of a run's matrix with its score.
 func newMatrixCell(m report.Matrix, c report.MatrixCell, s packedScore) *matrixCell {
 	toPercent := func(v *float64) float64 { // with a margin of 4 % at both ends
 		if v == nil || m.High <= m.Low {

@@ -52,6 +52,7 @@ type Line struct {
 // A Cell is a value with its interval, each "" if absent.
 type Cell struct{ Value, Interval string }
 
+// A field is a column that identifies a line.
 type field struct {
 	name  string
 	value func(*scores.Row) string
@@ -102,8 +103,10 @@ func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return !shown[[2]string{r.Measure, r.Statistic}] })
 }
 
+// A columnKey identifies a column.
 type columnKey struct{ transform, measure, statistic string }
 
+// A builder collects the lines and columns of a table.
 type builder struct {
 	rows     []scores.Row
 	measures report.Measures
@@ -143,6 +146,7 @@ func (b *builder) findLabels() {
 	}
 }
 
+// labels returns the labels of the line of a row.
 func (b *builder) labels(r *scores.Row) []string {
 	var out []string
 	for _, f := range b.fields {
@@ -151,6 +155,7 @@ func (b *builder) labels(r *scores.Row) []string {
 	return out
 }
 
+// add enters a row into its line and column.
 func (b *builder) add(r *scores.Row) {
 	names := b.labels(r)
 	key := strings.Join(names, "\x00")
@@ -172,6 +177,7 @@ func (b *builder) add(r *scores.Row) {
 	b.cells[line][column] = cell
 }
 
+// column returns the index of the column of a row, which it adds if there is none.
 func (b *builder) column(r *scores.Row) int {
 	k := columnKey{r.Transform, r.Measure, r.Statistic}
 	if r.Parameter != "" {

@@ -10,6 +10,7 @@ import (
 // missing is written for a missing score.
 const missing = "–"
 
+// text returns the value with its interval, or the mark of a missing one.
 func (c Cell) text() string {
 	switch {
 	case c.Value == "":
@@ -112,6 +113,7 @@ func (t *Table) spans() string {
 	return strings.Repeat("& ", len(t.Labels)) + strings.Join(cells, " & ") + " \\\\\n" + strings.Join(rules, " ") + "\n"
 }
 
+// latex returns the same for LaTeX.
 func (c Cell) latex() string {
 	if c.Value == "" {
 		return "--"

@@ -82,6 +82,7 @@ func newStyles(w io.Writer, colour bool) styles {
 	return styles{title: s.Bold(true), faint: s.Faint(true), warn: s.Foreground(lipgloss.Color("3")), plain: s}
 }
 
+// A printer collects the lines of the output.
 type printer struct {
 	out   strings.Builder
 	width int
@@ -102,6 +103,7 @@ func (p *printer) wrapped(style lipgloss.Style, text string, indent int) {
 	}
 }
 
+// heading prints the name and size of a run, its progress, and the meaning of the signs.
 func (p *printer) heading(rec scores.Record, rows []scores.Row) {
 	p.wrapped(p.style.title, report.Printable(rec.Study)+" · "+report.Extent(rec, rows), 0)
 	if s := report.Progress(rec); s != "" {

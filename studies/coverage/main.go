@@ -116,6 +116,7 @@ type division struct {
 
 const record = 1 + 3*32*32 // a label and three planes
 
+// write writes the sets and the study.
 func (d division) write(files []string) error {
 	var images []byte
 	for _, f := range files {
