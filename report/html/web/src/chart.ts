@@ -135,8 +135,8 @@ export function settled(c: Context, name: Fixed, shown: Set<Field>): string {
   return values.includes('') || (name === 'factor' && sideBySide(c)) ? '' : (values[0] ?? '');
 }
 
-// parameterOf returns the transformation and the value that are chosen; the transformation is '' where
-// a single one has values.
+// parameterOf returns the transformation and the value that are chosen; the transformation is ''
+// where a single one has values.
 function parameterOf(c: Context): [string, string] {
   const asked = c.choice('parameter'),
     at = asked.lastIndexOf('=');

@@ -116,7 +116,8 @@ export class Figure {
     return button;
   }
 
-  // fullScreen is a button that shows the figure on the whole screen, where the browser can do that.
+  // fullScreen is a button that shows the figure on the whole screen, where the browser can do
+  // that.
   private fullScreen(): HTMLButtonElement[] {
     if (!document.fullscreenEnabled) return [];
     const button = this.button('Full', `Full screen: ${this.content.title}`, () => {

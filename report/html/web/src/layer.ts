@@ -1,6 +1,6 @@
-// The layer that the reader has chosen: in the drawing of a network, at a point of a curve over
-// depth, or in a sentence. Charts of one layer, markers in charts over depth, the representation space
-// and feature maps follow it.
+// The layer that a reader looks at, chosen in the drawing of a network, at a point of a curve over
+// depth, or in a sentence. Charts of one layer, markers in charts over depth, the representation
+// space and feature maps follow it.
 
 import type { Scores } from './data';
 import { element } from './dom';

@@ -77,8 +77,8 @@ function looks(series: Series, values = series.values, legend: object | null = n
   };
 }
 
-// valueAxis spans 0 to 1 if that is the statistic's range, so that charts can be compared. Otherwise
-// it includes 0, unless the description says that the axis is free.
+// valueAxis spans 0 to 1 if that is the statistic's range, so that charts can be compared.
+// Otherwise it includes 0, unless the description says that the axis is free.
 function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
   const axis = c.chart.mark === 'bar' ? c.chart.x : c.chart.y;
   const unit = axis.field === 'value' && !axis.free && isUnit(c);
@@ -274,8 +274,8 @@ function parameterTitle(c: Context, drawn: Point[]): string {
   return c.scores.packed.transforms[name] || `value of ${name}`;
 }
 
-// amountTitle is the title of the position along the trajectories of tuning curves: the parameter of
-// their transformation, or the factor that they vary.
+// amountTitle is the title of the position along the trajectories of tuning curves: the parameter
+// of their transformation, or the factor that they vary.
 function amountTitle(c: Context, drawn: Point[]): string {
   if (c.chart.x.field !== 'amount') return '';
   const name = (field: string) => {

@@ -1,5 +1,5 @@
-// The networks: their operations from the input to the output, those of a block folded, coloured by a
-// statistic of the layers.
+// The networks: their operations from the input to the output, those of a block folded, coloured by
+// a statistic of the layers.
 
 import { chooser } from './controls';
 import { Shown, type ColourScale, type Measure, type NetworkGraph, type Scores, type Statistic } from './data';
@@ -199,8 +199,9 @@ interface Box {
   folds: boolean; // whether there is something to unfold
 }
 
-// Sizes in pixels: the height of a folded box, its least and largest width, the gap between columns,
-// the height and width of an operation in an open box, the height of its header, and its padding.
+// Sizes in pixels: the height of a folded box, its least and largest width, the gap between
+// columns, the height and width of an operation in an open box, the height of its header, and its
+// padding.
 const size = { box: 36, least: 52, most: 84, gap: 9, operation: 22, operationWidth: 62, header: 17, inset: 9 };
 
 /** The drawing of one network. */

@@ -1,5 +1,5 @@
-// Swatches of series for legends. Series differ by colour, marker and dashes, so that they can also be
-// distinguished by colour-blind readers and in grey print. The looks come with the data.
+// Swatches of series for legends. Series differ by colour, marker and dashes, so that they can also
+// be distinguished by colour-blind readers and in grey print. The looks come with the data.
 
 import type { Look } from './data';
 

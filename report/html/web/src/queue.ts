@@ -1,6 +1,6 @@
-// Charts are drawn when they come into view, one after the other. The rest are drawn while the browser
-// is idle, so that a page is complete when it is printed or searched. The document is marked by
-// data-drawn when all charts in view are drawn, and by data-complete when all are.
+// Charts are drawn when they come into view, one after the other. The rest are drawn while the
+// browser is idle, so that a page is complete when it is printed or searched. The document is
+// marked by data-drawn when all charts in view are drawn, and by data-complete when all are.
 
 interface Job {
   draw: () => Promise<void>;

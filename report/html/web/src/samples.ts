@@ -1,5 +1,5 @@
-// The samples that a transformation changes most and least, as pairs of images with the predictions of
-// a model, and those that one model classifies correctly and another does not.
+// The samples that a transformation changes most and least, as pairs of images with the predictions
+// of a model, and those that one model classifies correctly and another does not.
 
 import { placeOf, slider } from './chosenvalue';
 import { chooser, segments } from './controls';

@@ -1,5 +1,5 @@
-// The representation space of a layer: where samples are, clean and transformed, in the plane of the
-// first two principal components.
+// The representation space of a layer: where samples are, clean and transformed, in the plane of
+// the first two principal components.
 
 import { onChosenValue, placeOf, slider } from './chosenvalue';
 import { chooser } from './controls';
@@ -49,8 +49,8 @@ export class Space {
     this.part('controls').querySelector<HTMLElement>(`select[name="space-${name}"]`)?.focus();
   }
 
-  // chosen is what is shown: of what passes the filters, what was chosen, or the first, at the deepest
-  // layer.
+  // chosen is what is shown: of what passes the filters, what was chosen, or the first, at the
+  // deepest layer.
   private chosen() {
     const asked = (name: string) => this.state.get(`space.${name}`);
     const shown = this.sheets.filter((s) => this.filter.passes({ transform: s.transform, data: s.data }));

@@ -1,5 +1,5 @@
-// The reader's choices are kept in the address after the #, so that a view can be bookmarked and sent
-// to others.
+// The reader's choices are kept in the address after the #, so that a view can be bookmarked and
+// sent to others.
 
 type Listener = () => void;
 

@@ -1,5 +1,5 @@
-// A table that sorts by any column, filters by text and copies as CSV. It shows a page at a time, so
-// that 100,000 rows are as quick as ten.
+// A table that sorts by any column, filters by text and copies as CSV. It shows a page at a time,
+// so that 100,000 rows are as quick as ten.
 
 import { csv } from './csv';
 import { element } from './dom';

@@ -1,5 +1,5 @@
-// The tooltip beside the pointer. Vega's own writes HTML and a style element; this one sets text only,
-// as the page's content security policy demands.
+// The tooltip beside the pointer. Vega's own writes HTML and a style element; this one sets text
+// only, as the page's content security policy demands.
 
 import { element } from './dom';
 
