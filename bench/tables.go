@@ -104,9 +104,15 @@ func seis(work, benchmark string, compared bool) row {
 	return r
 }
 
-// photographs returns a row on the decoding of photographs, with NAME=VALUE in the environment of
-// Noether.
-func photographs(text string, environment ...string) row {
+// photographs returns a row on the decoding of photographs, converted by PIL to a format if it is not
+// "", with NAME=VALUE in the environment of Noether.
+func photographs(text, format string, environment ...string) row {
+	dir, setting, convert := "$DATA/imagenet-samples", "NOETHER_BENCH_PHOTOS=", func(s source) source { return s }
+	if format != "" {
+		dir = "$WORK/photos-" + format
+		setting += "dir:" + dir
+		convert = func(s source) source { return converted(format, s) }
+	}
 	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
 		{column: "PIL and torchvision", from: convert(peer("bench/photos.py", dir)), metric: "per_second", unit: "images"},
 		{column: noether, from: convert(golang("dataset", "Photographs$", 3, append(environment, setting)...)), metric: "images/s", unit: "images"},

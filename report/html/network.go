@@ -8,11 +8,11 @@ import (
 // A networkData is a report.Network in the data of a page, by column.
 type networkData struct {
 	Model   string     `json:"model"`
-	Names   []string   `json:"names"`   // of groups
-	Tensors []string   `json:"tensors"` // of operations
-	Ops     textColumn `json:"ops"`     // operators
-	Groups  []int      `json:"groups"`  // group of each operation
-	Reads   [][]int    `json:"reads"`   // for each operation, the indices of those whose output it reads
+	Names   []string   `json:"names"`   // of groups of operations
+	Tensors []string   `json:"tensors"` // of each operation, the name of its output
+	Ops     textColumn `json:"ops"`     // of each operation, its ONNX operator
+	Groups  []int      `json:"groups"`  // of each operation, the index of its group in Names
+	Reads   [][]int    `json:"reads"`   // of each operation, the indices of the operations that it reads from
 }
 
 // packNetworks returns the graphs of the measured models.

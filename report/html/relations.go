@@ -9,10 +9,10 @@ import (
 // A relationData describes how a score relates to accuracy over models or data sets, see
 // report.Relation.
 type relationData struct {
-	Score string         `json:"score"` // the measure, the statistic and the transformation, as a key
-	Name  string         `json:"name"`  // of the score, in the list of scores
-	By    correlation.By `json:"by"`
-	Of    string         `json:"of"`
+	Score string         `json:"score"` // MEASURE.STATISTIC@TRANSFORM
+	Name  string         `json:"name"`  // title of the score in the list of scores
+	By    correlation.By `json:"by"`    // whether a point is a model or a data set
+	Of    string         `json:"of"`    // the data set shared by all models, or the model shared by all data sets
 	Chart report.Scatter `json:"chart"`
 	Text  string         `json:"text"` // how to read the chart, and how well the score predicts accuracy
 }

@@ -412,9 +412,9 @@ export class Glance {
     );
   }
 
-  // valueOf is the index of the value that the images show: that of placeOf, or the last if there
+  // valueIndex is the index of the value that the images show: that of placeOf, or the last if there
   // is no sample sheet.
-  private valueOf(m: Matrix, transform: string, p: ContactSheet): number {
+  private valueIndex(m: Matrix, transform: string, p: ContactSheet): number {
     const { parameters } = p.sheet!;
     const samples = (this.scores.packed.sheets ?? []).find(
       (s) => s.transform === transform && s.data === m.data,
