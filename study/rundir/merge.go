@@ -47,6 +47,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	if r.states, err = listStates(dirs); err != nil {
 		return nil, err
 	}
+	allowGarbage(plan)
 	incomplete := &Incomplete{Cells: len(plan.Cells)}
 	for _, c := range plan.Cells {
 		if err := r.mergeOrFail(ctx, c, incomplete); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checksum"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/spec"
@@ -32,6 +33,7 @@ type Result struct {
 // Finish writes the files that are made from all cells: tables, images, the resolved study and the
 // record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
+	allowGarbage(r.Plan)
 	rows, err := r.writeScores(r.Plan.Cells)
 	if err != nil {
 		return nil, err
@@ -66,6 +68,16 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	// The record is not read back: another run of the study may be writing to the same folder, and
 	// then its record is unfinished.
 	return &Result{Rows: rows, Record: record}, r.Outcome()
+}
+
+// allowGarbage lets the heap grow by more garbage before the records of many cells are read. The heap
+// then consists of small objects with pointers, and a collection for every few of them takes most of
+// the time.
+func allowGarbage(p *plan.Plan) {
+	const many = 1000
+	if len(p.Cells) >= many {
+		machine.AllowGarbage()
+	}
 }
 
 // finishIncomplete writes the scores of the finished cells, and a record that is not marked as
