@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/tempfolder"
+	"github.com/noether-ml/noether/linalg"
 )
 
 // A runner builds benchmarks and runs them.
@@ -31,6 +32,7 @@ func newRunner() (*runner, error) {
 	if data == "" {
 		return nil, fmt.Errorf("set NOETHER_TESTDATA to the folder of test data")
 	}
+	linalg.LoadBackend() // sets OPENBLAS_CORETYPE, so that NumPy takes the same kernels as Noether
 	work, remove, err := tempfolder.New("bench")
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
