@@ -3,8 +3,9 @@
 // tokens.
 //
 // A Store is a folder of content-addressed files with a bounded size; the least recently used file
-// is removed first. Files are replaced atomically and have a checksum, so processes can share a
-// store and can be killed at any time. A damaged file is computed again.
+// is removed first. Files are replaced atomically, so processes can share a store and can be killed
+// at any time. A Table holds the vectors of one layer, one row a sample. Its file has a checksum: a
+// damaged table is computed again.
 //
 //	store, err := features.Default()
 //	request := features.Request{Model: m, Layers: m.Layers(), Pool: features.Mean, ...}

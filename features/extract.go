@@ -39,6 +39,9 @@ type Request struct {
 	Progress  func(n int64) // called after each forward pass with its number of samples; may be nil
 }
 
+// tableVersion is part of every key, so that tables of another version are not read.
+const tableVersion = 1
+
 // key returns the key of a layer's representation in the store.
 func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 	identity := r.Identity
@@ -156,7 +159,7 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 			return err
 		}
 	}
-	session, err := e.Model.NewSession(e.layers, false)
+	session, err := e.Model.NewSession(e.layers, false /* no class scores */)
 	if err != nil {
 		return err
 	}
@@ -167,13 +170,13 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for l := range e.read(ctx, e.Model.Frame()) {
-		if l.err != nil {
-			return l.err
+	for b := range e.read(ctx, e.Model.Frame()) {
+		if b.err != nil {
+			return b.err
 		}
-		for at := 0; at < len(l.samples); at += batch {
-			end := min(at+batch, len(l.samples))
-			if err := e.runBatch(ctx, session, buf, l.positions[at:end], l.samples[at:end], writers); err != nil {
+		for at := 0; at < len(b.samples); at += batch {
+			end := min(at+batch, len(b.samples))
+			if err := e.runBatch(ctx, session, buf, b.positions[at:end], b.samples[at:end], writers); err != nil {
 				return err
 			}
 		}
@@ -206,13 +209,13 @@ func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch 
 	go func() {
 		defer close(out)
 		for at := 0; at < len(positions); at += readSize {
-			l := r.load(ctx, positions[at:min(at+readSize, len(positions))], f)
+			b := r.load(ctx, positions[at:min(at+readSize, len(positions))], f)
 			select {
-			case out <- l:
+			case out <- b:
 			case <-ctx.Done():
 				return
 			}
-			if l.err != nil {
+			if b.err != nil {
 				return
 			}
 		}
@@ -227,17 +230,17 @@ func (r *Request) load(ctx context.Context, positions []int, f dataset.Frame) sa
 	if err != nil || len(samples) == len(positions) {
 		return sampleBatch{positions, samples, err}
 	}
-	var l sampleBatch
+	var readable sampleBatch
 	for i := range positions {
 		one, err := r.Read(ctx, positions[i:i+1], f)
 		if err != nil {
 			return sampleBatch{err: err}
 		}
 		if len(one) == 1 {
-			l.positions, l.samples = append(l.positions, positions[i]), append(l.samples, one[0])
+			readable.positions, readable.samples = append(readable.positions, positions[i]), append(readable.samples, one[0])
 		}
 	}
-	return l
+	return readable
 }
 
 // runBatch runs the model on a batch and writes the rows of every layer.

@@ -47,7 +47,7 @@ func Default() (*Store, error) {
 	return s, nil
 }
 
-// keyOf returns the hash of the JSON encoding of a value.
+// keyOf returns the first 20 bytes, in hexadecimal, of the SHA-256 of the JSON encoding of a value.
 func keyOf(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
