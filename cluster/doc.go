@@ -18,10 +18,10 @@
 // Let o be the time in seconds to open a model, w the time that grows with the number of samples,
 // and s the time to compute scores. Divided into k shards, the model is planned as k tasks of o + w/k
 // + s/k seconds: shards that end together share the cells to be scored, and one that ends long after
-// the others scores them all. For a limit T, each model with o + w + s > T is divided into the smallest number of
-// shards of at most T, or into as many as its samples allow. The other models are packed into tasks
-// of at most T: longest first, each into the fullest task with enough time left. Balance searches
-// for a small T with at most the requested number of tasks, by bisection.
+// the others scores them all. For a limit T, each model with o + w + s > T is divided into the
+// smallest number of shards of at most T, or into as many as its samples allow. The other models
+// are packed into tasks of at most T: longest first, each into the fullest task with enough time
+// left. Balance searches for a small T with at most the requested number of tasks, by bisection.
 //
 // Calibrate measures o, w and s on a few samples. Without it, o and s are 0, and w is the product
 // of parameters, input size and number of forward passes: tasks are balanced, and their time is not
@@ -31,11 +31,11 @@
 //
 // This holds for Slurm. A task saves the state of its measures every minute by default. Slurm
 // queues a task again when it is preempted or its node fails. A task that the kernel kills for
-// memory starts again in its allocation; one that Slurm kills for memory needs Retry with more. A task that is about to reach its time limit gets a
-// signal, saves its state and queues itself again. Each resumes from the saved state. Restarts are
-// bounded. Retry submits the tasks that are neither done nor
-// queued nor running, and a merge. A submission has these files in
-// the run folder; all but the logs are replaced atomically:
+// memory starts again in its allocation; one that Slurm kills for memory needs Retry with more
+// memory. A task that is about to reach its time limit gets a signal, saves its state and queues
+// itself again. Each resumes from the saved state. The number of restarts is limited. Retry submits
+// the tasks that are neither done nor queued nor running, and a merge. A submission has these files
+// in the run folder; all but the logs are replaced atomically:
 //
 //	cluster.json               submissions, their tasks and jobs
 //	cluster/1/run.sbatch       the script of the tasks
