@@ -109,7 +109,8 @@ func meansOf(failed []Failure) map[string]bool {
 	return out
 }
 
-// identity returns a string that is equal for two cells that differ only in their scores.
+// identity returns a string that is equal for two cells of the same model or models, data,
+// transformation, parameter, trial and measure.
 func (c Cell) identity() string {
 	return fmt.Sprintf("%q %q %q %q %q %d %q", c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, c.Measure)
 }

@@ -92,7 +92,7 @@ type LayerRecord struct {
 	Op    string `json:"op"`
 	Depth int    `json:"depth"`
 	Shape []int  `json:"shape"` // of one sample
-	Axes  string `json:"axes"`
+	Axes  string `json:"axes"`  // one letter for each axis, with the batch axis; see onnx.Axes
 	// Branch is true for a layer inside a branch that a shortcut bypasses.
 	Branch bool `json:"branch,omitempty"`
 }

@@ -1,9 +1,9 @@
 // Package scores holds the scores of a study and reads and writes their files.
 //
 // A Cell is what a run stores: the scores of one measure for one model, data set, value of a
-// transformation and trial. A Row is one score with everything that identifies it, a line of
-// scores.csv. Table turns cells into rows and adds derived ones: means over the values of a
-// transformation, and means and intervals over trials.
+// transformation and trial (a repetition of all random draws). A Row is one score with everything
+// that identifies it, a line of scores.csv. Table turns cells into rows and adds derived ones: means
+// over the values of a transformation, and means and intervals over trials.
 //
 //	rows, err := scores.ReadCSV(file)
 //	rows, err = scores.Filter{Model: []string{"resnet*"}}.Rows(rows)
