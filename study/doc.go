@@ -8,9 +8,10 @@
 //	}
 //
 // A study names data, models, transformations and measures. A cell is a measure for one model, data
-// set, value of a transformation and trial; its scores are stored in one record. Its key is a hash
-// of all that its scores depend on. So a run that was stopped, or a study that was extended,
-// computes only what is missing.
+// set, value of a transformation and trial (a repetition of all random draws); its scores are stored
+// in one record. Its key is a hash of all that its scores depend on. So a run that was stopped, or a
+// study that was extended, computes only what is missing. A procedure is a measure that works in
+// steps, such as training a probe. A shard is the part of the samples that one process measures.
 //
 // # Steps of a run
 //

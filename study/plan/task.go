@@ -17,7 +17,7 @@ import (
 )
 
 // A Task is the work of one accumulator in a cell: a measure at a layer, or a comparison of a grid
-// of layers.
+// of layers (several pairs of layers, see measure.Grid).
 type Task struct {
 	target
 	Cell     *Cell
@@ -128,7 +128,7 @@ func (r Reading) IsPrediction() bool { return r.Layer.Name == "" }
 // TaskScores are the results of a task.
 type TaskScores struct {
 	Layers    []scores.Layer
-	Samples   []measure.SampleScore // per-sample values, if the measure site keeps them
+	Samples   []measure.SampleScore // per-sample values, if the study asks for them or for projections
 	NonFinite string                // why all scores are undefined, if the activations of all layers hold NaN or infinity
 }
 
@@ -161,8 +161,8 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is the target of a measure at a layer, of the prediction, or of the predictions of
-// two models.
+// A siteTarget is the target of a measure at a measure.Site: a layer, the prediction, or the
+// predictions of two models.
 type siteTarget struct {
 	measure     measure.Measure
 	model       *Model

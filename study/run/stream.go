@@ -55,11 +55,11 @@ func (b *batch) nameSample(err error) error {
 
 // A stream delivers batches that are prepared ahead of the engine on other goroutines.
 type stream struct {
-	batches chan *batch
-	failure error
+	batches chan *batch // closed after the last batch, or after an error
+	failure error       // see err
 }
 
-// err returns why the stream ended early. It is valid once items is closed.
+// err returns why the stream ended early. It is valid once batches is closed.
 func (s *stream) err() error { return s.failure }
 
 // prepare starts the stream of a pass. The stream holds at most a few batches at a time.
@@ -119,7 +119,7 @@ type sampleReader struct {
 	ctx    context.Context // of the pass
 	frames []dataset.Frame
 	next   []func() (dataset.Sample, error, bool) // for each frame
-	stops  []func()
+	stops  []func()                               // for each frame: ends the reading
 }
 
 func (f *feeder) newSampleReader(ctx context.Context, indices []int) *sampleReader {
@@ -153,7 +153,7 @@ func (w *sampleReader) stop() {
 func (w *sampleReader) collect(from, end int) ([][]dataset.Sample, *batch, error) {
 	clean := &batch{view: plan.CleanView, end: end}
 	samples := make([][]dataset.Sample, len(w.frames))
-	for place := from; place < end; place++ {
+	for position := from; position < end; position++ {
 		sample, err := w.sample()
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			w.stats.Unreadable.Add(1)
@@ -168,7 +168,7 @@ func (w *sampleReader) collect(from, end int) ([][]dataset.Sample, *batch, error
 		for i, s := range sample {
 			samples[i] = append(samples[i], s)
 		}
-		clean.positions = append(clean.positions, place)
+		clean.positions = append(clean.positions, position)
 		clean.indices = append(clean.indices, sample[0].Index)
 		clean.labels = append(clean.labels, sample[0].Label)
 		clean.names = append(clean.names, sample[0].Name)

@@ -10,8 +10,8 @@
 //	failures/          what failed, and why
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
-// A Writer writes the folder of a run, and Merge completes one from the states of shards. Check finds
-// damaged and foreign files. ReadResult returns scores as rows, and ReadCells as cells:
+// A Writer writes the folder of a run. Merge completes a folder from the states of shards, runs on
+// parts of the samples. Check finds damaged files, and foreign ones, which are not of a run. ReadResult returns scores as rows, and ReadCells as cells:
 //
 //	result, err := rundir.ReadResult("runs/first")
 //	cells, record, err := rundir.ReadCells("runs/first")
