@@ -17,7 +17,7 @@ import (
 )
 
 // A Task is the work of one accumulator in a cell: a measure at a layer, or a comparison of a grid
-// of layers (several pairs of layers, see measure.Grid).
+// of layers (one or several pairs of layers, see measure.Grid).
 type Task struct {
 	target
 	Cell     *Cell
