@@ -11,7 +11,8 @@
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
 // A Writer writes the folder of a run. Merge completes a folder from the states of shards, runs on
-// parts of the samples. Check finds damaged files, and foreign ones: not of a run, or misnamed. ReadResult returns scores as rows, and ReadCells as cells:
+// parts of the samples. Check finds damaged files, and foreign ones: not of a run, or misnamed.
+// ReadResult returns scores as rows, and ReadCells as cells:
 //
 //	result, err := rundir.ReadResult("runs/first")
 //	cells, record, err := rundir.ReadCells("runs/first")
