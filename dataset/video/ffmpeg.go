@@ -54,9 +54,9 @@ func videoClip(path, explicit string) (clip, error) {
 // decode runs ffmpeg until yield returns false. It passes on every frame of the first video stream,
 // without changing the frame rate.
 func decode(ctx context.Context, program, path string, yield func(tensor.Tensor) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe",
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	cmd := exec.CommandContext(running, program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe",
 		"-i", "file:"+path, "-map", "0:v:0", "-fps_mode", "passthrough", "-sws_flags", "accurate_rnd+full_chroma_int+bitexact",
 		"-pix_fmt", "rgb24", "-f", "image2pipe", "-c:v", "ppm", "pipe:1")
 	var stderrTail tail
@@ -70,13 +70,13 @@ func decode(ctx context.Context, program, path string, yield func(tensor.Tensor)
 	}
 	n, more, err := readImages(bufio.NewReaderSize(out, 1<<20), yield)
 	if err != nil || !more {
-		cancel() // ends the program
+		stop() // ends the program
 	}
 	exitErr := cmd.Wait()
 	switch {
 	case !more:
 		return nil
-	case ctx.Err() != nil && err == nil:
+	case ctx.Err() != nil:
 		return ctx.Err()
 	case exitErr != nil || err != nil || n == 0:
 		return fmt.Errorf("ffmpeg failed after frame %d: %s", n, cmp.Or(stderrTail.lastLine(path), errorText(err), errorText(exitErr), "it has no images"))
@@ -110,7 +110,7 @@ func readImages(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bo
 	}
 }
 
-// maxFrame bounds the number of pixels of a frame: 16K.
+// maxFrame is the largest number of pixels of a frame: slightly more than 15360 x 8640.
 const maxFrame = 1 << 27
 
 // readPPM reads an image, 3 x h x w. It returns io.EOF at the end.
@@ -154,7 +154,8 @@ func (t *tail) Write(p []byte) (int, error) {
 // logPrefix matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
 var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
-// lastLine returns the last line without its prefix and without the path, which the caller adds.
+// lastLine returns the last line without its prefix and without the path of the video, which the
+// source that reads the frames states before each error.
 func (t *tail) lastLine(path string) string {
 	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
 		return "it has only audio or subtitles and no images"

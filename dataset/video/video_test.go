@@ -2,6 +2,7 @@ package video
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,12 +14,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/testdata"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // moving returns grey frames of a random image that moves to the right by a pixel per frame. From
@@ -286,6 +289,28 @@ func TestOpenErrors(t *testing.T) {
 		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// TestCancelledWithinAFrame cancels while the first frame is handled. The program then ends in the
+// middle of the second one.
+func TestCancelledWithinAFrame(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	program := filepath.Join(t.TempDir(), "ffmpeg")
+	script := "#!/bin/sh\nprintf 'P6\\n1 1\\n255\\nabcP6\\n1 1\\n255\\na'\nexec sleep 60\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := decode(ctx, program, "clip.mp4", func(tensor.Tensor) bool {
+		cancel()
+		return true
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
