@@ -66,8 +66,9 @@ typedef struct Convolution {
 	//
 	//	y[first + i step] = bias + sum over c, k of w[c, offset[k]] padded[i stride + displacement[c, k]]
 	Grid grid;
-	size_t first[2], step[2], stride[2], offsets;
-	size_t *offset;          // indices into the kernel; NULL: all
+	size_t first[2], step[2], stride[2];
+	size_t offsets;          // number of kernel elements that are used, at most kernel_size
+	size_t *offset;          // their indices into the kernel; NULL: all, in order
 	ptrdiff_t *displacement; // channels x offsets, or offsets x channels in NHWC
 	// For Winograd's algorithm.
 	size_t side; // of output tiles: 2 or 4

@@ -76,7 +76,8 @@ void indirect_pack_panel(void *convolution, size_t panel) {
 
 // A part computes PIXELS pixels, with DEPTH floats of a panel at a time, which stay in the
 // first-level cache.
-enum { PIXELS = 8 * NR, DEPTH = 4096 };
+// MIN_MR is the smallest mr of all MicroKernels.
+enum { PIXELS = 8 * NR, DEPTH = 4096, MIN_MR = 16 };
 
 static size_t pixel_blocks(const Convolution *c) { return ceil_div(c->input.samples * c->grid.rows * c->grid.columns, PIXELS); }
 
@@ -179,7 +180,7 @@ void weight_gradient_part(void *gradient, size_t part) {
 	const Grid grid = {g->dy.height, g->dy.width};
 	const float *x[NR];
 	float sums[COLUMNS * MAX_MR] = {0};
-	ptrdiff_t displacement[DEPTH / 16];
+	ptrdiff_t displacement[DEPTH / MIN_MR]; // of step pixels
 	Position p = {0};
 	for (size_t i = 0; i < total; i += step) {
 		const size_t depth = min_size(step, total - i);

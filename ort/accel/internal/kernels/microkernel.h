@@ -49,7 +49,7 @@ typedef struct WinogradKernels {
 
 // MicroKernels are the inner loops for one instruction set.
 typedef struct MicroKernels {
-	size_t mr;
+	size_t mr; // rows of a panel: MR in what follows, from 16 to MAX_MR
 	// gemm_indirect multiplies a panel, depth x MR, by columns that are anywhere in memory:
 	//
 	//	sums[j][r] = start[r] + sum over k of panel[k][r] x[j][displacement[k]]

@@ -71,8 +71,8 @@ INLINE void NAME(output4)(const NAME(vec) *m, NAME(vec) *t) {
 #undef Q
 
 // TRANSFORM applies a transform along one axis to the columns of a block of size x size vectors,
-// and then to the rows. load is an expression for the vector at row i and column j. store is a
-// statement that uses row i of the result, which is in out.
+// and then to the rows. load is an expression for the address of the vector at row i and
+// column j. store is a statement that uses row i of the result, which is in out.
 #define TRANSFORM(one_axis, size, rows, outer, load, store)                               \
 	NAME(vec) in[6], columns[6][6], out[6];                                           \
 	UNROLL(outer) for (int j = 0; j < size; j++) {                                    \
@@ -85,7 +85,8 @@ INLINE void NAME(output4)(const NAME(vec) *m, NAME(vec) *t) {
 		store                                                                     \
 	}
 
-// BLOCK_TRANSFORM defines a Transform from blocks of size x size to blocks of to x to.
+// BLOCK_TRANSFORM defines a Transform whose source blocks have size x size pixels and whose
+// results have to x to.
 #define BLOCK_TRANSFORM(name, one_axis, size, to)                                                                               \
 	static void NAME(name)(const float *src, ptrdiff_t row_stride, ptrdiff_t column_stride, float *dst, ptrdiff_t dst_row_stride, \
 		ptrdiff_t dst_column_stride, size_t n) {                                                                        \
