@@ -50,9 +50,9 @@ func (r Room) ShortestTime() float64 {
 //
 // Here t is the time since the source emitted the sound; sample 0 is at t = d0 / c.
 //
-// beta is chosen so that P and the direct sound have the reverberation time, as ReverberationTime
-// measures it. Single early reflections differ from P, so below 0.2 s the reverberation time of a
-// response is 8 % too short in the mean, and at most 15 %.
+// beta is chosen so that P and the direct sound decay by 60 dB within rt60, by a line through
+// Schroeder's backward integral between -5 and -35 dB. Single early reflections differ from P, so
+// below 0.2 s the reverberation time of a response is 8 % too short in the mean, and at most 15 %.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: it must be at least %.3f s for this room", rt60, shortest)
@@ -216,18 +216,6 @@ func (r Room) expectedTime(kappa, rt60 float64) float64 {
 		}
 	}
 	return fitDecay(energy, step)
-}
-
-// ReverberationTime returns the RT60 of an impulse response in seconds: twice the time from -5 to
-// -35 dB of Schroeder's backward integral, by linear regression.
-func ReverberationTime(response []float32, rate int) float64 {
-	energy := make([]float64, len(response))
-	var sum float64
-	for i := len(response) - 1; i >= 0; i-- {
-		sum += float64(response[i]) * float64(response[i])
-		energy[i] = sum
-	}
-	return fitDecay(energy, 1/float64(rate))
 }
 
 // fitDecay returns the time of a decay by 60 dB in seconds, given the remaining energy every step

@@ -9,6 +9,18 @@ import (
 
 func generator() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }
 
+// measuredTime returns the RT60 of an impulse response in seconds: twice the time from -5 to -35 dB
+// of Schroeder's backward integral, by linear regression.
+func measuredTime(response []float32, rate int) float64 {
+	energy := make([]float64, len(response))
+	var sum float64
+	for i := len(response) - 1; i >= 0; i-- {
+		sum += float64(response[i]) * float64(response[i])
+		energy[i] = sum
+	}
+	return fitDecay(energy, 1/float64(rate))
+}
+
 // The measured reverberation time agrees with the requested one within 16 % below 0.2 s, within 8 %
 // up to 0.4 s and within 3 % from 0.8 s on. Below 0.2 s it is 8 % too short on average.
 func TestReverberationTime(t *testing.T) {
@@ -27,7 +39,7 @@ func TestReverberationTime(t *testing.T) {
 				if h[0] < 0.9 || h[0] > 1.1 {
 					t.Errorf("the direct sound is %v", h[0])
 				}
-				off := ReverberationTime(h, rate)/c.want - 1
+				off := measuredTime(h, rate)/c.want - 1
 				sum, n = sum+off, n+1
 				if math.Abs(off) > c.tolerance {
 					t.Errorf("%d Hz: the relative error of a reverberation time of %v s is %.3f", rate, c.want, off)
@@ -48,7 +60,7 @@ func TestReverberationTimeOfAnExponential(t *testing.T) {
 		for i := range h {
 			h[i] = float32(r.NormFloat64() * math.Pow(10, -3*float64(i)/16000/want))
 		}
-		if got := ReverberationTime(h, 16000); math.Abs(got/want-1) > 0.05 {
+		if got := measuredTime(h, 16000); math.Abs(got/want-1) > 0.05 {
 			t.Errorf("noise that decays by 60 dB in %v s measures %v s", want, got)
 		}
 	}

@@ -29,8 +29,8 @@ func ImageNetSynsets() []string {
 	return slices.Clone(synsets)
 }
 
-// ImageNetNames returns the names of the outputs of an ImageNet classifier, in order.
-func ImageNetNames() []string {
+// imageNetNames returns the names of the outputs of an ImageNet classifier, in order.
+func imageNetNames() []string {
 	_, names := imagenet()
 	return slices.Clone(names)
 }

@@ -13,7 +13,7 @@ import (
 
 func TestImageNetOrder(t *testing.T) {
 	t.Parallel()
-	synsets, names := ImageNetSynsets(), ImageNetNames()
+	synsets, names := ImageNetSynsets(), imageNetNames()
 	if len(synsets) != 1000 || !slices.IsSorted(synsets) || len(slices.Compact(slices.Clone(synsets))) != 1000 {
 		t.Fatalf("%d synsets; want 1,000, sorted and distinct", len(synsets))
 	}
@@ -43,7 +43,7 @@ func TestImageNetSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapped, keep, err := Restrict(src, to, ImageNetNames())
+	mapped, keep, err := Restrict(src, to, imageNetNames())
 	if err != nil {
 		t.Fatal(err)
 	}

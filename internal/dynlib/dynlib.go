@@ -15,12 +15,9 @@ func Open(name string) (Library, error) {
 // Close unloads the library. None of its functions may be called afterwards.
 func (l Library) Close() { closeHandle(l.handle) }
 
-// Symbol returns the address of a symbol.
-func (l Library) Symbol(name string) (uintptr, error) { return symbol(l.handle, name) }
-
 // Bind makes *f, a variable of a function type, call the function of the given name.
 func (l Library) Bind(f any, name string) error {
-	at, err := l.Symbol(name)
+	at, err := symbol(l.handle, name)
 	if err == nil {
 		purego.RegisterFunc(f, at)
 	}

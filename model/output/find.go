@@ -40,15 +40,6 @@ var boxLayouts = []layout{
 	{"yolov5", "[batch, anchors, 5 + classes], or its transpose", false, findYOLOv5},
 }
 
-// BoxLayouts returns the names of the layouts of boxes.
-func BoxLayouts() []string {
-	var names []string
-	for _, l := range boxLayouts {
-		names = append(names, l.name)
-	}
-	return names
-}
-
 var classMapLayouts = []layout{
 	{"logits", "one map of floats [batch, classes, height, width]", false, findLogits},
 	{"probabilities", "one map of floats [batch, classes, height, width]", false, findProbabilities},

@@ -108,20 +108,11 @@ func (f *Format) ClassName(k int) string {
 	return strconv.Itoa(k)
 }
 
-// ClassNames returns the names of all classes.
-func (f *Format) ClassNames() []string {
-	out := make([]string, f.ClassLimit())
-	for k := range out {
-		out[k] = f.ClassName(k)
-	}
-	return out
-}
-
 // A Setting states how a model's outputs are decoded. The zero Setting infers everything. At most
 // one of ClassMap, Boxes, Keypoints and Values is set.
 type Setting struct {
 	ClassMap   string   // "logits", "probabilities" or "labels"
-	Boxes      string   // one of BoxLayouts
+	Boxes      string   // a name of boxLayouts
 	Keypoints  string   // "heat-maps"
 	Values     string   // "depth", "normals", "normals-y-up", "image" or "map"
 	Outputs    []string // names of the outputs, in the order of the layout; empty: inferred
