@@ -333,6 +333,17 @@ func TestEveryDifferentiableOperatorIsListed(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if want := grad.Operators(); !slices.Equal(listed, want) {
-		t.Errorf("reference/gradients.md lists\n%v\nand the package has\n%v", listed, want)
+		for _, name := range want {
+			if !slices.Contains(listed, name) {
+				t.Errorf("reference/gradients.md: %s has a rule and is not in the table of operators", name)
+			}
+		}
+		for i, name := range listed {
+			if !slices.Contains(want, name) {
+				t.Errorf("reference/gradients.md: %s is in the table of operators and has no rule in onnx/grad/rules.go", name)
+			} else if i > 0 && listed[i-1] == name {
+				t.Errorf("reference/gradients.md: %s is in the table of operators twice", name)
+			}
+		}
 	}
 }

@@ -1,0 +1,65 @@
+package docs
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// The tests below check the steps of the recipes of CONTRIBUTING.md that no other test checks.
+
+func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	helpers := []string{"measure/resample", "measure/procedure", "measure/measuretest"}
+	for name := range all {
+		if !strings.HasPrefix(name, "measure/") || strings.Contains(name, "/internal") || slices.Contains(helpers, name) {
+			continue
+		}
+		if !slices.Contains(all["study/spec"].imports, name) {
+			t.Errorf("package %s has no line in Families, study/spec/families.go", name)
+		}
+	}
+}
+
+func TestTableOfMeasures(t *testing.T) {
+	t.Parallel()
+	text := page(t, "reference/study-file.md")
+	for _, d := range spec.Descriptors() {
+		if link := "[`" + d.Name + "`](measures/" + d.Name + ".md)"; !strings.Contains(text, link) {
+			t.Errorf("reference/study-file.md: the table of measures has no %s", link)
+		}
+	}
+}
+
+func TestTableOfData(t *testing.T) {
+	t.Parallel()
+	var first []string // column of the table of kinds
+	for _, m := range regexp.MustCompile(`(?m)^\| \[([^]]+)\]\(.*\|$`).FindAllStringSubmatch(page(t, "reference/data.md"), -1) {
+		first = append(first, strings.Split(m[1], ", ")...)
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[spec.Data]()) {
+		key := f.Tag.Get("key")
+		if !f.IsExported() || f.Type.Kind() != reflect.Pointer || key == "corrupt" || key == "split" {
+			continue
+		}
+		if !slices.Contains(first, "`"+key+"`") {
+			t.Errorf("reference/data.md: the table of kinds has no row of %s", key)
+		}
+	}
+}
+
+func TestTableOfCharts(t *testing.T) {
+	t.Parallel()
+	text := page(t, "reference/figures.md")
+	for _, c := range figure.Charts {
+		if !strings.Contains(text, "\n| `"+string(c)+"`") {
+			t.Errorf("reference/figures.md: the table of charts has no row of %s", c)
+		}
+	}
+}
