@@ -39,9 +39,6 @@ type Request struct {
 	Progress  func(n int64) // called after each forward pass with its number of samples; may be nil
 }
 
-// tableVersion is part of every key, so that tables of another version are not read.
-const tableVersion = 1
-
 // key returns the key of a layer's representation in the store.
 func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 	identity := r.Identity
