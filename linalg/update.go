@@ -85,6 +85,9 @@ func (c *CrossScatter[T]) Begin(n int, meanX, meanY []float64) CrossUpdate[T] {
 // AddCrossProducts adds one tile of the sums of products of the new observations about their means:
 // of the variables top to bottom of x with the variables left to right of y (exclusive), row-major.
 func AddCrossProducts[S, E float32 | float64](u CrossUpdate[S], products []E, top, bottom, left, right int) {
+	if u.c == nil { // products may be nil
+		return
+	}
 	cols := right - left
 	for i := top; i < bottom; i++ {
 		addCrossRow(u, products[(i-top)*cols:(i-top+1)*cols], i, left)

@@ -46,3 +46,14 @@ func TestMergeStored(t *testing.T) {
 		t.Errorf("error %v, want %v", err, unreadable)
 	}
 }
+
+// TestZeroCrossUpdate checks that the zero CrossUpdate accepts tiles without products.
+func TestZeroCrossUpdate(t *testing.T) {
+	t.Parallel()
+	var u CrossUpdate[float64]
+	AddCrossProducts(u, []float32(nil), 0, 2, 0, 2)
+	u.End()
+	if u.c != nil {
+		t.Error("the zero CrossUpdate has a scatter")
+	}
+}
