@@ -1,9 +1,9 @@
 //go:build linux
 
 // Package slurmtest runs a real Slurm on this machine for a test: a controller, a node and an
-// authentication service, in a folder of the test and on free ports. Missing programs are installed
-// by apt-get where the test runs as root. The test is skipped if that is impossible, or if
-// NOETHER_SLURM is "off".
+// authentication service, in a folder of the test and on free ports. It needs root. Missing
+// programs are installed by apt-get. The test is skipped without root, if programs are still
+// missing, or if NOETHER_SLURM is "off".
 //
 //	c := slurmtest.Start(t)
 //	t.Setenv("SLURM_CONF", c.Conf) // sbatch and the others now use this cluster

@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 )
 
-// An idleClock estimates the time that work would take if no other program used the cores. Both the
-// elapsed time and the processor time of this process are upper bounds on it.
+// An idleClock estimates the time that work would take if no other program used the cores. For
+// work that computes all the time, the elapsed time and the processor time of this process are upper
+// bounds on it.
 type idleClock struct {
 	start     time.Time
 	cpuBefore time.Duration // processor time of the process at the start; 0: not known

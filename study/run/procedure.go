@@ -23,7 +23,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 		c.Done = true
 		return nil
 	}
-	r.Options.ShareBLAS(1)
+	r.Options.ShareBLAS(1) // a procedure calls the BLAS from one goroutine, which gets all its threads
 	job := c.Procedure.Job
 	job.Checkpoint, job.Read = r.Checkpoint(c), readSamplesOf(c)
 	job.Shared = func(key string) train.Checkpoint {
@@ -43,13 +43,13 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	ctx, work := telemetry.Span(ctx, "procedure", attribute.String("what", c.String()))
 	defer work.End()
 	stopTimer := r.Stats.During(telemetry.Procedures)
-	defer unsaved.Hold(ctx)()
+	defer unsaved.Hold(ctx)() // when ctx ends, the program waits until the checkpoint is saved
 	units := r.NewUnitFiles(c)
 	job.Units, job.Curves = units.AddUnits, units.AddCurves
 	err := guard.Run(func() error {
-		pairScores, err := c.Procedure.Method.Run(ctx, &job)
+		scored, err := c.Procedure.Method.Run(ctx, &job) // for each pair of layers
 		if err == nil {
-			c.Procedure.Scored, err = c.Procedure.Gather(pairScores)
+			c.Procedure.Scored, err = c.Procedure.Gather(scored)
 		}
 		if err == nil {
 			err = units.Write()

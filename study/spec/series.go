@@ -92,8 +92,8 @@ func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// expandRanges returns the names that braces in a name stand for, as a shell expands them: numbers
-// {000..049}, with as many digits, and lists {train,val}.
+// expandRanges returns the names that braces in a name stand for, similar to a shell: numbers
+// {000..049}, with at least as many digits as the first, and lists {train,val}.
 func expandRanges(name string) ([]string, error) {
 	before, rest, found := strings.Cut(name, "{")
 	if !found {
