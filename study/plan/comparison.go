@@ -72,7 +72,8 @@ func upperTriangle(pairs [][2]int) [][2]int {
 }
 
 // addGrid adds a cell with the tasks of the grid whole. Pairs that cannot be compared are skipped.
-// The rest is split into grids that share no layer, and these until each fits the memory bound.
+// The rest is split into grids that share no layer, and these are split until each fits the memory
+// bound.
 func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	all := whole.grid
 	whole.grid.Pairs = nil

@@ -85,8 +85,8 @@ func (u *UnreadableSamples) Names() []string {
 	return slices.Sorted(maps.Keys(u.causes))
 }
 
-// TooMany returns an error if more than 1 % of the samples, and more than one, are unreadable. The
-// error names up to maxNamedUnreadable of them with their causes.
+// TooMany returns an error if all samples are unreadable, or more than 1 % of them and more than one.
+// The error names up to maxNamedUnreadable of them with their causes.
 func (u *UnreadableSamples) TooMany() error {
 	names := u.Names()
 	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
