@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/noether-ml/noether/linalg"
 )
@@ -105,13 +106,13 @@ func chosenRSA(v *subsetPair) (float64, error) {
 	var out float64
 	switch v.settings.Comparison {
 	case "pearson":
-		out = pearson(a, b)
+		out = stat.Correlation(a, b, nil)
 	case "kendall":
 		out = kendall(a, b)
 	case "cosine":
 		out = floats.Dot(a, b) / floats.Norm(a, 2) / floats.Norm(b, 2)
 	default:
-		out = pearson(meanRanks(a), meanRanks(b))
+		out = stat.Correlation(meanRanks(a), meanRanks(b), nil)
 	}
 	if math.IsNaN(out) {
 		return v.undefined("all dissimilarities are equal, so their correlation is undefined")
@@ -125,17 +126,6 @@ func meanRanks(values []float64) []float64 {
 		out[i] = float64(r) / 2
 	}
 	return out
-}
-
-// pearson returns Pearson's correlation, NaN if one of the lists is constant.
-func pearson(a, b []float64) float64 {
-	n := float64(len(a))
-	ma, mb := floats.Sum(a)/n, floats.Sum(b)/n
-	var sums correlationSums
-	for i := range a {
-		sums.add(a[i]-ma, b[i]-mb)
-	}
-	return sums.correlation()
 }
 
 // kendall returns Kendall's tau-b, by the merge sort of Knight (1966). It is NaN if one of the

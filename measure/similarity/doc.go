@@ -58,7 +58,8 @@
 //
 //   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the
 //     group's own moments.
-//   - rbf-cka, rsa: the same, but with the bandwidth and the ranks of all samples.
+//   - rbf-cka: the same, but with the bandwidth of all samples; rsa: the same, with the changes of the
+//     ranks to first order.
 //   - the statistics that are not in the table: the statistic without the group, exactly. Those that grow
 //     with the number of samples are scaled to that of all. Expensive ones leave out two groups at
 //     a time.

@@ -23,7 +23,7 @@ func (*comparison) Name() string { return "similarity" }
 
 func (*comparison) Descriptor() measure.Descriptor { return Descriptor() }
 
-func (*comparison) Version() int { return 4 }
+func (*comparison) Version() int { return 5 }
 
 func (f *comparison) Settings() any { return f.settings.encode() }
 
