@@ -50,6 +50,7 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 		}
 		return nil
 	}
+	// --calibrate 0s: the costs of the models are not measured before they are divided into tasks.
 	if err := call("cluster", "submit", "study.yaml", "--kubernetes", "--profile", "profile.yaml", "-o", "run", "--calibrate", "0s",
 		"--tasks", strconv.Itoa(s.models*s.shards)); err != nil {
 		return "", err

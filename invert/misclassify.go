@@ -92,7 +92,7 @@ func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	}
 	logs := b.LogSoftmax(scores, 1)
 	if o.Model.Scores() == "probabilities" {
-		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(minLength)))
+		logs = b.Log(b.Op("Max", nil, scores, b.Scalar(smallestPositive)))
 	}
 	correct := b.ReduceSum(b.Mul(logs, oneHot), true, 1)
 	others := b.Sub(logs, b.Mul(oneHot, b.Scalar(excluded)))

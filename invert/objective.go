@@ -162,7 +162,7 @@ func (d Distances) write(s *stepBuilder) (losses, error) {
 			out.loss = s.b.Add(out.loss, term)
 		}
 		// The gradient of |delta| is delta / |delta|, and 0 where delta is 0.
-		cotangent := s.b.Mul(delta, s.b.Div(scale, s.b.Op("Max", nil, length, s.b.Scalar(minLength))))
+		cotangent := s.b.Mul(delta, s.b.Div(scale, s.b.Op("Max", nil, length, s.b.Scalar(smallestPositive))))
 		out.tensors = append(out.tensors, z)
 		out.cotangents = append(out.cotangents, s.castLike(cotangent, z))
 	}
@@ -170,6 +170,6 @@ func (d Distances) write(s *stepBuilder) (losses, error) {
 	return out, nil
 }
 
-// minLength is the smallest divisor that is used for a distance or a probability, so that nothing
-// is divided by zero.
-const minLength = 1e-30
+// smallestPositive replaces smaller distances as divisors, and smaller probabilities as arguments
+// of a logarithm, so that no result is infinite or NaN.
+const smallestPositive = 1e-30
