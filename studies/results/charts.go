@@ -33,7 +33,7 @@ var charts = []chart{
 	{"networks-clock", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, networks},
 	{"segmentation-depth", figure.Options{Chart: figure.Depth, Columns: 2, Panel: "model", Colour: "transform"}, segmentationDepth},
 	{"goodfellow-ridge", figure.Options{Chart: figure.Parameter, Columns: 1, Colour: "model", Zoom: true}, ridge},
-	{"synesis-rate", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, informativeness},
+	{"synesis-rate-epochs", figure.Options{Chart: figure.Bars, Columns: 1, Across: "model", Colour: "variant"}, informativeness},
 	{"synesis-encoders", figure.Options{Chart: figure.Bars, Columns: 2, Across: "model", Colour: "variant", Panel: "factor"}, informativeness},
 }
 
