@@ -64,8 +64,10 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		return input(2)
 	case "QLinearConv", "QLinearMatMul":
 		return input(7)
-	case "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow", "BlackmanWindow":
+	case "RandomNormal", "RandomUniform":
 		return attribute("dtype", Float)
+	case "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix":
+		return attribute("output_datatype", Float)
 	case "Multinomial":
 		return attribute("dtype", Int32)
 	case "RandomNormalLike", "RandomUniformLike", "EyeLike", "Bernoulli":
@@ -80,7 +82,7 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		}
 		return Float
 	case "QuantizeLinear":
-		return cmp.Or(input(2), Uint8)
+		return cmp.Or(input(2), attribute("output_dtype", Undefined), Uint8)
 	case "DynamicQuantizeLinear":
 		if i == 1 {
 			return Float
@@ -96,6 +98,7 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	return input(0)
 }
 
+// constantType returns the element type of a Constant node, by the attribute that holds its value.
 func constantType(n *pb.NodeProto) Type {
 	for _, a := range n.Attribute {
 		switch a.GetName() {
