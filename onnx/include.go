@@ -12,9 +12,9 @@ import (
 )
 
 // Include adds a model to the graph: its nodes, weights and functions. Names get the builder's
-// scope as a prefix, and a number if they are in use. inputs maps each input of the model to a
-// Value. Include returns the Values of the model's outputs, in order. To use other tensors of the
-// model, make them outputs first with rewrite.WithOutputs.
+// scope as a prefix, and a number if they are in use. inputs has a tensor of the graph for each
+// input of the model, by the input's name. Include returns the Values of the model's outputs, in
+// order. To use other tensors of the model, make them outputs first with rewrite.WithOutputs.
 //
 // The model must be compatible with the operator set of the graph: see Model.CompatibleWith.
 // Weights in external files stay there if all external files of the graph are in one folder.
@@ -68,12 +68,12 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 		t.Values.Name = pbutil.Ptr(in.define(t.Values.GetName()))
 		g.SparseInitializer = append(slices.Clip(g.SparseInitializer), t)
 	}
-	existing := maps.Clone(in.names) // tensors that the graph already had
+	declared := maps.Clone(in.names) // inputs and weights: their declarations are not copied
 	for _, n := range from.Node {
 		g.Node = append(g.Node, in.node(n))
 	}
 	for _, v := range from.ValueInfo {
-		if _, known := in.names[v.GetName()]; known && existing[v.GetName()] == "" {
+		if _, known := in.names[v.GetName()]; known && declared[v.GetName()] == "" {
 			g.ValueInfo = append(slices.Clip(g.ValueInfo), in.valueInfo(v))
 		}
 	}
@@ -110,7 +110,7 @@ func (in *inclusion) domains(m *Model) error {
 // external files of the graph are in one folder.
 func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 	into := in.b.model
-	sameFolder := len(m.files) == 0 || into.dir == "" || into.dir == m.dir
+	sameFolder := len(m.files) == 0 || len(into.files) == 0 || into.dir == m.dir
 	if len(m.files) > 0 && sameFolder {
 		into.dir = m.dir
 		into.files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(into.files, m.files))))
@@ -176,7 +176,8 @@ func mapNames(names []string, f func(string) string) []string {
 	return out
 }
 
-// use returns the new name of a tensor of the model that a node reads.
+// use returns the new name of a tensor that a node of the model reads. An absent optional input has
+// the name "" in both graphs.
 func (in *inclusion) use(name string) string {
 	if newName, ok := in.names[name]; ok {
 		return newName
@@ -184,7 +185,7 @@ func (in *inclusion) use(name string) string {
 	return name
 }
 
-// subgraph returns a copy of a subgraph with new names. Its names are not visible outside.
+// subgraph returns a copy of a subgraph with new names. Its tensors are not visible outside.
 func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 	inner := &inclusion{b: in.b, names: maps.Clone(in.names)}
 	g = pbutil.Shallow(g)

@@ -1,10 +1,14 @@
 package onnx_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -112,5 +116,39 @@ func TestIncludeErrors(t *testing.T) {
 		if err := b.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// External weights of an included model stay in their file if the graph itself has none, whatever
+// folder the graph was read from.
+func TestIncludeExternalWeights(t *testing.T) {
+	t.Parallel()
+	weightless, weighted := t.TempDir(), t.TempDir()
+	external := changed(t, func(p *pb.ModelProto) { externalData(p.Graph.Initializer[0], "location", "weights") })
+	for path, data := range map[string][]byte{
+		filepath.Join(weightless, "m.onnx"): changed(t, func(*pb.ModelProto) {}),
+		filepath.Join(weighted, "m.onnx"):   external,
+		filepath.Join(weighted, "weights"):  make([]byte, 24),
+	} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base, err := onnx.Read(filepath.Join(weightless, "m.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := onnx.Read(filepath.Join(weighted, "m.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := onnx.Extend(base)
+	b.Output("z", b.Scope("part").Include(part, map[string]onnx.Value{"x": "x"})[0])
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ExternalDir() != weighted || !slices.Equal(m.ExternalFiles(), []string{"weights"}) {
+		t.Errorf("the external files are %v in %q, want weights in %q", m.ExternalFiles(), m.ExternalDir(), weighted)
 	}
 }
