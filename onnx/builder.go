@@ -18,8 +18,8 @@ import (
 // onnx.Value("conv1_out").
 type Value string
 
-// A Builder builds a graph node by node, in topological order. After the first error all calls have
-// no effect, so that the caller need not check each one; Model and Err return the error.
+// A Builder builds a graph node by node, in topological order. After the first error, calls add
+// nothing more, so that the caller need not check each one; Model and Err return the error.
 //
 // Automatic names are "scope/Op", with a number added if that name is in use.
 type Builder struct {
@@ -28,15 +28,15 @@ type Builder struct {
 	share bool   // do not add a node that equals an earlier one; see Sharing
 }
 
-// build is the state that the scopes of one builder share.
+// build is the state that a builder shares with those that its methods Scope and Sharing return.
 type build struct {
 	model       *Model
 	opset       int
 	tensors     map[string]bool    // names of tensors in use
 	nodes       map[string]bool    // names of nodes in use
 	local       map[string]bool    // tensors that nodes of this builder compute
-	constants   map[string]Value   // small constants, by a string of their type and values
-	renamed     map[Value]Value    // new names of tensors that Output has renamed, possibly several times
+	constants   map[string]Value   // constants that are added only once, by a string of their type and values
+	renamed     map[Value]Value    // new names of tensors that Output or Replace has renamed, possibly several times
 	outputs     map[string]bool    // names of the outputs
 	lastNumber  map[string]int     // number of the last name with a number appended, by name
 	sharedNodes map[string][]Value // outputs of nodes that sharing builders have added, by signature
@@ -93,7 +93,8 @@ func newBuilder(m *Model, opset int) *Builder {
 	}}
 }
 
-// irVersion returns the version of the file format that was released with an operator set.
+// irVersion returns the version of the file format (IR version) for a graph of an operator set: the
+// one that was released with the set, but at least 8.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 18:
@@ -167,16 +168,17 @@ func (b *Builder) Input(name string, t Type, shape ...int) Value {
 }
 
 // InputInfo declares an input with the name, type and shape of info.
-func (b *Builder) InputInfo(p ValueInfo) Value {
-	if !b.reserve(p.Name) {
+func (b *Builder) InputInfo(info ValueInfo) Value {
+	if !b.reserve(info.Name) {
 		return ""
 	}
 	g := b.model.proto.Graph
-	g.Input = append(g.Input, p.Proto())
-	return Value(p.Name)
+	g.Input = append(g.Input, info.Proto())
+	return Value(info.Name)
 }
 
-// Const adds a float32 initializer. If name is empty, a name is chosen.
+// Const adds a float32 initializer (the values of a constant tensor, such as a weight). If name is
+// empty, a name is chosen.
 func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	if tensor.Size(t.Shape) != len(t.Data) {
 		b.Fail("constant %q has shape %v but %d values", name, t.Shape, len(t.Data))
@@ -252,13 +254,13 @@ func (b *Builder) Op(op string, attrs Attrs, inputs ...Value) Value {
 	return b.Ops(op, 1, attrs, inputs...)[0]
 }
 
-// Ops adds a node with several outputs.
+// Ops is Op for a node with the given number of outputs.
 func (b *Builder) Ops(op string, outputs int, attrs Attrs, inputs ...Value) []Value {
 	return b.Node("", op, outputs, attrs, inputs...)
 }
 
-// Node adds a node of any operator domain. "" is the standard domain; other domains must be
-// declared with NeedDomain.
+// Node adds a node of any operator domain, a named collection of operators. "" is the standard
+// domain; other domains must be declared with NeedDomain. outputs is the number of outputs.
 func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Value) []Value {
 	values := make([]Value, outputs)
 	if b.err != nil {
@@ -344,7 +346,7 @@ func (b *Builder) Fail(format string, args ...any) {
 }
 
 // reserve reserves a name that the caller has chosen for a tensor. It reports whether that
-// succeeded.
+// succeeded; otherwise the builder has an error.
 func (b *Builder) reserve(name string) bool {
 	switch {
 	case b.err != nil:
@@ -360,7 +362,8 @@ func (b *Builder) reserve(name string) bool {
 	return true
 }
 
-// unique reserves name, or name_1, name_2 and so on if it is in use, and returns the reserved name.
+// unique adds name to the names that are taken, or name_1, name_2 and so on if it is among them,
+// and returns the name that it has added.
 func (b *Builder) unique(taken map[string]bool, name string) string {
 	free := name
 	for taken[free] {

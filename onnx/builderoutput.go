@@ -8,9 +8,11 @@ import (
 )
 
 // Output declares v an output with the given name; an empty name stands for the name of v. v can
-// still be used under its old name. A tensor that this builder has added is renamed. Other tensors
-// (inputs, weights, those of a model that is being extended) keep their names and are copied to the
-// output.
+// still be used under its old name.
+//
+// If a node that this builder has added computes v, the tensor is renamed, unless it is an output
+// already or a subgraph reads it. Such a tensor and any other (an input, a weight, a tensor of a
+// model that is being extended) keeps its name, and an Identity node copies it to the output.
 func (b *Builder) Output(name string, v Value) {
 	v = b.current(v)
 	if b.err == nil && !b.tensors[string(v)] {
@@ -41,14 +43,14 @@ func (b *Builder) Output(name string, v Value) {
 	g.Output = append(g.Output, &pb.ValueInfoProto{Name: &name})
 }
 
-// OutputInfo is Output with a declared type and shape. The output is named info.Name.
-func (b *Builder) OutputInfo(p ValueInfo, v Value) {
-	b.Output(p.Name, v)
+// OutputInfo is Output with the type and shape that info declares. The output is named info.Name.
+func (b *Builder) OutputInfo(info ValueInfo, v Value) {
+	b.Output(info.Name, v)
 	if b.err == nil {
 		g := b.model.proto.Graph
 		last := len(g.Output) - 1
-		p.Name = g.Output[last].GetName()
-		g.Output[last] = p.Proto()
+		info.Name = g.Output[last].GetName() // if it was empty, Output has chosen it
+		g.Output[last] = info.Proto()
 	}
 }
 
@@ -75,8 +77,8 @@ func (b *Builder) users(name string, f func(i int, n *pb.NodeProto)) {
 	}
 }
 
-// renamable reports whether this builder added a tensor that is neither an output nor read inside a
-// subgraph.
+// renamable reports whether a node of this builder computes a tensor that is neither an output nor
+// read inside a subgraph.
 func (b *Builder) renamable(name string) bool {
 	if !b.local[name] || b.outputs[name] {
 		return false

@@ -42,8 +42,9 @@ func usesStandard(g *pb.GraphProto) bool {
 	return false
 }
 
-// MaxCalled is the largest number of nodes by which the engine and package rewrite replace the
-// function calls of a model. A small file with nested functions can have exponentially many.
+// MaxCalled is the largest number of nodes that the function calls of a model may expand to. ONNX
+// Runtime and rewrite.Inline replace the calls by these nodes, and a small file with nested
+// functions can have exponentially many.
 const MaxCalled = 1 << 16
 
 // checkCalls returns an error for functions that call themselves, or that expand to more than
@@ -53,7 +54,7 @@ func checkCalls(p *pb.ModelProto) error {
 		return nil
 	}
 	functions := pbutil.Functions(p)
-	sizes := map[*pb.FunctionProto]int{} // 0: being counted
+	sizes := map[*pb.FunctionProto]int{} // nodes that a call expands to; 0: being counted
 	var count func(nodes []*pb.NodeProto) (int, error)
 	count = func(nodes []*pb.NodeProto) (total int, err error) {
 		for _, n := range nodes {

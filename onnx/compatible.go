@@ -72,6 +72,7 @@ func has(attribute string) func(n *pb.NodeProto) bool {
 	return func(n *pb.NodeProto) bool { return find(n, attribute) != nil }
 }
 
-// coerced reports whether a softmax before opset 13 normalises over several axes: over all from the
-// attribute axis on.
+// coerced reports whether a softmax before opset 13 may mean something else since: it normalises
+// over all axes from its attribute axis on (1 by default), a later one over that axis alone. Only
+// for the last axis, -1, the two are known to be equal.
 func coerced(n *pb.NodeProto) bool { return AttrInt(n, "axis", 1) != -1 }

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Weight is an initializer whose elements are not part of a serialised model.
+// A Weight is an initializer (a constant tensor of the graph) whose elements are not part of a
+// serialised model.
 type Weight struct {
 	Name  string
 	Type  Type
@@ -23,7 +24,10 @@ const detachedFile = "detached"
 // Detached returns the serialised model without the elements of large initializers, and these
 // initializers: those of at least minBytes bytes. In the serialised model they are external tensors
 // of a file that does not exist. So a program that takes both holds the weights once, and the 2 GB
-// limit of a message does not concern them. Initializers that are also inputs stay in the model.
+// limit of a message does not concern them.
+//
+// Initializers that are also inputs stay in the model, and so do those inside subgraphs and those
+// whose elements are not stored as raw bytes.
 func (m *Model) Detached(minBytes int) (model []byte, weights []Weight, err error) {
 	inputs := map[string]bool{}
 	for _, in := range m.proto.Graph.Input {

@@ -6,12 +6,14 @@
 //	m, err := onnx.Read("resnet18.onnx")
 //
 // A layer is a float32 tensor that depends on the model's input. Layers lists them in the order in
-// which they are computed, each with its operator and its depth. Select chooses some of them:
+// which they are computed, each with its operator and its depth (the number of nodes on the longest
+// path to it). Select chooses some of them:
 //
 //	relus, err := m.Select("op:Relu")
 //
-// Package infer analyses shapes and axes of tensors, package rewrite transforms graphs, and package
-// grad differentiates them:
+// Package infer analyses shapes and axes of tensors, package blocks chooses layers along the depth
+// of a network, package rewrite transforms graphs, and package grad differentiates them. A graph
+// cut to these layers, for instance:
 //
 //	cut, err := rewrite.WithOutputs(m, onnx.Names(relus))
 //	data, err := cut.Bytes() // for a session of a runtime
@@ -20,7 +22,8 @@
 //
 //	b := onnx.NewBuilder(onnx.DefaultOpset)
 //	x := b.Input("x", onnx.Float, -1, 3, 32, 32)
-//	y := b.Relu(b.Conv(x, b.Const("w", w), "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
+//	w := b.Const("w", weights) // a tensor.Tensor of 8 x 3 x 3 x 3
+//	y := b.Relu(b.Conv(x, w, "", onnx.Attrs{"pads": []int{1, 1, 1, 1}})) // "": no bias
 //	b.Output("y", y)
 //	m, err := b.Model()
 //

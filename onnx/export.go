@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Instructions for exporting a network from other frameworks, for the errors of their files.
+// Instructions for exporting a network from other frameworks: the end of the error for a file of
+// such a framework.
 const (
 	exportPyTorch = `export the network from Python:
   model.eval()

@@ -49,8 +49,8 @@ func spanOf(t *pb.TensorProto) (span, error) {
 	return s, nil
 }
 
-// checkExternal checks that the n elements of an external tensor are in its file. files caches the
-// sizes of files.
+// checkExternal checks that the n elements of an external tensor are in its file, in the folder
+// dir. files has the sizes of the files seen so far, in bytes, by their names in the model.
 func checkExternal(t *pb.TensorProto, n int64, dir string, files map[string]int64) error {
 	s, err := spanOf(t)
 	if err != nil {
@@ -99,8 +99,9 @@ func (m *Model) ExternalDir() string {
 	return m.dir
 }
 
-// ExternalFiles returns the sorted names of the files with weights of the model, relative to
-// ExternalDir.
+// ExternalFiles returns the names of the model's files with weights, relative to ExternalDir. They
+// are sorted, except that names of links out of the model's folder are replaced by those of the
+// files that they refer to.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
 
 // ListExternal returns the sorted names of the external files of the model in a file, relative to
@@ -130,8 +131,8 @@ func ListExternal(path string) ([]string, error) {
 }
 
 // SHA256 returns the hexadecimal hash of the model's file followed by its external files in the
-// order of their names. A model that was rewritten has the hash of the file from which the original
-// model was read. For a model from memory it is the hash of Bytes.
+// order of ExternalFiles. A model that was rewritten has the hash of the file from which the
+// original model was read. For a model from memory it is the hash of Bytes.
 func (m *Model) SHA256() (string, error) {
 	h := sha256.New()
 	if m.path == "" {

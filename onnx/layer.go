@@ -16,8 +16,8 @@ type Layer struct {
 	Name string // of the tensor
 	Op   string // operator that produces it, for instance "Conv"
 	Node string // name of the node that produces it; may be empty
-	// Depth is the number of nodes on the longest path from an input to the tensor. Nodes that depend
-	// only on shapes do not count.
+	// Depth is the number of nodes on the longest path from an input to the tensor. Nodes that
+	// depend only on shapes do not count.
 	Depth int
 	Shape []int // of one sample: without the batch axis; nil until it is known
 	Axes  Axes  // of the whole tensor, with the batch axis

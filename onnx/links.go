@@ -7,10 +7,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// followLinks replaces the names of external files that are links out of the model's folder by the
-// names of their targets, relative to a common parent folder. ONNX Runtime rejects such links. The
-// caches of model hubs have them: snapshots/X/model.onnx_data links to ../../blobs/HASH. The order
-// of the files is kept, because SHA256 depends on it.
+// followLinks handles external files that are links out of the model's folder, which ONNX Runtime
+// rejects. The caches of model hubs have them: snapshots/X/model.onnx_data links to
+// ../../blobs/HASH. If there is such a link, the names of all external files are replaced by those
+// of the files themselves, relative to their common parent folder. The files stay in the order of
+// the old names, because SHA256 depends on it.
 func (m *Model) followLinks() error {
 	if len(m.files) == 0 {
 		return nil

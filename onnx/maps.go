@@ -68,8 +68,9 @@ func (l Layer) Maps() (m Maps, why string) {
 	return m, ""
 }
 
-// tokenMaps returns the maps of t tokens of c channels. If their order is not known and t - 1 is a
-// square, the first token is assumed to be a class token and left out.
+// tokenMaps returns the maps of t tokens of c channels. If their order is not known, it is guessed:
+// if t - 1 is a square, the first token is taken for a class token, and the others for a square
+// grid; if t is a square, all are a grid; otherwise they are a sequence.
 func (l Layer) tokenMaps(t, c int) Maps {
 	m := Maps{Channels: c, Grid: []int{t}, ChannelStep: 1, PositionStep: c}
 	if k := l.Tokens; k != nil && k.Prefix+k.Height*k.Width == t {

@@ -59,9 +59,10 @@ func ReadMetadata(path, key string) (string, error) {
 
 var errNotONNX = errors.New("this is not an ONNX model, or it is truncated")
 
-// metadata returns the value of a metadata key in a serialised model, or "".
+// metadata returns the value of a metadata key in a serialised model, or "". Of each field of the
+// message it reads the head alone, and skips the content unless it is metadata.
 func metadata(r io.ReaderAt, key string) (value string, err error) {
-	var head [2 * 10]byte // tag and length, or tag and number
+	var head [2 * 10]byte // tag and length, or tag and number: two varints of at most 10 bytes
 	for at := int64(0); ; {
 		n, err := r.ReadAt(head[:], at)
 		if n == 0 && err == io.EOF {

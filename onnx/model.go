@@ -20,7 +20,7 @@ const (
 	DefaultOpset = 18
 	// MinOpset is the oldest version of the operator set that ONNX Runtime supports.
 	MinOpset = 7
-	// maxBytes is the largest size of a protocol buffer message.
+	// maxBytes is the largest size of a protocol buffer message, in bytes.
 	maxBytes = math.MaxInt32
 )
 
@@ -55,7 +55,8 @@ func Read(path string) (*Model, error) {
 	return m, nil
 }
 
-// Parse is Read for a model in memory, which must not refer to external files.
+// Parse is Read for a model in memory, which must not refer to external files. The Model does not
+// share the memory of data.
 func Parse(data []byte) (*Model, error) {
 	m, err := parse(data, "", func(data []byte) (*pb.ModelProto, error) {
 		p := new(pb.ModelProto)
@@ -67,6 +68,7 @@ func Parse(data []byte) (*Model, error) {
 	return m, nil
 }
 
+// readFile returns the content of a file that may be a model, or an error without the path.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -92,7 +94,8 @@ type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-// withoutPath removes the path from an error of the file system, for errors that name the path already.
+// withoutPath removes the path from an error of the file system, for a message that names it
+// already.
 func withoutPath(err error) error {
 	if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err
@@ -100,6 +103,8 @@ func withoutPath(err error) error {
 	return err
 }
 
+// parse decodes and checks a serialised model whose external files are in the folder dir; "" means
+// that it must have none.
 func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error)) (*Model, error) {
 	if len(data) == 0 {
 		return nil, errors.New("is empty")
@@ -121,7 +126,7 @@ func newModel(p *pb.ModelProto, dir string) (*Model, error) {
 	if err := check(m); err != nil {
 		return nil, err
 	}
-	fixDefaults(p)
+	removeDefaults(p)
 	return m, nil
 }
 
@@ -139,10 +144,10 @@ func isText(data []byte) bool {
 	return true
 }
 
-// fixDefaults removes initializers from the inputs, so that they are constants. Up to version 3 of
-// the file format (IR version) every initializer was also an input with a default value, and a
-// runtime cannot evaluate nodes with such inputs in advance.
-func fixDefaults(p *pb.ModelProto) {
+// removeDefaults removes initializers from the inputs, so that they are constants. Up to version 3
+// of the file format (IR version) every initializer was also an input with a default value, and a
+// runtime cannot evaluate nodes with such inputs in advance. Version 4 allows other initializers.
+func removeDefaults(p *pb.ModelProto) {
 	g := p.Graph
 	weights := initializers(g)
 	inputs := g.Input[:0]
@@ -240,6 +245,7 @@ func opset(p *pb.ModelProto) int {
 	return 0
 }
 
+// initializers returns the names of a graph's initializers, sparse ones included.
 func initializers(g *pb.GraphProto) map[string]bool {
 	names := make(map[string]bool, len(g.Initializer)+len(g.SparseInitializer))
 	for _, t := range g.Initializer {

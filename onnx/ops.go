@@ -2,8 +2,8 @@ package onnx
 
 import "maps"
 
-// The methods below add common nodes, in the form that the operator set of the graph requires unless
-// a comment says otherwise.
+// The methods below add common nodes, in the form that the operator set of the graph requires. A
+// comment says where a method does not serve every set.
 
 // Add returns x + y, broadcast.
 func (b *Builder) Add(x, y Value) Value { return b.Op("Add", nil, x, y) }
@@ -93,7 +93,8 @@ func (b *Builder) Identity(x Value) Value { return b.Op("Identity", nil, x) }
 // Shape returns the shape of x, int64 of rank 1.
 func (b *Builder) Shape(x Value) Value { return b.Op("Shape", nil, x) }
 
-// Reshape returns x with a fixed shape. In it, 0 keeps a dimension of x, and one -1 is inferred.
+// Reshape returns x with a fixed shape, in which 0 stands for the same dimension of x, and one -1
+// for the size that remains.
 func (b *Builder) Reshape(x Value, shape ...int) Value {
 	return b.Op("Reshape", nil, x, b.Ints(shape...))
 }
@@ -162,7 +163,8 @@ func (b *Builder) ReduceMax(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMax", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// withAxes adds an operator whose axes are an input from opset since on, and an attribute before.
+// withAxes adds an operator whose axes are an input from opset since on, and an attribute in
+// earlier ones. No axes stand for all.
 func (b *Builder) withAxes(op string, since int, attrs Attrs, x Value, axes []int) Value {
 	switch {
 	case len(axes) == 0:

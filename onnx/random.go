@@ -22,6 +22,7 @@ func (m *Model) RandomNodes() []string {
 	return list
 }
 
+// isRandom reports whether a standard node of graph g, one of the model's, draws random numbers.
 func (m *Model) isRandom(g *pb.GraphProto, n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial":
@@ -34,7 +35,7 @@ func (m *Model) isRandom(g *pb.GraphProto, n *pb.NodeProto) bool {
 	return false
 }
 
-// isFalse reports whether a tensor is the constant false.
+// isFalse reports whether a tensor that a node of graph g reads is the constant false.
 func (m *Model) isFalse(g *pb.GraphProto, name string) bool {
 	in := &Model{proto: &pb.ModelProto{Graph: g}}
 	t := in.constant(name)

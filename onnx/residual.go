@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// residual returns the names of the sums that end residual blocks. Such a sum has two branches,
-// each of which has layers with weights, and the branches do not come from the same layers. This
-// excludes the sum with a bias and the sum in the tanh approximation of GELU, x + 0.0447 x³.
+// residual returns the names of the sums that end residual blocks. Such a sum has several branches,
+// each of which has layers with weights, and the branches do not all come from the same layers.
+// This excludes the sum with a bias and the sum in the tanh approximation of GELU, x + 0.0447 x³.
 func (m *Model) residual(layers []Layer) ([]string, error) {
 	depth := m.depths()
-	// sources has, for a tensor, the nearest layers with weights or residual sums that it depends on.
+	// sources has, for a tensor, the nearest layers with weights or residual sums that it depends
+	// on.
 	sources := map[string]map[string]bool{}
 	sums := map[string]bool{}
 	for _, n := range m.proto.Graph.Node {

@@ -17,7 +17,7 @@ import (
 //	residual      sums that end residual blocks
 //	penultimate   input of the final classifier: see WithClassifier
 //	output        the model's outputs
-//	a name        the tensor of this name, where * stands for any characters (also "/") and ? for one
+//	a name        the tensor of this name; * stands for any characters (also "/"), ? for one
 //
 // A pattern that matches nothing is an error that suggests similar names.
 func (m *Model) Select(patterns ...string) ([]Layer, error) {
@@ -59,8 +59,9 @@ func (m *Model) match(layers []Layer, pattern string) ([]string, error) {
 	return names, err
 }
 
-// matching returns the names of the layers that match. If none does, the error suggests the most
-// similar words.
+// matching returns the names of the layers that match. If none does, the error suggests similar
+// patterns: prefix followed by the words of layers (names or operators, as word returns them) that
+// are most similar to the pattern.
 func matching(layers []Layer, match func(Layer) bool, pattern, prefix string, word func(Layer) string) ([]string, error) {
 	var names, words []string
 	for _, l := range layers {
@@ -89,9 +90,9 @@ func (m *Model) outputLayers(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// WithClassifier returns a model whose classifier is stated to end in the named output;
-// "penultimate" then selects the input of this classifier. By default it is the first output with a
-// classifier. An embedding that is scaled to unit length has none.
+// WithClassifier returns a model whose classifier is stated to end in the named output; the pattern
+// "penultimate" then selects the input of this classifier. By default it selects that of the first
+// output that has a classifier. An embedding that is scaled to unit length has none.
 func (m *Model) WithClassifier(output string) (*Model, error) {
 	if !slices.ContainsFunc(m.proto.Graph.Output, func(out *pb.ValueInfoProto) bool { return out.GetName() == output }) {
 		return nil, fmt.Errorf("the model has no output %q", output)
@@ -118,9 +119,9 @@ func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	return nil, fmt.Errorf("output %q has no classifier, so there is no penultimate layer: select a layer by name", outputs[0])
 }
 
-// readByClassifier returns the input of the last operator with weights (Gemm, MatMul, Conv) before
-// an output, or "" if there is none. Between the two there are only operators with one input that
-// depends on the data, such as reshapes, pools and activations.
+// readByClassifier returns the input of the last operator with weights (Gemm, MatMul, Conv,
+// ConvTranspose) before an output, or "" if there is none. Between the two there are only operators
+// with one input that depends on the data, such as reshapes, pools and activations.
 func (m *Model) readByClassifier(layers []Layer, name string) string {
 	depth := m.depths()
 	producers := map[string]*pb.NodeProto{}
@@ -173,8 +174,8 @@ func glob(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// suggest returns the words that are most similar to one that was not found, as the end of an
-// error.
+// suggest returns the end of an error for a word that was not found: the words that are most
+// similar to it, each with the prefix.
 func suggest(word, prefix string, words []string) string {
 	if len(words) == 0 {
 		return ": the model has no layers"

@@ -11,7 +11,7 @@ import (
 // A Type is the element type of a tensor, numbered as in the ONNX schema.
 type Type int32
 
-// The supported element types. Other types keep their number and are printed as "type N".
+// The supported element types. Other types keep their number.
 const (
 	Undefined Type = 0
 	Float     Type = 1
@@ -31,7 +31,8 @@ const (
 	BFloat16  Type = 16
 )
 
-// String returns the name of the type in ONNX, in lower case.
+// String returns the name of the type in ONNX, in lower case, or "type N" for a number that package
+// pb does not know.
 func (t Type) String() string {
 	if name, ok := pb.TensorProto_DataType_name[int32(t)]; ok {
 		return strings.ToLower(name)
@@ -45,8 +46,8 @@ func (t Type) Half() bool { return t == Float16 || t == BFloat16 }
 // IsFloat reports whether the type is one of the floating-point types.
 func (t Type) IsFloat() bool { return t == Float || t == Double || t.Half() }
 
-// Size returns the number of bytes of one element. It is 0 for strings, 4-bit integers and unknown
-// types.
+// Size returns the number of bytes of one element. It is 0 for strings and for types that have no
+// constant here.
 func (t Type) Size() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -67,7 +68,7 @@ type Dim struct {
 	Symbol string // name of a free dimension, for instance "batch"; "": none
 }
 
-// Dims returns the dimensions of a shape that is fixed.
+// Dims returns a shape without free dimensions as a list of Dim.
 func Dims(shape []int64) []Dim {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {
@@ -94,7 +95,7 @@ type ValueInfo struct {
 	Shape []Dim // nil if the file does not declare a shape
 }
 
-// Sizes returns the shape, with -1 for dimensions that are not fixed.
+// Sizes returns the shape, with -1 for dimensions that are not fixed; nil if there is no shape.
 func (p ValueInfo) Sizes() []int {
 	if p.Shape == nil {
 		return nil

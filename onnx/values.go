@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Tensor returns a copy of the values of a constant of the model: a float32 initializer, also with
-// external data, or the output of a Constant node.
+// Tensor returns a copy of the values of a float32 constant of the main graph: an initializer, also
+// with external data, or the output of a Constant node with the attribute value.
 func (m *Model) Tensor(name string) (tensor.Tensor, error) {
 	t := m.constant(name)
 	if t == nil {
@@ -82,6 +82,7 @@ func (m *Model) load(t *pb.TensorProto) (*pb.TensorProto, error) {
 	return &pb.TensorProto{Dims: t.Dims, DataType: t.DataType, RawData: raw}, nil
 }
 
+// floats returns the values of a float32 tensor whose data are in the message.
 func floats(t *pb.TensorProto) (tensor.Tensor, error) {
 	if Type(t.GetDataType()) != Float {
 		return tensor.Tensor{}, fmt.Errorf("its type is %v, not float", Type(t.GetDataType()))
@@ -94,7 +95,7 @@ func floats(t *pb.TensorProto) (tensor.Tensor, error) {
 	return tensor.From(data, pbutil.Ints(t.Dims)...)
 }
 
-// TensorProto returns the message of a tensor, with its data as raw bytes.
+// TensorProto returns the message of a float32 tensor, with its data as raw bytes.
 func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	raw := make([]byte, 4*len(t.Data))
 	for i, v := range t.Data {
@@ -103,6 +104,7 @@ func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(Float)), Dims: pbutil.Int64s(t.Shape), RawData: raw}
 }
 
+// intProto returns the message of an int64 tensor.
 func intProto(name string, shape []int, values []int) *pb.TensorProto {
 	raw := make([]byte, 8*len(values))
 	for i, v := range values {

@@ -49,8 +49,8 @@ func captured(g *pb.GraphProto) []string {
 	return names
 }
 
-// eachTensor calls f for every initializer of a model and every tensor in an attribute. where
-// describes its position for an error.
+// eachTensor calls f for every initializer of a model, other than sparse ones, and every attribute
+// that is a tensor. where describes the tensor for an error.
 func eachTensor(p *pb.ModelProto, f func(t *pb.TensorProto, where string) error) error {
 	return pbutil.EachGraph(p, func(g *pb.GraphProto) error {
 		for _, t := range g.Initializer {
