@@ -15,7 +15,8 @@ type Layer struct {
 	Role string // position in the network, for example "stage 2, block 1"
 }
 
-// Choose returns at least minLayers layers, if the network has as many, and at most maxLayers.
+// Choose returns at least minLayers layers, if the network has as many, and at most maxLayers. One
+// of them is the input of the classifier, which Choose adds last.
 const (
 	minLayers = 8
 	maxLayers = 12
@@ -23,7 +24,7 @@ const (
 
 // Choose returns eight to twelve layers along the depth of a network: the stem (the layers before
 // the first block), the ends of blocks, among them the last of each stage, and the input of the
-// classifier. A small network may have fewer. layers are the layers that can be measured, with
+// classifier. A small network may have fewer layers. layers are those that can be measured, with
 // their axes and the shape of one sample. input and output are the tensors between which the
 // network lies.
 func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
@@ -47,7 +48,7 @@ func Choose(g *onnx.Model, input, output string, layers []onnx.Layer) []Layer {
 	c.assignStages()
 	last := penultimate(g, layers)
 	if last.Name != "" {
-		// Layers after it belong to the classifier.
+		// Layers after the last one belong to the classifier.
 		c.found = slices.DeleteFunc(c.found, func(f candidate) bool { return f.layer.Depth > last.Depth })
 	}
 	repeats := slices.ContainsFunc(c.found, func(f candidate) bool { return f.layer.Name == last.Name })
@@ -82,13 +83,13 @@ func penultimate(g *onnx.Model, layers []onnx.Layer) onnx.Layer {
 type candidate struct {
 	layer onnx.Layer
 	node  int  // index of its node on the path
-	kind  kind // of the block that it ends
+	kind  kind // its place in the network
 	part  bool // it ends a part of a block, not a whole block
 	stage int  // number of its stage, from 1; 0 for the stem
 	role  string
 }
 
-// A kind is the kind of a candidate.
+// A kind says what a candidate is in the network.
 type kind int
 
 const (
@@ -105,12 +106,13 @@ func (k kind) ofBlock() bool { return k == block || k == attention || k == perce
 // A chooser collects candidates.
 type chooser struct {
 	path   *path
-	layers map[string]onnx.Layer
-	found  []candidate     // in the order of computation
-	added  map[string]bool // names of the layers in found
+	layers map[string]onnx.Layer // layers that can be measured, by name
+	found  []candidate           // in the order of computation
+	added  map[string]bool       // names of the layers in found
 }
 
-// add appends a candidate if it is a layer that is not there yet.
+// add appends a tensor, which the node with this index computes, to the candidates, unless it
+// cannot be measured or is among them.
 func (c *chooser) add(tensor string, node int, k kind) {
 	l, ok := c.layers[tensor]
 	if !ok || c.added[tensor] {
@@ -124,7 +126,7 @@ func (c *chooser) add(tensor string, node int, k kind) {
 // MobileNet that change the size, ends where a residual block starts.
 func (c *chooser) addBlocks() {
 	cuts := c.path.cuts
-	end := -1 // index of the last cut that belongs to a block
+	end := -1 // index of the last cut of the block before
 	for i, cut := range cuts {
 		if !cut.step.joins() {
 			continue
@@ -145,26 +147,29 @@ func (c *chooser) addBlocks() {
 	}
 }
 
-// addStart adds the cut at which a block begins, if this cut ends the stem or another block. A
-// single layer between two blocks, such as one that halves the size, is not a block.
+// addStart adds the cut at which a block begins (cut start) if that ends the stem or a block
+// without a residual connection. end is the last cut of the block before, and next the step that
+// joins the branches of the block that begins. A single layer between two blocks, such as one that
+// halves the size, is not a block. Before a concatenation only a pooling ends the stem.
 func (c *chooser) addStart(end, start int, next step) {
 	cut := c.path.cuts[start]
-	products := 0
+	weighted := 0 // nodes with weights between the two blocks
 	for _, between := range c.path.cuts[end+1 : start+1] {
-		products += between.step.products
+		weighted += between.step.products
 	}
 	switch concat := next.op == "Concat"; {
 	case len(c.found) == 0 && (!concat || pools[cut.step.op]):
 		c.add(cut.tensor, cut.node, stem)
-	case len(c.found) > 0 && !concat && products > 1:
+	case len(c.found) > 0 && !concat && weighted > 1:
 		c.add(cut.tensor, cut.node, block)
 	}
 }
 
-// blockEnd returns the index of the last cut of the block that joins at cut i: the cuts after i, as
-// long as only activation functions and rearrangements of values lie between.
+// blockEnd returns the index of the last cut of the block whose branches join at cut i. The cuts
+// after i belong to the block as long as only activation functions and rearrangements of values lie
+// between.
 func (c *chooser) blockEnd(i int) int {
-	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.keepsValues() {
+	for i+1 < len(c.path.cuts) && c.path.cuts[i+1].step.extendsBlock() {
 		i++
 	}
 	return i
@@ -183,11 +188,11 @@ func (c *chooser) representative(first, last int) int {
 	return best
 }
 
-// hasClearAxes reports whether a tensor can be measured and has one channel axis and known axes of
-// positions.
+// hasClearAxes reports whether a tensor can be measured, has one channel axis and, if it has
+// positions, known axes of them.
 func (c *chooser) hasClearAxes(tensor string) bool {
 	l, ok := c.layers[tensor]
-	return ok && (strings.Contains("NCHW NHWC NTC NCT", string(l.Axes)) && len(l.Axes) > 1)
+	return ok && slices.Contains([]onnx.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC"}, l.Axes)
 }
 
 // markParts marks the candidates that end only a part of a block. In a transformer's block that is
@@ -208,7 +213,7 @@ func (c *chooser) markParts() {
 
 // mixed reports whether blocks of a candidate's size have both convolutions and attention.
 func (c *chooser) mixed(f candidate) bool {
-	var with [pooled + 1]bool
+	var with [pooled + 1]bool // by kind, of which pooled is the last
 	for _, other := range c.found {
 		if positions(other.layer) == positions(f.layer) {
 			with[other.kind] = true
@@ -237,8 +242,8 @@ func (c *chooser) cutNames() map[string]bool {
 	return names
 }
 
-// addActivations adds the outputs of activation functions. In a network with blocks it adds only
-// those between blocks.
+// addActivations adds the outputs of activation functions. If candidates have been found before, it
+// adds only those that every path goes through, between the blocks.
 func (c *chooser) addActivations() {
 	before := map[string]bool{} // inputs of a pooling, or of the change from maps to vectors
 	for i, n := range c.path.nodes {
@@ -248,11 +253,11 @@ func (c *chooser) addActivations() {
 			}
 		}
 	}
-	cuts, chain := c.cutNames(), len(c.found) > 0
+	cuts, hasBlocks := c.cutNames(), len(c.found) > 0
 	for i, n := range c.path.nodes {
 		tensor := n.Output[0]
 		gate := positions(c.layers[tensor]) == 1 && len(c.layers[tensor].Axes) > 2 // weights of channels (squeeze-and-excitation)
-		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || chain && !cuts[tensor] {
+		if !activations[n.GetOpType()] || !c.hasClearAxes(tensor) || gate || hasBlocks && !cuts[tensor] {
 			continue
 		}
 		k := activation
@@ -264,6 +269,7 @@ func (c *chooser) addActivations() {
 	c.sort()
 }
 
+// sort sorts the candidates in the order of computation.
 func (c *chooser) sort() {
 	slices.SortStableFunc(c.found, func(a, b candidate) int { return a.node - b.node })
 }
@@ -287,14 +293,14 @@ func (c *chooser) addStem() {
 // assignStages numbers the stages and writes the roles. A stage is a run of layers with the same
 // number of positions.
 func (c *chooser) assignStages() {
-	stage, at := 0, -1
+	stage, size := 0, -1 // the stages so far, and the number of positions in the last one
 	for i := range c.found {
 		f := &c.found[i]
 		if f.kind == stem {
 			continue
 		}
-		if n := positions(f.layer); n != at {
-			stage, at = stage+1, n
+		if n := positions(f.layer); n != size {
+			stage, size = stage+1, n
 		}
 		f.stage = stage
 	}
@@ -308,7 +314,7 @@ func (c *chooser) assignStages() {
 	}
 }
 
-// writeRoles writes the roles of the layers of one stage.
+// writeRoles writes the roles of the layers of one stage. stages is the number of stages in all.
 func (c *chooser) writeRoles(layers []candidate, stages int) {
 	total := map[string]int{}
 	for _, f := range layers {
@@ -361,7 +367,9 @@ func positions(l onnx.Layer) int {
 }
 
 // thin reduces the candidates to at most limit. It keeps the stem and, of each stage, the last
-// layer and every s-th layer before it, with the smallest s that is sufficient.
+// layer and every s-th layer before it, with the smallest s that is sufficient. If there are more
+// stages than limit, it keeps the last layers of evenly spaced ones, the first and the last
+// included.
 func thin(found []candidate, limit int) []candidate {
 	var stages [][]candidate
 	for i, f := range found {
@@ -387,5 +395,12 @@ func thin(found []candidate, limit int) []candidate {
 			}
 		}
 	}
-	return out
+	if len(out) <= limit {
+		return out
+	}
+	spaced := make([]candidate, limit)
+	for i := range spaced {
+		spaced[i] = out[i*(len(out)-1)/(limit-1)]
+	}
+	return spaced
 }

@@ -239,6 +239,27 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestChooseOfManyStages chooses no more than twelve layers of a network whose every block has
+// another size.
+func TestChooseOfManyStages(t *testing.T) {
+	t.Parallel()
+	got := choose(t, func(n *net, x onnx.Value) {
+		x = n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1))
+		for i := range 15 {
+			x = residual(n, fmt.Sprint("b", i), n.Slice(x, 2, 0, 31-i, 1), 4, 4, 1)
+		}
+		n.classify(x, 4)
+	}, -1, 3, 32, 32)
+	want := []string{"Slice: stem"}
+	for _, stage := range []int{1, 3, 4, 6, 7, 9, 10, 12, 13, 15} {
+		want = append(want, fmt.Sprintf("b%d/LeakyRelu: stage %d, block 1 of 1", stage-1, stage))
+	}
+	want = append(want, "head/Flatten: read by the classifier")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestInBranches finds the layers of a residual network that a shortcut passes by.
 func TestInBranches(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,7 @@ import "maps"
 // A join is a tensor in which branches with weights come together.
 type join struct {
 	tensor string
-	node   int
+	node   int // index of the node on the path that computes it
 }
 
 // joins returns the sums and concatenations on the path whose branches come from different layers

@@ -9,7 +9,7 @@ import (
 
 // An Operation is a node of a graph on a path of data from the input to the output of a network.
 type Operation struct {
-	Tensor string // its first output on the path
+	Tensor string // its first output that the path reads or ends in
 	Op     string // operator, such as "Conv"
 	Reads  []int  // indices of the operations whose outputs it reads, in increasing order
 	Group  int    // number of its group, from 0
@@ -20,9 +20,9 @@ const maxInBlock = 64
 
 // Outline returns the operations between the input and the outputs of a network in the order of
 // computation. They are grouped, for a drawing that can fold groups. A block whose branches join is
-// a group. In other parts of the network, and in blocks of more than 64 operations, a group is an
-// operation with weights and the operations that follow it. An operation reads only from its own
-// group and from groups with smaller numbers.
+// a group. In other parts of the network, and in blocks of more than maxInBlock (64) operations, a
+// group is an operation with weights and the operations that follow it. An operation reads only
+// from its own group and from groups with smaller numbers.
 func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 	p := findPath(g, input, outputs...)
 	groups := p.groups()
@@ -59,7 +59,7 @@ func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 func (p *path) groups() []int {
 	c := &chooser{path: p}
 	group := make([]int, len(p.nodes))
-	next, from := 0, 0
+	next, from := 0, 0 // number of the next group; index of the first node without a group
 	// chain divides the nodes from the end of the last block up to an index into groups that start
 	// at nodes with weights.
 	chain := func(to int) {

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A path is the part of a graph that lies between an input and an output: the nodes on any path of
-// data from the one to the other, in the order of computation.
+// A path is the part of a graph that lies between an input and one or several outputs: the nodes
+// through which data flow from the input to an output, in the order of computation.
 type path struct {
 	nodes []*pb.NodeProto
 	reads []map[string]bool // for each node, its inputs on the path
@@ -18,8 +18,8 @@ type path struct {
 // A cut is a tensor that every path from the input to the output goes through.
 type cut struct {
 	tensor string
-	node   int // index of the node that computes it
-	step   step
+	node   int  // index of the node that computes it
+	step   step // from the cut before to this one
 }
 
 // InBranches returns the names of the layers inside a branch: some path from the input to the
@@ -46,7 +46,7 @@ func InBranches(g *onnx.Model, input, output string, layers []onnx.Layer) map[st
 
 // findPath returns the path from the input to the outputs: the nodes that depend on the input's
 // values and that an output depends on. Nodes that depend only on the shape of the input are not on
-// it.
+// the path.
 func findPath(g *onnx.Model, input string, outputs ...string) *path {
 	nodes := g.Nodes()
 	forward := map[string]bool{input: true}
@@ -92,8 +92,9 @@ func findPath(g *onnx.Model, input string, outputs ...string) *path {
 	return p
 }
 
-// findCuts lists the cuts in the order of computation. In a list of nodes in this order, a tensor is
-// a cut if it is its node's only output on the path and no later node reads an earlier tensor.
+// findCuts lists the cuts in the order of computation. needed holds the tensors that an output
+// depends on. In a list of nodes in this order, a tensor is a cut if it is its node's only output
+// on the path and no later node reads an earlier tensor.
 func (p *path) findCuts(input string, needed map[string]bool) {
 	last := map[string]int{} // index of the last node that reads a tensor
 	for i, reads := range p.reads {
@@ -118,10 +119,10 @@ func (p *path) findCuts(input string, needed map[string]bool) {
 type step struct {
 	op        string // operator of the last node
 	products  int    // nodes that multiply by weights, or two tensors
-	parallel  bool   // there are several nodes
-	attention bool   // there is a softmax between products
+	parallel  bool   // there are several nodes, which are in branches: a chain would have a cut at each
+	attention bool   // there is a softmax, or an operator for attention
 	conv      bool   // there is a convolution whose kernel has more than one position
-	reduces   bool   // some node pools or sums over positions or channels
+	reduces   bool   // some node pools, resizes or normalises
 }
 
 // stepBetween describes the nodes after index from, up to index to.
@@ -147,7 +148,8 @@ func (s step) joins() bool {
 	return s.parallel && s.products > 0 && (s.op == "Add" || s.op == "Sum" || s.op == "Concat")
 }
 
-// activates reports whether the step is an activation function.
+// activates reports whether the step is an activation function: a node, or branches without weights
+// that end in a product.
 func (s step) activates() bool {
 	if s.parallel { // such as x * sigmoid(x)
 		return s.products == 0 && !s.reduces && !s.attention && s.op == "Mul"
@@ -155,9 +157,12 @@ func (s step) activates() bool {
 	return activations[s.op]
 }
 
-// keepsValues reports whether the step only rearranges values or is an activation function.
-func (s step) keepsValues() bool { return s.activates() || !s.parallel && arranges[s.op] }
+// extendsBlock reports whether the step belongs to the block before it: it only rearranges or
+// converts values, or is an activation function.
+func (s step) extendsBlock() bool { return s.activates() || !s.parallel && arranges[s.op] }
 
+// Operators with weights or products of two tensors; operators that reduce or change the number of
+// positions; normalisations; activation functions; operators that keep or rearrange the values.
 var (
 	products    = set("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "Gemm", "MatMul", "Einsum", "MatMulInteger", "QLinearMatMul", "LSTM", "GRU", "RNN")
 	pools       = set("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax", "ReduceSum", "ReduceL2", "Resize", "Upsample")
