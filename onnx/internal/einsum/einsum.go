@@ -1,4 +1,7 @@
-// Package einsum reads the equations of Einsum.
+// Package einsum reads the equations of the operator Einsum, sums of products by Einstein's
+// convention:
+//
+//	Read("bij,bjk->bik", []int{3, 3}) // a batch of matrix products: "bij" and "bjk" to "bik"
 package einsum
 
 import (
@@ -7,11 +10,13 @@ import (
 	"strings"
 )
 
+// letters are the possible names of an index.
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // Read returns the indices of each operand and of the result, one letter for each axis. An ellipsis
 // is replaced by letters that the equation does not use. If the equation does not state the result,
-// Read returns the implied one. ranks are the numbers of axes of the operands.
+// Read returns the implied one. ranks are the numbers of axes of the operands. The error is written
+// to follow the name of a node.
 func Read(equation string, ranks []int) (terms []string, result string, err error) {
 	left, result, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	terms = strings.Split(left, ",")
@@ -22,14 +27,14 @@ func Read(equation string, ranks []int) (terms []string, result string, err erro
 	if !explicit {
 		result = implied(terms)
 	}
-	longest := 0
+	longest := 0 // axes of the longest ellipsis
 	for i, term := range terms {
-		hidden := ranks[i] - len(strings.Replace(term, "...", "", 1))
-		if hidden < 0 || hidden > len(free) || hidden > 0 && !strings.Contains(term, "...") {
+		elided := ranks[i] - len(strings.Replace(term, "...", "", 1)) // axes that an ellipsis stands for
+		if elided < 0 || elided > len(free) || elided > 0 && !strings.Contains(term, "...") {
 			return nil, "", fmt.Errorf("its equation %q does not fit operand %d, which has %d axes", equation, i, ranks[i])
 		}
-		longest = max(longest, hidden)
-		terms[i] = strings.Replace(term, "...", free[len(free)-hidden:], 1)
+		longest = max(longest, elided)
+		terms[i] = strings.Replace(term, "...", free[len(free)-elided:], 1)
 	}
 	return terms, strings.Replace(result, "...", free[len(free)-longest:], 1), nil
 }

@@ -28,11 +28,13 @@ func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 	return list
 }
 
-// Called returns the function that a node calls, if the model has it.
+// Called returns the identity of the function that a node calls, if the model has such a function.
+// Otherwise the node is one of an operator.
 func Called(n *pb.NodeProto) Function {
 	return Function{n.GetDomain(), n.GetOpType(), last(Unknown(n, nodeOverload))}
 }
 
+// last returns the last value of a field, which is the valid one, or "" if there is none.
 func last(values [][]byte) string {
 	if len(values) == 0 {
 		return ""
@@ -40,7 +42,8 @@ func last(values [][]byte) string {
 	return string(values[len(values)-1])
 }
 
-// Unknown returns the values of a field, strings or messages, that the generated schema lacks.
+// Unknown returns the values, serialised strings or messages, of a field that the generated schema
+// lacks.
 func Unknown(m proto.Message, field protowire.Number) [][]byte {
 	var values [][]byte
 	for raw := []byte(m.ProtoReflect().GetUnknown()); len(raw) > 0; {

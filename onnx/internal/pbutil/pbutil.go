@@ -27,7 +27,7 @@ func Shallow[M proto.Message](src M) M {
 	return to.Interface().(M)
 }
 
-// Ints converts a list.
+// Ints converts a list of int64 to int.
 func Ints(v []int64) []int {
 	list := make([]int, len(v))
 	for i, x := range v {
@@ -36,7 +36,7 @@ func Ints(v []int64) []int {
 	return list
 }
 
-// Int64s converts a list.
+// Int64s converts a list of int to int64.
 func Int64s(v []int) []int64 {
 	list := make([]int64, len(v))
 	for i, x := range v {
@@ -77,7 +77,8 @@ func Subgraphs(n *pb.NodeProto) []*pb.GraphProto {
 	return list
 }
 
-// EachGraph calls f for the graph of a model and all graphs inside it, those of functions included.
+// EachGraph calls f for the graph of a model, for a graph made of the nodes of each of its
+// functions, and for all subgraphs inside these. It ends with the first error of f.
 func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
 	if err := within(p.Graph, f); err != nil {
 		return err
@@ -90,7 +91,7 @@ func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
 	return nil
 }
 
-// within calls f for a graph and all graphs inside it.
+// within calls f for a graph and all subgraphs inside it.
 func within(g *pb.GraphProto, f func(*pb.GraphProto) error) error {
 	if err := f(g); err != nil {
 		return err

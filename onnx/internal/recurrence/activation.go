@@ -8,14 +8,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An activation is an activation function with its parameters.
+// An activation is an activation function with its parameters. Those that it lacks are 0.
 type activation struct {
 	name        string
 	alpha, beta float64
 }
 
-// known lists the activation functions with their default parameters. The standard has no defaults
-// for Affine and ScaledTanh; those here are ONNX Runtime's.
+// known lists the activation functions with their default parameters: those of the operators of the
+// same name, except that ThresholdedRelu, Affine and ScaledTanh have 0 as in ONNX Runtime.
 var known = []struct {
 	activation
 	parameters int // number of parameters: 0, alpha, or alpha and beta

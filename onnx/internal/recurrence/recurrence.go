@@ -1,5 +1,5 @@
-// Package recurrence unrolls LSTM, GRU and RNN nodes: it replaces a node by operators for each time
-// step, which have gradients.
+// Package recurrence unrolls LSTM, GRU and RNN nodes: it writes what a node computes as operators
+// for each time step. Package grad has rules for these operators.
 package recurrence
 
 import (
@@ -20,17 +20,19 @@ type recurrence struct {
 	*onnx.Builder
 	node              *pb.NodeProto
 	info              *infer.Info
-	float             onnx.Type    // element type of the activations
+	float             onnx.Type    // element type of the states
 	hidden, steps     int          // size of the hidden state, number of time steps
 	backward, forward bool         // directions that the node computes
-	activations       []activation // of all directions
+	activations       []activation // activation functions of all directions, one direction after the other
 }
 
 // A cell is what an operator computes at each step.
 type cell struct {
 	gates       int      // number of gates, each with its part of the weights
-	activations []string // defaults, of one direction
-	step        func(r recurrence, w weights, xw onnx.Value, s state) state
+	activations []string // names of the default activation functions of one direction
+	// step adds the nodes of one step and returns the state after it. xw is the product of the
+	// step's input and the weights W, with the input bias: batch x (gates * hidden).
+	step func(r recurrence, w weights, xw onnx.Value, s state) state
 }
 
 // cellOf returns the cell of an operator.
@@ -42,8 +44,9 @@ func cellOf(op string) cell {
 	}[op]
 }
 
-// Unroll adds the nodes of all time steps to b and returns the outputs. It computes all states
-// again, since the operators do not return their gates. The number of steps must be fixed.
+// Unroll adds the nodes of all time steps to b and returns tensors that equal the node's outputs.
+// The node itself remains, but a gradient needs the gates of each step, which it does not return.
+// The number of steps must be fixed.
 func Unroll(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) ([]onnx.Value, error) {
 	r, err := read(b, node, info)
 	if err != nil {
@@ -72,12 +75,14 @@ func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, er
 		r.hidden = s[2]
 	}
 	switch {
-	case r.steps > maxSteps:
-		return r, fmt.Errorf("%d time steps are more than the limit of %d", r.steps, maxSteps)
-	case r.steps < 1 || r.hidden < 1:
-		return r, errors.New("the sequence length, the first axis of its input, is not fixed")
 	case onnx.AttrInt(node, "layout", 0) != 0:
 		return r, errors.New("layout 1 is not supported")
+	case r.steps > maxSteps:
+		return r, fmt.Errorf("%d time steps are more than the limit of %d", r.steps, maxSteps)
+	case r.steps < 1:
+		return r, errors.New("the sequence length, the first axis of its input, is not fixed")
+	case r.hidden < 1:
+		return r, errors.New("its hidden size is not known")
 	case onnx.AttrInt(node, "input_forget", 0) != 0:
 		return r, errors.New("input_forget is not supported")
 	case len(r.activations) != len(defaults):
@@ -104,13 +109,13 @@ func (r recurrence) directions() int {
 	return 1
 }
 
-// weights are the parameters of one direction. Only r is always present. The letters are those of
-// the ONNX standard.
+// weights are the parameters of one direction. Biases and peephole are empty if the node has none.
+// The letters are those of the ONNX standard.
 type weights struct {
-	r                     onnx.Value // recurrent weights R, transposed: hidden x (gates * hidden)
-	inputBias, hiddenBias onnx.Value // gates * hidden
-	peephole              onnx.Value // P, 3 * hidden: weights from an LSTM's cell state to its gates
-	activations           []activation
+	r                     onnx.Value   // recurrent weights R, transposed: hidden x (gates * hidden)
+	inputBias, hiddenBias onnx.Value   // gates * hidden
+	peephole              onnx.Value   // P, 3 * hidden: weights from an LSTM's cell state to its gates
+	activations           []activation // in the order of the defaults in cellOf
 }
 
 // A state is passed from one step to the next: the hidden state h and, for an LSTM, the cell state
@@ -119,7 +124,7 @@ type state struct{ h, c onnx.Value }
 
 // unroll adds the nodes and returns the outputs Y, Y_h and, for an LSTM, Y_c.
 func (r recurrence) unroll() []onnx.Value {
-	var all, last, cells []onnx.Value
+	var all, last, cells []onnx.Value // of each direction: all hidden states, the last one, the last cell state
 	for d := range r.directions() {
 		backward := d == 1 || !r.forward
 		states := r.run(d, backward)
@@ -188,8 +193,9 @@ func (r recurrence) direction(i, d int) onnx.Value {
 	return r.Gather(r.x(i), r.Int(d), 0)
 }
 
-// initial returns the state before the first step, input 5 or 6. It is zero where that is absent, and
-// empty for the cell state of an operator that has none.
+// initial returns the state of direction d before the first step: the hidden state (input 5) or the
+// cell state (input 6). It is zero where the node lacks this input, and empty for the cell state of
+// an operator that has none.
 func (r recurrence) initial(input, d int) onnx.Value {
 	switch {
 	case r.x(input) != "":
@@ -212,8 +218,8 @@ func (r recurrence) batch() onnx.Value {
 	return r.Gather(r.Shape(r.x(0)), r.Ints(1), 0)
 }
 
-// mask returns 1 for the sequences that are longer than t and 0 for the others, batch x 1. It is empty
-// where the node has no sequence lengths.
+// mask returns 1 for the sequences that are longer than t and 0 for the others, batch x 1. It is
+// empty where the node has no sequence lengths.
 func (r recurrence) mask(t int) onnx.Value {
 	if r.x(4) == "" {
 		return ""
@@ -259,6 +265,9 @@ func (r recurrence) fromHidden(w weights, h onnx.Value) onnx.Value {
 	}
 	return product
 }
+
+// The steps. h and c are the states before a step, h' and c' those after it; x W includes the input
+// bias, and b is the hidden bias.
 
 // rnnStep: h' = f(x W + h R + b)
 func rnnStep(r recurrence, w weights, xw onnx.Value, s state) state {

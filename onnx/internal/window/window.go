@@ -10,18 +10,19 @@ import (
 
 // A Window describes a sliding kernel along one axis. Sizes are in elements.
 type Window struct {
-	Kernel, Stride, Dilation int
+	Kernel, Stride, Dilation int  // number of taps, distance of two positions, distance of two taps
 	Begin, Pad               int  // padding at the beginning, and at both ends together
 	OutputPadding            int  // output_padding of a transposed convolution
-	Same                     bool // auto_pad is SAME: the output has size / stride, rounded up
+	Same                     bool // auto_pad is SAME_UPPER or SAME_LOWER: the output has size / stride positions, rounded up
 	Ceil                     bool // ceil_mode: the number of positions is rounded up
 }
 
-// Of returns the window of a node along spatial axis i of n.
-func Of(node *pb.NodeProto, kernel, i, n int) Window {
+// Of returns the window of a node along spatial axis i of axes, for a kernel of the given size
+// there.
+func Of(node *pb.NodeProto, kernel, i, axes int) Window {
 	return Window{
 		Kernel: kernel, Stride: max(Attr(node, "strides", i, 1), 1), Dilation: max(Attr(node, "dilations", i, 1), 1),
-		Begin: Attr(node, "pads", i, 0), Pad: Attr(node, "pads", i, 0) + Attr(node, "pads", n+i, 0), OutputPadding: Attr(node, "output_padding", i, 0),
+		Begin: Attr(node, "pads", i, 0), Pad: Attr(node, "pads", i, 0) + Attr(node, "pads", axes+i, 0), OutputPadding: Attr(node, "output_padding", i, 0),
 		Same: strings.HasPrefix(onnx.AttrString(node, "auto_pad", ""), "SAME"), Ceil: onnx.AttrInt(node, "ceil_mode", 0) == 1,
 	}
 }
@@ -44,15 +45,16 @@ func (w Window) Output(size int) int {
 		return room/w.Stride + 1
 	}
 	positions := w.OutputCeil(size)
-	// A window that would begin in the padding at the end is left out: opset 22 requires it, and
-	// runtimes always do.
+	// A window that would begin in the padding at the end is left out. The standard requires that
+	// since opset 22, and runtimes do so in every opset.
 	if (positions-1)*w.Stride >= size+w.Begin {
 		positions--
 	}
 	return positions
 }
 
-// OutputCeil returns the number of positions with ceil_mode if none is left out.
+// OutputCeil returns the number of positions with ceil_mode if those that begin in the padding at
+// the end are counted too.
 func (w Window) OutputCeil(size int) int {
 	room := size + w.Pad - w.Dilation*(w.Kernel-1) - 1
 	return (room+w.Stride-1)/w.Stride + 1
