@@ -8,6 +8,7 @@ import (
 )
 
 // outputValue returns the value of an output of the given shape, or nil if it cannot be inferred.
+// Elements that depend on an unknown one are NaN.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {
@@ -87,19 +88,23 @@ func (op *operation) concatValue(shape []int) *array {
 	})
 }
 
-// rearranged returns, for an operator that rearranges the elements of x, a function from an index
-// to the output element. It is nil for other operators.
+// rearranged returns, for an operator that rearranges or converts the elements of x, its first
+// input, a function from an index of the output to the element there. It is nil for other
+// operators. The function must be called with all indices in row-major order, as generate does.
 func (op *operation) rearranged(x *array, output int) func(index []int) float64 {
 	switch op.node.GetOpType() {
 	case "Identity", "Expand":
 		return x.at
 	case "Cast":
-		if t := onnx.Type(onnx.AttrInt(op.node, "to", 0)); t.IsFloat() {
+		switch t := onnx.Type(onnx.AttrInt(op.node, "to", 0)); {
+		case t.IsFloat():
 			return x.at
+		case t == onnx.Bool:
+			return func(index []int) float64 { v := x.at(index); return boolValue(v != 0, v, v) }
 		}
 		return func(index []int) float64 { return math.Trunc(x.at(index)) }
 	case "Reshape", "Squeeze", "Unsqueeze", "Flatten":
-		next := -1 // index of the last element that was returned: the order of elements stays
+		next := -1 // index in x of the last element that was returned: these operators keep the order
 		return func([]int) float64 {
 			if next++; next < len(x.data) {
 				return x.data[next]
@@ -183,7 +188,8 @@ func (op *operation) splitValue(x *array, output int) func(index []int) float64 
 	}
 }
 
-// compute returns the output of an arithmetic operator, or nil for other operators.
+// compute returns the output of an arithmetic operator with the first input x, or nil for other
+// operators.
 func (op *operation) compute(x *array, shape []int) *array {
 	if f := unaryOps[op.node.GetOpType()]; f != nil {
 		return generate(shape, func(i []int) float64 { return f(x.at(i)) })
@@ -216,7 +222,7 @@ func (op *operation) compute(x *array, shape []int) *array {
 			}
 			return no.at(i)
 		})
-	case "ReduceProd":
+	case "ReduceProd": // of all elements, as in the number of elements of a shape
 		if len(op.args) > 1 || len(shape) > 0 && (len(shape) > 1 || shape[0] != 1) {
 			return nil
 		}
@@ -229,7 +235,8 @@ func (op *operation) compute(x *array, shape []int) *array {
 	return nil
 }
 
-// combine folds two or more operands, broadcast to shape, by f, from the first on.
+// combine combines two or more operands, broadcast to shape, by f: f(f(first, second), third) and
+// so on.
 func (op *operation) combine(shape []int, f func(a, b float64) float64) *array {
 	for i := range op.args {
 		if op.value(i) == nil {
@@ -245,12 +252,14 @@ func (op *operation) combine(shape []int, f func(a, b float64) float64) *array {
 	})
 }
 
+// Operators that are applied to each element. An unknown operand, NaN, gives NaN.
 var unaryOps = map[string]func(float64) float64{
 	"Floor": math.Floor, "Ceil": math.Ceil, "Round": math.RoundToEven, "Sqrt": math.Sqrt, "Abs": math.Abs,
 	"Neg": func(v float64) float64 { return -v },
 	"Not": func(v float64) float64 { return boolValue(v == 0, v, v) },
 }
 
+// Operators that combine the elements of two operands, or of several one after the other.
 var binaryOps = map[string]func(a, b float64) float64{
 	"Add": func(a, b float64) float64 { return a + b },
 	"Sub": func(a, b float64) float64 { return a - b },
