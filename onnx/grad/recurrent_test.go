@@ -5,6 +5,7 @@ package grad_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/seed"
@@ -84,5 +85,18 @@ func TestRecurrentClip(t *testing.T) {
 				t.Errorf("opset %d: by operand %d %v, of the clipped product %v", opset, k, got[k], got[2+k])
 			}
 		}
+	}
+}
+
+// An LSTM that cannot be unrolled says why: with layout 1 the first axis of its input is the batch,
+// not the time, and may be free.
+func TestRecurrentLayout(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(14)
+	x := b.Input("x", onnx.Float, -1, 5, 2)
+	w, r := b.Full(1, 1, 12, 2), b.Full(1, 1, 12, 3)
+	y := b.Ops("LSTM", 2, onnx.Attrs{"hidden_size": 3, "layout": 1}, x, w, r)[1]
+	if _, err := grad.Of(b, y, "", x); err == nil || !strings.Contains(err.Error(), "layout 1 is not supported") {
+		t.Errorf("the error is %v", err)
 	}
 }

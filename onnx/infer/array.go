@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor, as in shape arithmetic: the nodes that compute shapes and
-// indices. Unknown elements are NaN.
+// An array is the value of a small tensor, as in shape arithmetic: the nodes that compute shapes
+// and indices. Unknown elements are NaN.
 type array struct {
 	shape []int
 	data  []float64
@@ -49,7 +49,8 @@ func generate(shape []int, f func(index []int) float64) *array {
 	return a
 }
 
-// at returns the element of the array, broadcast to the rank of index. It is NaN out of range.
+// at returns the element at index of the array broadcast to the rank of index. It is NaN out of
+// range.
 func (a *array) at(index []int) float64 {
 	skip := len(index) - len(a.shape)
 	if skip < 0 {
@@ -100,7 +101,7 @@ func (a *array) sizes() []int {
 	return list
 }
 
-// vector returns an array of rank 1 with the given dimensions; -1 is an unknown one.
+// vector returns an array of rank 1 that holds a list of dimensions; -1 is an unknown one.
 func vector(sizes []int) *array {
 	return generate([]int{len(sizes)}, func(i []int) float64 {
 		if sizes[i[0]] < 0 {

@@ -6,17 +6,18 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A factor is a part of an axis with one meaning: a letter of onnx.Axes, or blank if it has none,
-// as for weights. size is -1 if it is unknown.
+// A factor is a part of an axis with one meaning. The size of the axis is the product of the sizes
+// of its factors.
 type factor struct {
-	letter byte
-	size   int
+	letter byte // of onnx.Axes, or blank if it has none, as for weights
+	size   int  // -1 if it is unknown
 }
 
 // An axis of a tensor is a product of factors; the first varies slowest. Convolutions produce axes
 // of one factor. Reshapes split and join axes. The factors keep their letters, so an axis that is
-// split and joined again gets its letter back: the windows of a Swin transformer, (N H1 W1) x (H2
-// W2) x C, become N x H x W x C.
+// split and joined again gets its letter back. The windows of a Swin transformer, for instance, are
+// (N H1 W1) x (H2 W2) x C, where H1 x W1 counts the windows of an image and H2 x W2 is the size of
+// one; they become N x H x W x C again.
 type axis []factor
 
 // A layout is the axes of a tensor; nil if not even their number is known.
@@ -37,9 +38,10 @@ func (a axis) size() int {
 	return n
 }
 
-// letter returns the letter of an axis as a whole. Height and width together are tokens (T).
-// Anything that is flattened together with channels is channels. A batch joined with something else
-// (windows, heads) is unknown.
+// letter returns the letter of an axis as a whole, '?' if it is unknown. Height and width together
+// are tokens (T). Channels flattened together with space are channels. A batch joined with
+// something else (windows, heads) is unknown. Factors of size 1 beside others do not count, unless
+// they are the batch.
 func (a axis) letter() byte {
 	var n, c, h, w, t, other bool
 	for _, f := range a {
@@ -110,8 +112,8 @@ func unlabelled(sizes ...int) layout {
 	return l
 }
 
-// axes converts a layout to letters. Two unknown axes of size 1 after N and C, or one, are spatial:
-// they were added to broadcast vectors to a feature map.
+// axes converts a layout to letters. If one or two axes of size 1 without a letter follow N and C,
+// they are spatial: they were added to broadcast vectors to a feature map.
 func (l layout) axes() onnx.Axes {
 	letters := make([]byte, len(l))
 	for i, a := range l {
@@ -137,7 +139,7 @@ func (l layout) distinctLetters() int {
 
 // broadcast returns the layout of the output of an element-wise operator. Each axis is that of an
 // operand that is not broadcast along it. If there are several, it is taken from the operand with
-// the most letters.
+// the most different letters, or from one that has a letter there if that operand has none.
 func broadcast(operands ...layout) layout {
 	rank := 0
 	for _, l := range operands {
@@ -160,7 +162,8 @@ func broadcast(operands ...layout) layout {
 	return out
 }
 
-// isMoreSpecific reports whether axis a determines a broadcast axis rather than b.
+// isMoreSpecific reports whether axis a determines a broadcast axis rather than b: b has size 1 and
+// a does not, or a alone has a letter.
 func isMoreSpecific(a, b axis) bool {
 	if (a.size() == 1) != (b.size() == 1) {
 		return b.size() == 1
@@ -169,8 +172,9 @@ func isMoreSpecific(a, b axis) bool {
 }
 
 // reshape returns a layout with other sizes. It distributes the factors in order, and splits a
-// factor if an axis ends inside it. If a factor cannot be split there, that axis and all later ones
-// have no letter.
+// factor if an axis ends inside it. If a factor cannot be split there, it tries again after merging
+// neighbouring factors of the same letter. If that fails too, that axis and all later ones have no
+// letter.
 func (l layout) reshape(sizes []int) layout {
 	out, ok := regroup(slices.Concat(l...), sizes)
 	if !ok {
@@ -197,28 +201,28 @@ func (a axis) joined() axis {
 }
 
 // regroup distributes factors over axes of the given sizes. ok is false if some factor fits no
-// axis.
-func regroup(rest []factor, sizes []int) (out layout, ok bool) {
+// axis. If a size is unknown or 0, the axes have no letters, and ok is true.
+func regroup(factors []factor, sizes []int) (out layout, ok bool) {
 	out = unlabelled(sizes...)
-	if slices.ContainsFunc(rest, func(f factor) bool { return f.size <= 0 }) || slices.Min(append(sizes, 1)) <= 0 {
+	if slices.ContainsFunc(factors, func(f factor) bool { return f.size <= 0 }) || slices.Min(append(sizes, 1)) <= 0 {
 		return out, true
 	}
 	for i, size := range sizes {
-		taken, left, ok := takeFactors(rest, size, i == len(sizes)-1)
+		taken, rest, ok := takeFactors(factors, size, i == len(sizes)-1)
 		if !ok {
 			return out, false
 		}
 		if len(taken) > 0 {
 			out[i] = taken
 		}
-		rest = left
+		factors = rest
 	}
 	return out, true
 }
 
-// takeFactors takes the factors of an axis of the given size from the front of a list. Factors of
-// size 1 belong to the axis before them unless an axis of size 1 follows. The last axis takes all
-// factors that remain. ok is false if the factors do not fit.
+// takeFactors takes the factors of an axis of the given size from the front of a list. A factor of
+// size 1 belongs to the next axis: it is all of one of size 1, or the first part of a longer one.
+// The last axis takes all factors that remain. ok is false if the factors do not fit.
 func takeFactors(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
 	if size == 1 && !last {
 		if len(factors) > 0 && factors[0].size == 1 {

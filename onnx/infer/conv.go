@@ -48,6 +48,7 @@ func (op *operation) conv(x layout) layout {
 	return out
 }
 
+// pool returns the layout of the output of a pool.
 func (op *operation) pool(x layout) layout {
 	if len(x) < 3 {
 		return x.unsized()
@@ -99,21 +100,25 @@ func (op *operation) resize(x layout) layout {
 		switch {
 		case len(sizes) == len(x):
 			out[i] = x[i].resized(sizes[i])
-		case scales != nil && len(scales.data) == len(x) && x[i].size() >= 0 && scales.data[i] > 0 && scales.data[i] < 1<<10:
+		case scales != nil && len(scales.data) == len(x) && x[i].size() >= 0 && scales.data[i] > 0 && scales.data[i] < maxScale:
 			out[i] = x[i].resized(int(float64(x[i].size()) * scales.data[i]))
 		}
 	}
 	return out
 }
 
+// maxScale bounds the factor by which a node can enlarge an axis whose size is inferred: larger
+// ones are malformed.
+const maxScale = 1 << 10
+
 // depthToSpace returns the layout of the output of DepthToSpace (toSpace is set) or SpaceToDepth.
 func (op *operation) depthToSpace(x layout, toSpace bool) layout {
 	block := onnx.AttrInt(op.node, "blocksize", 1)
-	if len(x) != 4 || block < 1 || block > 1<<10 {
+	if len(x) != 4 || block < 1 || block > maxScale {
 		return x
 	}
 	out := featureMap(x)
-	scale := func(i int, grow bool, by int) {
+	scale := func(i int, grow bool, by int) { // multiplies or divides the size of axis i
 		size := out[i].size()
 		if size < 0 {
 			return
@@ -130,8 +135,9 @@ func (op *operation) depthToSpace(x layout, toSpace bool) layout {
 	return out
 }
 
-// recurrent returns the layouts of the outputs of LSTM, GRU and RNN. X is t x n x c, Y is t x directions x n x hidden, Y_h
-// and Y_c are directions x n x hidden.
+// recurrent returns the layouts of the outputs of LSTM, GRU and RNN with the attribute layout 0,
+// its default. X is t x n x c, Y is t x directions x n x hidden, Y_h and Y_c are directions x n x
+// hidden.
 func (op *operation) recurrent(x layout) []layout {
 	if len(x) != 3 {
 		return nil

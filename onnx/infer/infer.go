@@ -17,22 +17,25 @@ type fact struct {
 }
 
 // An inference determines the layouts, and the values of shape arithmetic, of the tensors of the
-// main graph. It assumes sizes for free dimensions, so that all shapes are numbers.
+// main graph. It assumes sizes for the free dimensions of inputs, so that all shapes are numbers.
 type inference struct {
 	opset   int
 	types   map[string]onnx.Type
 	facts   map[string]fact
-	symbols map[string]int // assumed sizes, by name of the dimension
-	stated  map[string]onnx.Axes
-	// distinct is 0, or every free dimension has another assumed size; it is then 1 more than the
-	// number of sizes assumed so far.
+	symbols map[string]int       // assumed sizes, by name of the dimension
+	stated  map[string]onnx.Axes // axes that the caller knows, by tensor
+	// distinct is 0 if free dimensions are assumed to have the typical size of their letter. If
+	// each has a size of its own, it is the number of sizes assumed so far, plus 1.
 	distinct int
-	free     map[int]bool // the assumed sizes
+	free     map[int]bool // the assumed sizes: a known dimension of such a size may in fact be a free one
 }
 
-// typicalSize is the assumed size of a free axis. That of the batch is a prime that other axes are
-// unlikely to have.
+// typicalSize is the assumed size of a free axis, by its letter. That of the batch is a prime that
+// other axes are unlikely to have.
 var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
+
+// otherSize is the assumed size of a free axis of unknown meaning.
+const otherSize = 16
 
 // infer infers what is known about the tensors of the main graph. stated are axes that the caller
 // knows. Free dimensions are assumed to have the typical size of their letter, or, if distinctSizes
@@ -84,7 +87,8 @@ func (in *inference) set(name string, f fact) {
 	in.facts[name] = f
 }
 
-// renamed returns the layout with the given letters.
+// renamed returns the layout with the given letters. If they are not as many as the axes, sizes are
+// unknown.
 func (l layout) renamed(axes onnx.Axes) layout {
 	out := make(layout, len(axes))
 	for i := range out {
@@ -124,7 +128,8 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 	}
 }
 
-// mergeDeclared completes an inferred layout with the rank and the sizes that the file declares.
+// mergeDeclared completes an inferred layout with the rank and the sizes that the file declares. An
+// axis without a letter whose declared dimension has the name of a batch dimension is the batch.
 func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
 		return l
@@ -153,16 +158,16 @@ func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 }
 
 // inputLayout returns the layout of an input, whose axes are stated or else guessed from its rank.
-func (in *inference) inputLayout(g *pb.GraphProto, p onnx.ValueInfo) layout {
-	if p.Shape == nil {
+func (in *inference) inputLayout(g *pb.GraphProto, input onnx.ValueInfo) layout {
+	if input.Shape == nil {
 		return nil
 	}
-	axes, ok := in.stated[p.Name]
-	if !ok || len(axes) != len(p.Shape) {
-		axes = inputAxes(g, p)
+	axes, ok := in.stated[input.Name]
+	if !ok || len(axes) != len(input.Shape) {
+		axes = inputAxes(g, input)
 	}
-	l := make(layout, len(p.Shape))
-	for i, d := range p.Shape {
+	l := make(layout, len(input.Shape))
+	for i, d := range input.Shape {
 		size := d.Size
 		if size < 0 {
 			size = in.assumedSize(d.Symbol, axes[i])
@@ -172,14 +177,15 @@ func (in *inference) inputLayout(g *pb.GraphProto, p onnx.ValueInfo) layout {
 	return l
 }
 
-// assumedSize returns the assumed size of a free dimension.
+// assumedSize returns the assumed size of a free dimension of an input, by its name in the file, if
+// it has one, and the letter of its axis. Dimensions of one name have one size.
 func (in *inference) assumedSize(symbol string, letter byte) int {
 	if size, ok := in.symbols[symbol]; ok {
 		return size
 	}
 	size, ok := typicalSize[letter]
 	if !ok {
-		size = 16
+		size = otherSize
 	}
 	if in.distinct > 0 {
 		in.distinct++
@@ -195,29 +201,31 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 // inputAxes guesses the axes of an input. Channels come before space, unless the last axis of an
 // image, but not the second, has a size that channels can have. Integers of rank 2 are tokens. See
 // sequenceAxes for rank 3.
-func inputAxes(g *pb.GraphProto, p onnx.ValueInfo) onnx.Axes {
+func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) onnx.Axes {
 	isChannels := func(d onnx.Dim) bool { return d.Size == 1 || d.Size == 3 || d.Size == 4 }
-	switch rank := len(p.Shape); {
+	switch rank := len(input.Shape); {
 	case rank == 1:
 		return "N"
-	case rank == 2 && (p.Type == onnx.Int64 || p.Type == onnx.Int32):
+	case rank == 2 && (input.Type == onnx.Int64 || input.Type == onnx.Int32):
 		return "NT"
 	case rank == 2:
 		return "NC"
 	case rank == 3:
-		return sequenceAxes(g, p.Name)
-	case rank == 4 && isChannels(p.Shape[3]) && !isChannels(p.Shape[1]):
+		return sequenceAxes(g, input.Name)
+	case rank == 4 && isChannels(input.Shape[3]) && !isChannels(input.Shape[1]):
 		return "NHWC"
 	case rank == 4:
 		return "NCHW"
 	case rank == 5:
 		return "NCTHW"
 	}
-	return onnx.Axes("N" + strings.Repeat("?", max(len(p.Shape)-1, 0)))[:len(p.Shape)]
+	return onnx.Axes("N" + strings.Repeat("?", max(len(input.Shape)-1, 0)))[:len(input.Shape)]
 }
 
-// sequenceAxes guesses the axes of an input of rank 3 from the first operator with weights that
-// depends on it. A convolution reads NCT, a matrix product NTC, and a recurrent operator TNC.
+// sequenceAxes guesses the axes of an input of rank 3 from the first convolution, matrix product or
+// recurrent operator that depends on it. A convolution reads NCT, a matrix product NTC, and a
+// recurrent operator TNC; if nodes lie between the input and that operator, they are assumed to
+// transpose NTC. Without such an operator the axes are NCT.
 func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {

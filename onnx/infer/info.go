@@ -14,7 +14,7 @@ import (
 // Info holds what is known about the tensors of a main graph without running it: types, shapes,
 // constants, and the values of shape arithmetic.
 type Info struct {
-	model     *onnx.Model
+	model     *onnx.Model // the model that was analysed, for the values of weights
 	types     map[string]onnx.Type
 	shapes    map[string][]int
 	values    map[string]*array
@@ -104,7 +104,7 @@ func (s *Info) Values(name string) (values []float64, ok bool) {
 	return a.data, true
 }
 
-// Ints returns Values as integers.
+// Ints returns Values as integers. Those that an int cannot hold are limited.
 func (s *Info) Ints(name string) ([]int, bool) {
 	values, ok := s.Values(name)
 	if !ok {

@@ -9,9 +9,10 @@ import (
 
 // Layouts of MatMul, Gemm, Einsum and reductions.
 
-// mixedAxis returns the axis by which a product with a weight matrix replaces axis a. It is
-// channels, unless a is not channels and one of the other axes is, as in the token mixing of an
-// MLP-Mixer: then it has no letter.
+// mixedAxis returns the axis, of the given size, by which a product with a weight matrix replaces
+// axis a, over which it sums. others are the other axes of the tensor. The result is channels,
+// unless a is not channels and one of the others is, as in the token mixing of an MLP-Mixer: then
+// it has no letter.
 func mixedAxis(a axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
 	if !isChannel(a) && slices.ContainsFunc(others, isChannel) {
@@ -20,6 +21,7 @@ func mixedAxis(a axis, others layout, size int) axis {
 	return newAxis('C', size)
 }
 
+// matMul returns the layout of the output of MatMul or one of its variants.
 func (op *operation) matMul() layout {
 	x, y := op.layout(0), op.layout(1)
 	dataX, dataY := len(op.args) > 0 && op.args[0].data, len(op.args) > 1 && op.args[1].data
@@ -55,6 +57,7 @@ func (op *operation) matMul() layout {
 	return out
 }
 
+// gemm returns the layout of the output of Gemm. The columns of weights become channels.
 func (op *operation) gemm() layout {
 	x, y := op.layout(0), op.layout(1)
 	if len(x) != 2 || len(y) != 2 {
@@ -74,8 +77,9 @@ func (op *operation) gemm() layout {
 	return out
 }
 
-// einsum returns the layout of the output of Einsum. Each index of the result has the broadcast axis of the operands. An
-// index that occurs only in weights becomes channels.
+// einsum returns the layout of the output of Einsum. The axis of each index of the result is the
+// broadcast one of the operands that have this index. An index that occurs only in weights becomes
+// channels.
 func (op *operation) einsum() layout {
 	ranks := make([]int, len(op.args))
 	for i := range ranks {
@@ -102,8 +106,8 @@ func (op *operation) einsum() layout {
 			return nil
 		}
 		a := op.broadcast(named[index]...)[0]
-		// The letter of a blank axis as a whole is '?'. Only an axis of a single blank factor becomes
-		// channels: other letters, and products of several factors, keep their meaning.
+		// The letter of a blank axis as a whole is '?'. Only an axis of a single blank factor
+		// becomes channels: other letters, and products of several factors, keep their meaning.
 		if !ofData[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = newAxis('C', a.size())
 		}
@@ -112,6 +116,7 @@ func (op *operation) einsum() layout {
 	return out
 }
 
+// reduce returns the layout of the output of a reduction such as ReduceSum.
 func (op *operation) reduce(x layout) layout {
 	axes, ok := op.list("axes", 1)
 	switch {
@@ -134,6 +139,7 @@ func (op *operation) reduce(x layout) layout {
 	return reduced(x, func(i int) bool { return len(axes) == 0 || removed[i] }, onnx.AttrInt(op.node, "keepdims", 1) == 1)
 }
 
+// argReduce returns the layout of the output of ArgMax or ArgMin.
 func (op *operation) argReduce(x layout) layout {
 	at, ok := op.axisOf("axis", 0, len(x))
 	if !ok {

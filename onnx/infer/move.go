@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// The layouts of operators that rearrange elements without arithmetic.
+// The layouts of operators that rearrange elements without arithmetic. x is the layout of the first
+// input.
 
 func (op *operation) transpose(x layout) layout {
 	perm := onnx.AttrInts(op.node, "perm")
@@ -41,7 +42,7 @@ func (op *operation) reshape(x layout) layout {
 	}
 	sizes = slices.Clone(sizes)
 	known := x.sizes()
-	free, rest, total := -1, 1, 1
+	free, rest, total := -1, 1, 1 // index of the size -1; product of the other sizes; elements of x
 	for i, s := range sizes {
 		if s == 0 && onnx.AttrInt(op.node, "allowzero", 0) == 0 && i < len(known) {
 			sizes[i] = known[i]
@@ -219,16 +220,16 @@ type cut struct{ axis, start, step, count int }
 
 // cuts returns the cuts of a Slice node, one for each axis. ok is false if its axes are unknown.
 func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
-	starts, known1 := op.list("starts", 1)
-	ends, known2 := op.list("ends", 2)
-	axes, known3 := op.list("axes", 3)
-	steps, known4 := op.list("", 4)
-	if axes == nil && known3 {
+	starts, startsKnown := op.list("starts", 1)
+	ends, endsKnown := op.list("ends", 2)
+	axes, axesKnown := op.list("axes", 3)
+	steps, stepsKnown := op.list("", 4) // never an attribute
+	if axes == nil && axesKnown {
 		for i := range max(len(starts), len(ends)) {
 			axes = append(axes, i)
 		}
 	}
-	if !known3 || axes == nil && (!known1 || !known2) {
+	if !axesKnown || axes == nil && (!startsKnown || !endsKnown) {
 		return nil, false
 	}
 	for i, a := range axes {
@@ -240,11 +241,12 @@ func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 		if steps != nil && i < len(steps) {
 			s.step = steps[i]
 		}
-		if size := x[a].size(); known1 && known2 && known4 && i < len(starts) && i < len(ends) && size >= 0 && s.step != 0 {
+		known := startsKnown && endsKnown && stepsKnown && i < len(starts) && i < len(ends)
+		if size := x[a].size(); known && size >= 0 && s.step != 0 {
 			s.start, s.count = bounds(starts[i], ends[i], s.step, size)
 			if s.count == 0 && size > 0 && (starts[i] < 0) != (ends[i] < 0) {
-				// One bound counts from the start, the other from the end: on a longer axis there may
-				// be more positions.
+				// One bound counts from the start, the other from the end: on a longer axis there
+				// may be more positions.
 				s.count = -1
 			}
 		}
@@ -253,7 +255,8 @@ func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 	return cuts, true
 }
 
-// bounds returns the first position and the number of positions that Slice takes of an axis.
+// bounds returns the first position and the number of positions that Slice takes of an axis of the
+// given size. A negative start or end counts from the end of the axis.
 func bounds(start, end, step, size int) (from, count int) {
 	if start < 0 {
 		start += size
@@ -270,8 +273,8 @@ func bounds(start, end, step, size int) (from, count int) {
 }
 
 // gather returns the layout of the output of Gather: the axes of the indices replace one axis of x.
-// A vector of indices gets the letter of that axis. The last axis of a table of constants becomes
-// channels.
+// A vector of indices without a letter gets that of this axis. The last axis of a table of
+// constants, such as embeddings of token ids, becomes channels.
 func (op *operation) gather(x layout) layout {
 	at, ok := op.axisOf("axis", 0, len(x))
 	indices := op.layout(1)

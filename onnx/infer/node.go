@@ -35,8 +35,9 @@ func (op *operation) value(i int) *array {
 // has reports whether an optional input is present.
 func (op *operation) has(i int) bool { return i < len(op.node.Input) && op.node.Input[i] != "" }
 
-// list returns a list of integers that is an attribute in some operator sets and an input in
-// others; nil if it is absent. ok is false if its value is unknown.
+// list returns a list of integers that is an attribute in some operator sets and the input of this
+// index in others; nil if it is absent. ok is false if its value is unknown. An empty name stands
+// for a list that is always an input.
 func (op *operation) list(name string, input int) (values []int, ok bool) {
 	if values := onnx.AttrInts(op.node, name); values != nil {
 		return values, true
@@ -48,8 +49,8 @@ func (op *operation) list(name string, input int) (values []int, ok bool) {
 	return values, values != nil
 }
 
-// axisOf returns the value of an attribute that is an axis, counted from the front. ok is false if
-// it is out of range.
+// axisOf returns the value of an attribute that is an axis of a tensor of this rank, counted from
+// the front. fallback is its default. ok is false if it is out of range.
 func (op *operation) axisOf(name string, fallback, rank int) (axis int, ok bool) {
 	return normalizeAxis(onnx.AttrInt(op.node, name, fallback), rank)
 }
@@ -62,7 +63,8 @@ func normalizeAxis(axis, rank int) (int, bool) {
 	return axis, axis >= 0 && axis < rank
 }
 
-// layouts returns the layouts of the outputs.
+// layouts returns the layouts of the outputs: those of the operator's rule, else that of the first
+// input for each.
 func (op *operation) layouts() []layout {
 	x := op.layout(0)
 	if rule, ok := layoutRules[op.node.GetOpType()]; ok {
@@ -118,6 +120,7 @@ func (op *operation) shapeLayout() layout {
 	return unlabelled(len(op.shapeSizes()))
 }
 
+// constantLayout returns the layout of the output of Constant.
 func (op *operation) constantLayout() layout {
 	for _, a := range op.node.Attribute {
 		switch a.GetName() {
@@ -167,10 +170,12 @@ const (
 	maxSize    = 1 << 40
 )
 
+// unknownSizes returns a layout of a known rank without letters and sizes.
 func unknownSizes(rank int) layout {
 	return unlabelled(slices.Repeat([]int{-1}, rank)...)
 }
 
+// rangeLength returns the number of elements of the output of Range, -1 if it is unknown.
 func (op *operation) rangeLength() int {
 	if op.value(0) == nil || op.value(1) == nil || op.value(2) == nil {
 		return -1

@@ -65,13 +65,14 @@ func fromFirstInput(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout { return []layout{f(op, x)} }
 }
 
-// fromNode returns the rule of an operator with one output, which does not depend on the first input
-// alone.
+// fromNode returns the rule of an operator with one output, which does not depend on the first
+// input alone.
 func fromNode(f func(op *operation) layout) layoutRule {
 	return func(op *operation, _ layout) []layout { return []layout{f(op)} }
 }
 
-// twoOutputs returns the rule of an operator with two outputs of one layout: values and their indices.
+// twoOutputs returns the rule of an operator with two outputs of one layout: values and their
+// indices.
 func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout {
 		l := f(op, x)
@@ -79,8 +80,8 @@ func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 	}
 }
 
-// layerNormalization returns the layouts of the outputs of LayerNormalization: normalised values, means, inverse
-// deviations.
+// layerNormalization returns the layouts of the outputs of LayerNormalization: normalised values,
+// means, inverse deviations.
 func (op *operation) layerNormalization(x layout) []layout {
 	from, ok := op.axisOf("axis", -1, len(x))
 	if !ok {
