@@ -13,9 +13,9 @@ import (
 )
 
 // A Perturbation degrades the weights of a model by a known amount, for studies that need many
-// models over a wide range of accuracy. It changes the weights of convolutions, matrix products and
-// recurrent layers, each tensor separately, and does not change biases and normalisation layers.
-// Noise is added first, then weights are pruned, then rounded.
+// models over a wide range of accuracy. It changes the float32 weights of convolutions, matrix
+// products and recurrent layers, each tensor separately, and does not change biases, initial states
+// and normalisation layers. Noise is added first, then weights are pruned, then rounded.
 type Perturbation struct {
 	// Noise is the standard deviation of the normal noise to add, relative to that of the tensor: w
 	// becomes w + Noise sd(w) N(0, 1).
@@ -34,7 +34,7 @@ type Perturbation struct {
 func (v Perturbation) Check() error {
 	switch {
 	case !(v.Noise >= 0) || math.IsInf(v.Noise, 0):
-		return fmt.Errorf("noise of %g standard deviations: it must be 0 or more", v.Noise)
+		return fmt.Errorf("noise of %g standard deviations: it must be a number from 0 on", v.Noise)
 	case !(v.Prune >= 0 && v.Prune <= 1):
 		return fmt.Errorf("pruning a fraction of %g: it must be 0 to 1", v.Prune)
 	case v.Bits != 0 && (v.Bits < 2 || v.Bits > 16):
@@ -71,15 +71,21 @@ func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// weightMatrices returns the names of the float32 initializers of rank 2 or more that convolutions,
-// matrix products and recurrent layers read.
+// weightInputs has the indices of the inputs that are weights, by operator. A matrix product may
+// have its weights on either side. Recurrent layers have those of the input, of the state and, for
+// an LSTM, of the peepholes.
+var weightInputs = map[string][]int{
+	"Conv": {1}, "ConvTranspose": {1}, "MatMul": {0, 1}, "Gemm": {0, 1}, "LSTM": {1, 2, 7}, "GRU": {1, 2}, "RNN": {1, 2},
+}
+
+// weightMatrices returns the names of the float32 initializers of rank 2 or more that are weights
+// of convolutions, matrix products or recurrent layers.
 func weightMatrices(m *onnx.Model) map[string]bool {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {
-		switch n.GetOpType() {
-		case "Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN":
-			for _, name := range n.Input {
-				read[name] = true
+		for _, i := range weightInputs[n.GetOpType()] {
+			if i < len(n.Input) {
+				read[n.Input[i]] = true
 			}
 		}
 	}
@@ -142,7 +148,8 @@ func zeroSmallest(w []float32, fraction float64) {
 	}
 }
 
-// quantize rounds w to a step times integers of the given number of bits, one of which is the sign.
+// quantize rounds w to multiples of a step. The multiples are integers of the given number of bits,
+// one of which is the sign; the largest |w| is the largest of them.
 func quantize(w []float32, bits int) {
 	largest := 0.0
 	for _, x := range w {

@@ -155,3 +155,41 @@ func TestPerturbErrors(t *testing.T) {
 		t.Errorf("no weights: %v", err)
 	}
 }
+
+// The biases and initial states of a recurrent layer have rank 2 and 3, and the addend of a Gemm may
+// have rank 2. They are no weights, and stay.
+func TestPerturbWeightsAlone(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	number := float32(0)
+	constant := func(name string, shape ...int) onnx.Value {
+		c := tensor.New(shape...)
+		for i := range c.Data {
+			number++
+			c.Data[i] = number
+		}
+		return b.Const(name, c)
+	}
+	x := b.Input("x", onnx.Float, 5, -1, 2)
+	h := b.Ops("LSTM", 2, onnx.Attrs{"hidden_size": 3}, x, constant("W", 1, 12, 2), constant("R", 1, 12, 3),
+		constant("B", 1, 24), "", constant("h", 1, 1, 3), constant("c", 1, 1, 3), constant("P", 1, 9))[1]
+	b.Output("y", b.Gemm(b.Squeeze(h, 0), constant("A", 3, 4), constant("C", 1, 4), nil))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := Perturb(m, Perturbation{Noise: 0.5, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, isWeight := range map[string]bool{"W": true, "R": true, "P": true, "A": true, "B": false, "h": false, "c": false, "C": false} {
+		before, _ := m.Tensor(name)
+		after, err := out.Tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed := !slices.Equal(before.Data, after.Data); changed != isWeight {
+			t.Errorf("%s has changed: %v", name, changed)
+		}
+	}
+}
