@@ -11,10 +11,11 @@ import (
 )
 
 // ShapesOnly returns a model that computes tensors of the same shapes but other values, with a
-// fraction of the memory and the operations. Large float32 initializers are replaced by zeros that
-// are created when the model runs. Products with them, and convolutions, sum over one channel
-// instead of all. A Split before such an operator fails if the number of channels is wrong, as the
-// original operator would. A model with an opset below 9 is returned unchanged.
+// fraction of the memory and the operations. Float32 initializers of more than infer.MaxValues
+// elements are replaced by zeros that are created when the model runs. Matrix products with them,
+// and convolutions without groups, sum over one channel instead of all. A Split before such an
+// operator fails if the number of channels is wrong, as the original operator would. A model with
+// an opset below 9 is returned unchanged, since ConstantOfShape came with opset 9.
 func ShapesOnly(m *onnx.Model) *onnx.Model {
 	if m.Opset() < 9 {
 		return m
@@ -59,7 +60,8 @@ type shapesOnly struct {
 	graph   *pb.GraphProto
 }
 
-// zeros adds a node that produces a tensor of zeros, unless it exists.
+// zeros adds a node that produces a float32 tensor of zeros of this name and shape, unless it
+// exists.
 func (r *shapesOnly) zeros(name string, dims []int64) {
 	if r.made[name] {
 		return
@@ -87,6 +89,9 @@ func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	if !ok || dims[weightAxis] < 2 {
 		return n
 	}
+	if x := r.weights[n.Input[0]]; x != nil {
+		r.zeros(n.Input[0], x)
+	}
 	channels := dims[weightAxis]
 	dims = slices.Clone(dims)
 	dims[weightAxis] = 1
@@ -110,7 +115,8 @@ func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 }
 
 // contracted returns the axes over which a node sums: axis of its first input, and weightAxis of
-// its weights, which have the given rank. ok is false for other nodes.
+// its weights, the second input, which have the given rank. ok is false for a node that cannot be
+// contracted to one channel.
 func contracted(n *pb.NodeProto, rank int) (axis, weightAxis int, ok bool) {
 	switch n.GetOpType() {
 	case "MatMul":

@@ -138,3 +138,26 @@ func TestShapesOnlyContractions(t *testing.T) {
 		}
 	}
 }
+
+// TestShapesOnlyProductOfWeights covers a product of two large weights, the first of which no other
+// node reads.
+func TestShapesOnlyProductOfWeights(t *testing.T) {
+	t.Parallel()
+	rt := orttest.Load(t)
+	const side = 200
+	b := onnx.NewBuilder(18)
+	product := b.MatMul(b.Const("v", zeros(side, side)), b.Const("w", zeros(side, side)))
+	b.Output("y", b.MatMul(b.Input("x", onnx.Float, -1, side), product))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, names := withShapes(t, m)
+	got, err := shapesOf(t, rt, rewrite.ShapesOnly(full), names, []int{3, side})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]int64{{3, side}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
