@@ -15,8 +15,8 @@ import (
 )
 
 // maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
-// float32 in the message. In float32 more weights could exceed the size limit of a message, so they
-// keep their type and are read through a Cast node.
+// float32 in the message of the model. More weights could exceed the size limit of a message in
+// float32. They keep their type and are read through Cast nodes.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -46,8 +46,8 @@ func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	return m.WithProto(p), nil
 }
 
-// mutable returns a copy of a message that shares the values of the main graph's weights, which may
-// be large.
+// mutable returns a copy of a message that can be changed. It shares only the values of the main
+// graph's weights, which may be large.
 func mutable(p *pb.ModelProto) *pb.ModelProto {
 	g := pbutil.Shallow(p.Graph)
 	weights := g.Initializer
@@ -109,7 +109,7 @@ func eachElementType(t *pb.TypeProto, f func(t *int32)) {
 // type.
 func isTypeAttribute(a *pb.AttributeProto) bool {
 	switch a.GetName() {
-	case "to", "dtype", "stash_type", "output_dtype":
+	case "to", "dtype", "stash_type", "output_dtype", "output_datatype":
 		return true
 	}
 	return false
@@ -132,6 +132,7 @@ type widener struct {
 	embedded bool // convert weights in the message, rather than add Cast nodes
 }
 
+// graph rewrites one graph, without its subgraphs.
 func (w widener) graph(g *pb.GraphProto) error {
 	for _, v := range slices.Concat(g.Input, g.Output, g.ValueInfo) {
 		eachElementType(v.Type, func(t *int32) {
@@ -170,6 +171,7 @@ func castOf(t *pb.TensorProto) *pb.NodeProto {
 	}
 }
 
+// widenAttributes rewrites the attributes of nodes that are element types or tensors.
 func widenAttributes(nodes []*pb.NodeProto) error {
 	for _, n := range nodes {
 		for _, a := range n.Attribute {

@@ -149,3 +149,23 @@ func TestExternalHalfStaysInItsFile(t *testing.T) {
 		t.Errorf("w is %v and the layers are %v", m.ElementTypes()["w"], m.Layers())
 	}
 }
+
+// A window function in half precision becomes one in float32.
+func TestWidenWindow(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	window := b.Op("HannWindow", onnx.Attrs{"output_datatype": onnx.Float16}, b.Int(8))
+	x := b.Input("x", onnx.Float16, 8)
+	b.Output("y", b.Mul(x, window))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := ToFloat32(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := wide.ElementTypes()[string(window)]; got != onnx.Float || HalfPrecision(wide) != onnx.Undefined {
+		t.Errorf("the window is %v, and the model has %v", got, HalfPrecision(wide))
+	}
+}
