@@ -11,11 +11,12 @@ import (
 
 // FixCeilMode rewrites pools with ceil_mode of which, on some axis of known size, the last window
 // would start in the padding at the end. Runtimes leave out such a window, as the standard requires
-// since opset 22. For earlier operator sets their shape inference includes it, and they reject a
-// graph in which the two sizes conflict.
+// since opset 22. For earlier operator sets the runtimes' shape inference includes it, and they
+// reject a graph in which the two sizes conflict.
 //
-// In such a pool, padding that no other window reads is removed, and input elements that no other
-// window reads are cropped.
+// In such a pool, padding that only the window left out would read is removed, and input elements
+// that only it would read are cropped. A MaxPool whose indices are read is not cropped: it gets a
+// padding with which no rounding is needed, and no ceil_mode.
 func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	ceils := func(n *pb.NodeProto) bool {
 		return onnx.IsStandard(n) && slices.Contains([]string{"MaxPool", "AveragePool", "LpPool"}, n.GetOpType()) &&
@@ -34,15 +35,16 @@ func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 	return b.Snapshot(), b.Err()
 }
 
-// fixCeilMode adds a pool whose input, of shape x, and padding lack what only a left-out window
-// would read. It returns nil if the pool needs no change.
+// fixCeilMode adds a pool in place of n, whose input has shape x, and returns its outputs. It
+// returns nil if the pool needs no change.
 func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	kernel := onnx.AttrInts(n, "kernel_shape")
 	rank := len(kernel)
 	if rank == 0 || len(x) != rank+2 || slices.Min(x[2:]) < 1 {
 		return nil
 	}
-	pads, longer, cut := make([]int, 2*rank), make([]int, 2*rank), make([]int, rank)
+	pads, cut := make([]int, 2*rank), make([]int, rank) // for ceil_mode: the padding, and elements of x to crop
+	floorPads := make([]int, 2*rank)                    // padding that gives the same windows without ceil_mode
 	leftOut := false
 	for i, k := range kernel {
 		w := window.Of(n, k, i, rank)
@@ -51,10 +53,11 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 		}
 		size, tail := x[2+i], w.Pad-w.Begin
 		positions := w.Output(size)
-		// unread is negative if the last window ends beyond the padding.
+		// unread counts the elements after the last window. It is negative if the window ends
+		// beyond the padding.
 		unread := size + w.Pad - ((positions-1)*w.Stride + w.Dilation*(k-1) + 1)
 		pads[i], pads[rank+i] = w.Begin, tail
-		longer[i], longer[rank+i] = w.Begin, tail-min(unread, 0)
+		floorPads[i], floorPads[rank+i] = w.Begin, tail-min(unread, 0)
 		if positions < w.OutputCeil(size) {
 			leftOut = true
 			pads[rank+i], cut[i] = max(tail-unread, 0), max(unread-tail, 0)
@@ -65,7 +68,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	case !leftOut:
 		return nil
 	case slices.Max(cut) > 0 && len(n.Output) > 1: // cropping would change the indices of maxima; padding does not
-		return poolWith(b, n, in, longer, 0)
+		return poolWith(b, n, in, floorPads, 0)
 	}
 	for i, c := range cut {
 		if c > 0 {

@@ -13,12 +13,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxNested is the largest depth of nested function calls.
+// maxNested is the largest depth of nested function calls and branches of If.
 const maxNested = 64
 
-// Inline returns a model in which calls of the model's functions, and If nodes with constant
-// conditions, are replaced by the nodes of the function or branch. Tensors of the main graph keep
-// their names.
+// Inline returns a model in whose main graph calls of the model's functions, and If nodes whose
+// condition is known, are replaced by the nodes of the function or branch. Calls and Ifs inside
+// remaining subgraphs, such as the body of a Loop, stay. Tensors of the main graph keep their
+// names.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -26,7 +27,7 @@ func Inline(m *onnx.Model) (*onnx.Model, error) {
 			return m, err
 		}
 		if depth == maxNested {
-			return nil, fmt.Errorf("inlining: functions are nested deeper than %d calls", maxNested)
+			return nil, fmt.Errorf("inlining: functions and branches are nested deeper than %d levels", maxNested)
 		}
 		m = next
 	}
@@ -55,8 +56,8 @@ func isIf(n *pb.NodeProto) bool { return n.GetOpType() == "If" && onnx.IsStandar
 type inliner struct {
 	proto     *pb.ModelProto
 	functions map[pbutil.Function]*pb.FunctionProto
-	tensors   nameSet
-	nodes     nameSet
+	tensors   nameSet // names of the tensors of the main graph
+	nodes     nameSet // names of its nodes
 }
 
 func newInliner(m *onnx.Model) *inliner {
@@ -122,8 +123,8 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 	return changed, nil
 }
 
-// unfold returns the nodes of a body under names that are unused in the graph. Its outputs get the
-// names of the node's outputs.
+// unfold returns the nodes of the body of node n under names that are unused in the graph. The
+// outputs of the body get the names of the node's outputs.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
 	if r.scope == "" {
@@ -198,13 +199,14 @@ func (in *inliner) functionBody(n *pb.NodeProto) (*body, error) {
 	return inner, nil
 }
 
+// function returns the function that a node calls, or nil.
 func (in *inliner) function(n *pb.NodeProto) *pb.FunctionProto { return in.functions[pbutil.Called(n)] }
 
 // functionDefaults is the field number of a function's default attributes, which package pb does
 // not have yet.
 const functionDefaults = 11
 
-// importOpsets adds the operator sets of a function to those of the model.
+// importOpsets adds the operator sets that a function uses to those of the model.
 func (in *inliner) importOpsets(sets []*pb.OperatorSetIdProto) error {
 	for _, s := range sets {
 		i := slices.IndexFunc(in.proto.OpsetImport, func(o *pb.OperatorSetIdProto) bool { return o.GetDomain() == s.GetDomain() })
@@ -247,9 +249,9 @@ func branchTaken(info *infer.Info) func(*pb.NodeProto) (*body, error) {
 // A renamer gives the tensors and nodes of a body names that are unused in the graph.
 type renamer struct {
 	in         *inliner
-	scope      string
-	names      map[string]string // new names of tensors, by their names in the body
-	attributes map[string]*pb.AttributeProto
+	scope      string                        // prefix of the new names, without the slash
+	names      map[string]string             // new names of tensors, by their names in the body
+	attributes map[string]*pb.AttributeProto // values of the attributes that nodes of the body refer to
 }
 
 // define returns the new name of a tensor that the body defines.
@@ -272,6 +274,7 @@ func (r *renamer) use(name string) string {
 	return name
 }
 
+// node returns a renamed copy of a node of the body.
 func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
 	n = pbutil.Shallow(n)
 	n.Name = pbutil.Ptr(r.in.nodes.free(r.scope + "/" + n.GetOpType()))

@@ -150,7 +150,7 @@ func TestInlineErrors(t *testing.T) {
 	many.Graph.Node[1].Input = []string{"h", "h"}
 	for want, p := range map[string]*pb.ModelProto{
 		"version 15":           withFunctions(t, 15),
-		"deeper than 64 calls": deep,
+		"deeper than 64 levels": deep,
 		"1 inputs":             many,
 	} {
 		if _, err := rewrite.Inline(parsed(t, p)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

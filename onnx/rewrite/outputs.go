@@ -69,7 +69,8 @@ func TensorAsInput(m *onnx.Model, v onnx.ValueInfo) (*onnx.Model, error) {
 	return m.WithGraph(g), nil
 }
 
-// Prune returns the model without the nodes and weights that no output needs. It keeps all inputs.
+// Prune returns the model without the nodes and weights that no output needs. It keeps all inputs,
+// except those that are also initializers, which become constants.
 func Prune(m *onnx.Model) *onnx.Model {
 	g := pbutil.Shallow(m.Proto().Graph)
 	weights := map[string]bool{}

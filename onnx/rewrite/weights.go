@@ -62,7 +62,7 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 	return m.WithGraph(g), nil
 }
 
-// fits reports whether a shape agrees with dimensions, some of which may be free.
+// fits reports whether a shape agrees with declared dimensions, some of which may be free.
 func fits(shape []int, dims []onnx.Dim) bool {
 	if len(shape) != len(dims) {
 		return false
