@@ -21,14 +21,18 @@ func (t *tape) blockable(v onnx.Value) bool {
 	return len(shape) == 4 && shape[1] > 0 && shape[1]%blockSize == 0 && t.info.Type(string(v)) == onnx.Float
 }
 
-// outputBlocked reports whether the node's output is likely to be blocked: the result of a
-// convolution, perhaps after a normalisation or a sum. Kernels that change, as in training, keep it
-// in NCHW.
+// maxToConv is the largest number of normalisations and sums between a node and the convolution
+// before it that outputBlocked finds.
+const maxToConv = 3
+
+// outputBlocked reports whether the node's output is likely to be blocked: its input is the result
+// of a convolution with constant kernels, or of a normalisation or sum. But if these follow a
+// convolution whose kernels change, as in training, the output is in NCHW.
 func (op *operation) outputBlocked() bool {
 	if !op.blockable(op.y(0)) || op.Opset() < 11 {
 		return false
 	}
-	for v, steps := op.x(0), 0; steps < 4; steps++ {
+	for v, steps := op.x(0), 0; steps <= maxToConv; steps++ {
 		producer := op.producers[v]
 		switch {
 		case producer == nil:

@@ -48,7 +48,8 @@ func broadcastShape(shapes ...[]int) []int {
 	return shape
 }
 
-// sumTo sums g, of the given shape, over the axes along which v is broadcast to that shape.
+// sumTo sums g, of the shape from, over the axes along which v is broadcast to that shape. The
+// result has the shape of v.
 func (op *operation) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := op.shape(v)
 	if to == nil || from == nil {
@@ -80,7 +81,7 @@ func (op *operation) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	return op.reshapeLike(op.ReduceSum(g, false, repeated...), v)
 }
 
-// sumToRuntime is sumTo for axes that are known only when the graph runs.
+// sumToRuntime is sumTo if the axes to sum over are known only when the graph runs.
 func (op *operation) sumToRuntime(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	if op.Opset() < 13 { // the axes of ReduceSum are an attribute
 		return op.sumByRatio(g, from, v)

@@ -31,8 +31,8 @@ func convTranspose(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, n+2) })
 }
 
-// trimmed crops the n spatial axes of g to the size of v if some output_padding (extra) is a whole
-// stride or more.
+// trimmed crops the n spatial axes of g to the sizes of v if some output_padding (extra) is a whole
+// stride or more: then g has positions that v lacks.
 func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
@@ -120,8 +120,9 @@ func (op *operation) convMirrored(f geometry, dy, mirrored onnx.Value) onnx.Valu
 	pads := make([]int, 2*n)
 	for i := range n {
 		pads[i], pads[n+i] = f.reach(i)-f.before[i], f.reach(i)-f.after[i]
-		// Outputs that read only padding have no gradient.
-		end := 1<<31 - 1
+		// Outputs that read only padding give no gradient: they are cropped where pads are
+		// negative.
+		end := 1<<31 - 1 // the end of the axis
 		if pads[n+i] < 0 {
 			end = pads[n+i]
 		}
@@ -188,7 +189,7 @@ func mirror(w tensor.Tensor, group int) tensor.Tensor {
 	return result
 }
 
-// reversed reverses an axis of known size.
+// reversed is x with an axis of known size in reverse order.
 func (op *operation) reversed(x onnx.Value, axis, size int) onnx.Value {
 	if size == 1 {
 		return x
@@ -234,10 +235,10 @@ func (op *operation) foldable(f geometry, x onnx.Value) (channels int, ok bool) 
 	return shape[1], true
 }
 
-// foldedKernelGradient is kernelGradient with the channels of x folded into the last axis instead of
-// the batch: one image, n x height x (width c), in which neighbouring taps lie c positions apart, for
-// c channels. With the channels as the batch, a runtime would compute one matrix product for each,
-// only as wide as the kernel has taps. Folded, it computes one product for all channels.
+// foldedKernelGradient is kernelGradient with the channels of x folded into the last axis instead
+// of the batch: one image, n x height x (width c), in which neighbouring taps lie c positions
+// apart, for c channels. With the channels as the batch, a runtime would compute one matrix product
+// for each, only as wide as the kernel has taps. Folded, it computes one product for all channels.
 func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
 	space := slices.Clone(op.shape(x)[2:])
@@ -257,8 +258,8 @@ func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels
 	return op.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
 }
 
-// channelsFirst is x, n x (group in) x space, as a batch of in samples, each of group n channels. swap
-// is the permutation that exchanges the first two axes.
+// channelsFirst is x, n x (group in) x space, as a batch of in samples, each of group n channels.
+// swap is the permutation that exchanges the first two axes.
 func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx.Value {
 	image := op.Transpose(x, swap...)
 	if f.group == 1 {

@@ -23,8 +23,9 @@
 //	dx, err := grad.Of(b, loss, "", "x")
 //	b.Output("next", b.Sub("x", b.Mul(b.Scalar(0.1), dx[0])))
 //
-// AddJVP, JVP and Pushforward differentiate in forward mode: along a direction in some tensors (see
-// type forward).
+// AddJVP, JVP and Pushforward differentiate in forward mode: given a direction dx in some tensors
+// x, they compute (dy/dx) dx, the Jacobian-vector product. A direction in one tensor is called its
+// tangent; the weights dy of reverse mode are called a cotangent.
 //
 // A gradient by a tensor that has no influence is zero. At kinks (relu at 0, the maximum of equal
 // numbers) gradients are those of PyTorch. An operator without a rule is an error only if a

@@ -8,9 +8,9 @@ import (
 )
 
 // Output[out] = sum over the other indices of Input_0[in_0] Input_1[in_1] ...: dInput_k is the
-// Einsum of dOutput and the other inputs with the result in_k, with a vector of ones for each index
-// that only Input_k has. Of an index that Input_k repeats only the diagonal is read, so each
-// repetition has an identity matrix.
+// Einsum of dOutput and the other inputs with the result in_k. An index that only Input_k has adds
+// a vector of ones to the operands. Of an index that Input_k repeats only the diagonal is read, so
+// each repetition gets a new index and adds an identity matrix over the two.
 func einsumRule(op *operation) {
 	ranks := make([]int, len(op.node.Input))
 	for i := range ranks {
@@ -25,6 +25,8 @@ func einsumRule(op *operation) {
 	}
 }
 
+// einsumGradient is the gradient of the k-th input. terms are the indices of the inputs, and out
+// those of the output.
 func (op *operation) einsumGradient(terms []string, out string, k int) onnx.Value {
 	var operands []onnx.Value
 	var inputs []string

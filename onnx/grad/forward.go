@@ -86,8 +86,9 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 // graph. They stay there, as the arriving tangent does, whether or not a result needs them.
 type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
 
-// Pushforward is JVP with tangents that are set at any tensors, also between x and y: at each tensor
-// in at, its Tangent replaces the one that arrives. It returns the tangents of the tensors in y.
+// Pushforward is JVP with tangents that are set at any tensors, also between x and y: at each
+// tensor in at, its Tangent replaces the one that arrives. It returns the tangents of the tensors
+// in y.
 func Pushforward(b *onnx.Builder, y []onnx.Value, at map[onnx.Value]Tangent) ([]onnx.Value, error) {
 	tangents, err := Pushforwards(b, y, []map[onnx.Value]Tangent{at})
 	if err != nil {
@@ -116,7 +117,7 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 	}
 	y = slices.Clone(y)
 	for i := range y {
-		y[i], _ = b.Find(y[i])
+		y[i], _ = b.Find(y[i]) // its present name
 	}
 	var err error
 	f.tape, err = newTape(written, y, slices.Sorted(maps.Keys(changed)))
@@ -149,10 +150,11 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 //
 //	dy = (dy/dx) dx
 //
-// An operator that is linear is applied to the tangents. Any other is differentiated twice by its rule
-// for reverse mode: the vector-Jacobian product g = (dy/dx)^T u is linear in u, so the gradient of
-// <g, dx> with respect to u is the Jacobian-vector product. The nodes of g are written first, for all
-// nodes of the graph. Those that no Jacobian-vector product reads are removed in the end.
+// An operator that is linear is applied to the tangents. Any other is differentiated twice by its
+// rule for reverse mode: the vector-Jacobian product g = (dy/dx)^T u is linear in u, so the
+// gradient of <g, dx> with respect to u is the Jacobian-vector product. The nodes of g are written
+// first, for all nodes of the graph. Those that no Jacobian-vector product reads are removed in the
+// end.
 type forward struct {
 	*tape
 	plain    *onnx.Builder   // adds nodes even if they equal earlier ones
@@ -174,7 +176,7 @@ type step struct {
 	nodes     []*pb.NodeProto           // that compute the products
 }
 
-// leadingTo returns the tensors that tensors are computed from, and these.
+// leadingTo returns the tensors in y and those that they are computed from.
 func (f *forward) leadingTo(y []onnx.Value) map[string]bool {
 	needed := map[string]bool{}
 	for _, v := range y {
@@ -184,7 +186,7 @@ func (f *forward) leadingTo(y []onnx.Value) map[string]bool {
 	return needed
 }
 
-// ancestors adds the tensors that the needed ones are computed from.
+// ancestors adds to needed the tensors that the needed ones are computed from.
 func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
 	for _, n := range slices.Backward(nodes) {
 		if computes(n, needed) {

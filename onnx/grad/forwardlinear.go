@@ -1,25 +1,31 @@
 package grad
 
 import (
+	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/onnx"
 )
 
-// linearInputs is the number of an operator's first inputs in each of which it is linear, apart from
-// its addend. Concat is linear in all of them together.
+// allInputs stands for all inputs in linearInputs.
+const allInputs = math.MaxInt
+
+// linearInputs is the number of an operator's first inputs in each of which it is linear while the
+// others are fixed, apart from its addend. Concat is linear in all of them together.
 var linearInputs = map[string]int{
-	"Conv": 2, "ConvTranspose": 2, "Einsum": maxConstant, "Gemm": 2, "MatMul": 2, "Mul": 2, "Concat": maxConstant,
+	"Conv": 2, "ConvTranspose": 2, "Einsum": allInputs, "Gemm": 2, "MatMul": 2, "Mul": 2, "Concat": allInputs,
 	"AveragePool": 1, "Cast": 1, "CumSum": 1, "DepthToSpace": 1, "Expand": 1, "Flatten": 1, "Gather": 1, "GatherElements": 1,
 	"GatherND": 1, "GlobalAveragePool": 1, "Identity": 1, "Neg": 1, "Pad": 1, "ReduceMean": 1, "ReduceSum": 1, "Reshape": 1,
 	"Resize": 1, "Slice": 1, "SpaceToDepth": 1, "Split": 1, "Squeeze": 1, "Tile": 1, "Transpose": 1, "Trilu": 1, "Unsqueeze": 1,
 	"Upsample": 1,
 }
 
-// addend is the index of an input that is added to the result of a linear operator: never 0.
+// addend is the index of an input that is added to the result of a linear operator, such as a bias
+// or the constant of a padding. It is 0, which is never such an input, where there is none.
 var addend = map[string]int{"Conv": 2, "ConvTranspose": 2, "Gemm": 2, "Pad": 2}
 
-// isLinear reports whether the node is linear in every active input.
+// isLinear reports whether the node is linear in every active input, or has an addend that is
+// active.
 func (op *operation) isLinear() bool {
 	if !onnx.IsStandard(op.node) {
 		return false
@@ -38,7 +44,7 @@ func (op *operation) isLinear() bool {
 func (f *forward) pushLinear(op *operation) {
 	kind := op.node.GetOpType()
 	attrs := onnx.AttrsOf(op.node)
-	delete(attrs, "value") // what Pad and Resize add
+	delete(attrs, "value") // the constants that Pad (before opset 11) and Resize write outside of x
 	delete(attrs, "extrapolation_value")
 	inputs, tangents := make([]onnx.Value, len(op.node.Input)), make([]onnx.Value, len(op.node.Input))
 	for i := range inputs {

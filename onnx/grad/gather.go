@@ -23,8 +23,12 @@ func gather(op *operation) onnx.Value {
 	return op.gatherAny(at, rank, indexRank)
 }
 
+// maxRuns is the largest number of runs of indices (see run) that are sliced one by one.
+const maxRuns = 3
+
 // gatherByConstant is the gradient for known indices that form few runs, or are all different. It
-// needs no sums over repeated indices then, or only over runs. It is empty for other indices.
+// needs no sums over repeated indices then, or only over runs. It is empty for other indices. at is
+// the axis, counted from the front.
 func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 	n := op.shape(op.x(0))[at]
 	list, ok := op.info.Ints(string(op.x(1)))
@@ -36,13 +40,13 @@ func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 	if indexRank == 0 {
 		g = op.Unsqueeze(g, at)
 	}
-	if len(runsOf(indices)) <= 3 {
+	if len(runsOf(indices)) <= maxRuns {
 		return op.addRuns(g, at, indices, n)
 	}
 	if n > maxConstant {
 		return ""
 	}
-	source := slices.Repeat([]int{len(indices)}, n)
+	source := slices.Repeat([]int{len(indices)}, n) // for each position, an index of g; index len(indices) is the zero that padAxis adds
 	for i, index := range indices {
 		if index < 0 || index >= n || source[index] < len(indices) {
 			return ""
@@ -93,8 +97,8 @@ func (op *operation) permuted(x onnx.Value, perm []int) onnx.Value {
 	return op.Transpose(x, perm...)
 }
 
-// addRows is a matrix of n rows. Row i is the sum of the rows k of g, q x columns, with index[k] = i.
-// index is a vector of q. positions writes the vector 0, 1, ... n-1.
+// addRows is a matrix of n rows. Row i is the sum of the rows k of g, q x columns, with index[k] =
+// i. index is a vector of q. positions writes the vector 0, 1, ... n-1.
 func (op *operation) addRows(n onnx.Value, positions func() onnx.Value, index, g onnx.Value) onnx.Value {
 	if op.Opset() < 16 { // ScatterND cannot add
 		return op.MatMul(op.oneHot(n, positions(), index), g)

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A geometry describes how the kernel of a convolution or pool slides over the n spatial axes. Tap k of
-// output position p reads position p*stride + k*dilation - before of the input.
+// A geometry describes how the kernel of a convolution or pool slides over the n spatial axes. Tap
+// k of output position p reads position p*stride + k*dilation - before of the input.
 type geometry struct {
 	kernel             []int // -1 where the size is unknown
 	strides, dilations []int
@@ -93,10 +93,11 @@ func (op *operation) samePads(f *geometry, x onnx.Value, lower bool) {
 	}
 }
 
-// padsRuntime computes the padding when the graph runs. Windows at all positions of the tensor
-// short, strides apart, extend beyond the tensor long by this padding plus extra, which is divided
-// evenly between both ends. Of an odd number the larger part is at the start if largerBefore is
-// set.
+// padsRuntime writes the computation of a padding that is known only when the graph runs. short and
+// long are the output and the input of a convolution, or the input and the output of a transposed
+// one. The padding of an axis is the length that windows at all positions of short cover, plus
+// extra if that is not nil, minus the length of long, and at least 0. It is divided evenly between
+// both ends. Of an odd number the larger part is at the start if largerBefore is set.
 func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []int, largerBefore bool) {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)
@@ -121,8 +122,9 @@ func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []in
 	}
 }
 
-// padded pads the last n axes of a tensor of n + 2 with zeros, where the padding of f is computed
-// when the graph runs.
+// padded pads the last n axes of a tensor of n + 2 with zeros if the padding of f is computed when
+// the graph runs. Otherwise it returns x: the padding is then an attribute of the operator that
+// reads x.
 func (op *operation) padded(x onnx.Value, f geometry) onnx.Value {
 	if f.runtimeBefore == "" {
 		return x
@@ -133,7 +135,7 @@ func (op *operation) padded(x onnx.Value, f geometry) onnx.Value {
 	return op.Op("Pad", nil, x, op.Concat(0, op.Ints(0, 0), f.runtimeBefore, op.Ints(0, 0), f.runtimeAfter))
 }
 
-// reach is the distance from the kernel's first tap to its last.
+// reach is the distance from the kernel's first tap to its last along spatial axis i.
 func (f geometry) reach(i int) int { return f.dilations[i] * (f.kernel[i] - 1) }
 
 // strided reports whether a stride is greater than 1.
@@ -154,7 +156,7 @@ func (op *operation) spatialSizes(v onnx.Value, n int) onnx.Value {
 }
 
 // crop cuts the spatial axes of g to the sizes of v, from the positions start on, or from those in
-// the tensor lead if it is not empty.
+// the tensor lead, an int64 vector, if it is not empty.
 func (op *operation) crop(g onnx.Value, start []int, lead, v onnx.Value) onnx.Value {
 	n := len(start)
 	if op.Opset() < 10 {

@@ -67,10 +67,10 @@ func (o Options) Name(by string) string {
 }
 
 // names joins the names of inputs or outputs.
-func names(ports []onnx.ValueInfo) string {
-	list := make([]string, len(ports))
-	for i, p := range ports {
-		list[i] = p.Name
+func names(infos []onnx.ValueInfo) string {
+	list := make([]string, len(infos))
+	for i, info := range infos {
+		list[i] = info.Name
 	}
 	return strings.Join(list, ", ")
 }
@@ -111,8 +111,8 @@ func Of(b *onnx.Builder, y, dy onnx.Value, by ...onnx.Value) ([]onnx.Value, erro
 	return Pullback(b, []onnx.Value{y}, []onnx.Value{dy}, by...)
 }
 
-// Pullback is Of for several tensors at once: it adds the gradients of the sum of all sum(y[i] *
-// dy[i]).
+// Pullback is Of for several tensors at once: it adds the gradients of sum(y[0] * dy[0]) + sum(y[1]
+// * dy[1]) + ... An empty dy[i] stands for ones.
 func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error) {
 	if len(y) != len(dy) {
 		return nil, fmt.Errorf("differentiating: %d tensors have %d cotangents", len(y), len(dy))

@@ -33,8 +33,8 @@ func (op *operation) constantIdentity(n int) onnx.Value {
 	return op.Const("", eye)
 }
 
-// applyTransposed multiplies g along an axis by the transpose of a matrix, new size x old size.
-// That is the gradient of multiplying the axis by the matrix.
+// applyTransposed multiplies g along axis at by the transpose of a matrix, new size x old size.
+// That is the gradient of multiplying this axis of the node's first input by the matrix.
 func (op *operation) applyTransposed(g onnx.Value, at int, matrix onnx.Value) onnx.Value {
 	rank := len(op.shape(op.x(0)))
 	switch at {

@@ -70,7 +70,8 @@ func concatsOf(nodes []*pb.NodeProto) map[string]int {
 	return concats
 }
 
-// slicesOfInputs is the slice of dy that belongs to the inputs i to end-1 of a Concat.
+// slicesOfInputs is the slice of dy that belongs to the inputs i to end-1 of a Concat along axis
+// at.
 func (op *operation) slicesOfInputs(i, end, at int) onnx.Value {
 	if len(op.node.Input) == 1 {
 		return op.dy(0)
@@ -97,6 +98,7 @@ func (op *operation) slicesOfInputs(i, end, at int) onnx.Value {
 	return op.Op("Slice", nil, op.dy(0), ends[i], ends[end], op.Ints(at))
 }
 
+// total is the sum of a list.
 func total(list []int) int {
 	sum := 0
 	for _, v := range list {
@@ -150,6 +152,7 @@ func tile(op *operation) onnx.Value {
 	return op.ReduceSum(op.ReshapeTo(op.dy(0), split), false, evenUpTo(rank)...)
 }
 
+// interleave returns the first elements of a and b, then the second ones, and so on.
 func interleave(a, b []int) []int {
 	var list []int
 	for i := range a {

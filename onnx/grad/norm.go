@@ -2,8 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// normalized is (x - mean) / sqrt(variance + epsilon) over some axes, and 1 / sqrt(variance +
-// epsilon).
+// normalized is hat = (x - mean) / sqrt(variance + epsilon), with the mean and the variance over
+// some axes, and inverse = 1 / sqrt(variance + epsilon).
 func (op *operation) normalized(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
 	centered := op.Sub(x, op.ReduceMean(x, true, axes...))
 	inverse = op.inverseDeviation(op.ReduceMean(op.square(centered), true, axes...))
@@ -118,8 +118,8 @@ func batchNormalizationTraining(op *operation, rank int) {
 }
 
 // batchNormalizationKnown is the rule in training mode if the node's further outputs are mean and
-// variance of the batch, as with a momentum of 0. With n elements in a channel, inverse = 1 / sqrt(var
-// + epsilon) and S = sum(dY (X - mean)),
+// variance of the batch, as with a momentum of 0. With n elements in a channel, inverse = 1 /
+// sqrt(var + epsilon) and S = sum(dY (X - mean)),
 //
 //	dX = scale inverse (dY - sum(dY) / n - (X - mean) inverse^2 S / n)
 //

@@ -33,10 +33,10 @@ func unary(f func(op *operation) onnx.Value) rule {
 // comment describes a tensor ("mask is 1 where ...") adds the nodes that compute this tensor, and
 // returns its name.
 type operation struct {
-	*onnx.Builder
+	*onnx.Builder // in the scope of the node
 	*tape
 	node  *pb.NodeProto
-	index int // of the node
+	index int // of the node in tape.nodes; 0 in forward mode
 }
 
 // scopeOf is the scope of the gradient's nodes: the name of the node, or its operator.
@@ -144,7 +144,8 @@ func (op *operation) accumulateUnexpanded(i int, keepsChannels bool, f func() on
 	}
 }
 
-// attr, attrFloat, attrInts and attrString are attributes of the node.
+// attr, attrFloat, attrInts and attrString are attributes of the node, or fallback where it lacks
+// them.
 func (op *operation) attr(name string, fallback int) int {
 	return onnx.AttrInt(op.node, name, fallback)
 }
@@ -160,8 +161,8 @@ func (op *operation) attrString(name, fallback string) string {
 }
 
 // attrOrInput is a list of integers that is an attribute in some operator sets and the i-th input
-// in others, nil where it is absent. known is false where it is an input that is computed when the
-// graph runs.
+// in others, nil where it is absent. An empty name stands for a list that is never an attribute.
+// known is false where it is an input that is computed when the graph runs.
 func (op *operation) attrOrInput(name string, i int) (list []int, known bool) {
 	if list := op.attrInts(name); list != nil {
 		return list, true
@@ -189,7 +190,8 @@ func (op *operation) rank(v onnx.Value) int {
 	return len(s)
 }
 
-// axisOf is the attribute axis, counted from the front of a tensor of this rank.
+// axisOf is the attribute axis, counted from the front of a tensor of this rank. fallback is its
+// default.
 func (op *operation) axisOf(fallback, rank int) int {
 	return normalizeAxis(op.attr("axis", fallback), rank)
 }
@@ -241,17 +243,17 @@ func (op *operation) size(v onnx.Value, axis int) onnx.Value {
 	return op.Gather(op.Shape(v), op.Ints(axis), 0)
 }
 
-// reshapeLike reshapes g, which has as many elements, to the shape of v.
+// reshapeLike reshapes g, which has as many elements as v, to the shape of v.
 func (op *operation) reshapeLike(g, v onnx.Value) onnx.Value {
 	target := slices.Clone(op.shape(v))
-	free := 0
+	free := 0 // sizes that Reshape cannot get as constants; it infers one
 	for i, d := range target {
 		switch {
 		case d < 0:
 			target[i] = -1
 			free++
 		case d == 0:
-			free = 2 // in Reshape 0 means the input's size: use the runtime shape
+			free = 2 // as a constant, 0 would stand for the size of g
 		}
 	}
 	if op.shape(v) == nil || free > 1 {
@@ -269,12 +271,14 @@ func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	return op.Scalar(float32(v))
 }
 
+// pointerTo returns the type as an optional field of a message.
 func pointerTo(t onnx.Type) *int32 {
 	v := int32(t)
 	return &v
 }
 
-// filled is a tensor of one repeated number, with the shape and type of a tensor of the graph.
+// filled is a tensor of one repeated number, with the shape and type of like, a tensor of the
+// graph.
 func (op *operation) filled(v float64, like onnx.Value) onnx.Value {
 	number := op.scalarLike(v, like)
 	shape := op.shape(like)

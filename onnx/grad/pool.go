@@ -66,9 +66,9 @@ func averagePool(op *operation) onnx.Value {
 	return op.sumOverWindows(f, op.Div(op.dy(0), op.windowCounts(f)))
 }
 
-// poolGeometry is the geometry of a pool. ceil_mode may add a last window that begins inside the
-// padding and ends beyond it. The padding after is extended for it; where sizes are free, by the
-// largest amount that may be needed.
+// poolGeometry is the geometry of a pool. With ceil_mode the last window may end beyond the
+// padding. The padding after is extended to its end; where sizes are free, by the largest amount
+// that may be needed.
 func (op *operation) poolGeometry() geometry {
 	f := op.geometryOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1
@@ -91,8 +91,8 @@ func (op *operation) poolGeometry() geometry {
 	return f
 }
 
-// windowCounts is the number of elements in the mean of each window: 1 x 1 x space of the output, or a
-// number.
+// windowCounts is the number of elements in the mean of each window: 1 x 1 x space of the output,
+// or a number.
 func (op *operation) windowCounts(f geometry) onnx.Value {
 	n := len(f.kernel)
 	include := op.attr("count_include_pad", 0) != 0
@@ -100,7 +100,7 @@ func (op *operation) windowCounts(f geometry) onnx.Value {
 	if !padded || include && op.attr("ceil_mode", 0) == 0 {
 		return op.num(float64(tensor.Size(f.kernel)))
 	}
-	given := op.geometryWithPads(f.kernel)
+	given := op.geometryWithPads(f.kernel) // without what poolGeometry adds
 	ones, rest := op.onesLike(op.x(0), n), f
 	if include { // the attribute pads counts, but not what ceil_mode adds
 		rest.before, rest.after = make([]int, n), make([]int, n)
@@ -120,8 +120,8 @@ func (op *operation) windowCounts(f geometry) onnx.Value {
 	return op.cropToOutput(counts, f)
 }
 
-// cropToOutput crops v, the convolution of a padded input, to the size of the node's output: padding
-// that is computed when the graph runs may be more than needed.
+// cropToOutput crops v, the convolution of a padded input, to the size of the node's output:
+// padding that is computed when the graph runs may be more than needed.
 func (op *operation) cropToOutput(v onnx.Value, f geometry) onnx.Value {
 	if f.runtimeBefore == "" {
 		return v
@@ -132,7 +132,7 @@ func (op *operation) cropToOutput(v onnx.Value, f geometry) onnx.Value {
 // onesLike is ones of shape 1 x 1 x space, with the last n axes of x as space, enlarged by pads if
 // there are any.
 func (op *operation) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
-	more := make([]int, n)
+	more := make([]int, n) // padding at both ends of each axis together
 	for i := range pads {
 		more[i%n] += pads[i]
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Interpolation is linear in X and treats one axis after the other: along each, Y = S X, so dX = S^T
-// dY. The matrix S is the result of the operator, in any mode, for the identity matrix. If the sizes
-// are fixed, a runtime computes S once, when it loads the graph.
+// Interpolation is linear in X and treats one axis after the other: along each, Y = S X, so dX =
+// S^T dY. The matrix S is the result of the operator, in any mode, for the identity matrix. If the
+// sizes are fixed, a runtime computes S once, when it loads the graph.
 func resize(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	axes := upTo(rank)
@@ -51,8 +51,9 @@ func (op *operation) scalesInput() int {
 	return 2
 }
 
-// repeats is how often the operator repeats each element along each axis. It is nil where the
-// operator does something else.
+// repeats is how often the operator repeats each element along each axis, if that is all it does:
+// it enlarges spatial axes by whole numbers in mode nearest. It is nil where the operator does
+// something else.
 func (op *operation) repeats(axes []int, rank int) []int {
 	scales := op.scales()
 	if op.attrString("mode", "nearest") != "nearest" || len(scales) != len(axes) || rank < 3 {
@@ -98,7 +99,7 @@ func (op *operation) resizedIdentity(i, axis, count int) onnx.Value {
 	}
 	eye := op.Unsqueeze(op.identityMatrix(axis), 1, 3) // a batch of columns
 	attrs := onnx.Attrs{"mode": op.attrString("mode", "nearest")}
-	one, two := op.floats(1), op.floats(2)
+	one, two := op.floats(1), op.floats(2) // two: see matrixOf
 	if op.node.GetOpType() == "Upsample" && op.x(1) == "" {
 		attrs["scales"] = []float32{1, 1, float32(scales[i]), 2}
 		return op.matrixOf(op.Op("Upsample", attrs, eye))

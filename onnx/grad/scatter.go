@@ -9,7 +9,8 @@ type scattering struct {
 	gatherOp string // the operator that reads at the same indices; empty before opset 11
 }
 
-// scatter is the rule of ScatterND and ScatterElements.
+// scatter is the rule of ScatterND, ScatterElements and Scatter, its earlier name. gatherOp is the
+// operator that reads at the same indices, or "".
 func scatter(gatherOp string) rule {
 	return func(op *operation) {
 		s := scattering{op, gatherOp}
@@ -29,6 +30,7 @@ func scatter(gatherOp string) rule {
 	}
 }
 
+// attrs are the attributes that an operator needs to use the same indices.
 func (s scattering) attrs() onnx.Attrs {
 	if s.gatherOp == "GatherND" {
 		return onnx.Attrs{}
@@ -83,7 +85,7 @@ func (s scattering) multiply() {
 	})
 }
 
-// Values = the k largest of X: dX has dValues at the Indices, and zeros elsewhere.
+// Values = the k largest or smallest of X: dX has dValues at the Indices, and zeros elsewhere.
 func topK(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	if op.dy(0) == "" {

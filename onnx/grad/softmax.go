@@ -2,8 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// softmaxAxes are the axes over which Softmax and LogSoftmax normalise: one since opset 13, and the
-// axis with all after it before.
+// softmaxAxes are the axes over which Softmax and LogSoftmax normalise: the attribute axis since
+// opset 13; before, that axis and all axes after it.
 func (op *operation) softmaxAxes() []int {
 	rank := op.rank(op.x(0))
 	if op.Opset() >= 13 {

@@ -15,26 +15,28 @@ import (
 // A tape is the state of reverse-mode differentiation of a graph. It holds the gradients that have
 // been computed so far.
 type tape struct {
-	b         *onnx.Builder
-	info      *infer.Info
-	nodes     []*pb.NodeProto
-	producers map[onnx.Value]*pb.NodeProto
-	targets   map[onnx.Value]bool       // the tensors to differentiate by
-	active    map[onnx.Value]bool       // tensors that depend on a target, so that a gradient is wanted
-	gradients map[onnx.Value]onnx.Value // the sum of the terms so far
-	err       error
+	b         *onnx.Builder                // adds the nodes of the gradients
+	info      *infer.Info                  // of the graph before gradients were added
+	nodes     []*pb.NodeProto              // of that graph, in topological order
+	producers map[onnx.Value]*pb.NodeProto // by tensor, the node that computes it
+	targets   map[onnx.Value]bool          // the tensors to differentiate by
+	active    map[onnx.Value]bool          // targets and tensors that depend on one, so that a gradient is wanted
+	gradients map[onnx.Value]onnx.Value    // by tensor, the sum of the terms of its gradient so far
+	err       error                        // the first one
 
 	// unexpanded are gradients that are still to be expanded to the shape of their tensor. A sum or
 	// a product with another tensor expands them without a node Expand.
 	unexpanded map[onnx.Value]onnx.Value
 
 	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
-	concats map[string]int      // indices of Concat nodes: see concatsOf
+	concats map[string]int      // indices of Concat nodes by their inputs: see concatsOf
 
 	// pullback is Pullback, for rules that replace a node by several nodes and differentiate those.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
+// newTape returns a tape for the gradients of y by some tensors. It inlines the functions of the
+// graph.
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	b.Apply(rewrite.Inline)
 	b.Apply(rewrite.FixCeilMode)
@@ -72,7 +74,8 @@ func (t *tape) current(v onnx.Value) onnx.Value {
 	return name
 }
 
-// checkDifferentiable returns an error if a tensor does not exist or has no gradient.
+// checkDifferentiable returns an error if a tensor does not exist or has no gradient. role is what
+// the tensor is for the caller, such as "by".
 func (t *tape) checkDifferentiable(v onnx.Value, role string) error {
 	if !t.info.Has(string(v)) {
 		return errNoTensor(role, string(v), t.info)
@@ -88,7 +91,8 @@ func errNoTensor(role, name string, info *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
-// checkVector returns an error if dy, the cotangent or tangent of y, does not have the shape of y.
+// checkVector returns an error if dy, the cotangent or tangent of y (its role), does not have the
+// shape of y. An empty dy stands for ones.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
@@ -142,7 +146,8 @@ func (t *tape) activate(n *pb.NodeProto) {
 	}
 }
 
-// seed adds the cotangent of y to its gradient: ones where dy is empty.
+// seed adds the cotangent dy of y to the gradient of y, unless that depends on no target. An empty
+// dy stands for ones.
 func (t *tape) seed(y, dy onnx.Value) {
 	if !t.active[y] {
 		return
@@ -153,7 +158,7 @@ func (t *tape) seed(y, dy onnx.Value) {
 	t.add(y, dy)
 }
 
-// operation returns an operation without a node, for its methods that need none.
+// operation returns an operation without a node, for those methods of operation that need none.
 func (t *tape) operation() *operation { return &operation{Builder: t.b, tape: t} }
 
 // add adds a term to the gradient of v.
@@ -168,9 +173,9 @@ func (t *tape) add(v, term onnx.Value) {
 	delete(t.unexpanded, v)
 }
 
-// addUnexpanded adds a term with as many axes as v, with size 1 along the axes still to be expanded.
-// keepsChannels reports that the channel axis is not one of them; only then can the term be in the
-// blocked layout.
+// addUnexpanded adds a term with as many axes as v, with size 1 along the axes still to be
+// expanded. keepsChannels reports that the channel axis is not one of them; only then can the term
+// be in the blocked layout.
 func (t *tape) addUnexpanded(v, term onnx.Value, keepsChannels bool) {
 	if sum := t.gradients[v]; sum != "" {
 		if keepsChannels {

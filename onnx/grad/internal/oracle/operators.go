@@ -16,6 +16,7 @@ ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin Re
 Reshape Flatten Transpose Squeeze Unsqueeze Concat Split Slice Expand Tile Pad DepthToSpace SpaceToDepth CumSum Trilu
 Gather GatherElements GatherND ScatterElements ScatterND TopK ArgMax ArgMin`)
 
+// set returns the set of some names, which are separated by spaces.
 func set(names string) map[string]bool {
 	s := map[string]bool{}
 	for _, name := range strings.Fields(names) {
@@ -24,8 +25,8 @@ func set(names string) map[string]bool {
 	return s
 }
 
-// rewrites write operators that ONNX Runtime lacks in float64 by native ones: those that the
-// networks of the tests use. They return nothing for a node that they cannot write.
+// rewrites write operators that ONNX Runtime lacks in float64 as native ones: those that the
+// networks of the tests use. They return "" for a node that they cannot write.
 var rewrites = map[string]func(w *writer, n *pb.NodeProto) onnx.Value{
 	"Conv": conv, "AveragePool": averagePool, "GlobalAveragePool": globalAveragePool,
 	"Clip": clip, "Erf": erf, "HardSigmoid": hardSigmoid, "HardSwish": hardSwish,

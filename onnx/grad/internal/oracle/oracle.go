@@ -3,8 +3,9 @@
 // results.
 //
 // A relu whose input is within rounding of 0 may be on or off, and a gradient jumps with it. In the
-// model that InFloat64 returns, discontinuous operators (comparisons, signs, positions of maxima)
-// and all that they are computed from are in float64. Everything else stays in float32:
+// model that InFloat64 returns, discontinuous operators (comparisons, signs, positions of maxima),
+// the tensors that its caller names, and all that these are computed from are in float64.
+// Everything else stays in float32:
 //
 //	g, err := grad.Add(m, grad.Options{})      // activations and gradients
 //	g, err = oracle.InFloat64(g, "y")          // activations in float64, gradients in float32
@@ -66,8 +67,8 @@ type writer struct {
 	static  *infer.Info
 	needed  map[string]bool       // tensors that are computed in float64 if they are float32
 	doubles map[string]onnx.Value // the float64 counterparts of tensors
-	numbers map[float64]onnx.Value
-	err     error
+	numbers map[float64]onnx.Value // the float64 constants that num has added
+	err     error                  // the first error of a node
 }
 
 // discontinuous are operators whose result jumps where their input changes a little.

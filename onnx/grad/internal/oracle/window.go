@@ -67,7 +67,7 @@ func (w *writer) tapSlices(x onnx.Value, win window) []onnx.Value {
 			rest /= win.kernel[i]
 			ends[i] = starts[i] - win.dilations[i]*(win.kernel[i]-1) // counted from the end
 			if ends[i] == 0 {
-				ends[i] = 1 << 40
+				ends[i] = 1 << 40 // the end of the axis
 			}
 		}
 		list[tap] = w.Op("Slice", nil, x, w.Ints(starts...), w.Ints(ends...), w.Ints(spatialAxes(rank+2)...), w.Ints(win.strides...))
@@ -110,6 +110,7 @@ func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
 	return w.Div(w.Op("Sum", nil, w.tapSlices(w.x(n, 0), win)...), w.num(float64(win.taps)))
 }
 
+// globalAveragePool writes a mean over the spatial axes.
 func globalAveragePool(w *writer, n *pb.NodeProto) onnx.Value {
 	rank := len(w.static.Shape(n.Input[0]))
 	if rank < 3 {
