@@ -59,6 +59,14 @@ func thresholdedRelu(op *operation) onnx.Value {
 	return op.zeroUnless(op.greater(op.x(0), op.num(op.attrFloat("alpha", 1))), op.dy(0))
 }
 
+// y = x - bias for x > lambd, x + bias for x < -lambd, else 0: dx = dy outside of [-lambd, lambd],
+// else 0
+func shrink(op *operation) onnx.Value {
+	bound := op.attrFloat("lambd", 0.5)
+	outside := op.or(op.greater(op.x(0), op.num(bound)), op.less(op.x(0), op.num(-bound)))
+	return op.zeroUnless(outside, op.dy(0))
+}
+
 // y = sigmoid(x): y' = y (1 - y)
 func sigmoidSlope(op *operation, _, y onnx.Value) onnx.Value { return op.Mul(y, op.Sub(op.num(1), y)) }
 

@@ -152,6 +152,12 @@ var activationCases = []opCase{
 	{"ThresholdedRelu", []int{10, 22}, func(g *generator) testCase {
 		return unary(g.awayFrom(-2, 2, []float64{0.5, 1}, g.smallShape()...), g.optionalAttr("alpha", 0.5))
 	}},
+	{"Shrink", []int{9, latestOpset}, func(g *generator) testCase {
+		if g.coin() {
+			return unary(g.awayFrom(-2, 2, []float64{-0.5, 0.5}, g.smallShape()...), nil)
+		}
+		return unary(g.awayFrom(-2, 2, []float64{-0.75, 0.75}, g.smallShape()...), onnx.Attrs{"bias": 0.25, "lambd": 0.75})
+	}},
 	{"Selu", []int{7, 22}, func(g *generator) testCase {
 		attrs := onnx.Attrs{}
 		if g.coin() {

@@ -54,6 +54,9 @@ func reduce(since int, values func(*generator, ...int) operand) func(g *generato
 var moveCases = []opCase{
 	{"Identity", []int{7, 13, 16}, func(g *generator) testCase { return unary(g.smooth(g.smallShape()...), nil) }},
 	{"Cast", []int{7, 9, 13, 19}, func(g *generator) testCase { return unary(g.smooth(g.smallShape()...), onnx.Attrs{"to": onnx.Float}) }},
+	{"CastLike", []int{15, 19, 21}, func(g *generator) testCase {
+		return testCase{operands: []operand{g.smooth(g.smallShape()...), g.smooth(2).withoutGradient()}}
+	}},
 	{"Dropout", []int{7, 10, 12, 13, 22}, drawDropout},
 	{"Reshape", []int{7, 13, 14, 19}, drawReshape},
 	{"Flatten", []int{7, 9, 11, 13}, func(g *generator) testCase {

@@ -14,7 +14,7 @@ var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),
 	"HardSwish": unary(hardSwish), "LeakyRelu": unary(leakyRelu), "Mish": chain(mishSlope), "PRelu": pRelu,
-	"Relu": unary(relu), "Selu": unary(selu), "Sigmoid": chain(sigmoidSlope), "Softplus": chain(softplusSlope),
+	"Relu": unary(relu), "Selu": unary(selu), "Shrink": unary(shrink), "Sigmoid": chain(sigmoidSlope), "Softplus": chain(softplusSlope),
 	"Softsign": chainReciprocal(softsignReciprocal), "Tanh": chain(tanhSlope), "ThresholdedRelu": unary(thresholdedRelu),
 	// conv.go
 	"Conv": conv, "ConvTranspose": convTranspose,
@@ -59,7 +59,7 @@ var rules = map[string]rule{
 	// scatter.go
 	"Scatter": scatter(""), "ScatterElements": scatter("GatherElements"), "ScatterND": scatter("GatherND"), "TopK": unary(topK),
 	// shape.go
-	"Cast": unary(cast), "Dropout": unary(dropout), "Flatten": unary(reshape), "Identity": unary(identity),
+	"Cast": unary(cast), "CastLike": unary(cast), "Dropout": unary(dropout), "Flatten": unary(reshape), "Identity": unary(identity),
 	"Reshape": unary(reshape), "Squeeze": unary(reshape), "Unsqueeze": unary(reshape),
 	// slice.go
 	"Slice": unary(slice),

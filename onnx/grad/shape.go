@@ -5,7 +5,7 @@ import "github.com/noether-ml/noether/onnx"
 // y = x: dx = dy
 func identity(op *operation) onnx.Value { return op.dy(0) }
 
-// y = x cast to another type: dx = dy cast to the type of x
+// y = x cast to another type, for CastLike that of the second input: dx = dy cast to the type of x
 func cast(op *operation) onnx.Value { return op.Cast(op.dy(0), op.elementType(op.x(0))) }
 
 // y = x reshaped: dx = dy reshaped to the shape of x
