@@ -149,9 +149,9 @@ func TestInlineErrors(t *testing.T) {
 	many := withFunctions(t, 17)
 	many.Graph.Node[1].Input = []string{"h", "h"}
 	for want, p := range map[string]*pb.ModelProto{
-		"version 15":           withFunctions(t, 15),
+		"version 15":            withFunctions(t, 15),
 		"deeper than 64 levels": deep,
-		"1 inputs":             many,
+		"1 inputs":              many,
 	} {
 		if _, err := rewrite.Inline(parsed(t, p)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want one line with %q", err, want)

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package rewrite_test
 
 import (

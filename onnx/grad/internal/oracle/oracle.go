@@ -65,8 +65,8 @@ func InFloat64(m *onnx.Model, tensors ...string) (*onnx.Model, error) {
 type writer struct {
 	*onnx.Builder
 	static  *infer.Info
-	needed  map[string]bool       // tensors that are computed in float64 if they are float32
-	doubles map[string]onnx.Value // the float64 counterparts of tensors
+	needed  map[string]bool        // tensors that are computed in float64 if they are float32
+	doubles map[string]onnx.Value  // the float64 counterparts of tensors
 	numbers map[float64]onnx.Value // the float64 constants that num has added
 	err     error                  // the first error of a node
 }
