@@ -24,8 +24,7 @@ var linearInputs = map[string]int{
 // or the constant of a padding. It is 0, which is never such an input, where there is none.
 var addend = map[string]int{"Conv": 2, "ConvTranspose": 2, "Gemm": 2, "Pad": 2}
 
-// isLinear reports whether the node is linear in every active input, or has an addend that is
-// active.
+// isLinear reports whether every active input is one in which the node is linear, or its addend.
 func (op *operation) isLinear() bool {
 	if !onnx.IsStandard(op.node) {
 		return false

@@ -92,7 +92,7 @@ func errNoTensor(role, name string, info *infer.Info) error {
 }
 
 // checkVector returns an error if dy, the cotangent or tangent of y (its role), does not have the
-// shape of y. An empty dy stands for ones.
+// shape of y. An empty dy is no error.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
