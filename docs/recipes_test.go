@@ -57,9 +57,14 @@ func TestTableOfData(t *testing.T) {
 func TestTableOfCharts(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/figures.md")
+	_, plot, _ := strings.Cut(page(t, "reference/command.md"), "\n## plot\n")
+	plot, _, _ = strings.Cut(plot, "\n## ")
 	for _, c := range figure.Charts {
 		if !strings.Contains(text, "\n| `"+string(c)+"`") {
 			t.Errorf("reference/figures.md: the table of charts has no row of %s", c)
+		}
+		if !strings.Contains(plot, "`"+string(c)+"`") {
+			t.Errorf("reference/command.md: the section plot does not name the chart %s", c)
 		}
 	}
 }
