@@ -36,11 +36,11 @@ const (
 	apiSubgraphNodes             = 409 // EpAssignedSubgraph_GetNodes
 	apiNodeName                  = 410 // EpAssignedNode_GetName
 	apiNodeOperator              = 412 // EpAssignedNode_GetOperatorType
-	apiUsed                      = 413 // number of functions up to the last used one
+	apiUsed                      = 413 // length of the part of the table that is read
 )
 
 // capi holds functions of the C API that the binding lacks. Those that can fail return a status:
-// see capi.err.
+// see capi.err. axes is the number of axes of a shape.
 type capi struct {
 	errorMessage     func(status pointer) string
 	releaseStatus    func(status pointer)
@@ -113,8 +113,8 @@ func (c *capi) list(get func(object pointer, list **pointer, count *uintptr) poi
 	return unsafe.Slice(first, count), nil
 }
 
-// handleOf returns the OrtSessionOptions of options, which the binding does not export.
-func handleOf(options *binding.SessionOptions) pointer {
+// optionsHandle returns the OrtSessionOptions of options, which the binding does not export.
+func optionsHandle(options *binding.SessionOptions) pointer {
 	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
 }
 

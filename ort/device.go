@@ -203,5 +203,5 @@ func useDirectML(o *binding.SessionOptions) error {
 	if err := o.SetMemPattern(false); err != nil {
 		return err
 	}
-	return o.AppendExecutionProviderDirectML(0)
+	return o.AppendExecutionProviderDirectML(0) // index of the adapter
 }

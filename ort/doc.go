@@ -24,6 +24,7 @@
 // run, except those that Session.Place has given memory there.
 //
 // Sessions, Values and Runtimes may be used by several goroutines, as long as concurrent runs do
-// not share a Value that one of them writes. A run ends within a fraction of a second after its
-// context is done, at the end of the current node.
+// not share a Value that one of them writes. The engine stops a run at the end of the node that it
+// computes when the context is done. Session.Run returns a second later at most, even if the node
+// takes longer.
 package ort

@@ -14,8 +14,8 @@ import (
 // notes passes remarks to a function, each one once.
 type notes struct {
 	sync.Mutex
-	told map[string]bool
-	to   func(string)
+	told map[string]bool // remarks passed, and "DEVICE OPERATOR" for operators that a remark named
+	to   func(string)    // nil: remarks are dropped
 }
 
 // Notify makes the runtime pass remarks that are no errors to a function, each one once: which
@@ -77,7 +77,7 @@ func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if provider != providers[0].name {
+		if provider != providers[0].name { // the CPU's
 			continue
 		}
 		nodes, err := r.capi.list(r.capi.subgraphNodes, s)
@@ -102,12 +102,13 @@ func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 	return operators, nil
 }
 
-// A nodeKey identifies a node of a graph, or all nodes of an operator that have the same name or
-// none.
+// A nodeKey is the name and the operator of a node. Names of nodes are optional in ONNX and need
+// not differ, so several nodes may have the same key: those of one operator with the same name, or
+// all of one operator without a name.
 type nodeKey struct{ name, op string }
 
-// shapeNodes returns the nodes whose outputs depend on the shapes of the graph's inputs at most, and
-// not on their elements.
+// shapeNodes tells for each key whether the outputs of all its nodes depend on the shapes of the
+// graph's inputs at most, and not on their elements.
 func shapeNodes(m *onnx.Model) map[nodeKey]bool {
 	elements := map[string]bool{} // tensors that depend on elements of the inputs
 	for _, p := range m.Inputs() {

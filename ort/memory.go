@@ -63,7 +63,8 @@ func (r *Runtime) openBounded(o Options, options *binding.SessionOptions, open f
 	if err != nil {
 		return nil, err
 	}
-	arena, err := binding.NewArenaCfg(int(max(limit, minMemory)), -1, -1, -1)
+	const unset = -1 // the default of the engine
+	arena, err := binding.NewArenaCfg(int(max(limit, minMemory)), unset, unset, unset)
 	if err != nil {
 		return nil, err
 	}

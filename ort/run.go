@@ -62,8 +62,8 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	return leave(outputs, out, s.outputs)
 }
 
-// enter returns the engine's values for a run, nil for a nil Value. needed has the names of the
-// values if none of them may be nil; else it is nil.
+// enter returns the engine's values for a run, nil for a nil Value. needed has the names of inputs,
+// none of which may be nil; for outputs, which may be nil, it is nil itself.
 func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
 	for i, v := range values {

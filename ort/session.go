@@ -139,11 +139,11 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 	}
 	if o.Device == webgpu {
 		s.turn = r.turn
-		openAlone := open
+		openNow := open // without waiting for the turn
 		open = func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 			s.turn <- struct{}{}
 			defer func() { <-s.turn }()
-			return openAlone(so)
+			return openNow(so)
 		}
 	}
 	s.session, err = r.openFirst(func() (*binding.DynamicAdvancedSession, error) {
@@ -218,7 +218,7 @@ func (r *Runtime) sessionOptions(o Options) (*binding.SessionOptions, error) {
 		err = r.useDevice(options, o.Device)
 	}
 	if err == nil {
-		err = accel.Register(handleOf(options))
+		err = accel.Register(optionsHandle(options))
 	}
 	if err != nil {
 		_ = options.Destroy()

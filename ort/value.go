@@ -36,7 +36,7 @@ func (r *Runtime) NewValue(t onnx.Type, shape ...int) (*Value, error) {
 }
 
 // Wrap returns a Value that shares data: the engine reads and writes data itself. The length of
-// data must be the product of shape.
+// data must be the product of shape. r is needed only since the library must be loaded.
 func Wrap[T Element](r *Runtime, data []T, shape ...int) (*Value, error) {
 	return wrap(typeOf(elementKind[T]{}), data, shape)
 }

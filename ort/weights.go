@@ -40,9 +40,9 @@ func (r *Runtime) share(options *binding.SessionOptions, weights []onnx.Weight, 
 			return nil, fmt.Errorf("initializer %q: %w", w.Name, err)
 		}
 	}
-	err := r.capi.err(r.capi.addExternal(handleOf(options), &names[0], &s.values[0], uintptr(len(names))))
+	err := r.capi.err(r.capi.addExternal(optionsHandle(options), &names[0], &s.values[0], uintptr(len(names))))
 	for i := 0; onCPU && err == nil && i < len(weights); i++ {
-		err = r.capi.err(r.capi.addInitializer(handleOf(options), weights[i].Name, s.values[i]))
+		err = r.capi.err(r.capi.addInitializer(optionsHandle(options), weights[i].Name, s.values[i]))
 	}
 	if err != nil {
 		s.release()

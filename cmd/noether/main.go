@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	machine.BoundGarbage(0) // for a small heap; run calls it again with the memory bound of the study
+	machine.BoundGarbage(0) // 0: a small heap; run calls it again with the memory bound of the study
 	ctx, stop := interruptible()
 	defer stop()
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))

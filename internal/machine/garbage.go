@@ -2,17 +2,21 @@ package machine
 
 import "runtime/debug"
 
-// BoundGarbage sets the target of the garbage collector for a process whose live heap has a number
-// of bytes. Up to 256 MiB, garbage may be a fifth of it. Above that, the bound is a fifth of 256
-// MiB, but at least a twentieth of the heap. Nearly all memory is in a few large buffers without
-// pointers, so frequent collections cost little, while the default target would double the memory.
+// BoundGarbage limits the memory that garbage may occupy between two collections, in a process
+// whose live heap may grow to the given number of bytes; 0 stands for a small heap. The limit is a
+// fifth of the live heap if memory is at most 256 MiB. For larger values the share falls, so that
+// the garbage of a heap of that size stays at 51 MiB, but not below a twentieth. Nearly all memory
+// of a study is in a few large buffers without pointers, so frequent collections cost little, while
+// Go's default of 100 % would double the memory.
 func BoundGarbage(memory int64) { debug.SetGCPercent(garbagePercent(memory)) }
 
-// AllowGarbage sets the collector's default target, for the end of a process that reads the records
-// of many cells. These are full of pointers, so frequent collections cost a third of the time.
+// AllowGarbage sets Go's default, garbage as large as the live heap. It is meant for the end of a
+// process that reads the records of many cells (the units of work of a study). Records are full of
+// pointers, so with the limit of BoundGarbage collections would take a third of the time.
 func AllowGarbage() { debug.SetGCPercent(100) }
 
-// garbagePercent returns the target for debug.SetGCPercent.
+// garbagePercent returns the limit in percent of the live heap, for debug.SetGCPercent. memory is
+// in bytes.
 func garbagePercent(memory int64) int {
 	const smallHeap, highest, lowest = 256 << 20, 20, 5
 	return int(max(lowest, min(highest, highest*smallHeap/max(1, memory))))

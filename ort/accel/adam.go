@@ -7,18 +7,22 @@ import (
 
 // An adamUpdate is the update of one parameter by Adam, as package train writes it:
 //
-//	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - m' / (sqrt v' + e) s
+//	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - s m' / (sqrt v' + e)
+//
+// g is the gradient, m and v are its moments without the factors 1 - beta, s is the step size, e
+// epsilon, and k the factor of AdamW's weight decay. s and e include those factors and the
+// correction of the bias.
 type adamUpdate struct {
-	p, g, m, v   string // names of tensors
-	s, e, k      string // names of scalars; k is empty if it is 1
-	beta1, beta2 float64
-	nextM, nextV string // names of m' and v'
+	p, g, m, v          string // names of tensors
+	s, e, k             string // names of scalars; k is empty if it is 1
+	beta1, beta2        float64
+	nextP, nextM, nextV string // names of p', m' and v'
 }
 
 // rewriteAdam replaces the updates of Adam by native operators. It reports whether there are any.
 func rewriteAdam(b *onnx.Builder) bool {
 	g := newGraph(b)
-	values, updates := map[string]onnx.Value{}, map[string]adamUpdate{}
+	updates := map[string]adamUpdate{} // by the name of m' or v', whichever is computed first
 	for i, n := range b.Nodes() {
 		if u, ok := g.adamUpdateOf(n); ok {
 			first := u.nextM
@@ -26,7 +30,6 @@ func rewriteAdam(b *onnx.Builder) bool {
 				first = u.nextV
 			}
 			if g.available(g.index[first], u.p, u.g, u.m, u.v, u.s, u.e, u.k) && g.index[first] < i {
-				u.p, values[n.Output[0]] = n.Output[0], onnx.Value(u.p)
 				updates[first] = u
 			}
 		}
@@ -34,8 +37,7 @@ func rewriteAdam(b *onnx.Builder) bool {
 	if len(updates) == 0 {
 		return false
 	}
-	parameters := values
-	values = map[string]onnx.Value{}
+	results := map[string]onnx.Value{} // outputs of native operators, by the names of p', m' and v'
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
 		if len(n.Output) != 1 {
 			return nil
@@ -46,10 +48,10 @@ func rewriteAdam(b *onnx.Builder) bool {
 				k = b.Scalar(1)
 			}
 			next := b.Node(domain, adam, 3, onnx.Attrs{"beta1": u.beta1, "beta2": u.beta2},
-				parameters[u.p], onnx.Value(u.g), onnx.Value(u.m), onnx.Value(u.v), onnx.Value(u.s), onnx.Value(u.e), k)
-			values[u.p], values[u.nextM], values[u.nextV] = next[0], next[1], next[2]
+				onnx.Value(u.p), onnx.Value(u.g), onnx.Value(u.m), onnx.Value(u.v), onnx.Value(u.s), onnx.Value(u.e), k)
+			results[u.nextP], results[u.nextM], results[u.nextV] = next[0], next[1], next[2]
 		}
-		if v, ok := values[n.Output[0]]; ok {
+		if v, ok := results[n.Output[0]]; ok {
 			return []onnx.Value{v}
 		}
 		return nil
@@ -73,7 +75,7 @@ func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {
 		return u, false
 	}
-	u.p = n.Input[0]
+	u.p, u.nextP = n.Input[0], n.Output[0]
 	if p, k, ok := g.product(u.p); ok && !g.static.Constant(k) {
 		u.p, u.k = p, k
 	}

@@ -1,5 +1,5 @@
-// Package accel rewrites graphs to use native operators where these are faster on the CPU than the
-// standard ones.
+// Package accel rewrites graphs to use native operators, which are written in C for this project,
+// where these are faster on the CPU than the standard ones.
 //
 // Package ort calls Rewrite when it makes a session for the CPU. The pass recognises subgraphs of
 // standard operators:

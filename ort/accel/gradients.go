@@ -209,7 +209,8 @@ func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 }
 
 // unfolded returns the window of the convolution whose kernel gradient the convolution c computes.
-// The last axis of the input of c combines the last axis of x and its channels.
+// The last axis of the input of c combines the last axis of x and its channels. Strides and
+// dilations change places in a kernel gradient.
 func (g *graph) unfolded(c *pb.NodeProto, x string, channels int) (window, bool) {
 	shape, folded := g.static.Shape(x), g.static.Shape(c.Input[0])
 	axes := len(shape) - 2

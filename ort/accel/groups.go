@@ -12,13 +12,14 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A costModel decides which groups are computed in NHWC. The unit of costs is one multiplication of
-// a convolution by Winograd's algorithm.
+// A costModel decides which groups are computed in NHWC. A group gains by its convolutions that use
+// Winograd's algorithm. The unit of gain and costs is what one multiplication of these gains.
+// Multiplications are counted as in the plain sum over the kernel.
 type costModel struct {
 	// layoutChange is the cost of changing the layout of one element at the border of a group.
 	layoutChange int
 	// other is the cost of a multiplication in a convolution that does not use Winograd's
-	// algorithm. The engine may compute it faster.
+	// algorithm, since the engine may compute it faster.
 	other float64
 	// maxWeights bounds the number of transformed weights of all groups. These exist as long as the
 	// session.
@@ -50,7 +51,8 @@ type grouping struct {
 }
 
 // selectGroups returns the outputs of the nodes in groups that are faster in NHWC. Groups with more
-// multiplications are chosen first. Nodes whose outputs are excluded are in no group.
+// multiplications by Winograd's algorithm are chosen first, as long as maxWeights allows. Nodes
+// whose outputs are excluded are in no group.
 func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, costs costModel) map[string]bool {
 	g := &grouping{graph: from, excluded: excluded, parent: map[string]string{}, groups: map[string]*group{}}
 	for _, n := range nodes {
@@ -76,7 +78,7 @@ func selectGroups(from *graph, nodes []*pb.NodeProto, excluded map[string]bool, 
 	return chosen
 }
 
-// compareGroups orders groups by decreasing multiplications.
+// compareGroups orders groups by decreasing multiplications by Winograd's algorithm.
 func compareGroups(a, b *group) int {
 	return cmp.Or(cmp.Compare(b.winograd, a.winograd), strings.Compare(a.root, b.root))
 }

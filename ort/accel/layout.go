@@ -46,17 +46,18 @@ type layout struct {
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
-// mask.
+// mask, which sets the result to 0 where another tensor is not positive.
 type convolution struct {
 	op     string
 	window window
 	inputs []onnx.Value // x, w, bias, addend, mask
-	relu   int
-	side   int // of output tiles
+	relu   int          // 1: with ReLU; 0: without
+	side   int          // of the output tiles of Winograd's algorithm; see tileSide
 }
 
-// Indices of the inputs of a native convolution.
-const addend, mask = 3, 4
+// Indices of the inputs of a native convolution. reluStep stands for ReLU, which has no input,
+// among the steps of fusible.
+const addend, mask, reluStep = 3, 4, 0
 
 // write adds the node that computes in NHWC what a node of a group computes.
 func (l *layout) write(n *pb.NodeProto) onnx.Value {
@@ -71,7 +72,7 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 		}
 		return l.writeConvolution(n)
 	case "Relu":
-		if c, ok := l.fusible(in[0], 0); ok {
+		if c, ok := l.fusible(in[0], reluStep); ok {
 			c.relu = 1
 			return l.convolve(n, c)
 		}
@@ -124,7 +125,7 @@ func (l *layout) writeConvolution(n *pb.NodeProto) onnx.Value {
 }
 
 // fusible returns the convolution that produces a tensor, if the tensor has one reader and the
-// epilogue of the convolution can be extended by a step. The steps are addend, ReLU (0) and mask,
+// epilogue of the convolution can be extended by a step. The steps are addend, reluStep and mask,
 // in this order.
 func (l *layout) fusible(t string, step int) (convolution, bool) {
 	c, ok := l.convolutions[t]

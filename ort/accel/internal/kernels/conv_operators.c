@@ -20,6 +20,8 @@ static int suits_winograd(const Window *w, const size_t kernel[2], int nhwc, siz
 	return nhwc || (in >= WINOGRAD_CHANNELS && out >= WINOGRAD_CHANNELS);
 }
 
+// layout_input allocates the padded copy of an input, or uses its data if the copy would be the
+// same.
 static void layout_input(Input *in, Arena *arena) {
 	const int same = !in->to_nhwc && in->top == 0 && in->left == 0 && in->rows == in->height && in->columns == in->width;
 	in->padded = same ? (float *)in->data
@@ -85,7 +87,8 @@ static OrtStatus *run_conv(const Problem *p, void *work) {
 
 // Along an axis, kernel offset k of the result's pixel i reads pixel i stride + k dilation - before
 // of the image. So pixel y = first + u stride of the image is read with the offsets k for which
-// stride divides first + before - k dilation. The pixel of the result is i = u + shift.
+// stride divides first + before - k dilation; reads reports whether it does. The pixel of the
+// result is i = u + shift.
 static int reads(const Problem *p, size_t axis, size_t first, size_t k, ptrdiff_t *shift) {
 	const ptrdiff_t stride = p->window->stride[axis], d = (ptrdiff_t)(first + p->window->before[axis]) - (ptrdiff_t)(k * p->window->dilation[axis]);
 	*shift = d / stride;

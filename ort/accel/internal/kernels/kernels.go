@@ -13,7 +13,8 @@
 // optional. ConvTranspose(dy, w) is the standard operator, with output_padding, and the gradient of
 // Conv by x. ConvKernelGradient(x, dy) is the gradient of Conv by w, of which the attribute
 // kernel_shape is the size. All three have the attributes strides, dilations and pads of Conv. With
-// pixels i and kernel offsets k along all axes:
+// samples n, input channels c, output channels o, pixels i and kernel offsets k along all axes, and
+// the padding before each axis:
 //
 //	y[n, o, i] = bias[o] + sum over c, k of w[o, c, k] x[n, c, i stride + k dilation - before]
 //	dx[n, c, i stride + k dilation - before] = sum over o, k of w[o, c, k] dy[n, o, i]
@@ -24,7 +25,7 @@
 // and dilations of 1 and at least 16 channels on both sides use Winograd's algorithm (Lavin and
 // Gray 2016, "Fast Algorithms for Convolutional Neural Networks", section 4.1). An output tile of 2
 // x 2 pixels takes 16 multiplications for each pair of channels instead of 36. With the input tile
-// x of 4 x 4 pixels and the elementwise product *:
+// x of 4 x 4 pixels, the elementwise product * and ' for the transpose of a matrix:
 //
 //	y = A' sum over c of ((G w G') * (B' x B)) A,  dw = G' sum over tiles of ((A dy A') * (B' x B)) G,
 //	     | 1  0 -1  0 |      | 1    0   0  |       | 1  1  1  0 |
@@ -41,11 +42,12 @@
 //
 // with f the identity, or ReLU where the attribute relu is 1. bias, addend and mask are optional.
 // ConvChannelsLast has up to four outputs: y in NHWC, and in NCHW y, convolution + addend, and
-// convolution. Each may be left out; y in NHWC only without a mask. If the attribute side is 4,
-// kernels of 3 x 3 with any number of channels use output tiles of 4 x 4 pixels, which take 36
-// multiplications instead of 144. The points 0, p, -p, q, -q and infinity with p = 5/8 and q = 3/2
-// keep the rounding error near that of a plain sum (see Barabasz et al. 2020, "Error Analysis and
-// Improving the Accuracy of Winograd Convolution for Deep Neural Networks"):
+// convolution. Each may be left out; y in NHWC only without a mask. Kernels of 3 x 3 with strides
+// and dilations of 1 use Winograd's algorithm with any number of channels. If the attribute side is
+// 4, they use output tiles of 4 x 4 pixels, which take 36 multiplications instead of 144. The
+// points 0, p, -p, q, -q and infinity with p = 5/8 and q = 3/2 keep the rounding error near that of
+// a plain sum (see Barabasz et al. 2020, "Error Analysis and Improving the Accuracy of Winograd
+// Convolution for Deep Neural Networks"):
 //
 //	     | (pq)^2     0      -p^2-q^2      0      1  0 |      | 1/(pq)^2  0       0      |       | 1   1    1    1    1    0 |
 //	     | 0      -p q^2     -q^2          p      1  0 |      | a         a p     a p^2  |  A' = | 0   p   -p    q   -q    0 |

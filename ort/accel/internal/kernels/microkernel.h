@@ -1,5 +1,6 @@
 // Micro-kernels: the inner loops of the convolutions, one set for each instruction set. MR, NR and
-// panel have the meaning of BLIS: a panel is MR rows of a matrix, stored column by column.
+// panel have the meaning of the BLAS library BLIS: a panel is MR rows of a matrix, stored column by
+// column.
 #ifndef NOETHER_KERNELS_MICROKERNEL_H
 #define NOETHER_KERNELS_MICROKERNEL_H
 

@@ -5,9 +5,15 @@
 #include <string.h>
 
 // TILES tiles are transformed at a time. The gradient with respect to the weights is summed for
-// GRADIENT_CHANNELS input channels at a time. Between the elements of transformed tiles there are
-// PAD floats, so that these elements do not compete for the same cache lines.
+// GRADIENT_CHANNELS input channels at a time, which are computed as GRADIENT_COLUMNS columns, a
+// multiple of NR. Between the elements of transformed tiles there are PAD floats, so that these
+// elements do not compete for the same cache lines. Tiles of 2 x 2 have ELEMENTS2 elements when
+// they are transformed, those of 4 x 4 MAX_ELEMENTS.
 enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, ELEMENTS2 = 16, MAX_ELEMENTS = 36 };
+
+// Work is divided into about ENOUGH_PARTS parts or more if it is large enough, so that all threads
+// have some. This does not depend on the number of threads, so neither do the results.
+enum { ENOUGH_PARTS = 16 };
 
 static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
 
@@ -36,8 +42,10 @@ void winograd_pack_panel(void *convolution, size_t panel) {
 static size_t tile_chunks(const Convolution *c, const Grid *tiles) { return ceil_div(c->input.samples * tiles->rows * tiles->columns, TILES); }
 
 // panel_groups returns the number of parts into which the panels of a chunk of tiles are divided:
-// several if there are few chunks.
-static size_t panel_groups(const Convolution *c, size_t chunks) { return chunks >= 16 ? 1 : min_size(16 / chunks, ceil_div(panel_count(c), 4)); }
+// several, of about four panels or more, if there are few chunks.
+static size_t panel_groups(const Convolution *c, size_t chunks) {
+	return chunks >= ENOUGH_PARTS ? 1 : min_size(ENOUGH_PARTS / chunks, ceil_div(panel_count(c), 4));
+}
 
 size_t winograd_parts(const Convolution *c) {
 	const Grid tiles = tiles_of(c->side, c->height, c->width);
@@ -47,7 +55,8 @@ size_t winograd_parts(const Convolution *c) {
 // A Chunk is some tiles and panels, and their sums of products: element x panel x TILES x MR.
 typedef struct Chunk {
 	Grid tiles;
-	size_t first, count, panel, panels; // of tiles and panels
+	size_t first, count;                // first tile and number of tiles
+	size_t panel, panels;               // first panel and number of panels
 	size_t width;                       // of a transformed pixel: the channels, rounded up
 	float *transformed, *sums;          // transformed: element x TILES x width
 	size_t transformed_stride, sums_stride;
@@ -63,7 +72,7 @@ static void multiply(const Convolution *c, const Chunk *k) {
 				k->width, columns, k->sums + e * k->sums_stride + q * TILES * mr);
 }
 
-// write_tiles transforms the sums of one panel and writes them in NHWC.
+// write_tiles transforms the sums of panel q of a chunk and writes them in NHWC.
 static void write_tiles(const Convolution *c, const Chunk *k, size_t q) {
 	const size_t mr = c->mk->mr, channel = (k->panel + q) * mr, n = min_size(mr, c->out - channel), side = c->side;
 	const size_t stride[2] = {c->width * c->out, c->out};
@@ -78,8 +87,8 @@ static void write_tiles(const Convolution *c, const Chunk *k, size_t q) {
 // RUN_PIXELS consecutive pixels of a row are written together in NCHW.
 enum { RUN_PIXELS = 32 };
 
-// write_runs transforms the sums of one panel and writes them in runs of pixels, in NCHW and, if
-// the epilogue has y, in NHWC.
+// write_runs transforms the sums of panel q of a chunk and writes them in runs of pixels, in NCHW
+// and, if the epilogue has y, in NHWC.
 static void write_runs(const Convolution *c, const Chunk *k, size_t q) {
 	const size_t mr = c->mk->mr, channel = (k->panel + q) * mr, n = min_size(mr, c->out - channel), side = c->side;
 	float row[4][RUN_PIXELS * MAX_MR];
@@ -198,7 +207,7 @@ static Blocks blocks_of(const WeightGradient *g) {
 	b.tile_count = g->dy.samples * b.tiles.rows * b.tiles.columns;
 	b.count = b.across * ceil_div(g->dy.channels, BLOCK);
 	const size_t chunks = ceil_div(b.tile_count, TILES);
-	const size_t chunks_each = ceil_div(chunks, min_size(chunks, b.count >= 16 ? 1 : 16 / b.count));
+	const size_t chunks_each = ceil_div(chunks, min_size(chunks, b.count >= ENOUGH_PARTS ? 1 : ENOUGH_PARTS / b.count));
 	b.ranges = ceil_div(chunks, chunks_each); // none is empty: a part initialises its sums with its first chunk
 	b.tiles_each = chunks_each * TILES;
 	b.stride = b.panels * GRADIENT_COLUMNS * g->mk->mr + PAD;
