@@ -13,7 +13,8 @@ import (
 // A pointer is the address of an object of the engine.
 type pointer = unsafe.Pointer
 
-// Indices of functions in OrtApi. New versions of the C API only add functions at its end.
+// Indices of functions in OrtApi, the table of the functions of the C API. New versions only add
+// functions at its end.
 const (
 	apiGetErrorMessage           = 2
 	apiCreateEnv                 = 3
@@ -81,7 +82,7 @@ func newCAPI(api pointer) (*capi, error) {
 	} {
 		purego.RegisterFunc(function, table[index])
 	}
-	const fatal = 4 // log level; the first environment's level stays
+	const fatal = 4 // log level, which is not used: the environment exists and keeps its level
 	return c, c.err(c.createEnv(fatal, "noether", &c.env))
 }
 

@@ -19,8 +19,8 @@ const (
 	webgpu = "webgpu"
 )
 
-// Auto is the value of --device that stands for the first real graphics processor, or the CPU.
-// Runtime.Resolve replaces it.
+// Auto is the value of --device that stands for the first graphics processor that is not emulated by
+// software, or else the CPU. Runtime.Resolve replaces it.
 const Auto = "auto"
 
 // A provider is an execution provider of the engine with the name that Options.Device has for it.
@@ -152,7 +152,7 @@ func DeviceOf(name string) Device {
 }
 
 // Resolve returns a value of Options.Device for a value of --device. For Auto it is the first of
-// "cuda" and "webgpu" that has a real graphics processor, or else "cpu".
+// "cuda" and "webgpu" that has a graphics processor which is not emulated, or else "cpu".
 func (r *Runtime) Resolve(device string) string {
 	if device != Auto {
 		return device

@@ -1,5 +1,7 @@
 // Package ort executes ONNX graphs with ONNX Runtime. It finds and loads the library, and provides
-// sessions that read and write tensors in Go memory and can be cancelled.
+// sessions that read and write tensors in Go memory and can be cancelled. In comments, the engine is
+// ONNX Runtime, and the binding is the Go package by which its C API is called,
+// github.com/yalue/onnxruntime_go.
 //
 // Find looks for the library in the usual places, and Load loads it, once per process:
 //
@@ -8,7 +10,7 @@
 //
 // A Session executes one graph. Its inputs and outputs are Values: tensors in Go memory that the
 // engine reads and writes in place. Create them once, with their final shape, and use them for many
-// runs. Runs neither allocate nor copy them:
+// runs. Runs neither allocate nor copy them, except scalars:
 //
 //	s, err := rt.NewSession(graph, ort.Options{})
 //	x, err := rt.NewValue(onnx.Float, 8, 3, 224, 224)

@@ -16,7 +16,7 @@ type Element interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | bool
 }
 
-// A kind has the operations on Values whose elements have one Go type.
+// A kind has the operations on Values with elements of a certain Go type.
 type kind interface {
 	// newValue returns a Value of zeros.
 	newValue(t onnx.Type, shape []int) (*Value, error)

@@ -24,10 +24,10 @@ func Find(explicit string) (path string, tried []string, err error) { return Fin
 //
 //   - explicit, if it is not empty: a file, or the folder of the library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
-//   - the Python package onnxruntime or onnxruntime-gpu of the environment that the executable
-//     belongs to, or of the active one, if the device needs it, or for the CPU if the package's
-//     library is at least as new as the one beside the executable. WebGPU needs another library,
-//     npm's or the one beside the executable; Auto needs the package if it has CUDA;
+//   - the Python package onnxruntime or onnxruntime-gpu, in the environment that the executable
+//     belongs to or in the active one. For the CPU it is taken only if a library lies beside the
+//     executable and is not newer; for Auto, only if it has CUDA. For WebGPU, which it lacks, it is
+//     not taken here;
 //   - the folder of the executable;
 //   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the
 //     parent of its folder, in the working directory and in the parents of that;

@@ -69,6 +69,7 @@ func checkVersion(version string) error {
 	return nil
 }
 
+// availableProviders returns the names of the library's execution providers, at most 1,024.
 func availableProviders(api *[apiUsed]uintptr) []string {
 	var get func(names **[1 << 10]*byte, count *int32) unsafe.Pointer
 	var release func(names *[1 << 10]*byte, count int32) unsafe.Pointer

@@ -8,8 +8,8 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A placed is the copy of a Value in the memory of a device. Of the methods of binding.Value, the
-// engine's runs call GetInternals alone.
+// A placed is the copy of a Value in the memory of a device. Of the methods of binding.Value, a run
+// of the binding calls GetInternals alone.
 type placed struct {
 	binding.Value // nil
 	session       *Session

@@ -18,8 +18,8 @@ type Value struct {
 	typ    onnx.Type
 	shape  []int
 	kind   kind
-	data   any // []T
-	bound  binding.Value
+	data   any           // []T
+	bound  binding.Value // the engine's tensor, which uses the memory of data
 	scalar scalarCopy    // replaces bound for a tensor without axes
 	placed *placed       // its copy on a device; nil: none
 	busy   *atomic.Int32 // number of abandoned runs that use its elements
@@ -36,7 +36,7 @@ func (r *Runtime) NewValue(t onnx.Type, shape ...int) (*Value, error) {
 }
 
 // Wrap returns a Value that shares data: the engine reads and writes data itself. The length of
-// data must be the product of shape. r is needed only since the library must be loaded.
+// data must be the product of shape. r is not used: it shows that the library is loaded.
 func Wrap[T Element](r *Runtime, data []T, shape ...int) (*Value, error) {
 	return wrap(typeOf(elementKind[T]{}), data, shape)
 }

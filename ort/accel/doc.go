@@ -10,6 +10,8 @@
 //     operator each;
 //   - the update of Adam, as package train writes it, becomes one operator.
 //
+// In comments, package grad is onnx/grad, and the engine is ONNX Runtime.
+//
 // Results are the same up to rounding. The build tag noaccel leaves the operators out of the
 // program, and ort.Options.NoAcceleration disables the pass. README.md lists what each operator
 // gains.

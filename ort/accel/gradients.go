@@ -148,8 +148,8 @@ func (g *graph) slice(n *pb.NodeProto) (starts, ends, axes, steps []int, ok bool
 }
 
 // uncropped returns the tensor that the Slices before x crop at the end of axes, x itself if there
-// are none.
-func (g *graph) uncropped(x string) (string, bool) {
+// are none. ok is false if one of them does anything else.
+func (g *graph) uncropped(x string) (tensor string, ok bool) {
 	for {
 		n, ok := g.producer(x, "Slice")
 		if !ok {

@@ -74,14 +74,14 @@ func (f *fusion) fuse(n *pb.NodeProto) {
 // its epilogue can be extended.
 func (f *fusion) fusible(c *pb.NodeProto) bool {
 	others := f.readers[c.Output[resultNHWC]] - 1
-	if first := f.toNCHW[c.Output[resultNHWC]]; first != nil {
-		others += f.readers[first.Output[0]] - 1
+	if toNCHW := f.toNCHW[c.Output[resultNHWC]]; toNCHW != nil {
+		others += f.readers[toNCHW.Output[0]] - 1
 	}
 	return others == 0 && onnx.AttrInt(c, "relu", 0) == 0 && len(c.Input) <= mask
 }
 
-// replace turns node n into the convolution c with the given inputs and ReLU. n also writes what c
-// writes in NCHW; c is unused afterwards.
+// replace turns node n into the convolution c with the given inputs and the given value of its
+// attribute relu. n also writes what c writes in NCHW; c is unused afterwards.
 func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
 	stage := withoutAddend
 	if len(c.Input) > addend {
@@ -121,11 +121,11 @@ func (f *fusion) setOutputs(c *pb.NodeProto) {
 // takeNCHW sets name to the name of the NCHW copy of a tensor, so that the convolution produces it
 // instead of the ChannelsFirst node. It reports whether there is such a copy.
 func (f *fusion) takeNCHW(tensor string, name *string) bool {
-	first := f.toNCHW[tensor]
-	if first == nil {
+	toNCHW := f.toNCHW[tensor]
+	if toNCHW == nil {
 		return false
 	}
-	*name = first.Output[0]
-	first.Output[0] = "unread " + tensor
+	*name = toNCHW.Output[0]
+	toNCHW.Output[0] = "unread " + tensor // a name that no node reads, so that Prune removes the node
 	return true
 }

@@ -25,7 +25,7 @@ const (
 // if no native operator is faster, or if Width is 0. Sessions of the result run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
-		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt")
+		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt") // Sqrt: of Adam
 	}) {
 		return m, nil
 	}

@@ -205,6 +205,7 @@ static OrtStatus *prepare(const OrtKernelInfo *info, Kernel *k, int transposed) 
 	const size_t out = w.dims[transposed ? 1 : 0], in = w.dims[transposed ? 0 : 1], size = w.dims[2] * w.dims[3];
 	Convolution c = {.mk = nhwc ? micro_kernels_for(k->window.lanes, out) : micro_kernels(k->window.lanes), .input = {.channels = in, .nhwc = 1},
 		.w = w.data, .transposed = transposed, .kernel_size = size, .offsets = size, .out = out, .side = k->side};
+	// The panels start at a cache line, of 64 bytes.
 	const size_t floats = winograd ? winograd_panel_floats(&c) : indirect_panel_floats(&c);
 	TRY(api->AllocatorAlloc(k->allocator, floats * sizeof *k->panels + 64, &k->prepared));
 	c.panels = k->panels = (float *)(((uintptr_t)k->prepared + 63) & ~(uintptr_t)63);
@@ -216,8 +217,8 @@ static OrtStatus *prepare(const OrtKernelInfo *info, Kernel *k, int transposed) 
 OrtStatus *prepare_conv(const OrtKernelInfo *info, Kernel *k) { return prepare(info, k, 0); }
 OrtStatus *prepare_conv_transpose(const OrtKernelInfo *info, Kernel *k) { return prepare(info, k, 1); }
 
-// read_epilogue reads inputs 3 and 4 and allocates the outputs. dims is the shape of the result in
-// NCHW.
+// read_epilogue reads the addend and the mask, inputs 3 and 4, and allocates the outputs. dims is
+// the shape of the result in NCHW.
 static OrtStatus *read_epilogue(const Kernel *k, OrtKernelContext *context, const int64_t *dims, size_t axes, Epilogue *e) {
 	e->channels = dims[1];
 	e->pixels = 1;

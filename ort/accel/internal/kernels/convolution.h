@@ -8,7 +8,12 @@
 #include "microkernel.h"
 #include "problem.h"
 
-// A Grid is the size of the pixels or tiles of one sample, and a Position is one of them.
+// Work is divided into about ENOUGH_PARTS parts or more if it is large enough, so that all threads
+// have some. This does not depend on the number of threads, so neither do the results.
+enum { ENOUGH_PARTS = 16 };
+
+// A Grid is the number of rows and columns of the pixels or tiles of one sample, and a Position is
+// one of these pixels or tiles.
 typedef struct Grid {
 	size_t rows, columns;
 } Grid;
@@ -97,8 +102,8 @@ typedef struct WeightGradient {
 	const MicroKernels *mk;
 	Input input, dy; // dy is copied only for Winograd's algorithm
 	float *dw;
-	size_t stride[2], offsets;
-	ptrdiff_t *displacement;
+	size_t stride[2], offsets; // offsets: number of kernel elements
+	ptrdiff_t *displacement;   // of each of them
 	float *panels; // of dy: panel x samples x pixels x MR
 	float *sums;   // memory for winograd.c
 	Scratch *scratch;

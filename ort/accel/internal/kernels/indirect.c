@@ -75,15 +75,16 @@ void indirect_pack_panel(void *convolution, size_t panel) {
 }
 
 // A part computes PIXELS pixels, with DEPTH floats of a panel at a time, which stay in the
-// first-level cache.
-// MIN_MR is the smallest mr of all MicroKernels.
+// first-level cache. MIN_MR is the smallest mr of all MicroKernels.
 enum { PIXELS = 8 * NR, DEPTH = 4096, MIN_MR = 16 };
 
 static size_t pixel_blocks(const Convolution *c) { return ceil_div(c->input.samples * c->grid.rows * c->grid.columns, PIXELS); }
 
 // panel_groups returns the number of parts into which the panels of a block of pixels are divided:
 // several if there are few blocks.
-static size_t panel_groups(const Convolution *c, size_t blocks) { return blocks >= 16 ? 1 : min_size(ceil_div(16, blocks), panel_count(c)); }
+static size_t panel_groups(const Convolution *c, size_t blocks) {
+	return blocks >= ENOUGH_PARTS ? 1 : min_size(ceil_div(ENOUGH_PARTS, blocks), panel_count(c));
+}
 
 size_t indirect_parts(const Convolution *c) { return pixel_blocks(c) * panel_groups(c, pixel_blocks(c)); }
 
@@ -113,7 +114,7 @@ static void list_pixels(const Convolution *c, size_t from, Block *b) {
 }
 
 // prefetch loads into the cache what the epilogue of n channels of a pixel reads and writes, while
-// the sums are computed.
+// the sums are computed: a cache line, 16 floats, at a time.
 static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 	for (size_t c = 0; c < n; c += 16) {
 		if (e->addend != NULL)

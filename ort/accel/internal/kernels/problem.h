@@ -19,8 +19,8 @@ OrtStatus *make_problem(const Kernel *k, const OrtKernelContext *context, const 
 // check_output_gradient checks the shape of the gradient with respect to a convolution's result.
 OrtStatus *check_output_gradient(const Problem *p, const Tensor *dy);
 
-// An Arena is one allocation that is divided in order; each piece is aligned to a cache line. If
-// start is NULL, only the size is counted.
+// An Arena is one allocation that is divided in order; each piece is aligned to a cache line, of 64
+// bytes. If start is NULL, only the size is counted.
 typedef struct Arena {
 	char *start;
 	size_t used;

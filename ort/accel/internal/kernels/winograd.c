@@ -11,10 +11,6 @@
 // they are transformed, those of 4 x 4 MAX_ELEMENTS.
 enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, ELEMENTS2 = 16, MAX_ELEMENTS = 36 };
 
-// Work is divided into about ENOUGH_PARTS parts or more if it is large enough, so that all threads
-// have some. This does not depend on the number of threads, so neither do the results.
-enum { ENOUGH_PARTS = 16 };
-
 static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
 
 // elements returns the number of elements of a transformed tile.
@@ -146,7 +142,8 @@ static void read_tiles(const Convolution *c, const Chunk *k) {
 	}
 }
 
-// prefetch loads into the cache what the epilogue reads, while the sums are computed.
+// prefetch loads into the cache what the epilogue reads, while the sums are computed: a cache line,
+// 16 floats, at a time.
 static void prefetch(const Convolution *c, const Chunk *k) {
 	const size_t side = c->side, row = c->width * c->out;
 	Position p = position_of(&k->tiles, k->first);
@@ -199,7 +196,7 @@ typedef struct Blocks {
 	size_t across, count;      // number of blocks along the input's channels, and in all
 	size_t ranges, tiles_each; // number of ranges of tiles, and tiles of a range
 	size_t tile_count;
-	size_t panels, stride, size; // of a block
+	size_t panels, stride, size; // of a block: its panels, and the floats of an element and of all
 } Blocks;
 
 static Blocks blocks_of(const WeightGradient *g) {
