@@ -1,7 +1,8 @@
 // Package audio reads, resamples and measures waveforms.
 //
-// A Clip is a waveform of one channel, with values in [-1, 1], and its sampling rate. Read decodes
-// WAV and FLAC files, and Probe reads their headers only. Several channels are averaged.
+// A Clip is a waveform of one channel, whose values are usually in [-1, 1], and its sampling rate.
+// Read decodes WAV and FLAC files. Probe returns their rate and length, nearly always from the
+// header alone. Several channels are averaged.
 //
 //	WAV   8, 16, 24 and 32-bit integers, 32 and 64-bit floats, plain or WAVE_FORMAT_EXTENSIBLE
 //	FLAC  4 to 32 bits
@@ -39,7 +40,7 @@ func (c Clip) Seconds() float64 { return float64(len(c.Wave)) / float64(c.Rate) 
 type Info struct {
 	Rate     int // samples a second
 	Channels int
-	Frames   int // samples of each channel
+	Frames   int // number of samples of each channel
 }
 
 // Seconds returns the duration of the audio.

@@ -5,20 +5,20 @@ import "math"
 // butterworth holds the quality factors of the two sections of a Butterworth filter of order 4.
 var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*math.Pi/8))}
 
-// LowPass applies a low-pass Butterworth filter of order 4, by the bilinear transform. It
-// attenuates by 3 dB at hz, and by 24 dB an octave above. If hz is half the rate or more, it
-// returns a copy of the waveform.
+// LowPass applies a low-pass Butterworth filter of order 4, by the bilinear transform. rate is in
+// samples a second. The filter attenuates by 3 dB at hz, and by about 24 dB more for each octave
+// above. If hz is half the rate or more, LowPass returns a copy of the waveform.
 func LowPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, false)
 }
 
-// HighPass applies a high-pass Butterworth filter of order 4, like LowPass. If hz is half the rate
-// or more, it returns silence.
+// HighPass applies a high-pass Butterworth filter of order 4, which attenuates below hz as that of
+// LowPass does above. If hz is half the rate or more, it returns silence.
 func HighPass(wave []float32, hz float64, rate int) []float32 {
 	return cascade(wave, hz, rate, true)
 }
 
-// cascade applies the two sections of a low-pass or high-pass filter.
+// cascade applies the two sections of a low-pass or, with high, of a high-pass filter.
 func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 	out := make([]float32, len(wave))
 	if hz >= float64(rate)/2 {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Resampling computes the output at time t as the sum of x[k] h(t - k) over the input, with a
-// Kaiser-windowed sinc h. With frequencies in units of the lower of the two
-// Nyquist frequencies,
+// Resampling computes the output at time t as the sum of x[k] h(t - k) over the input x, with a
+// Kaiser-windowed sinc h. Frequencies are fractions of the lower of the Nyquist frequencies of the
+// two rates:
 //
 //	pass band   0 to 0.92, within 0.01 dB
 //	stop band   from 1, at -80 dB
@@ -17,17 +17,19 @@ import (
 const (
 	zeroCrossings = 64
 	stopBand      = 80 // dB
-	// transition is the width of Kaiser's transition band, as a fraction of the lower Nyquist
-	// frequency, for a window of 2 x 64 zero crossings: (A - 7.95) / 14.36 / length.
+	// transition is the width of the transition band by Kaiser's formula for a window of M samples
+	// and an attenuation of A dB, 2 (A - 7.95) / (14.36 M), with M = 2 x 64 at the lower rate.
 	transition = (stopBand - 7.95) / 14.36 / zeroCrossings
 	maxPhases  = 4096 // largest number of filters of a bank; other ratios use resampleBy
 )
 
-// kaiserBeta is Kaiser's beta for the attenuation of the stop band.
+// kaiserBeta is the parameter beta of the window by Kaiser's formula for an attenuation of A dB,
+// 0.1102 (A - 8.7).
 var kaiserBeta = 0.1102 * (stopBand - 8.7)
 
-// Resample converts a waveform from one rate to another. n samples become ceil(n to / from). The
-// waveform is 0 beyond its ends.
+// Resample converts a waveform from one rate to another, in samples a second. n samples become
+// ceil(n to / from). The waveform is 0 beyond its ends. If the rates are equal, the waveform itself
+// is returned.
 func Resample(wave []float32, from, to int) ([]float32, error) {
 	if from < 1 || to < 1 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates must be 1 to %d", from, to, maxRate)
@@ -118,7 +120,7 @@ var kernel = sync.OnceValue(func() []float32 {
 })
 
 const (
-	kernelSteps = 1024 // values of the table per input sample
+	kernelSteps = 1024 // values of the table per sample at the lower rate
 	// cutoff is the frequency at which the gain is 1/2, as a fraction of the lower Nyquist
 	// frequency.
 	cutoff = 1 - transition/2

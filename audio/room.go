@@ -17,8 +17,9 @@ type Room struct {
 	Microphone [3]float64 // likewise
 }
 
-// MeetingRoom returns the room of Plachouras et al. 2025: 5.6 x 3.9 x 3 m, the microphone 35 cm
-// from the source.
+// MeetingRoom returns the room of Plachouras et al. 2025, "Towards a Unified Representation
+// Evaluation Framework Beyond Downstream Tasks": 5.6 x 3.9 x 3 m, with the microphone 35 cm from
+// the source.
 func MeetingRoom() Room {
 	return Room{Size: [3]float64{5.6, 3.9, 3}, Source: [3]float64{3.5, 2.7, 2.1}, Microphone: [3]float64{3.5, 3.05, 2.1}}
 }
@@ -29,7 +30,8 @@ const (
 )
 
 // ShortestTime returns the shortest reverberation time of the room by Sabine's formula, 24 ln 10 V
-// / (c S), in seconds: the time with fully absorbing walls.
+// / (c S), in seconds: the time with fully absorbing walls. V is the volume, S the area of all walls
+// and c the speed of sound.
 func (r Room) ShortestTime() float64 {
 	x, y, z := r.Size[0], r.Size[1], r.Size[2]
 	return 24 * math.Ln10 * x * y * z / (speedOfSound * 2 * (x*y + x*z + y*z))
@@ -154,12 +156,13 @@ type wallDirection struct {
 
 var directionCache sync.Map // from the size of a room to []wallDirection
 
-// directions returns the bins of a histogram of g, of 64 bins, that have directions.
+// directions computes a histogram of g with 64 bins and returns those that are not empty. By
+// symmetry it takes directions of one octant only.
 func directions(size [3]float64) []wallDirection {
 	if known, ok := directionCache.Load(size); ok {
 		return known.([]wallDirection)
 	}
-	const steps, count = 200, 64
+	const steps, count = 200, 64 // steps x steps directions, number of bins
 	lowest, highest := 1/max(size[0], size[1], size[2]), math.Sqrt(1/(size[0]*size[0])+1/(size[1]*size[1])+1/(size[2]*size[2]))
 	bins := make([]wallDirection, count)
 	for i := range steps {
@@ -219,7 +222,7 @@ func (r Room) expectedTime(kappa, rt60 float64) float64 {
 }
 
 // fitDecay returns the time of a decay by 60 dB in seconds, given the remaining energy every step
-// seconds, by linear regression between -5 and -35 dB. It is infinite if there is no decay.
+// seconds, by linear regression between -5 and -35 dB. The time is infinite if there is no decay.
 func fitDecay(energy []float64, step float64) float64 {
 	var n, st, sy, stt, sty float64
 	for i, e := range energy {
@@ -249,6 +252,7 @@ func Convolve(wave, response []float32) []float32 {
 	if len(wave) == 0 || len(response) == 0 {
 		return make([]float32, len(wave))
 	}
+	// The least power of two that holds the len(wave) + len(response) - 1 samples of the result.
 	size := 1 << bits.Len(uint(len(wave)+len(response)-2))
 	fft := fourier.NewFFT(size)
 	a, b := spectrumOf(fft, wave, size), spectrumOf(fft, response, size)

@@ -32,7 +32,7 @@ type Request struct {
 	// not transformed.
 	View      string
 	Transform func(sample dataset.Sample) transform.Op // nil: no transformation
-	Pairs     bool                                     // Sample.Transformed is the transformed sample, of ready-made pairs
+	Pairs     bool                                     // take Sample.Transformed, of a ready-made pair, in place of Transform
 
 	Positions []int         // positions of the requested samples in the source, ascending; nil: all
 	Memory    int64         // a table of more bytes is read from disk row by row
@@ -117,8 +117,8 @@ func (s *Store) extract(ctx context.Context, r *Request, indices []int) error {
 	return s.writeAll(keys, nil, func(to []io.Writer) error { return e.run(ctx, to) })
 }
 
-// writeAll writes several files. fill gets their writers, after those in open. If it fails, no file
-// is written.
+// writeAll writes several files. fill gets their writers, after those in open, and writes the
+// contents. If fill fails, no file is written.
 func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer) error) error {
 	if len(keys) == 0 {
 		return fill(open)

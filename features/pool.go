@@ -12,8 +12,8 @@ import (
 // A Pooling selects how the activation of a layer on a sample is converted to a vector.
 type Pooling string
 
-// Values of Pooling. They pool the axes of height, width, time and tokens, but not channels and
-// unknown axes. A layer without axes to pool is flattened.
+// Values of Pooling. They pool the axes of height (H), width (W), time and tokens (both T), but not
+// channels (C) and unknown axes; see onnx.Axes. A layer without axes to pool is flattened.
 const (
 	Mean    Pooling = "mean"    // the mean over these axes
 	Max     Pooling = "max"     // the largest value over these axes

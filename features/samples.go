@@ -10,10 +10,11 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// Samples holds the indices, labels and factors of samples, in the order of Positions.
+// Samples holds the indices, labels and factors (known properties such as hue) of samples, in the
+// order of Positions.
 type Samples struct {
 	Positions []int                // in the source, ascending
-	Index     []int                // dataset.Sample.Index
+	Index     []int                // dataset.Sample.Index of each
 	Label     []int                // dataset.NoLabel: no label
 	Factors   map[string][]float64 // values by name
 }
@@ -100,7 +101,7 @@ func decodeSamples(raw []byte) (*Samples, error) {
 	if len(out.Index) != n || len(out.Label) != n {
 		r.Fail(fmt.Errorf("%d positions, %d indices and %d labels", n, len(out.Index), len(out.Label)))
 	}
-	for range min(r.Int(), 1<<16) {
+	for range min(r.Int(), 1<<16) { // at most, so that a damaged number ends soon
 		name := r.String()
 		values := make([]float64, n)
 		r.FloatsInto(values)

@@ -66,8 +66,8 @@ func bytesOf(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
 }
 
-// The file of a table, all numbers little endian: magic, d (8 bytes); n x d float32; n positions (8
-// bytes each); n (8 bytes), CRC-32C of all before (4 bytes).
+// The file of a table, all numbers little endian: magic (8 bytes), d (8 bytes); n x d float32; n
+// positions (8 bytes each); n (8 bytes), CRC-32C of all before (4 bytes).
 const (
 	magic    = "noether\x02"
 	headSize = 16 // bytes before the rows
@@ -120,7 +120,8 @@ func (w *writer) finish() error {
 var errDamaged = errors.New("the file is damaged")
 
 // openTable opens a table with rows of dim numbers. It reads the rows into memory if they take at
-// most memory bytes. The error of a damaged file is errDamaged.
+// most memory bytes. The error of a damaged file is errDamaged, or one of package io if the file
+// becomes shorter while it is read.
 func openTable(path string, dim int, memory int64) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {

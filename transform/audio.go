@@ -218,7 +218,7 @@ func (o filterOp) ApplyAudio(wave []float32, rate int) []float32 {
 }
 
 func (o reverbOp) ApplyAudio(wave []float32, rate int) []float32 {
-	n := min(len(wave), int(1.2*o.rt60*float64(rate))+1)
+	n := min(len(wave), int(1.2*o.rt60*float64(rate))+1) // until the response has decayed by 72 dB
 	response, err := audio.MeetingRoom().Response(o.rt60, rate, n, o.seed.rand())
 	if err != nil {
 		panic(fmt.Sprintf("transform: %v", err)) // Make rejects such values

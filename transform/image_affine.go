@@ -153,7 +153,7 @@ func (o affineOp) Permutes(h, w int) bool {
 // quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads a source of
 // h x w.
 func (o affineOp) quarterTurn(h, w int) strided {
-	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters {
+	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters { // counter-clockwise
 	case 1:
 		return strided{start: w - 1, down: -1, right: w}
 	case 2:

@@ -28,10 +28,10 @@ type Contrast struct {
 func (t Grayscale) Draw(*rand.Rand) Op { return t }
 
 // Draw implements Transform.
-func (t Brightness) Draw(r *rand.Rand) Op { return brightnessOp{factor{t.Factor.Draw(r)}} }
+func (t Brightness) Draw(r *rand.Rand) Op { return brightnessOp{parameter{t.Factor.Draw(r)}} }
 
 // Draw implements Transform.
-func (t Contrast) Draw(r *rand.Rand) Op { return contrastOp{factor{t.Factor.Draw(r)}} }
+func (t Contrast) Draw(r *rand.Rand) Op { return contrastOp{parameter{t.Factor.Draw(r)}} }
 
 // Random is false.
 func (t Grayscale) Random() bool { return false }
@@ -42,13 +42,14 @@ func (t Brightness) Random() bool { return anyRandom(t.Factor) }
 // Random reports whether the factor is drawn.
 func (t Contrast) Random() bool { return anyRandom(t.Factor) }
 
-type factor struct{ value float64 }
+// A parameter is the parameter of an Op that has one number.
+type parameter struct{ value float64 }
 
-func (f factor) Parameter() float64 { return f.value }
+func (p parameter) Parameter() float64 { return p.value }
 
 type (
-	brightnessOp struct{ factor }
-	contrastOp   struct{ factor }
+	brightnessOp struct{ parameter }
+	contrastOp   struct{ parameter }
 )
 
 // Apply implements Op.

@@ -9,8 +9,9 @@ import (
 
 // Corrupt applies one of the fifteen common corruptions of Hendrycks and Dietterich 2019
 // (ImageNet-C) at a severity from 1 to 5. Between whole severities the settings are interpolated.
-// Images whose shorter side is below 96 have the settings of CIFAR-10-C, larger ones those of
-// ImageNet-C. Lengths in pixels are multiplied by the shorter side divided by 32 and by 224.
+// Images whose shorter side is below 96 pixels have the settings of CIFAR-10-C, which are for sides
+// of 32 pixels; larger ones have those of ImageNet-C, for sides of 224. Lengths are multiplied by
+// the ratio of the shorter side to 32 or 224.
 //
 // Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is
 // deterministic. Values are not rounded to 8 bits, unlike the published files. Frost is generated,

@@ -226,7 +226,8 @@ func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 		plane := p.plane(k)
 		sum := make([]float32, len(plane))
 		copy(sum, plane)
-		// As numpy.arange in the original, this rounds up: 7 factors up to 1.06.
+		// As in the original, by numpy.arange(1, s[0], s[1]). It rounds the number of factors up, so
+		// that 1.06 is the last of 7 at severity 1, and takes (1 + s[1]) - 1 for their distance.
 		steps := int(math.Ceil((s[0] - 1) / s[1]))
 		for step := range steps {
 			for i, v := range magnify(plane, p.h, p.w, 1+float64(step)*((1+s[1])-1)) {

@@ -7,7 +7,8 @@ import (
 )
 
 // snow adds flakes to an image and makes it whiter. Flakes are noise, enlarged, thresholded and
-// blurred downwards.
+// blurred downwards. They are added twice, the second time turned by 180 degrees, as in the
+// original.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {
@@ -128,7 +129,7 @@ func fog(p canvas, s settings, r *rand.Rand) {
 func plasma(side int, decay float64, r *rand.Rand) []float64 {
 	m := make([]float64, side*side)
 	at := func(y, x int) *float64 { return &m[(y&(side-1))*side+x&(side-1)] }
-	roughness := 100.0
+	roughness := 100.0 // of the original; its scale does not matter, since the result is normalised
 	noise := func() float64 { return roughness * roughness * (2*r.Float64() - 1) }
 	for step := side; step >= 2; step /= 2 {
 		half := step / 2

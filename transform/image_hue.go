@@ -23,10 +23,10 @@ type Saturation struct {
 }
 
 // Draw implements Transform.
-func (t Hue) Draw(r *rand.Rand) Op { return hueOp{factor{t.Shift.Draw(r)}} }
+func (t Hue) Draw(r *rand.Rand) Op { return hueOp{parameter{t.Shift.Draw(r)}} }
 
 // Draw implements Transform.
-func (t Saturation) Draw(r *rand.Rand) Op { return saturationOp{factor{t.Factor.Draw(r)}} }
+func (t Saturation) Draw(r *rand.Rand) Op { return saturationOp{parameter{t.Factor.Draw(r)}} }
 
 // Random reports whether the shift is drawn.
 func (t Hue) Random() bool { return anyRandom(t.Shift) }
@@ -35,8 +35,8 @@ func (t Hue) Random() bool { return anyRandom(t.Shift) }
 func (t Saturation) Random() bool { return anyRandom(t.Factor) }
 
 type (
-	hueOp        struct{ factor }
-	saturationOp struct{ factor }
+	hueOp        struct{ parameter }
+	saturationOp struct{ parameter }
 )
 
 // Apply implements Op.

@@ -19,12 +19,12 @@ type JPEG struct {
 }
 
 // Draw implements Transform.
-func (t JPEG) Draw(r *rand.Rand) Op { return jpegOp{factor{t.Quality.Draw(r)}} }
+func (t JPEG) Draw(r *rand.Rand) Op { return jpegOp{parameter{t.Quality.Draw(r)}} }
 
 // Random reports whether the quality is drawn.
 func (t JPEG) Random() bool { return anyRandom(t.Quality) }
 
-type jpegOp struct{ factor }
+type jpegOp struct{ parameter }
 
 // Apply implements Op.
 func (o jpegOp) Apply(dst, src tensor.Tensor) {

@@ -43,7 +43,7 @@ type stencil struct {
 	bias   float32 // the constant
 }
 
-// warp writes src, read at the points that m maps the pixels of dst to, to dst.
+// warp writes to each pixel of dst the value of src at the point that m maps the pixel to.
 func (s Sampling) warp(dst, src tensor.Tensor, m matrix) {
 	_, h, w := dims(dst, src)
 	cx, cy := float64(w-1)/2, float64(h-1)/2

@@ -36,7 +36,8 @@ func (o sequenceOp) Inverse() (Op, bool) {
 	return inverses, true
 }
 
-// Inverse is the inverse affine map. There is none if the scale is 0.
+// Inverse is the inverse affine map. There is none if the scale is 0 or a shear is 90 degrees or
+// more.
 func (o affineOp) Inverse() (Op, bool) {
 	return inverseOp{o}, o.scale != 0 && math.Abs(o.shearX) < 90 && math.Abs(o.shearY) < 90
 }

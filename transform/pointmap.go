@@ -56,7 +56,7 @@ func (p PointMap) Source(i, j int) (row, column float64) {
 	return p.m.d*x + (p.m.e*y + p.m.f + cy), p.m.a*x + (p.m.b*y + p.m.c + cx)
 }
 
-// SourceOf is Source for a position between those of the map.
+// SourceOf is Source for any row i and column j, also between those of the map.
 func (p PointMap) SourceOf(i, j float64) (row, column float64) {
 	cx, cy := float64(p.w-1)/2, float64(p.h-1)/2
 	x, y := j-cx, i-cy
