@@ -1,4 +1,5 @@
-// Package testdata finds the real data and trained models that some tests use.
+// Package testdata finds the real data and trained models that some tests use, and says what to do
+// without the libraries that some tests need.
 package testdata
 
 import (
@@ -23,4 +24,18 @@ func Path(t testing.TB, elem ...string) string {
 		t.Fatalf("%s is set, but %v", Env, err)
 	}
 	return path
+}
+
+// NeedLibrary skips a test if err, which a search for a library has returned, is not nil; hint says
+// how to install the library. Where the variable is set, everything that tests need is installed, so
+// the test fails.
+func NeedLibrary(t testing.TB, library, hint string, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case os.Getenv(Env) != "":
+		t.Fatalf("%s is not installed: %v", library, err)
+	default:
+		t.Skipf("%s is not installed (%s): %v", library, hint, err)
+	}
 }

@@ -6,11 +6,8 @@
 package turbojpeg
 
 import (
-	"cmp"
-	"fmt"
 	"image"
 	"image/color"
-	"os"
 	"runtime"
 	"sync"
 
@@ -32,7 +29,7 @@ const (
 // A library holds the functions of the TurboJPEG API, which versions 2 and 3 share.
 type library struct {
 	path       string
-	problem    error
+	problem    error // why there is no library; nil: there is one
 	newDecoder func() uintptr
 	readHeader func(decoder uintptr, data *byte, bytes uint64, width, height, subsampling, colorspace *int32) int32
 	decompress func(decoder uintptr, data *byte, bytes uint64, pixels *byte, width, pitch, height, format, flags int32) int32
@@ -62,23 +59,10 @@ func (l *library) giveBack(decoder uintptr) {
 
 // loaded returns the library. It is opened at the first call.
 var loaded = sync.OnceValue(func() *library {
-	named := os.Getenv(Env)
-	if named == "none" {
-		return &library{problem: fmt.Errorf("%s is none", Env)}
-	}
-	names := candidates()
-	if named != "" {
-		names = []string{named}
-	}
-	var problem error
-	for _, name := range names {
-		l, err := open(name)
-		if err == nil {
-			return l
-		}
-		problem = cmp.Or(problem, err)
-	}
-	return &library{problem: problem}
+	l := &library{}
+	l.path, l.problem = dynlib.Find("libjpeg-turbo", Env, candidates(),
+		map[string]any{"tjInitDecompress": &l.newDecoder, "tjDecompressHeader3": &l.readHeader, "tjDecompress2": &l.decompress})
+	return l
 })
 
 // candidates returns the names and paths under which systems keep the library.
@@ -90,20 +74,6 @@ func candidates() []string {
 		return []string{"turbojpeg.dll", `C:\libjpeg-turbo64\bin\turbojpeg.dll`}
 	}
 	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
-}
-
-func open(name string) (*library, error) {
-	lib, err := dynlib.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	l := &library{path: name}
-	for symbol, f := range map[string]any{"tjInitDecompress": &l.newDecoder, "tjDecompressHeader3": &l.readHeader, "tjDecompress2": &l.decompress} {
-		if err := lib.Bind(f, symbol); err != nil {
-			return nil, fmt.Errorf("%s is not libjpeg-turbo: it lacks %s", name, symbol)
-		}
-	}
-	return l, nil
 }
 
 // Find returns the path of the library, or the reason why there is none.

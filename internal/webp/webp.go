@@ -5,9 +5,6 @@
 package webp
 
 import (
-	"cmp"
-	"fmt"
-	"os"
 	"runtime"
 	"sync"
 
@@ -21,7 +18,7 @@ const Env = "NOETHER_WEBP"
 // A library holds functions of libwebp's simple interface, which has not changed since version 0.2.
 type library struct {
 	path     string
-	problem  error
+	problem  error // why there is no library; nil: there is one
 	readInfo func(data *byte, bytes uintptr, width, height *int32) int32
 	// decode returns its argument pixels, or nil for data that it cannot decode.
 	decode func(data *byte, bytes uintptr, pixels *byte, size uintptr, pitch int32) *byte
@@ -29,23 +26,9 @@ type library struct {
 
 // loaded returns the library. It is opened at the first call.
 var loaded = sync.OnceValue(func() *library {
-	named := os.Getenv(Env)
-	if named == "none" {
-		return &library{problem: fmt.Errorf("%s is none", Env)}
-	}
-	names := candidates()
-	if named != "" {
-		names = []string{named}
-	}
-	var problem error
-	for _, name := range names {
-		l, err := open(name)
-		if err == nil {
-			return l
-		}
-		problem = cmp.Or(problem, err)
-	}
-	return &library{problem: problem}
+	l := &library{}
+	l.path, l.problem = dynlib.Find("libwebp", Env, candidates(), map[string]any{"WebPGetInfo": &l.readInfo, "WebPDecodeRGBInto": &l.decode})
+	return l
 })
 
 // candidates returns the names and paths under which systems keep the library.
@@ -57,20 +40,6 @@ func candidates() []string {
 		return []string{"libwebp.dll"}
 	}
 	return []string{"libwebp.so.7", "libwebp.so"}
-}
-
-func open(name string) (*library, error) {
-	lib, err := dynlib.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	l := &library{path: name}
-	for symbol, f := range map[string]any{"WebPGetInfo": &l.readInfo, "WebPDecodeRGBInto": &l.decode} {
-		if err := lib.Bind(f, symbol); err != nil {
-			return nil, fmt.Errorf("%s is not libwebp: it lacks %s", name, symbol)
-		}
-	}
-	return l, nil
 }
 
 // Find returns the path of the library, or the reason why there is none.

@@ -9,22 +9,16 @@ import (
 	"testing"
 
 	_ "golang.org/x/image/webp"
+
+	"github.com/noether-ml/noether/internal/testdata"
 )
 
 const images = "../../dataset/testdata/images"
 
-// needLibrary skips a test where there is no library. Where everything that tests need is
-// installed, its absence is an error.
 func needLibrary(t testing.TB) {
 	t.Helper()
 	_, err := Find()
-	switch {
-	case err == nil:
-	case os.Getenv("NOETHER_TESTDATA") != "":
-		t.Fatalf("libwebp is not installed: %v", err)
-	default:
-		t.Skipf("libwebp is not installed (%s): %v", Hint(), err)
-	}
+	testdata.NeedLibrary(t, "libwebp", Hint(), err)
 }
 
 func read(t testing.TB, name string) (data []byte, size image.Config) {
