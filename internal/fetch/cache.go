@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,12 +23,15 @@ import (
 //
 //	content/SHA256/data         a file whose content has this hash
 //	content/SHA256/NAME         a hard link to data under a requested name
+//	content/SHA256/with-HASH/   a model, whose data this is, with its external weight files
 //	content/SHA256/tree/        the files of an archive
 //	content/SHA256/tree.sha256  the hashes of these files
 //	content/SHA256/used         an empty file; its time is that of the last use, and each process
 //	                            that uses the content holds a shared lock on it
 //	urls/KEY.json               the content of a URL at the last download, an entry
+//	urls/KEY.lock               a file that is locked during a download, or while an archive is unpacked
 //	parts/KEY                   an unfinished download
+//	parts/KEY.version           the version of the content that it is a part of (see body.version)
 //
 // A content is a folder content/SHA256, and its hash is SHA256.
 func (c *Cache) path(elem ...string) string {
@@ -288,8 +292,8 @@ func (f content) remove() bool {
 	return os.RemoveAll(old) == nil
 }
 
-// diskUse returns the bytes of all files of a folder. A file with several hard links is counted
-// once.
+// diskUse returns the bytes of all files of the folder of a content. A file with several hard links
+// is counted once.
 func diskUse(dir string) int64 {
 	var sum int64
 	var counted []os.FileInfo
@@ -301,7 +305,8 @@ func diskUse(dir string) int64 {
 		if err != nil {
 			return nil
 		}
-		if filepath.Dir(path) == dir { // hard links are in this folder only
+		// The files of an archive, which may be a million, have no hard links.
+		if sub, _ := filepath.Rel(dir, path); filepath.Dir(sub) == "." || strings.HasPrefix(sub, bundlePrefix) {
 			if slices.ContainsFunc(counted, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
 				return nil
 			}

@@ -168,3 +168,20 @@ func TestCacheRemovesLeftovers(t *testing.T) {
 		}
 	}
 }
+
+func TestDiskUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	bundle := filepath.Join(dir, bundlePrefix+"0123456789abcdef")
+	err := errors.Join(os.WriteFile(data, make([]byte, 1000), 0o666), os.Mkdir(bundle, 0o777),
+		os.Link(data, filepath.Join(dir, "model.onnx")), os.Link(data, filepath.Join(bundle, "model.onnx")),
+		os.WriteFile(filepath.Join(bundle, "model.onnx_data"), make([]byte, 100), 0o666),
+		os.MkdirAll(filepath.Join(dir, "tree", "a"), 0o777), os.WriteFile(filepath.Join(dir, "tree", "a", "b"), make([]byte, 10), 0o666))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := diskUse(dir); got != 1110 {
+		t.Errorf("%d bytes, want 1110: a model with two more links, its weights and a file of an archive", got)
+	}
+}

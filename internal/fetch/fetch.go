@@ -6,8 +6,9 @@
 //
 // A downloaded file is stored in the user's cache under the SHA-256 of its content, so that one
 // download serves every run and every process of a machine. A download is bounded in size and time,
-// resumes after an interruption, and is verified if its hash is known. The cache is bounded, too:
-// it evicts the least recently used files, except those that a process uses.
+// and verified if its hash is known. It resumes after an interruption if the server names a version
+// of the content, such as an ETag. The cache is bounded, too: it evicts the least recently used
+// files, except those that a process uses.
 //
 // Servers are not trusted. Redirects from https lead to https only, a response that exceeds the
 // bound is an error whatever size it states, file names come from the URL, and an archive cannot
@@ -49,12 +50,12 @@ type Cache struct {
 	Client *http.Client // nil: one with the proxy settings of the environment
 	// Bucket opens a bucket of S3, or a folder; nil: blob.OpenBucket.
 	Bucket func(ctx context.Context, address string) (*blob.Bucket, error)
-	GCS    string               // address of Google Cloud Storage; "": the public one
+	GCS    string               // address of Google Cloud Storage, which gs:// stands for; "": the public one
 	Hub    *Hub                 // nil: the hub that the environment names
 	Log    func(message string) // receives a line for each download; may be nil
 }
 
-// defaultSize is the largest size of a cache in bytes, also of those of the Python package.
+// defaultSize is the largest size of a cache in bytes.
 const defaultSize = 100e9
 
 // Default returns the user's cache: the folder NOETHER_CACHE, by default noether/files in the
@@ -126,7 +127,7 @@ func parse(text, sum string) (target, error) {
 		return t, fmt.Errorf("%s: files of the hub are read as models, and as data by webdataset: and parquet: ("+dataSetUsage+")", t.text)
 	case u.Scheme == "http" && sum == "":
 		return t, fmt.Errorf("%s is not encrypted: use https, or give the file's SHA-256", t.text)
-	case !slices.Contains([]string{"https", "http", "s3", "gs", "file", "mem"}, u.Scheme):
+	case !slices.Contains([]string{"https", "http", "s3", "gs", "file", "mem"}, u.Scheme): // mem: in memory, for tests
 		return t, fmt.Errorf("%s: unknown scheme; use https://, s3://, gs:// or file://, or hf:// for models", t.text)
 	case u.Host == "" && u.Scheme != "file":
 		return t, fmt.Errorf("%s names no host", t.text)

@@ -15,8 +15,8 @@ import (
 
 // DataFiles returns the paths, in the hub's cache, of the files of a data set of the hub:
 // hf://datasets/ORG/NAME[@REVISION][/FILE], where FILE is a file, a folder, or a pattern such as
-// data/test-*.parquet. Without a FILE, DataFiles returns all files with the extension; files of
-// more than one split are then an error.
+// data/test-*.parquet. Without a FILE, DataFiles returns all files with the extension. Files of more
+// than one split, such as train and test, are an error unless FILE is a pattern.
 func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != datasets {

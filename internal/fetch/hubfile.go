@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,6 +21,48 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
+
+// A snapshot is a commit of a repository. In the hub's cache its files are links to blobs, files
+// that are named by the hash of their content.
+type snapshot struct {
+	hub     *Hub
+	address hubAddress
+	commit  string
+	files   []string // names with slashes: the files of the commit, or those that the cache has
+}
+
+func (s *snapshot) folder() string { return filepath.Join(s.hub.Dir, s.address.folder()) }
+
+// path returns where the cache has, or is to have, a file of the commit.
+func (s *snapshot) path(name string) string {
+	return filepath.Join(s.folder(), "snapshots", s.commit, filepath.FromSlash(name))
+}
+
+// has reports whether the cache has a file of the commit.
+func (s *snapshot) has(name string) bool {
+	info, err := os.Stat(s.path(name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// absenceMark returns the path of the empty file by which the hub's clients record that a commit
+// lacks a file.
+func (s *snapshot) absenceMark(name string) string {
+	return filepath.Join(s.folder(), ".no_exist", s.commit, filepath.FromSlash(name))
+}
+
+// stored returns the commit of an address that was last downloaded, with the files of a model that
+// the hub's cache has, and reports whether there are any.
+func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
+	s := &snapshot{hub: h, address: a, commit: a.revision}
+	if !hubCommit.MatchString(a.revision) {
+		raw, err := os.ReadFile(filepath.Join(s.folder(), "refs", filepath.FromSlash(a.revision)))
+		if s.commit = strings.TrimSpace(string(raw)); err != nil || !hubCommit.MatchString(s.commit) {
+			return s, false
+		}
+	}
+	s.files = filesIn(s.path("."), "", "onnx", path.Dir(a.file), a.file, path.Join(a.file, "onnx"))
+	return s, len(s.files) > 0
+}
 
 // askCommit asks the hub for the commit of a revision and for its files.
 func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
@@ -110,16 +153,16 @@ func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 
 // link makes the path of a file a link to a blob, or a copy on systems without links.
 func (s *snapshot) link(name, blob string) error {
-	path := s.path(name)
-	relative, err := filepath.Rel(filepath.Dir(path), blob)
+	file := s.path(name)
+	relative, err := filepath.Rel(filepath.Dir(file), blob)
 	if err != nil {
 		return &permanent{err}
 	}
-	os.Remove(path) // a link to a blob that no longer exists
-	if os.Symlink(relative, path) == nil {
+	os.Remove(file) // a link to a blob that no longer exists
+	if os.Symlink(relative, file) == nil {
 		return nil
 	}
-	if err := linkOrCopy(blob, path); err != nil {
+	if err := linkOrCopy(blob, file); err != nil {
 		return &permanent{err}
 	}
 	return nil

@@ -68,6 +68,9 @@ func listExternal(external func(string) ([]string, error), file string) []string
 	return names
 }
 
+// bundlePrefix is how the names of the folders of bundle start.
+const bundlePrefix = "with-"
+
 // bundle makes a folder with a model, whose content has the hash main, and its external files under
 // the names that the model has for them. It returns the path of the model's file.
 func (c *Cache) bundle(ctx context.Context, t target, main string, names []string) (string, error) {
@@ -88,7 +91,7 @@ func (c *Cache) bundle(ctx context.Context, t target, main string, names []strin
 		files[name] = sum
 		fmt.Fprintf(about, "%s %s\n", sum, name)
 	}
-	dir := c.path("content", main, "with-"+hex.EncodeToString(about.Sum(nil)[:8]))
+	dir := c.path("content", main, bundlePrefix+hex.EncodeToString(about.Sum(nil)[:8]))
 	for name, sum := range files {
 		to := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {

@@ -24,8 +24,8 @@ import (
 // A request selects the bytes of a download.
 type request struct {
 	unless  string // send nothing if the content has this version
-	offset  int64  // start at this byte if the content has the field version, else at 0
-	version string
+	offset  int64  // start at this byte if the content still has the version below, else at 0
+	version string // "": HTTP servers start at the offset unchecked; for callers that verify a hash afterwards
 }
 
 // A body is the content of a response.
@@ -69,7 +69,8 @@ func (c *Cache) client() *http.Client {
 	return &client
 }
 
-// openHTTP requests an address. header holds further fields of the request, such as credentials.
+// openHTTP requests an address. header holds further fields of the request, such as credentials; it
+// may be nil.
 func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Header, r request) (*body, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
