@@ -30,7 +30,7 @@ func Write(path string, data []byte) error {
 // WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is
 // unchanged. A symbolic link stays, and its target is replaced. Devices and FIFOs are written to
 // directly, as cp does. The first call of a process for a folder also removes the temporary files
-// that killed processes left in the folder.
+// that killed processes left in the folder more than StaleAfter ago.
 func WriteFunc(path string, f func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -101,7 +101,7 @@ func returnBuffer(b *bufio.Writer) {
 	buffers.Put(b)
 }
 
-// cause returns the error without the name of the temporary file.
+// cause returns the error without the name of the temporary file temp.
 func cause(err error, temp string) error {
 	var file *fs.PathError
 	var rename *os.LinkError

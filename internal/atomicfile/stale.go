@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// StaleAfter is the age above which no process still writes a temporary file, and it may be
-// removed.
+// StaleAfter is the time since the last change of a temporary file after which it is taken for one
+// of a killed process and may be removed.
 const StaleAfter = time.Hour
 
 // IsTemporary reports whether a file name is one that this program gives to temporary files: to
@@ -40,8 +40,8 @@ func Clock(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Stale returns the temporary files that killed processes have left in a folder. The time now is
-// that of Clock. A folder that cannot be read has none.
+// Stale returns the temporary files that killed processes have left in a folder. now is the time
+// that Clock returns. A folder that cannot be read has none.
 func Stale(dir string, now time.Time) []string {
 	entries, _ := os.ReadDir(dir)
 	var out []string
@@ -60,7 +60,7 @@ func Stale(dir string, now time.Time) []string {
 var swept sync.Map
 
 // sweepOnce removes the stale temporary files in the folder of a file that was just written, once
-// per process and folder. The time of the file tells the time of Clock. Errors are ignored.
+// per process and folder. The time of the new file stands for that of Clock. Errors are ignored.
 func sweepOnce(path string) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {

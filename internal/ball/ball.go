@@ -1,5 +1,5 @@
 // Package ball bounds how far an adversarial image may be from the image x that it is made from,
-// and writes the operations of projected gradient descent in such a ball.
+// and adds the operations of projected gradient descent in such a ball to ONNX graphs.
 package ball
 
 import (
@@ -66,9 +66,9 @@ func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	return y
 }
 
-// Project writes the projection of images x, n x image, onto the ball around their centres, clipped
-// to [0, 1]. Since the values of a centre are in [0, 1], clipping does not leave the ball. The zero
-// Ball only clips.
+// Project adds to the graph w the projection of images x onto the ball around their centres, clipped
+// to [0, 1]. image is the shape of one image, and x and centre are n x image. Since the values of a
+// centre are in [0, 1], clipping does not leave the ball. The zero Ball only clips.
 func (b Ball) Project(w *onnx.Builder, x, centre onnx.Value, image []int) onnx.Value {
 	radius := w.Scalar(float32(b.Radius))
 	switch b.Norm {
@@ -84,7 +84,7 @@ func (b Ball) Project(w *onnx.Builder, x, centre onnx.Value, image []int) onnx.V
 	return w.Op("Max", nil, w.Op("Min", nil, x, w.Scalar(1)), w.Scalar(0))
 }
 
-// PerImage reshapes v, n x 1, for broadcasting over n x image.
+// PerImage reshapes v, n x 1, for broadcasting over n x image, where image is the shape of one image.
 func PerImage(w *onnx.Builder, v onnx.Value, image []int) onnx.Value {
 	shape := make([]int, 1+len(image))
 	for i := range shape {
@@ -94,9 +94,9 @@ func PerImage(w *onnx.Builder, v onnx.Value, image []int) onnx.Value {
 	return w.Reshape(v, shape...)
 }
 
-// Normalise divides a gradient, n x image, by its norm for each image, and leaves a zero gradient
-// unchanged. It first divides by the largest magnitude, so that squares of small gradients do not
-// underflow. norm is n x 1.
+// Normalise divides a gradient, n x image, by its Euclidean norm for each image, and leaves a zero
+// gradient unchanged. It first divides by the largest magnitude, so that squares of small gradients
+// do not underflow. norm is n x 1.
 func Normalise(w *onnx.Builder, g onnx.Value, image []int) (direction, norm onnx.Value) {
 	flat := w.Flatten(g, 1)
 	largest := w.ReduceMax(w.Abs(flat), true, 1)

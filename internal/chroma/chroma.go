@@ -6,7 +6,8 @@ import "image"
 
 // A Codec says how a library computes RGB from luma (Y) and chroma (Cb, Cr).
 type Codec struct {
-	// roundRight is the rounding constant of the right one of two interpolated pixels, in 16ths.
+	// roundRight is the rounding constant of the right one of two interpolated pixels, in 16ths;
+	// that of the left one is 8.
 	roundRight int32
 	// narrow is the number of chroma pixels up to which a row is repeated, not interpolated.
 	narrow int
@@ -39,7 +40,7 @@ func (c Codec) RGB(img *image.YCbCr) []uint8 {
 }
 
 // convertFull converts a row whose luma spans 0 to 255 (full range), as in JPEG, in 16-bit fixed
-// point.
+// point. The factors are 1.402, -0.34414, -0.71414 and 1.772 times 2^16.
 func convertFull(dst, luma, cb, cr []uint8) {
 	const half = 1 << 15
 	cb, cr = cb[:len(luma)], cr[:len(luma)]
@@ -64,8 +65,8 @@ func convertStudio(dst, luma, cb, cr []uint8) {
 	}
 }
 
-// clamp limits v to 0..255. The second return is rare, so its branch is faster than two conditional
-// moves.
+// clamp limits v to 0..255. The second return, of 0 for a negative v and 255 for a large one, is
+// rare, so its branch is faster than two conditional moves.
 func clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)

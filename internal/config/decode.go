@@ -259,7 +259,8 @@ func Suggest(word string, known []string) string {
 	return "known are " + strings.Join(known, ", ")
 }
 
-// Nearest returns the known word that is probably meant by a word, or "" if none is near.
+// Nearest returns the known word that is probably meant by a word, or "" if none is near. A word of
+// three letters or more means the first known word that starts with it.
 func Nearest(word string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {

@@ -8,7 +8,7 @@ const maxNesting = 500
 
 // deepLine returns the number of the first line at which a YAML text may be nested deeper than
 // maxNesting, or 0. It counts brackets, dashes and indentation without parsing. Brackets in quotes
-// count too, but settings do not have hundreds of these that are not closed.
+// count too, but settings do not have hundreds of those without a closing one.
 func deepLine(data []byte) int {
 	open, number := 0, 0
 	for line := range bytes.Lines(data) {

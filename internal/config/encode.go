@@ -43,7 +43,7 @@ func (n *Node) plain() any {
 	case Bool:
 		return n.Bool
 	case Int, Float:
-		return verbatim(n.Text) // cells are named by the text, so 0.50 must not become 0.5
+		return verbatim(n.Text) // the results of a study are named by this text: 0.50 must not become 0.5
 	case String:
 		return n.Text
 	case List:

@@ -6,9 +6,10 @@
 //
 //	Trials int `key:"trials" doc:"independent repetitions of every random draw" default:"1" min:"1"`
 //
-// key may be followed by ",required". A field with short:"true" is the short form of the struct:
-// `images: photos` for `images: {folder: photos}`. A type whose YAML has several forms implements
-// Decoder, and Schemer for its schema.
+// key may be followed by ",required". default, min and max are optional, and so is enum, which lists
+// the words that a string may be, as in enum:"sample|trial". A field with short:"true" is the short
+// form of the struct: `images: photos` for `images: {folder: photos}`. A type whose YAML has several
+// forms implements Decoder, and Schemer for its schema.
 package config
 
 import (
@@ -56,9 +57,9 @@ type Node struct {
 	Items []*Node // of a list
 	Pairs []Pair  // of a mapping, in the order of the file
 
-	file      string
-	line, col int
-	nodes     int // see size
+	file      string // for messages
+	line, col int    // from 1
+	nodes     int    // see size
 }
 
 // A Pair is an entry of a mapping.

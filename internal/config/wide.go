@@ -2,8 +2,9 @@ package config
 
 import "bytes"
 
-// maxKeys bounds the number of keys of a block mapping. The time and the memory of the parser grow
-// with its square: 20,000 keys take seconds. No file of settings has a hundred.
+// maxKeys bounds the number of keys of a block mapping, one with a key a line. The time and the
+// memory of the parser grow with the square of their number: 20,000 keys take seconds. Files of
+// settings have less than a hundred.
 const maxKeys = 5000
 
 // wideLine returns the number of the first line at which a block mapping of a YAML text may have

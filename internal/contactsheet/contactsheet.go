@@ -16,8 +16,8 @@ func Blank(width, height int) *image.NRGBA {
 	return sheet
 }
 
-// Zoom returns the largest integer factor with which the shorter side of an h x w image has at most
-// side pixels, and 1 for larger images.
+// Zoom returns the largest integer factor by which an h x w image can be enlarged so that its
+// shorter side has at most side pixels. It is 1 for images that are larger already.
 func Zoom(h, w, side int) int { return max(1, side/max(1, min(h, w))) }
 
 // Paint draws an image, c x h x w with values in [0, 1], at a position of the sheet, enlarged by

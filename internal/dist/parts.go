@@ -149,7 +149,8 @@ func (all parts) notices() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sbom returns the list of all parts in the format of CycloneDX. The same parts make the same list.
+// sbom returns the list of all parts, a software bill of materials in the format of CycloneDX. The
+// same parts make the same list.
 func (all parts) sbom(version string) ([]byte, error) {
 	bom := cdx.NewBOM()
 	root := "pkg:golang/github.com/noether-ml/noether@" + version

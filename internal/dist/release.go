@@ -16,12 +16,12 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A release is the content of an archive. Its fields are those of wheel.
+// A release is the content of an archive.
 type release struct {
 	version       string
-	binaries      map[string]string
-	share         string
-	notices, sbom []byte
+	binaries      map[string]string // paths of the command and of ONNX Runtime's library, by their names in the archive
+	share         string            // path of a folder of manual pages and shell completions, as share in a prefix such as /usr
+	notices, sbom []byte            // licences and list (software bill of materials) of third-party software
 }
 
 // writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and

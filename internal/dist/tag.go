@@ -42,7 +42,7 @@ func platformTag(goos, goarch string, files ...string) (string, error) {
 	if arch == "" {
 		return "", fmt.Errorf("no wheels for %s", goarch)
 	}
-	glibc := 17
+	glibc := 17 // of the oldest systems with a tag, manylinux2014
 	for _, path := range files {
 		needed, err := glibcNeeded(path)
 		if err != nil {

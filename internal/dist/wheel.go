@@ -27,11 +27,11 @@ type wheel struct {
 	version, tag            string
 	module, readme, licence string            // the folder of the module, and files
 	binaries                map[string]string // files of the folder noether/bin, by name
-	share                   string            // a folder of manuals and completions; "": none
-	notices, sbom           []byte            // licences and list of third-party software; nil: none
+	share                   string            // path of a folder of manual pages and shell completions; "": none
+	notices, sbom           []byte            // licences and list (software bill of materials) of third-party software; nil: none
 }
 
-// A member is a file of a wheel.
+// A member is a file of a wheel or of an archive.
 type member struct {
 	content    []byte
 	executable bool

@@ -1,8 +1,8 @@
 // Package filesys changes files and folders in a way that tests can observe.
 //
-// Its functions do what those of package os do. A test that calls Observe gets every change below a
-// folder: it can record the changes, or make one fail. Files that must survive a kill, a full disk
-// or a power loss are written through this package.
+// Its functions do what those of package os do; MkdirAll also syncs. A test that calls Observe gets
+// every change below a folder: it can record the changes, or make one fail. Files that must survive
+// a kill, a full disk or a power loss are written through this package.
 package filesys
 
 import (
@@ -45,10 +45,10 @@ type Change struct {
 // returns the error of the change.
 type Observer func(c Change, do func() error) error
 
-// An observed folder has an observer.
+// An observed is a folder with its observer.
 type observed struct {
-	dir      string // absolute, with a separator at the end
-	mu       sync.Mutex
+	dir      string     // absolute, with a separator at the end
+	mu       sync.Mutex // held during a call of the observer
 	observer Observer
 }
 

@@ -30,7 +30,7 @@ type Server struct {
 	Files  map[string][]byte
 	Token  string // that requests must send; "": none
 	Gated  bool   // refuse requests without the token as a gated repository does, not a private one
-	Commit string
+	Commit string // of the revisions; New sets the constant Commit
 	Kind   string // of the repository: models, or datasets
 
 	// Hook may answer a request for a large file. It reports whether it did.

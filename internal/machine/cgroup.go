@@ -28,6 +28,7 @@ func (e environment) groups(controller string) []string {
 		base := "/sys/fs/cgroup"
 		if controller != "" {
 			base += "/" + fields[1]
+			// The folder of the controllers cpu,cpuacct may be named cpu.
 			if e.read(base+"/cgroup.procs") == "" && controller == "cpu" {
 				base = "/sys/fs/cgroup/cpu"
 			}

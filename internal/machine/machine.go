@@ -4,6 +4,8 @@
 // A job with 4 cores on a node of 128 must not start 128 threads, and a job that fills the memory
 // of the node is killed. So programs must observe the limits of the process, not the size of the
 // machine.
+//
+// The package also sets the garbage collector, and returns the command that installs a library.
 package machine
 
 import (

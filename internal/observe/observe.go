@@ -1,5 +1,8 @@
 // Package observe makes a run observable: structured logs, Prometheus metrics, profiles and
 // OpenTelemetry traces. Each is off by default.
+//
+// The metrics count the cells of a study, its units of work, and samples. A view is a sample as a
+// model gets it, clean or transformed, so a sample may have several.
 package observe
 
 import (
@@ -92,10 +95,13 @@ var (
 	stageSeconds = counter("stage_seconds_total", "Time spent on each stage; decoding and transforming go on beside the engine.", "stage")
 )
 
+// gauge describes a gauge whose values differ in the given labels.
 func gauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("noether_"+name, help, labels, nil)
 }
 
+// counter describes a counter, as gauge describes a gauge: Collect states which of the two a metric
+// is.
 func counter(name, help string, labels ...string) *prometheus.Desc {
 	return gauge(name, help, labels...)
 }

@@ -94,7 +94,8 @@ func (n *node) read(dir string) error {
 	return nil
 }
 
-// clone returns a copy of a tree whose files and folders are those of seen.
+// clone returns a copy of a tree. seen maps nodes that were copied before to their copies, so that a
+// node with several names is copied once.
 func (n *node) clone(seen map[*node]*node) *node {
 	if n == nil {
 		return nil

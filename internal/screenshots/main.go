@@ -51,7 +51,7 @@ var shots = []shot{
 	{"report.png", "demo", "", 1440, 810, ""},
 	{"tutorial-findings.png", "tutorial/run", "", 1440, 700, ""},
 	{"tutorial-samples.png", "tutorial/run", "", 1200, 900, "#samples"},
-	{"tutorial-seis.png", "tutorial/run", "", 1200, 900, "section[data-measure='3']"},
+	{"tutorial-seis.png", "tutorial/run", "", 1200, 900, "section[data-measure='3']"}, // the fourth measure is SEIS
 }
 
 func run(program, out, dir string) error {
@@ -187,6 +187,7 @@ func (s shot) take(ctx context.Context, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The bar of filters, which otherwise stays on top of the page, would cover the part.
 	unpinned := chromedp.Evaluate[chromedp.Void](`document.querySelector(".filters")?.style.setProperty("position", "static")`)
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(s.width, s.height), chromedp.Navigate("file://"+page+s.fragment), complete, unpinned); err != nil {
 		return nil, err

@@ -15,11 +15,11 @@ import (
 // error every method returns zero, and Close returns the error. A length is compared with the
 // remaining bytes before memory is allocated.
 type Reader struct {
-	rest []byte
+	rest []byte // the bytes in memory that are not read yet
 	err  error
 
 	from *bufio.Reader // nil: rest is the whole remaining state
-	sum  uint32        // checksum of the bytes that were read from it
+	sum  uint32        // checksum of the bytes that were read from the field from
 }
 
 // NewReader returns a Reader of a state after checking its magic, checksum, kind and version. data

@@ -1,9 +1,9 @@
-// Package state writes and reads the states of accumulators in a small binary format that detects
-// truncation and corruption.
+// Package state writes and reads the states of accumulators, the running sums of measures, in a
+// small binary format that detects truncation and corruption.
 //
-// Runs are resumed from states on disk, and shards from other machines are merged from theirs. So a
-// state that differs from what was written must be an error, never a wrong score. The format, with
-// all numbers little endian:
+// Runs are resumed from states on disk, and shards, parts of the samples that other machines have
+// measured, are merged by their states. So a state that differs from what was written must be an
+// error, never a wrong score. The format, with all numbers little endian:
 //
 //	magic     8 bytes   "noether\x01"
 //	kind      string    the accumulator, for instance "seis"
@@ -11,8 +11,8 @@
 //	payload             the caller's values, in the caller's order
 //	checksum  4 bytes   CRC-32C of all bytes before it
 //
-// An int has 8 bytes, a float64 8, a float32 and an int32 4, a bool 1. Strings and slices are their
-// length as an int and then their elements. The payload has no types and no names, so a kind whose
+// An int has 8 bytes, a float64 8, a float32, an int32 and a uint16 4, a bool 1. Strings and slices
+// are their length as an int and then their elements. The payload has no types and no names, so a kind whose
 // payload changes needs a new version.
 //
 //	w := state.NewWriter("mean", 1)
@@ -44,10 +44,10 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // A Writer builds a state in memory, or writes it to an io.Writer piece by piece.
 type Writer struct {
-	buf []byte
+	buf []byte    // the bytes that were not written to the field to
 	to  io.Writer // nil: the whole state is in buf
-	sum uint32    // checksum of the bytes that were written to it
-	err error
+	sum uint32    // checksum of the bytes that were written to the field to
+	err error     // the first error of that
 }
 
 // NewWriter returns a Writer of a state of a kind and version in memory. Bytes returns the state.

@@ -1,5 +1,5 @@
-// Package tempfolder makes temporary folders. Each call of New also removes the folders that killed
-// processes left.
+// Package tempfolder makes temporary folders. Each call of New also removes the folders for the same
+// purpose that killed processes left.
 package tempfolder
 
 import (

@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // Write writes NAME.onnx into a folder and returns its path. The model is a convolution "conv" of
-// stride 2 over images of 3 x 16 x 16, a ReLU, and a linear layer "logits". The name seeds the
+// stride 2 over images of 3 x Size x Size, a ReLU, and a linear layer "logits". The name seeds the
 // weights.
 func Write(t testing.TB, dir, name string, o Options) string {
 	t.Helper()
@@ -88,8 +88,9 @@ func WriteEndless(t testing.TB, dir, name string) string {
 }
 
 // WriteExpanding writes NAME.onnx into a folder and returns its path. The model takes images of 3 x
-// 16 x 16 and expands their mean to 3 x side x side, which it averages again: 12 side^2 bytes.
-// Unless known is set, the size follows from the values of the image.
+// 16 x 16 and expands their mean to 3 x side x side, which take 12 side^2 bytes, and averages it
+// again. Unless known is set, the size is computed from the images, so that no analysis of the graph
+// can tell it.
 func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)

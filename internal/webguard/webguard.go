@@ -14,13 +14,14 @@ import (
 
 // Hosts is the set of allowed Host headers of a server.
 type Hosts struct {
-	addresses bool // any IP address is allowed, since no name can resolve to another one
-	names     []string
+	addresses bool     // IP addresses are allowed: a page of DNS rebinding sends its name, not an address
+	names     []string // allowed names, in lower case
 }
 
 // For returns the allowed hosts of a server that listens at an address such as localhost:9090 or
-// :9090. These are localhost, loopback addresses and the names in more. Unless it listens on a
-// loopback address, they are also any IP address, the name of the machine and the name in listen.
+// :9090. These are localhost, loopback addresses and the names in more. Unless the server can be
+// reached from this machine alone, any IP address, the name of the machine and the name in listen
+// are allowed, too.
 func For(listen string, more ...string) Hosts {
 	h := Hosts{names: append([]string{"localhost"}, lower(more)...)}
 	if Local(listen) {

@@ -79,7 +79,7 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 }
 
 func writeSymmetric(path string) error {
-	m, err := symmetric([]int{8, 8, 12, 16}, 3, 8)
+	m, err := symmetric([]int{8, 8, 12, 16}, 3, 8) // three convolutions a stage, eight classes
 	if err != nil {
 		return err
 	}
@@ -91,13 +91,15 @@ func writeSymmetric(path string) error {
 }
 
 // symmetric returns a convolutional network with random weights whose feature maps are exactly
-// equivariant, and whose logits are exactly invariant, under rotations by quarter turns. Each
+// equivariant, and whose logits are exactly invariant, under rotations by quarter turns. widths are
+// the channels of its stages, and depth is the number of convolutions of a stage. Each
 // convolution is computed with its kernels in four rotations, of which the network takes the
 // maximum at each position. Rotating the input permutes the four and rotates the map, so the
 // maximum rotates with the input. Average pooling between the stages commutes with quarter turns,
 // as convolutions of stride 2 do not; the mean over the last map does not depend on the rotation.
 func symmetric(widths []int, depth, classes int) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
+	// (x - 0.1) / 0.25, the preprocessing in plain.yaml
 	x := b.Add(b.Mul(b.Input("input", onnx.Float, -1, 3, 32, 32), b.Scalar(4)), b.Scalar(-0.4))
 	in := 3
 	for i, out := range widths {
