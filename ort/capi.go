@@ -63,7 +63,7 @@ type capi struct {
 	nodeName         func(node pointer, name *pointer) pointer
 	nodeOperator     func(node pointer, name *pointer) pointer
 
-	env pointer // the environment of the process, which the binding shares
+	env pointer // the OrtEnv of the process, which the binding has created
 }
 
 // newCAPI returns the functions of an OrtApi. The environment must exist.

@@ -26,7 +26,7 @@ type apiBase struct {
 // that is too old it reports only that a function failed, while the library prints to the terminal.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
 	loaded, err := dynlib.Open(path)
-	if err != nil && err.Error() == "" {
+	if err != nil && err.Error() == "" { // some loaders give no reason
 		err = errors.New("is not a library that this system can load")
 	}
 	if err != nil {

@@ -41,8 +41,8 @@ func upTo(largest float64) func(float64) float64 {
 	return func(fraction float64) float64 { return fraction * largest }
 }
 
-// As in torchvision, shears keep the top left corner in its place, so a shift is added to those about
-// the centre.
+// augmentations are all changes. As in torchvision, shears keep the top left corner in its place, so
+// a shift is added to those of Affine, which are about the centre.
 var augmentations = []augmentation{
 	{"identity", nil, false, func(float64, int, int) Op { return Identity{} }},
 	{"shear-x", upTo(0.99), true, func(v float64, h, w int) Op {

@@ -29,8 +29,8 @@ func configs(model string) []string {
 	return out
 }
 
-// hubModel returns the path of a model's file in the hub's cache. Its external files and the files
-// that describe it are in the cache too.
+// hubModel returns the path of a model's file in the hub's cache. Its external files, which hold
+// weights and which external lists, and the files that describe it are in the cache too.
 func (c *Cache) hubModel(ctx context.Context, address string, external func(file string) ([]string, error)) (string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != models {
