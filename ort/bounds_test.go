@@ -20,7 +20,8 @@ func TestLimitWithinAnOperator(t *testing.T) { // alone: the limit holds for all
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt.LimitRuns(50 * time.Millisecond)
+	const limit = time.Second // opening the session takes milliseconds
+	rt.LimitRuns(limit)
 	s, err := rt.NewSession(m, ort.Options{})
 	rt.LimitRuns(0)
 	if err != nil {
@@ -32,7 +33,7 @@ func TestLimitWithinAnOperator(t *testing.T) { // alone: the limit holds for all
 	}
 	outputs := []*ort.Value{nil}
 	err = s.Run(t.Context(), []*ort.Value{x}, outputs)
-	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || expired.Limit != 50*time.Millisecond || outputs[0] != nil {
+	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || expired.Limit != limit || outputs[0] != nil {
 		t.Errorf("error %v, output %v", err, outputs[0])
 	}
 	if err := errors.Join(x.Close(), s.Close()); err != nil {
@@ -58,8 +59,9 @@ func TestLimitWhileOpening(t *testing.T) { // alone: the limit holds for all ses
 	rt.LimitRuns(50 * time.Millisecond)
 	_, err = rt.NewSession(m, ort.Options{})
 	rt.LimitRuns(0)
-	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || !expired.Preparing {
-		t.Errorf("error %v", err)
+	const want = "making a session: the session was not ready within the time limit of 50ms"
+	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || !expired.Preparing || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 	open(t, "affine", []string{"x"}, []string{"y", "z"})
 }

@@ -19,7 +19,7 @@ type TimeoutError struct {
 
 func (e *TimeoutError) Error() string {
 	if e.Preparing {
-		return fmt.Sprintf("making a session: it did not end within the time limit of %v", e.Limit)
+		return fmt.Sprintf("the session was not ready within the time limit of %v", e.Limit)
 	}
 	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
