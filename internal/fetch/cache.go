@@ -29,7 +29,8 @@ import (
 //	content/SHA256/used         an empty file; its time is that of the last use, and each process
 //	                            that uses the content holds a shared lock on it
 //	urls/KEY.json               the content of a URL at the last download, an entry
-//	urls/KEY.lock               a file that is locked during a download, or while an archive is unpacked
+//	urls/KEY.lock               a file that is locked during a download, or while an archive is
+//	                            unpacked
 //	parts/KEY                   an unfinished download
 //	parts/KEY.version           the version of the content that it is a part of (see body.version)
 //

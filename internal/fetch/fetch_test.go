@@ -25,8 +25,8 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newCache returns a cache with few retries, short pauses and a small bound of files. Its timeouts are
-// the long default ones, so that tests pass on a busy machine.
+// newCache returns a cache with few retries, short pauses and a small bound of files. Its timeouts
+// are the long default ones, so that tests pass on a busy machine.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
 	return &Cache{Dir: t.TempDir(), Retries: 2, Pause: time.Millisecond, MaxFile: 1 << 20}

@@ -12,8 +12,8 @@
 //	checksum  4 bytes   CRC-32C of all bytes before it
 //
 // An int has 8 bytes, a float64 8, a float32, an int32 and a uint16 4, a bool 1. Strings and slices
-// are their length as an int and then their elements. The payload has no types and no names, so a kind whose
-// payload changes needs a new version.
+// are their length as an int and then their elements. The payload has no types and no names, so a
+// kind whose payload changes needs a new version.
 //
 //	w := state.NewWriter("mean", 1)
 //	w.Int(n)
