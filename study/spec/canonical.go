@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// CanonicalJSON encodes a value that the key of a cell (plan.Cell) depends on. Equal values give
-// equal text.
+// CanonicalJSON encodes a value that the key of a cell depends on: the hash that names the stored
+// scores of one measure, see plan.Cell. Equal values give equal text.
 func CanonicalJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -18,24 +18,24 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Names in the folder of a training by noether train, which entries of models with the key
-// checkpoints read.
+// Names of files that noether train writes. An entry of models with the key checkpoints reads them.
+// All but RunsFile are in the folder of one training.
 const (
 	TrainedModelFile = "model.onnx"
 	SummaryFile      = "summary.json"
 	EpochsFolder     = "epochs"   // networks of single epochs, such as 007.onnx
-	RunsFile         = "runs.csv" // in a folder of several trainings: a row for each, which starts with its folder
+	RunsFile         = "runs.csv" // in a folder of several trainings: a row for each, whose first field is its subfolder
 )
 
 // checkpointKeys are the keys of an entry of models that stands for the networks of trainings.
 type checkpointKeys struct {
-	Folder string `key:"checkpoints,required"`
-	Every  int    `key:"every" min:"1"`
+	Folder string `key:"checkpoints,required"` // of one training, or of several with a RunsFile
+	Every  int    `key:"every" min:"1"`        // take the networks of epoch 1 and of multiples of Every; 0: the final network
 }
 
-// A checkpoint is a network of a training.
+// A checkpoint is the network of one epoch of a training.
 type checkpoint struct {
-	path  string // below the folder of the training
+	path  string // relative to the folder of the training
 	epoch int
 }
 
@@ -77,7 +77,7 @@ func (s *Study) expandTrainings(entry *config.Node) ([]*config.Node, error) {
 	at := entry.Get("checkpoints")
 	for _, key := range []string{"onnx", "sha256"} {
 		if n := entry.Get(key); n != nil {
-			return nil, n.Errorf("an entry with checkpoints names its networks itself: leave out %s", key)
+			return nil, n.Errorf("the networks of an entry with checkpoints are those in its folder: leave out %s", key)
 		}
 	}
 	var keys checkpointKeys
@@ -108,8 +108,8 @@ func (s *Study) expandTrainings(entry *config.Node) ([]*config.Node, error) {
 	return out, nil
 }
 
-// expandTraining returns an entry for each network of the training in a subfolder, or in the folder
-// itself for "".
+// expandTraining returns an entry for each network of one training: that in the subfolder run of
+// keys.Folder, or in keys.Folder itself if run is "".
 func (s *Study) expandTraining(entry *config.Node, keys checkpointKeys, run string) ([]*config.Node, error) {
 	folder := filepath.Join(keys.Folder, run)
 	kept, tags, err := readTraining(s.resolve(folder))
@@ -149,8 +149,8 @@ func (s *Study) expandTraining(entry *config.Node, keys checkpointKeys, run stri
 	return out, nil
 }
 
-// tagsOf returns the tags of a network: those of the entry, then run, epoch and those of the
-// training.
+// tagsOf returns the tags of a network: those of the entry (given), then run, epoch and those of
+// the training (tags). Of two tags with the same key it takes the first.
 func tagsOf(given *config.Node, run string, epoch int, tags map[string]string) *config.Node {
 	out := &config.Node{Kind: config.Map}
 	if given != nil {
@@ -199,7 +199,8 @@ func trainingsIn(folder string) ([]string, error) {
 	return out, nil
 }
 
-// readTraining returns the epoch of the network that a training kept, and its tags.
+// readTraining returns the epoch of the network that a training kept as its final one
+// (TrainedModelFile), and the tags of the training.
 func readTraining(folder string) (kept int, tags map[string]string, err error) {
 	path := filepath.Join(folder, SummaryFile)
 	file, err := os.Open(path)
@@ -223,8 +224,8 @@ func readTraining(folder string) (kept int, tags map[string]string, err error) {
 	return s.Kept, s.Tags, nil
 }
 
-// checkpointsIn returns the networks that a training has saved of epoch 1 and of the epochs that every
-// divides.
+// checkpointsIn returns the networks that a training has saved of epoch 1 and of the epochs that
+// every divides.
 func checkpointsIn(folder string, every int) ([]checkpoint, error) {
 	files, err := os.ReadDir(filepath.Join(folder, EpochsFolder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Data is an entry of data in a study file: a name, one kind of source, and the selection of
-// samples.
+// samples. Of the pointers from CIFAR10 to Camera exactly one is set: that of the source.
 type Data struct {
 	Name string `key:"name,required" doc:"name in the scores, and part of the random seed of these data"`
 
@@ -28,13 +28,13 @@ type Data struct {
 	Video    *videoKeys    `key:"video" doc:"patches of video files, animated GIFs or folders of frames, with trajectories over time"`
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images under a simulated moving camera, with trajectories over time"`
 
-	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) have these values: {take: [0, 4], speaker: {values: [theo, lucas]}}"`
-	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means, in OpenCV's 8 bits), level (of audio, dBFS)"`
+	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) have these values: {duration: [0, 4], speaker: {values: [theo, lucas]}}; [low, high] is a range"`
+	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means over the pixels; hue 0 to 180, the others 0 to 255, as in OpenCV), level (of audio, dBFS)"`
 	Corrupt     *corruptKeys            `key:"corrupt" doc:"corrupts the samples as in ImageNet-C and CIFAR-10-C; transformations are applied to the corrupted samples"`
 	Split       *splitKeys              `key:"split" doc:"a part of the samples, selected at random and stratified by label"`
 	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is applied; the seed of the study determines the order"`
 	Limit       int                     `key:"limit" min:"1" doc:"use only the first N samples"`
-	Stratified  bool                    `key:"stratified" doc:"the limit selects the same number of samples of each class"`
+	Stratified  bool                    `key:"stratified" doc:"the limit draws from each class in its proportion"`
 	Classes     []string                `key:"classes" doc:"the model's output for each class of the data, in order: indices or ImageNet synsets; or present, if the classes are synsets. The other outputs are removed before the softmax"`
 	SHA256      string                  `key:"sha256" doc:"SHA-256 of the data file, if the entry is a single file; a different hash is an error"`
 	Fingerprint string                  `key:"fingerprint" doc:"hash of the samples; a different hash is an error. A run writes it into the resolved study"`
@@ -86,8 +86,8 @@ type libriKeys struct {
 	itemKeys
 }
 
-// itemKeys set the sampling rate of audio, and the length of the items that its files are divided
-// into. Each item is a sample of the data.
+// itemKeys set the sampling rate of audio, and the length of the items: the pieces of audio files
+// that are the samples of the data.
 type itemKeys struct {
 	Rate   sampleRate `key:"rate" doc:"samples per second that audio is resampled to, or model: the rate of each model. Without it, the audio must have the rate of the model"`
 	Length float64    `key:"length" min:"0" doc:"seconds of an item; default: the length that the model takes, else whole files"`

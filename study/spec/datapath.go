@@ -33,7 +33,7 @@ func UnpackedData(ctx context.Context, path string) (string, error) {
 	}
 	kind, err := guessKind(folder)
 	if kind == "parquet" || kind == "webdataset" {
-		err = fmt.Errorf("%s holds files that are read from folders only: unpack it and give the folder", path)
+		err = fmt.Errorf("%s is an archive of Parquet or tar files, which are read from folders only: unpack it and give the folder", path)
 	}
 	return folder, err
 }
@@ -78,7 +78,7 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 // PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the
 // path of a preprocessor_config.json, or the value of preprocess in a study file, as YAML. For an
 // empty text it reads preprocessor_config.json beside the model, or else the metadata of the model.
-// The result found is the file that was read, or "".
+// The result found is the path of the file that was read, or "" if none was.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {

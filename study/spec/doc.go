@@ -6,6 +6,15 @@
 // column. Schema returns the JSON Schema of the file. Template returns a commented study file for a
 // model and data.
 //
-// Each kind of source that an entry of data may name is a struct of keys, documented in its tags,
-// with a method that opens it. The list of measures is in Families.
+// Package config decodes the file into the structs of this package. Their tags hold the name, the
+// default, the bounds and the documentation of each key; a key with the tag short may be left out,
+// as in `images: photos` for `images: {folder: photos}`. Each kind of source of samples, such as
+// cifar10, is a struct with a method that opens it. Families lists the measures.
+//
+// Words of other packages that occur here: a cell is what a run computes and stores at once, one
+// measure of one model (or pair of models) on one data set, under one transformation value, in one
+// trial, which is one repetition of all random draws. Its key is a hash of all that its scores
+// depend on. The resolved study is the study file that a run writes, with absolute paths, variables
+// filled in, and the hashes of models and data. A synset is a class of ImageNet by its WordNet ID,
+// such as n01440764.
 package spec

@@ -18,12 +18,13 @@ import (
 	"github.com/noether-ml/noether/measure/stitching"
 )
 
-// A Family is a measure, comparison or procedure (measure.Method) that a study file can name, with
-// its settings, their defaults and their documentation.
+// A Family is a kind of method (measure.Method) that a study file can name, with its settings,
+// their defaults and their documentation. A method is a measure, which is computed from running
+// sums; a comparison of two layers; or a procedure, which works in steps, such as training a probe.
 type Family struct {
 	Name       string
 	Descriptor measure.Descriptor
-	// decode reads settings from a node, nil for all defaults, and makes the method.
+	// decode reads settings from a node and makes the method. An empty node gives the defaults.
 	decode func(n *config.Node) (measure.Method, error)
 	schema func() map[string]any // JSON Schema of the settings
 }

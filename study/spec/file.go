@@ -36,14 +36,15 @@ type Study struct {
 	cache    *fetch.Cache // download cache for URLs of the study
 	cacheErr error        // why the cache cannot be opened
 
-	pinned map[string]string // addresses on the Hugging Face hub with the commit that was downloaded, by their addresses in the study
+	pinned map[string]string // for an address on the Hugging Face hub in the study: the address with the commit that was downloaded
 }
 
 // DefaultMemory is the default bound on the memory of accumulators, in bytes.
 const DefaultMemory = 256 << 20
 
-// maxCells is the largest number of cells of a study. A larger number is usually a mistake in a
-// list of values, and would create too many files in one folder.
+// maxCells is the largest number of cells of a study: of the combinations of a measure, a model (or
+// pair of models), a data set, a transformation value and a trial. A larger number is usually a
+// mistake in a list of values, and would create too many files in one folder.
 const maxCells = 100_000
 
 // Load reads a study file. vars are looked up before the environment for ${NAME} in the file.
@@ -155,7 +156,8 @@ func checkUnique(n *config.Node, name func(int) string, count int) error {
 	return checkAllUnique(n, func(i int) []string { return []string{name(i)} }, count)
 }
 
-// checkAllUnique is checkUnique of entries with several names.
+// checkAllUnique is checkUnique for entries that have several names each: all names of all entries
+// must differ.
 func checkAllUnique(n *config.Node, names func(int) []string, count int) error {
 	seen := map[string]bool{}
 	for i := range count {

@@ -55,7 +55,7 @@ func (joinKeys) JSONSchema() map[string]any {
 	return map[string]any{"type": "object", "minProperties": 2, "additionalProperties": map[string]any{"type": "object"}}
 }
 
-// open opens the parts.
+// open opens the parts and joins them.
 func (k *joinKeys) open(ctx context.Context, s *Study, _ Data) (dataset.Source, error) {
 	var names []string
 	var parts []dataset.Source

@@ -90,6 +90,7 @@ func modelIn(path string) (string, error) {
 		return path, nil // a missing file is an error when it is opened
 	}
 	file, err := fetch.ModelIn(path)
+	// A folder of another framework, such as TensorFlow's: its error says how to export to ONNX.
 	if foreign := onnx.Foreign(path); err != nil && foreign != nil {
 		err = fmt.Errorf("%s: %w", path, foreign)
 	}

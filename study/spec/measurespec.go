@@ -44,8 +44,8 @@ type MeasureSpec struct {
 	settings *config.Node
 }
 
-// Position returns the node of the study file with a name that a setting uses, for errors about it.
-// If the name is not found, it returns the node of the setting.
+// Position returns the node of the study file with the unknown name u.Name in the setting u.Key,
+// for the error about it. If the name is not found, it returns the node of the setting.
 func (m MeasureSpec) Position(u *procedure.Unknown) *config.Node {
 	at := m.settings
 	if at == nil {
@@ -158,7 +158,7 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	}}
 }
 
-// A pairUse tells whether a method compares pairs of models.
+// A pairUse tells whether a method compares pairs of models. From pairsRequired on, it must.
 type pairUse int
 
 const (

@@ -69,9 +69,10 @@ func decodePair(n *config.Node) (modelPair, error) {
 	return modelPair{names[0], names[1]}, nil
 }
 
-// identities returns the names that must be unique among the measures. A method may occur twice, once
-// between models and once between clean and transformed layers. A comparison of representations may
-// occur more often, with other statistics: each statistic has a name.
+// identities returns names of the entry that no other entry of measures may have: a study computes
+// the same statistic once only. A method may occur once between models, and once between clean and
+// transformed layers. If its settings choose statistics, as those of similarity do, there is a name
+// for each statistic, so that two entries with different statistics do not conflict.
 func (m MeasureSpec) identities() []string {
 	name := m.Name()
 	if m.Between.Given() {
@@ -113,8 +114,8 @@ func (b Between) check(models []Model) error {
 	return nil
 }
 
-// ModelPairs returns the pairs of models that an entry compares, as indices. For all, each pair
-// occurs once, or in both orders if the method is directional.
+// ModelPairs returns the pairs of models that an entry compares, as indices into models. For
+// `between: all`, each pair occurs once, or in both orders if the method is directional.
 func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 	var out [][2]int
 	if m.Between.All {

@@ -16,7 +16,7 @@ type Model struct {
 	ONNX       Path                  `key:"onnx,required" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
 	SHA256     string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
 	Preprocess Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
-	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual | penultimate | output"`
+	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual (sums of a block and its shortcut) | penultimate (input of the final classifier) | output"`
 	Tags       map[string]string     `key:"tags" doc:"keys and values that the report and run.json contain"`
 	Input      string                `key:"input" doc:"name of the image input, if there are several"`
 	Inputs     map[string]inputValue `key:"inputs" doc:"values of the other inputs of the model: a number or a list"`
@@ -66,7 +66,8 @@ type Output struct {
 	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
 }
 
-// Setting returns how dense outputs of the model (class maps, boxes, keypoints or maps of values) are decoded.
+// Setting returns how dense outputs of the model (class maps, boxes, keypoints or maps of values)
+// are decoded.
 func (m Model) Setting() (output.Setting, error) {
 	o := m.Output
 	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Keypoints: o.Keypoints, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}

@@ -26,7 +26,9 @@ func (d Data) AddPosition(err error) error {
 
 // Outputs returns for each class of the data, given by its name, the index of the model's output.
 // It returns restrict as true if the other outputs are removed before the softmax. The model has
-// the given number of classes; modelNames are its names of them, or nil.
+// the given number of classes; modelNames are its names of them, or nil. Names that are all
+// ImageNet synsets (WordNet IDs such as n01440764) match the outputs of a model of ImageNet's 1,000
+// classes.
 func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs []int, restrict bool, err error) {
 	synsets := dataset.ImageNetSynsets()
 	areSynsets := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
@@ -47,8 +49,7 @@ func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs
 	if outputs, err := matchNames(names, modelNames); outputs != nil || err != nil {
 		return outputs, false, err
 	}
-	switch {
-	case len(names) == classes || len(names) < classes && areIndices(names):
+	if len(names) == classes || len(names) < classes && areIndices(names) {
 		for i := range names {
 			outputs = append(outputs, i)
 		}

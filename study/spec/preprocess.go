@@ -13,8 +13,8 @@ import (
 // preprocessor_config.json, or a mapping of preprocessKeys.
 type Preprocess struct {
 	model.Preprocess
-	given      bool // the study file has the key
-	configPath *Path
+	given      bool  // the study file has the key
+	configPath *Path // of preprocessor_config.json; nil if the value is not a path
 }
 
 type preprocessKeys struct {
@@ -52,7 +52,7 @@ type logMelKeys struct {
 	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"kind of logarithm"`
 	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; default: 1e-6"`
 	Clamp  bool    `key:"clamp" doc:"use the larger of value and offset instead of their sum"`
-	Range  float64 `key:"range" min:"0" doc:"raise values that are further than this below the largest value, in the unit of the logarithm"`
+	Range  float64 `key:"range" min:"0" doc:"largest difference from the largest value, in the unit of the logarithm; lower values are raised to it. Default: no limit"`
 	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
 	Std    float64 `key:"std" doc:"divisor of the result; default: 1"`
 	Drop   bool    `key:"drop-last" doc:"leave out the last frame, as Whisper does"`

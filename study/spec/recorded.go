@@ -14,8 +14,9 @@ import (
 // writes it.
 const PreprocessKey = "noether.preprocess"
 
-// PreprocessText returns a preprocessing as the YAML of the key preprocess. ok is false for a
-// preprocessing that this text cannot express: with a spectrogram, or with both sides resized.
+// PreprocessText returns a preprocessing as the YAML of the key preprocess. ok is false for two
+// that it does not express: a spectrogram, and a resizing of both sides that ignores the aspect
+// ratio.
 func PreprocessText(p model.Preprocess) (text string, ok bool) {
 	if p.Features != nil || p.Frame.Square {
 		return "", false

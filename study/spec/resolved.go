@@ -22,8 +22,9 @@ func (s *Study) Resolved() (string, error) {
 	return string(raw), err
 }
 
-// KeepHashes copies the hashes of models that are not open here (isOpen returns false) from an
-// earlier resolved study.
+// KeepHashes copies the hashes of models from an earlier resolved study of the same run folder, if
+// this process has not opened them (isOpen returns false): a run of some of the models opens only
+// these, and must not remove the hashes of the others.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil)
 	if err != nil {

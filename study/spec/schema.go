@@ -21,7 +21,8 @@ func Schema() ([]byte, error) {
 // allowCheckpoints changes the schema of models, whose entries have either the required keys or
 // checkpoints.
 func allowCheckpoints(models map[string]any) {
-	entry := models["anyOf"].([]any)[1].(map[string]any) // also that of items of the list
+	// models is a list of entries, or one entry: [0] and [1]. Both share the schema of an entry.
+	entry := models["anyOf"].([]any)[1].(map[string]any)
 	entry["anyOf"] = []any{map[string]any{"required": entry["required"]}, map[string]any{"required": []string{"checkpoints"}}}
 	delete(entry, "required")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// chooseSamples selects the samples of the entry by where, split, shuffle and limit, in this order,
-// and computes its factors.
+// chooseSamples selects the samples of the entry by the keys where, split, shuffle (or stratified)
+// and limit, in this order, and computes the factors of the key factors.
 func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	before, after := d.splitFactors()
 	src, err := d.computeFactors(src, before)

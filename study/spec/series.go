@@ -19,7 +19,7 @@ const maxSeries = 100_000
 // files with the given extension.
 func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension string) ([]string, error) {
 	if d.SHA256 != "" {
-		return nil, d.node.Get("sha256").Errorf("sha256 is of one file that is not a series: write #sha256=... behind a URL, or keep the fingerprint")
+		return nil, d.node.Get("sha256").Errorf("sha256 cannot be set for a series of files: append #sha256=... to each URL, or set fingerprint, the hash of the samples")
 	}
 	var out []string
 	for _, p := range paths {

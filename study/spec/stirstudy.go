@@ -20,10 +20,10 @@ type STIROptions struct {
 }
 
 // STIRStudy returns a study that measures STIR (shared invariances of two models, package stir)
-// between models of two studies, in both directions. It uses data whose name both studies have, as
-// the first study defines them. It uses the optimiser adam and the first study's seed. Models are
-// named with their study: "resnet20 (A)", "resnet20 (B)". Paths must be absolute, as in the
-// resolved study of a run folder.
+// between models of two studies, with each of the two as reference. It uses data whose name both
+// studies have, as the first study defines them, the optimiser adam and the first study's seed. A
+// name of a model ends in its study, (A) or (B), as in "resnet20 (B)". Paths must be absolute, as
+// in the study.yaml of a run folder.
 func STIRStudy(a, b *Study, s STIROptions) (*Study, error) {
 	data, err := s.data(a, b)
 	if err != nil {

@@ -26,7 +26,7 @@ type TemplateInfo struct {
 	Classes    int    // 0: the model gives no class scores
 	Decoded    string // how a dense output is decoded, such as "{boxes: yolov8}"; "": the model has none
 	Channels   int    // of the model's input
-	Space      bool   // some layer has feature maps or other positions
+	Space      bool   // some layer has positions: feature maps, or tokens
 	Rate       int    // sampling rate of the audio in Hz; 0: the data are images
 	Length     int    // number of waveform samples that the model takes
 	Layers     []TemplateLayer
@@ -223,8 +223,8 @@ data:
       folder: {{quote .G.Data}}
       length: {{.Seconds}}            # seconds of an item
       # pattern: "{label}_{speaker}_{take}.wav"   # of file names, where folders are not the classes
-      # rate: model          # resample what has another rate than the model's
-    # where: {take: [0, 4]}  # only samples whose factors are as given
+      # rate: model          # resample audio of another rate to the model's
+    # where: {take: [0, 4]}  # only samples whose factor take is from 0 to 4
 {{- else}}
     {{.Kind}}: {{quote .G.Data}}
 {{- end}}
@@ -234,7 +234,7 @@ data:
     limit: 1000              # leave it out for all samples
 {{- end}}
 {{- if and (eq .Kind "images") .G.Labels}}
-    stratified: true         # as many of each class: samples are sorted by class, and the first ones are of a few classes only
+    stratified: true         # from each class in its proportion: samples are sorted by class, and the first ones are of a few classes only
 {{- else}}
     # shuffle: true          # before the limit is taken; without it, the first samples {{if eq .Kind "images" "sound"}}by name{{else}}of the file{{end}}
 {{- end}}
@@ -248,7 +248,7 @@ models:
 {{- if .G.PreprocessIsFile}}
     # preprocess: found in {{comment .G.Preprocess}}
 {{- else if .G.Rate}}
-    # What the model was trained on; features: {log-mel: {mels: 40}} where it takes a spectrogram
+    # As in the model's training; add features: {log-mel: {mels: 40}} if it takes a spectrogram
     preprocess: {rate: {{.G.Rate}}}
 {{- else}}
 {{- if .G.Recorded}}
@@ -256,7 +256,7 @@ models:
 {{- else if .G.Normalises}}
     # The model's first nodes {{.G.Normalises}}, so mean and deviation are left out here.
 {{- else}}
-    # What the model was trained on. A wrong mean or deviation makes every score wrong, so look it up:
+    # As in the model's training. A wrong mean or deviation makes every score wrong, so look it up:
 {{- end}}
     # imagenet | cifar10 | clip | none, or {resize: 256, crop: 224, mean: [...], std: [...]}
     preprocess: {{.G.Preprocess}}
@@ -269,12 +269,12 @@ models:
 
 transforms:
 {{- if .G.Rate}}
-  - {name: stretch, time-stretch: {values: [0.5, 0.8, 1.25, 2]}}   # a cell for each value, and their mean
-  - {name: noise, white-noise: {values: [30, 10, 0]}}              # dB of the sound over the noise
-  - {name: room, reverb: [0.2, 1]}                                 # seconds, drawn for each sample
+  - {name: stretch, time-stretch: {values: [0.5, 0.8, 1.25, 2]}}   # scores for each value, and their mean
+  - {name: noise, white-noise: {values: [30, 10, 0]}}              # signal-to-noise ratio in dB
+  - {name: room, reverb: [0.2, 1]}                                 # reverberation time in seconds, drawn for each sample
   # - {name: pitch, pitch-shift: {values: [-4, 4]}}                # semitones
 {{- else}}
-  - {name: quarter, rotate: {values: [90, 180, 270]}}   # a cell for each value, and their mean
+  - {name: quarter, rotate: {values: [90, 180, 270]}}   # scores for each value, and their mean
 {{- if ne .G.Channels 1}}
   - {name: gray, grayscale: {}}
 {{- end}}
@@ -299,7 +299,7 @@ measures:
   - distance                 # how far does each layer's activation move?
   # - similarity             # how alike are a layer's representations of x and T(x)?
   # - similarity: {between: all}   # with more models: each layer of one with each of another
-  # - stir: {between: all, images: 200, optimiser: adam}   # do models ignore the same things?
+  # - stir: {between: all, images: 200, optimiser: adam}   # are two models invariant to the same changes?
 {{- if and .G.Space (not .G.Rate)}}
 {{- if .G.Positions}}
   - seis: {positions: {{.G.Positions}}}   # is spatial information still there (equivariance), and in place (invariance)?

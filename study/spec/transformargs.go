@@ -11,19 +11,20 @@ import (
 // A choice is one combination of the arguments of a transformation.
 type choice struct {
 	parameter []string // values that came from lists, as written in the study file
-	titles    []string // of the listed parameters
+	titles    []string // of the parameters in lists, such as "angle (degrees)"
 	args      transform.Args
 }
 
-// decodeArgs reads the arguments of a transformation as all combinations of the listed values. The
-// arguments are nothing; a number, word or range for the parameters of its short form; or a mapping
-// of parameters, in which the keys values and range set the parameters of the short form.
+// decodeArgs reads the arguments of a transformation as all combinations of the listed values.
+// There are three forms: no arguments; the short form, a number, word or range, as in `rotate: 15`,
+// which sets the parameters in k.Short; and a mapping of parameters. In a mapping, the keys values
+// and range also set the parameters in k.Short, as in `rotate: {values: [90, 180]}`.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {
 		return out, nil
 	}
-	var principal transform.Param
+	var principal transform.Param // the first in k.Short: a value of the short form is checked as its value
 	if len(k.Short) > 0 {
 		principal, _ = k.Param(k.Short[0])
 	}

@@ -26,13 +26,16 @@ type Transform struct {
 	Listed string
 }
 
-// A TransformCell is a transformation with one value of each listed parameter.
+// A TransformCell is a transformation with one value of each listed parameter: the part of a cell
+// (see the package) that the transformation decides.
 type TransformCell struct {
-	Parameter string // the value, as written to scores; "" where there is only one
+	Parameter string // the values as written to scores, joined by commas; "" if no parameter has a list
 	Transform transform.Transform
 	Canonical any // form of the transformation that the cell's key depends on
 
-	number *transform.Distribution // distribution of the number that describes a draw, see transform.Parameter; nil if none does
+	// number is the distribution of the number that describes a draw, such as the angle of a
+	// rotation; see transform.Parameter. It is nil if no single number describes a draw.
+	number *transform.Distribution
 }
 
 var transformKeys = []string{"name", "per", "on"}
@@ -117,9 +120,9 @@ func (t *Transform) setCells(n, kind, value *config.Node) error {
 // A variant is a transformation with one value from each of its lists.
 type variant struct {
 	parameter []string // values that came from lists, as written in the study file
-	titles    []string // of the listed parameters
+	titles    []string // of the parameters in lists, such as "angle (degrees)"
 	transform transform.Transform
-	canonical any
+	canonical any                     // as in TransformCell
 	number    *transform.Distribution // as in TransformCell
 }
 
@@ -169,7 +172,8 @@ func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *tra
 	return nil
 }
 
-// AllValues returns the transformation with all its values, as procedures use it.
+// AllValues returns the transformation with all its values, as procedures (measures that work in
+// steps, such as training a probe) use it. Range is the smallest range that holds all values.
 func (t *Transform) AllValues() *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
 	for _, c := range t.Cells {
