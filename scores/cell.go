@@ -28,7 +28,7 @@ type Cell struct {
 	Measure string
 	Layers  []Layer // for scores of the whole model: one layer without a name
 	// PeakMemory is the peak memory of the process, in bytes, while it computed the cell and the
-	// other cells of the same pass; 0 if unknown.
+	// other cells of the same pass (one reading of the samples for many cells); 0 if unknown.
 	PeakMemory int64
 	// Files has the checksums of the cell's other files, by the end of their names, such as
 	// ".samples.json". Records of earlier versions have none.

@@ -136,7 +136,7 @@ type scoreJSON struct {
 	Low        number   `json:"low"`
 	High       number   `json:"high"`
 	Null       number   `json:"null"`
-	Min        number   `json:"min"`
+	Min        number   `json:"min"` // the range of the statistic, to which intervals of means are limited
 	Max        number   `json:"max"`
 	N          int      `json:"n"`
 	Warnings   []string `json:"warnings,omitempty"`

@@ -49,10 +49,11 @@ func (f Filter) Matches(r *Row) bool {
 	return true
 }
 
+// A criterion is one list of a Filter: the patterns that a field of a row must match.
 type criterion struct {
-	name     string
+	name     string // of the field, for errors
 	patterns []string
-	value    func(*Row) string
+	value    func(*Row) string // the field
 }
 
 func (f Filter) criteria() []criterion {

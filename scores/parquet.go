@@ -184,7 +184,7 @@ var compression = &zstd.Codec{}
 // A parquetWriter writes rows of one type in batches.
 type parquetWriter[T any] struct {
 	w       *parquet.GenericWriter[T]
-	row     []T  // buffer of one row, reused by each Write
+	row     []T  // buffer of one row, reused by each call of write
 	pending *int // number of buffered rows
 }
 

@@ -37,7 +37,7 @@ type Record struct {
 	Work       *Work             `json:"work,omitempty"`   // progress of the run that wrote the record
 	Failed     []Failure         `json:"failed,omitempty"` // without logs and inputs, which are in failures/
 	Keys       []string          `json:"keys,omitempty"`   // keys of the planned cells; the folder may also hold cells of an earlier study
-	Means      []int             `json:"means,omitempty"`  // for each key, the index of the group of cells that are averaged over values and trials
+	Means      []int             `json:"means,omitempty"`  // for each of Keys, the number of its group: cells of a group are averaged over values and trials
 	Resolved   string            `json:"-"`                // the text of the resolved study.yaml
 	// Files has the checksums of the tables of a finished run, by name.
 	Files map[string]FileSum `json:"files,omitempty"`
@@ -83,7 +83,7 @@ type OperationRecord struct {
 	Tensor string `json:"tensor"` // its output; the name of the layer if the layer is measured
 	Op     string `json:"op"`
 	Reads  []int  `json:"reads"` // indices of the operations whose outputs it reads; empty at the input
-	Group  int    `json:"group"` // number of the group that a drawing shows as one node; an operation reads groups of smaller numbers
+	Group  int    `json:"group"` // a drawing shows operations with the same number as one node; they read their own group and groups of smaller numbers
 }
 
 // A LayerRecord describes a measured layer.

@@ -13,7 +13,7 @@ type SampleSheet struct {
 	// models predict classes, else a divergence, or else a distance at the last layer.
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
-	Title     string        `json:"title"`   // of the statistic
+	Title     string        `json:"title"`   // the statistic's name for readers, such as "effective invariance"
 	Lower     bool          `json:"lower"`   // a lower value means a larger change
 	Classes   []string      `json:"classes"` // class names; labels and predictions are indices into this list
 	Samples   []SheetSample `json:"samples"` // the rows of the image

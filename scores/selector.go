@@ -49,9 +49,9 @@ func (s Selector) String() string {
 	return text
 }
 
-// Select returns the selected rows in their order, at most one for each model and data set. Rows of
-// a class or a factor are ignored. It is an error if no row matches, or if several different scores
-// match for one model and data set.
+// Select returns the selected rows in their order, at most one for each model (or pair of models)
+// and data set. Rows with a variant or a factor are ignored. It is an error if no row matches, or
+// if several different scores match for one model and data set.
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {
@@ -78,7 +78,7 @@ func (s Selector) Select(rows []Row) ([]Row, error) {
 	return out, nil
 }
 
-// matching returns the rows that the selector matches, except rows of a variant or a factor.
+// matching returns the rows that the selector matches, except those with a variant or a factor.
 func (s Selector) matching(rows []Row) []Row {
 	var out []Row
 	for _, r := range rows {

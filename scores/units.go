@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A UnitRow describes one unit (element of the activations) of a layer: a row of units.parquet.
-// Layer is the name of the layer; UnitScore.Layer is not used. Factor is that of the UnitScore.
+// A UnitRow describes one unit (one value of a layer: a channel at a position): a row of
+// units.parquet. The embedded UnitScore holds the factor and the unit's statistics, and documents
+// them; its field Layer is not used, because Layer here is the name of the layer.
 type UnitRow struct {
 	Study     string
 	Model     string
@@ -100,7 +101,8 @@ func ReadUnits(r io.ReaderAt, size int64, each func(UnitRow)) error {
 	})
 }
 
-// A CurveRow is a point of the tuning curve of a unit: a row of curves.parquet.
+// A CurveRow is a point of the tuning curve of a unit, its mean response against the amount of a
+// transformation: a row of curves.parquet. The embedded UnitResponse documents its fields.
 type CurveRow struct {
 	Study     string
 	Model     string

@@ -20,7 +20,7 @@ type Point struct {
 	Unit string  `json:"unit,omitempty"`
 	X    float64 `json:"x"` // the score, for instance effective invariance
 	Y    float64 `json:"y"` // the score to predict, for instance accuracy in [0, 1]
-	N    int     `json:"n"` // number of observations of Y, for the logit
+	N    int     `json:"n"` // number of observations of Y, for Logit; 0 if unknown
 	// XInterval and YInterval are the 95 % intervals of X and Y for drawings; zero if there are
 	// none.
 	XInterval Interval `json:"-"`

@@ -40,7 +40,8 @@ type Set struct {
 	Unlabelled []Point
 }
 
-// Sets collects points from the rows of one or several runs, in the order of the rows.
+// Sets collects the points of each correlation from the rows of one or several runs, in the order
+// of the rows.
 func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	xs, err := r.X.Select(rows)
 	if err != nil {
