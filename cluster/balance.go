@@ -9,18 +9,20 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// A Cost is the time that a model takes on the cores of one task, in seconds.
+// A Cost is the time that a model takes on the cores of one task, in seconds. If no model was
+// measured, its unit is unknown and it only compares models.
 type Cost struct {
 	Model    string  `json:"model"`
 	Open     float64 `json:"open"`             // to open the model, in each task with a shard of it
-	Samples  float64 `json:"samples"`          // of all samples
-	Scores   float64 `json:"scores"`           // after the last sample
+	Samples  float64 `json:"samples"`          // to read and measure all samples
+	Scores   float64 `json:"scores"`           // to compute the scores after the last sample
 	Memory   int64   `json:"memory,omitempty"` // peak, in bytes; 0 if it was not measured
-	Blocks   int     `json:"blocks"`           // largest number of shards
-	Measured bool    `json:"measured"`         // whether Samples has a unit; else it compares models
+	Blocks   int     `json:"blocks"`           // largest number of shards: they consist of whole blocks of consecutive samples
+	Measured bool    `json:"measured"`         // false: a guess, see guess, scaled to seconds if other models were measured
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
+// total returns the time of a task with the whole model.
 func (c Cost) total() float64 { return c.Open + c.Samples + c.Scores }
 
 // shardSeconds returns the cost of one of k shards, if they share the scores equally.
@@ -36,7 +38,7 @@ func (c Cost) shards(limit float64) int {
 	if c.Open >= limit {
 		return maxShards
 	}
-	k := math.Ceil((c.Samples + c.Scores) / (limit - c.Open) * (1 - 1e-12)) // but for rounding errors
+	k := math.Ceil((c.Samples + c.Scores) / (limit - c.Open) * (1 - 1e-12)) // a rounding error must not add a shard
 	return int(max(1, min(float64(maxShards), k)))
 }
 
@@ -83,8 +85,8 @@ func Balance(costs []Cost, n int) []Task {
 	return best
 }
 
-// divide returns the tasks for a limit of their cost. Their Seconds hold the cost, also if it has
-// no unit.
+// divide returns the tasks for a limit of their cost. Their Seconds hold the cost even if its unit
+// is unknown; finishTasks clears such values.
 func divide(costs []Cost, limit float64) []Task {
 	var tasks []Task
 	var small []Cost
@@ -155,9 +157,9 @@ func finishTasks(tasks []Task, costs []Cost) {
 	}
 }
 
-// TasksOf returns the number of tasks into which the costs divide if each takes about a given time.
+// TaskCount returns the number of tasks into which the costs divide if each takes about a given time.
 // If a cost was not measured, it is the number of models.
-func TasksOf(costs []Cost, each time.Duration) int {
+func TaskCount(costs []Cost, each time.Duration) int {
 	var total float64
 	for _, c := range costs {
 		if !c.Measured {

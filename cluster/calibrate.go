@@ -99,14 +99,16 @@ func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	return out
 }
 
-// guess returns a cost without a unit: parameters times input size times forward passes.
+// guess returns a cost in an unknown unit: the number of the model's parameters, times the number
+// of values of an input (4 bytes each), times the number of samples in all forward passes.
 func guess(w study.Work) Cost {
 	return Cost{Model: w.Model, Blocks: w.Blocks,
 		Samples: float64(max(1, w.Parameters)) * float64(max(1, w.InputBytes/4)) * float64(w.Forwards)}
 }
 
 // Costs returns the cost of each model: measured by calibrate, or a guess where calibrate is nil or
-// fails. Guesses are scaled to the measured costs. A model without unfinished cells costs nothing.
+// fails. If some models were measured, the guesses for the others are scaled to seconds. A model
+// without unfinished cells costs nothing.
 func Costs(ctx context.Context, work []study.Work, calibrate func(context.Context, study.Work) (Cost, error)) ([]Cost, error) {
 	guesses := make([]Cost, len(work))
 	out := make([]Cost, len(work))

@@ -9,19 +9,22 @@
 //	noether run study.yaml -o RUN --only vit --shard 2/5 --complete
 //
 // Whole models are preferred because they leave nothing to merge. The shards of a divided model
-// save the states of their accumulators in the run folder. With --complete, a shard that ends
-// merges the states and computes the scores of a cell if those of all shards are there. The merge
-// job at the end writes the tables and lists missing work.
+// save the states of their accumulators, the running sums of measures, in the run folder. With
+// --complete, a shard that ends merges the states and computes the scores of each cell of which the
+// states of all shards are there. A cell is one measure of one model on one data set, under one
+// transformation value, in one trial. The merge job at the end writes the tables and lists missing
+// work.
 //
 // # Balance
 //
 // Let o be the time in seconds to open a model, w the time that grows with the number of samples,
-// and s the time to compute scores. Divided into k shards, the model is planned as k tasks of o + w/k
-// + s/k seconds: shards that end together share the cells to be scored, and one that ends long after
-// the others scores them all. For a limit T, each model with o + w + s > T is divided into the
-// smallest number of shards of at most T, or into as many as its samples allow. The other models
-// are packed into tasks of at most T: longest first, each into the fullest task with enough time
-// left. Balance searches for a small T with at most the requested number of tasks, by bisection.
+// and s the time to compute scores. Divided into k shards, the model is planned as k tasks of o +
+// w/k + s/k seconds: shards that end together share the cells to be scored, and one that ends long
+// after the others scores them all. For a limit T, each model with o + w + s > T is divided into
+// the smallest number of shards of at most T, or into as many as its samples allow. The other
+// models are packed into tasks of at most T: longest first, each into the fullest task with enough
+// time left. Balance searches for a small T with at most the requested number of tasks, by
+// bisection.
 //
 // Calibrate measures o, w and s on a few samples. Without it, o and s are 0, and w is the product
 // of parameters, input size and number of forward passes: tasks are balanced, and their time is not

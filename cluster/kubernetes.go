@@ -21,8 +21,8 @@ import (
 // Job that waits for the tasks and merges. It does not talk to the cluster; kubectl apply does.
 type Kubernetes struct{}
 
-// Manifest returns the path of the manifest of a submission.
-func Manifest(run string, number int) string { return folder(run, number, "jobs.yaml") }
+// ManifestPath returns the path of the manifest of a submission.
+func ManifestPath(run string, number int) string { return folder(run, number, "jobs.yaml") }
 
 // Submit writes the manifest of a new submission.
 func (k Kubernetes) Submit(run string, r *Record, s *Submission) error {
@@ -30,7 +30,7 @@ func (k Kubernetes) Submit(run string, r *Record, s *Submission) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(Manifest(run, s.Number), []byte(text)); err != nil {
+	if err := atomicfile.Write(ManifestPath(run, s.Number), []byte(text)); err != nil {
 		return err
 	}
 	return r.write(run)
@@ -54,7 +54,7 @@ func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	}
 	name := fmt.Sprintf("%s-%d", jobName(study), s.Number)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by noether cluster submit. Edit it if needed, then run: kubectl apply -f %s\n", Manifest(run, s.Number))
+	fmt.Fprintf(&b, "# Written by noether cluster submit. Edit it if needed, then run: kubectl apply -f %s\n", ManifestPath(run, s.Number))
 	b.WriteString("# Pods that are preempted, evicted or killed start again and resume from their saved state; killed ones at most a few\n" +
 		"# times. A task that fails with an error is not repeated. To retry: delete the jobs and apply this file again.\n")
 	for _, job := range []fields{s.taskJob(run, name), s.mergeJob(run, name+"-merge")} {

@@ -18,7 +18,8 @@ type Log struct {
 }
 
 // Logs reads the last lines, at most the given number, of the logs of a submission: those of the
-// given tasks, and of merges if merge is set. A task without a log has no lines.
+// given tasks, and of merges if merge is set. For a task without a log it returns a Log without
+// lines.
 func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
 	var out []Log
 	for _, n := range tasks {

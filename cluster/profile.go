@@ -89,7 +89,7 @@ func ParseProfile(file string, data []byte) (Profile, error) {
 	return p, err
 }
 
-// The texts of which Check accepts names, GPUs and environment variables.
+// Patterns of the texts that Check accepts as names, as GPUs and as names of environment variables.
 var (
 	word     = regexp.MustCompile(`^[\w.,:@+/=-]*$`)
 	gpuWord  = regexp.MustCompile(`^(|[1-9][0-9]{0,2}|[\w.-]+:[1-9][0-9]{0,2})$`)

@@ -82,11 +82,12 @@ for try in $(seq %d); do
 		wait $task
 		code=$?
 	done
+	# Codes above 128 are 128 plus a signal; 143 is TERM. Only a task that was killed otherwise starts again.
 	[ $code -gt 128 ] && [ -z "$soon" ] && [ $code != 143 ] || break
 	echo "noether: the task was killed (exit code $code, try $try of %d)" >&2
 done
 
-# Out of time: queue the task again, to resume from its saved state.
+# Out of time and neither done (0) nor failed (1): queue the task again, to resume from its saved state.
 if [ -n "$soon" ] && [ $code -gt 1 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt %d ]; then
 	scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" && sleep 60
 fi

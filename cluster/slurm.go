@@ -168,7 +168,7 @@ func parseSbatch(out string) (string, error) {
 	return "", fmt.Errorf("sbatch printed no job number but %q", printable(out))
 }
 
-// isNumber reports whether text is a number of a job or task as Slurm writes it.
+// isNumber reports whether s is the number of a job or task as Slurm writes it.
 func isNumber(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 32)
 	return err == nil && s == strconv.FormatUint(n, 10)
@@ -236,7 +236,7 @@ func parseQueue(out string) map[jobTask]queueEntry {
 	return jobs
 }
 
-// isState reports whether text is a state such as OUT_OF_MEMORY.
+// isState reports whether s can be a state of Slurm, such as OUT_OF_MEMORY.
 func isState(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }

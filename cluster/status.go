@@ -175,7 +175,7 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 		}
 	}
 	switch {
-	case t.State == Failed:
+	case t.State == Failed: // the state that the task has written is final
 	case l.submission.Cancelled != nil && (l.queue != nil || job == ""):
 		t.State = Cancelled
 	case l.submission.Scheduler != "slurm": // only the states that tasks write are known
@@ -243,7 +243,7 @@ func (l *lookup) merge(tasksActive bool) (state, note string) {
 	}
 }
 
-// state returns Queued or Running for the state of the scheduler.
+// state returns Queued or Running for the state of a job in Slurm's queue.
 func (q queueEntry) state() string {
 	switch q.State {
 	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "SUSPENDED", "STOPPED":

@@ -130,7 +130,8 @@ func (s *Submission) task(number int) (Task, error) {
 	return s.Tasks[number-1], nil
 }
 
-// New adds a submission to the record of a run folder and creates its folders. It submits nothing.
+// New returns the record of a run folder with a new submission added, and that submission. It
+// creates the submission's folders, but neither writes the record nor submits anything.
 func New(run, study string, s Submission) (*Record, *Submission, error) {
 	r, err := Read(run)
 	if errors.Is(err, fs.ErrNotExist) {

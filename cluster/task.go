@@ -78,7 +78,7 @@ func RunTask(ctx context.Context, run string, submission, number int, o study.Op
 	if err != nil {
 		return err
 	}
-	defer unsaved.Hold(ctx)() // the task's state, written last
+	defer unsaved.Hold(ctx)() // the program must not exit before d.close has written the task's state
 	d := newStateFile(run, s.Number, number)
 	o.Progress = d.follow(o.Progress)
 	stop := d.startHeartbeat()

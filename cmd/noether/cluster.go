@@ -154,7 +154,7 @@ the current scripts in the run folder. They resume from their saved state.`,
 				return err
 			}
 			if s.Scheduler != "slurm" {
-				return fmt.Errorf("submission %d was made for Kubernetes: delete its jobs and apply %s again; finished work is kept", s.Number, cluster.Manifest(run, s.Number))
+				return fmt.Errorf("submission %d was made for Kubernetes: delete its jobs and apply %s again; finished work is kept", s.Number, cluster.ManifestPath(run, s.Number))
 			}
 			tasks, err := cluster.Slurm{}.Retry(c.Context(), run, r, s, change)
 			if errors.Is(err, cluster.ErrNothingToRetry) {
@@ -197,7 +197,7 @@ func clusterCancelCommand() *cobra.Command {
 				return err
 			}
 			if s.Scheduler != "slurm" {
-				return fmt.Errorf("submission %d was made for Kubernetes: kubectl delete -f %s", s.Number, cluster.Manifest(run, s.Number))
+				return fmt.Errorf("submission %d was made for Kubernetes: kubectl delete -f %s", s.Number, cluster.ManifestPath(run, s.Number))
 			}
 			if err := (cluster.Slurm{}).Cancel(c.Context(), run, r, s); err != nil {
 				return err

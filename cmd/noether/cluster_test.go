@@ -52,7 +52,7 @@ measures: [distance]
 	if code, message := call(t, append(submit, "--kubernetes", "--profile", profile)...); code != 0 {
 		t.Fatal(message)
 	}
-	if _, err := os.Stat(cluster.Manifest(run, 1)); err != nil {
+	if _, err := os.Stat(cluster.ManifestPath(run, 1)); err != nil {
 		t.Error(err)
 	}
 	for _, c := range []struct {

@@ -85,7 +85,7 @@ func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {
-		n = cluster.TasksOf(costs, time.Hour)
+		n = cluster.TaskCount(costs, time.Hour)
 	}
 	if f.slurm && !f.dryRun {
 		if limit := (cluster.Slurm{}).MaxTasks(ctx); limit > 0 && n > limit {

@@ -186,7 +186,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 		return err
 	}
 	if f.kubernetes {
-		fmt.Printf("next    kubectl apply -f %s\n", cluster.Manifest(run, added.Number))
+		fmt.Printf("next    kubectl apply -f %s\n", cluster.ManifestPath(run, added.Number))
 	} else {
 		job := added.Jobs[len(added.Jobs)-1]
 		fmt.Printf("job     %s, and its merge %s\n", job.ID, job.Merge)
