@@ -47,7 +47,7 @@ func build(out, commit string, withArchive bool) error {
 	if _, err := output("go", "build", "-trimpath", "-ldflags=-s -w -X main.commit="+commit, "-o", program, "./cmd/noether"); err != nil {
 		return fmt.Errorf("building the command: %w", err)
 	}
-	if _, err := output(program, "manuals", share); err != nil {
+	if _, err := output(program, "manuals", share); err != nil { // manual pages and shell completions
 		return err
 	}
 	var about struct{ Noether string }

@@ -16,12 +16,13 @@ var allowed = []string{
 	"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
 }
 
-// glibcOf maps versions of symbols of the C++ library to the oldest manylinux_2_GLIBC tag whose
-// systems have them, as auditwheel's policies state.
+// glibcOf maps versions of the C++ library's symbols to the oldest tag manylinux_2_N whose systems
+// have them, as the policies of auditwheel (PyPA's checker of wheels) state. N is the minor version
+// of glibc 2.
 var glibcOf = []struct {
 	symbols string // all parts of the version but the last
 	version int    // the largest last part
-	glibc   int
+	glibc   int    // N
 }{
 	{"GLIBCXX_3.4.", 19, 17}, {"GLIBCXX_3.4.", 22, 24}, {"GLIBCXX_3.4.", 24, 27}, {"GLIBCXX_3.4.", 28, 31},
 	{"GLIBCXX_3.4.", 29, 34}, {"GLIBCXX_3.4.", 30, 35}, {"GLIBCXX_3.4.", 33, 39},

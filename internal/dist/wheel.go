@@ -31,7 +31,7 @@ type wheel struct {
 	notices, sbom           []byte            // licences and list (software bill of materials) of third-party software; nil: none
 }
 
-// A member is a file of a wheel or of an archive.
+// A member is a file of a wheel or of a release's archive.
 type member struct {
 	content    []byte
 	executable bool
