@@ -8,10 +8,11 @@
 //	}
 //
 // A study names data, models, transformations and measures. A cell is a measure for one model, data
-// set, value of a transformation and trial (a repetition of all random draws); its scores are stored
-// in one record. Its key is a hash of all that its scores depend on. So a run that was stopped, or a
-// study that was extended, computes only what is missing. A procedure is a measure that works in
-// steps, such as training a probe. A shard is the part of the samples that one process measures.
+// set, value of a transformation and trial (a repetition of all random draws); its scores are
+// stored in one record. Its key is a hash of all that its scores depend on. So a run that was
+// stopped, or a study that was extended, computes only what is missing. A procedure is a measure
+// that works in steps, such as training a probe; the others are computed from accumulators, running
+// sums whose saved form is a state. A shard is the part of the samples that one process measures.
 //
 // # Steps of a run
 //
@@ -22,9 +23,10 @@
 //	               and saves its states regularly. Procedures run after the passes, with checkpoints
 //	Merge          completes the results of shards, and of runs of some of the models
 //
-// Every random draw comes from a generator that is keyed by the study's seed, the data's name, the
-// sample, the transformation's name and the trial. So scores depend on the study alone: not on
-// batches, threads, shards, or interruptions of the run.
+// Every random draw comes from a generator of its own. That of a transformation is keyed by the
+// study's seed, the data's name, the sample, the transformation's name and the trial, others by
+// those of the five that apply to them. So scores depend on the study alone: not on batches,
+// threads, shards, or interruptions of the run.
 //
 // # The run folder
 //

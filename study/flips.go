@@ -21,10 +21,11 @@ import (
 // the per-sample values of accuracy or effective-invariance. Each pair of models names one of the
 // first run and one of the second; in the rows their names end in " (A)" and " (B)".
 //
-// Predictions are paired by the index of the sample, for data that have the same fingerprint in
-// both runs. Predictions of transformed samples are compared only if the runs have the same seed.
-// Statistics of probabilities and of the number of classes are left out. There are no rows if a run
-// has no per-sample values.
+// Predictions are paired by the index of the sample, for data that have the same fingerprint (hash
+// of the samples) in both runs. Predictions of transformed samples are compared only if the runs
+// have the same seed. The statistics js, l2 and expected-disagreement are left out, since the
+// per-sample values hold neither all probabilities nor the number of classes. There are no rows if
+// a run has no per-sample values.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
 	var runs [2]map[inputView]map[int]classified
@@ -40,7 +41,7 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 		study = records[i].Study
 	}
 	sameInputs := scores.SameSamples(records[0], records[1])
-	sameData := func(name string) bool {
+	sameData := func(name string) bool { // sameInputs, whatever the seeds
 		a, b := records[0], records[1]
 		b.Seed = a.Seed
 		return scores.SameSamples(a, b)(name)
@@ -67,8 +68,8 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	return out, nil
 }
 
-// An inputView identifies the inputs of a set of predictions: a model, and the samples of a data
-// set, clean or transformed.
+// An inputView identifies a set of predictions: a model, and the samples of a data set, clean (with
+// an empty transform) or under one value of a transformation.
 type inputView struct {
 	model, data, transform, parameter string
 	trial                             int
@@ -154,7 +155,8 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 	if err != nil {
 		return nil, err
 	}
-	// The order and the jackknife groups are those of a run, so the intervals are too.
+	// The order and the jackknife groups are drawn as in a run on these samples, so that the intervals
+	// are those of such a run.
 	order := seed.Rand(key.Seed, "order", key.Data).Perm(len(indices))
 	for from := 0; from < len(order); from += layout.Block {
 		batch := measure.Batch{}

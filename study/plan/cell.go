@@ -113,7 +113,7 @@ type View struct {
 	Trial     int    // counted from 0
 
 	On        string               // what is transformed: "input" or "activations"
-	Transform transform.Transform  // nil for clean inputs, and for data that are pairs
+	Transform transform.Transform  // nil for clean inputs, and for ready-made pairs of clean and transformed samples
 	Per       string               // what a random parameter is drawn for: each "sample", or the whole "trial"
 	canonical any                  // part of the cell's key
 	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// addCells lists the cells of the study: first those of single models, then those of two models.
+// addCells lists the cells of the study, the combinations of a measure, one or two models, a data
+// set, a transformation value and a trial: first those of single models, then those of two models.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
 		if !p.includes(m.Entry.Name) {

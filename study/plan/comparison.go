@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x).
+// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x). Pairs
+// of layers that are compared form a grid (measure.Grid).
 func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {
@@ -104,7 +105,7 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 		for _, g := range splitGrid(whole.comparison, part, int64(p.Study.Memory)) {
 			target := whole
 			target.grid = g
-			cost := whole.comparison.Cost(g)
+			cost := whole.comparison.Cost(g) // accumulators of comparisons keep nothing in a store, so both costs are equal
 			c.Tasks = append(c.Tasks, &Task{target: &target, Cell: c, cost: cost, FullCost: cost})
 		}
 	}
@@ -156,8 +157,9 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs of layers. The index of the grid among the parts of the split is
-// not used, because the split depends on the costs that comparisons declare.
+// Name returns a hash of the pairs of layers. It names the task in state files. The index of the
+// grid among the parts of the split would not do: the split depends on the costs that comparisons
+// declare, which another version may change.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])
@@ -177,6 +179,7 @@ func (g *gridTarget) LayerCount() int {
 	return n
 }
 
+// mirrored returns the names of the pair (j, i), whose scores are those of (i, j) if mirror is set.
 func (g *gridTarget) mirrored(i, j int) [2]string {
 	return [2]string{g.grid.B[j].Name, g.grid.A[i].Name}
 }

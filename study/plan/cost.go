@@ -8,7 +8,7 @@ type Cost struct {
 	Model    string        `json:"model"` // names of compared models are joined by ", "
 	Data     string        `json:"data"`
 	Samples  int           `json:"samples"`
-	Layers   int           `json:"layers"` // of all passes
+	Layers   int           `json:"layers"` // number of different layers that the passes and procedures read
 	Cells    int           `json:"cells"`
 	Passes   int           `json:"passes"`
 	Forwards int64         `json:"forwards"`   // number of samples in all forward passes
@@ -23,7 +23,7 @@ type Cost struct {
 	Total    time.Duration `json:"total_ns"`
 }
 
-// Cost returns the memory of the pass's accumulators, in bytes.
+// Cost returns the memory of the pass's accumulators, in bytes. It is not related to the type Cost.
 func (p *Pass) Cost() int64 { return demandOf(p.AllTasks()).bytes(p.cores) }
 
 // ForwardsOf returns the number of samples in the forward passes of one model.

@@ -11,8 +11,8 @@ import (
 )
 
 // Data is an opened data set of the study. Labels are the classes of the data set. In the copy that
-// forModel makes for a model they are indices of the model's outputs or, if Outputs is set, positions
-// in Outputs.
+// forModel makes for a model they are indices of the model's outputs or, if Outputs is set,
+// positions in Outputs.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
@@ -24,8 +24,8 @@ type Data struct {
 	mismatch        error    // why the labels cannot be mapped to the model's outputs; nil if they can
 	Unreadable      *UnreadableSamples
 	Redrawn         *RedrawCounts
-	described       *map[int]Described // by Sample.Index; filled by the first call of Describe
-	info            **inputInfo        // filled by the first call of inputInfo
+	described       *map[int]Described // by Sample.Index; filled by the first call of Describe; one for each copy by forModel
+	info            **inputInfo        // filled by the first call of inputInfo; shared by all copies
 }
 
 func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {

@@ -4,9 +4,14 @@
 // stored in one record. Its key is a hash of all inputs that its scores depend on. A cell of a
 // measure with accumulators (running sums that are updated batch by batch) has a task for each
 // layer. Passes groups tasks into passes over the data, so that their accumulators fit the memory
-// bound. A cell of a procedure (a measure that works in steps on samples in memory, such as the
-// training of probes) has no tasks. These tasks are no tasks of a cluster, which are calls of the
-// program.
+// bound: a pass reads each sample once. A cell of a procedure (a measure that works in steps on
+// samples in memory, such as the training of probes) has no tasks. These tasks are no tasks of a
+// cluster, which are calls of the program.
+//
+// The samples of a data set are read in a random order, which depends on the study only. It is
+// divided into blocks of consecutive samples (measure.Layout), and a shard, the part of one
+// process, consists of whole blocks. Ready-made pairs are data that hold each sample clean and
+// transformed, so that the study needs no transformation.
 //
 //	p, err := plan.New(ctx, study, plan.Options{Runtime: rt})
 //

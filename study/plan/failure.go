@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A FailureLog collects the failures of a run. The zero FailureLog is empty.
+// A FailureLog collects the failures of a run: of models, data sets and cells (a measure for one
+// model, data set, transformation value and trial). The zero FailureLog is empty.
 type FailureLog struct {
 	Failed []scores.Failure
 	Causes []error

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A gridAccumulator is the accumulator of a grid. If the activations of a layer hold NaN or
-// infinity, it drops that layer: the scores of the layer's pairs are undefined.
+// A gridAccumulator is the accumulator of a grid: a comparison of one or several pairs of layers.
+// If the activations of a layer hold NaN or infinity, it drops that layer: the scores of the
+// layer's pairs are undefined.
 type gridAccumulator struct {
 	measure.GridAccumulator
 	target  *gridTarget
@@ -134,7 +135,7 @@ func (a *gridAccumulator) UnmarshalBinary(data []byte) error {
 	for n := r.Int(); n > 0; n-- {
 		side, index, why := r.Int(), r.Int(), r.String()
 		if side < 0 || side > 1 || index < 0 || index >= sizes[side] || why == "" {
-			r.Fail(errors.New("a state with a lost layer that the grid does not have"))
+			r.Fail(errors.New("the state drops a layer that the grid does not have"))
 			break
 		}
 		a.dropped[gridLayer{measure.Side(side), index}] = why

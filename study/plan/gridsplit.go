@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// subgrid returns the grid of some of the pairs of g, with only the layers that these pairs use.
+// subgrid returns the grid of some of the pairs of g, with only the layers that these pairs use. A
+// grid is a list of pairs of layers that are compared, one layer of side A and one of side B.
 func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	out := g
 	keep := func(s int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {

@@ -53,7 +53,8 @@ func cropText(size [2]int) string {
 // checkInputs returns an error if a model does not take the kind of the data, or if a
 // transformation does not apply to it.
 func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
-	taken, needed := takes(m), false // whether some data need transformations
+	taken := takes(m)
+	needed := false // some data need transformations: they are not ready-made pairs
 	for _, d := range p.Data {
 		info := d.inputInfo(ctx)
 		if kind := info.kind(); kind != taken {

@@ -17,13 +17,14 @@ const (
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 )
 
-// MemoryLimits are the limits of what a pass holds in memory, in bytes. They follow from the
-// study's bound and the process's limit, and affect only speed.
+// MemoryLimits are the limits of what a pass (one reading of the samples of a data set) holds in
+// memory, in bytes. They follow from the study's bound and the process's limit, and affect only
+// speed.
 type MemoryLimits struct {
 	Accumulators int64 // of a pass; a task that needs more runs alone
-	activations  int64
-	images       int64
-	batch        int64 // samples
+	activations  int64 // of the clean and the transformed batches in progress
+	images       int64 // inputs that wait for the engine
+	batch        int64 // largest number of samples in a batch
 	// slots is the number of batches whose activations are in memory: two if a device computes one
 	// while another one is measured.
 	slots  int64
@@ -35,10 +36,11 @@ const (
 	minBuffer  = 4 << 20   // bytes; smaller buffers slow down the run more than they save memory
 )
 
-// DivideMemory divides the memory of a pass between accumulators, activations and images. Under a
-// limit of the process accumulators get at most half of the available memory, and activations and
-// images an eighth each. Where the study sets no bound, accumulators get a quarter of the free
-// memory if that exceeds the default.
+// DivideMemory divides the memory of a pass between accumulators, activations and images.
+// Accumulators get the study's bound or, where the study sets none, a quarter of the free memory if
+// that exceeds the default. Activations and images get a quarter and three eighths of the study's
+// bound, within activationMemory, imageMemory and minBuffer. Under a limit of the process
+// accumulators get at most half of the available memory, and activations and images an eighth each.
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory := int64(s.Memory)
 	out := MemoryLimits{Accumulators: memory, activations: min(activationMemory, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),
@@ -58,9 +60,9 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	return out
 }
 
-// useDevice sets the limits of a device other than the CPU. Batches take half of its free memory, or
-// of three quarters of its memory where its driver does not tell how much is free: the engine keeps
-// buffers of other sizes.
+// useDevice sets the limits of a device other than the CPU. Batches take half of its free memory,
+// or of three quarters of its memory where its driver does not tell how much is free: the engine
+// keeps buffers of other sizes.
 func (l *MemoryLimits) useDevice(a gpu.Adapter) {
 	l.slots = 2
 	if a.Kind != gpu.Software {
@@ -96,7 +98,7 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	}
 	var activations, images, device int64
 	for _, m := range p.Models {
-		var bound int64
+		var bound int64 // bytes of the buffers for one sample: 4 for each value of the layers that are read
 		layers, _ := p.Layers(m)
 		for _, l := range layers {
 			bound += 4 * int64(tensor.Size(l.Shape))
@@ -106,8 +108,8 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 			device += bound + working
 			working = 0
 		}
-		activations += max(2*limits.slots*bound, 2*working, minWorkingMemory)
-		images += 6 * m.Net.InputBytes()
+		activations += max(2*limits.slots*bound, 2*working, minWorkingMemory) // 2: clean and transformed
+		images += 6 * m.Net.InputBytes()                                      // clean and transformed, in about three batches that are prepared, wait or run
 	}
 	batch := min(limits.batch, limits.activations/activations, limits.images/max(images, 1))
 	if limits.device > 0 {

@@ -41,7 +41,8 @@ type Options struct {
 }
 
 // Progress is the progress of a run. Done and Total count samples of forward passes: a sample
-// counts once for the clean input and once for each view, in each pass.
+// counts once for the clean input and once for each view (a transformation value in a trial), in
+// each pass (a reading of the samples).
 type Progress struct {
 	Done, Total         int64
 	Pass, Passes        int // each procedure counts as a pass

@@ -8,10 +8,12 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Passes groups unfinished tasks into passes whose accumulators fit the limits. Each view of a pass
-// costs one forward pass per sample, and each pass one more for the clean input; a forward pass
-// ends at the deepest layer that is read. Of several ways to divide the tasks, Passes takes the one
-// with the least estimated engine time.
+// Passes groups unfinished tasks into passes whose accumulators fit the limits. A task is the part
+// of a cell that one accumulator computes, such as a measure at one layer; a pass reads the samples
+// once for several tasks. Each view of a pass (a transformation value in a trial) costs one forward
+// pass per sample, and each pass one more for the clean input; a forward pass ends at the deepest
+// layer that is read. Of several ways to divide the tasks, Passes takes the one with the least
+// estimated engine time.
 func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)
@@ -51,9 +53,10 @@ func (p *Plan) MemoryHint(o *Options) string {
 		bytes>>20+1, len(least), len(passes), fewer, forwards)
 }
 
-// cheapest divides an owner's tasks into passes with the least estimated engine time. It tries all
-// layers of a view together, and the layers up to each depth in passes of their own: these have the
-// largest accumulators, and need only the beginning of the graph.
+// cheapest divides an owner's tasks into passes with the least estimated engine time. It compares
+// two kinds of division: all layers of a view together, and, for each depth, the layers up to that
+// depth in passes of their own. Early layers have the largest accumulators, and a pass for them
+// runs only the beginning of the graph.
 func cheapest(groups []*viewTasks, b Limits, shard Shard) []*Pass {
 	best := packAll(groups, b, shard)
 	if len(best) == 1 {

@@ -39,7 +39,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 		return nil
 	}
 	target := &siteTarget{measure: meas, model: a, other: b, joint: joint, site: site, transformed: v.Name != ""}
-	cost := meas.Cost(site)
+	cost := meas.Cost(site) // without a store, so both costs are equal
 	c.Tasks = []*Task{{target: target, Cell: c, cost: cost, FullCost: cost}}
 	p.add(c)
 	return nil

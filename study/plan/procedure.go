@@ -16,7 +16,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A ProcedureRun is the work of a procedure's cell.
+// A ProcedureRun is the work of the cell of a procedure: a measure that works in steps on samples
+// in memory, such as the training of probes.
 type ProcedureRun struct {
 	Method procedure.Procedure
 	Job    procedure.Job
@@ -113,7 +114,7 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 	if needs.Samples > 0 {
 		n = min(n, needs.Samples)
 	}
-	if needs.NewSamples && n > 0 {
+	if needs.NewSamples && n > 0 { // each trial takes the next n samples of the order, and begins again at its end
 		from := c.View.Trial * n
 		job.Repeated = c.View.Trial > 0 && from+n > len(order)
 		from %= len(order)
@@ -128,8 +129,9 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 	return job, err
 }
 
-// labelled returns the data of a procedure's cell as the model sees them whose outputs the labels
-// are: the second one, or the first one if there is no other or if labels are not needed.
+// labelled returns the data of a procedure's cell with labels that are indices of a model's
+// outputs: of the second model if the procedure compares two models and needs labels, else of the
+// first.
 func (p *Plan) labelled(c *Cell, raw *Data) *Data {
 	if c.other == nil || !c.Method.(procedure.Procedure).Needs().Labels {
 		return c.Data

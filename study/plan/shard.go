@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Shard is one of Count parts of the samples, such as shard 3 of 16. The parts differ in size by at
-// most a block of the layout, and may be empty. Index counts from 1.
-// The zero Shard is all samples.
+// A Shard is one of Count parts of the samples, such as shard 3 of 16. It consists of whole blocks:
+// runs of consecutive samples in the random order, see measure.Layout. The parts differ in size by
+// at most one block, and may be empty. Index counts from 1. The zero Shard is all samples.
 type Shard struct {
 	Index int `json:"index"`
 	Count int `json:"of"`
@@ -35,9 +35,9 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%dof%d", s.Index, s.Count)
 }
 
-// Positions returns the half-open range [lo, hi) of the places of the shard in the random order of
-// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators of every shard process the same blocks as an undivided
-// run.
+// Positions returns the half-open range [lo, hi) of the shard's positions in the random order of
+// the samples. It consists of whole blocks, so that the accumulators of all shards together process
+// the same blocks as an undivided run.
 func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N

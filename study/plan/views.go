@@ -16,8 +16,9 @@ func forEachView(views []View, f func(View) error) error {
 	return nil
 }
 
-// procedureViews returns the views of a procedure: one for each trial, of each transformation if
-// the procedure takes one.
+// procedureViews returns the views of a procedure (a measure that works in steps): one for each
+// trial, of each transformation if the procedure takes one. It takes all values of a transformation
+// at once.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {
@@ -54,7 +55,7 @@ func procedureView(t *spec.Transform) View {
 }
 
 // views returns the views of a data set: all values and trials of the study's transformations, or
-// the zero View if it has none. Data that are pairs have one view per trial.
+// the zero View if it has none. Ready-made pairs have one view per trial.
 func views(s *spec.Study, d *Data) []View {
 	var out []View
 	if d.Entry.Pairs != nil {

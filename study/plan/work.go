@@ -6,11 +6,11 @@ import "slices"
 // other models. A run with Options.Only set to the model does this work.
 type ModelWork struct {
 	Model      string
-	Cells      int
-	Passes     int
+	Cells      int   // number of unfinished cells
+	Passes     int   // number of readings of the samples; each procedure counts as one
 	Forwards   int64 // number of samples in all forward passes
 	Bytes      int64 // peak memory of the accumulators
-	Blocks     int   // number of blocks of the largest data set, which is the largest useful number of shards
+	Blocks     int   // number of blocks (see Shard) of the largest data set: the largest useful number of shards
 	Parameters int64 // number of parameters of the model
 	InputBytes int64 // size of one input of the model, in bytes
 }

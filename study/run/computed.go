@@ -33,10 +33,10 @@ func (c *computedBatch) show(readers []*reader) {
 }
 
 // computed runs the models on the batches of a stream. next returns one batch after the other. On
-// the CPU it runs the models when it is called, since measuring needs the same cores. If the readers
-// have two slots, the models run on a batch while the caller measures the one before: of the three
-// batches in progress one is decoded and transformed, one is computed by the device, and one is
-// measured. wait returns when no model runs any more, after the context has ended.
+// the CPU it runs the models when it is called, since measuring needs the same cores. If the
+// readers have two slots, the models run on a batch while the caller measures the one before: of
+// the three batches in progress one is decoded and transformed, one is computed by the device, and
+// one is measured. wait returns when no model runs any more, after the context has ended.
 func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*computedBatch, bool), wait func()) {
 	slots := f.slots()
 	last := computedBatch{}
@@ -85,7 +85,8 @@ func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*co
 	}
 }
 
-// runModels runs the models of the pass on a batch and returns the number of samples.
+// runModels runs the models of the pass on a batch and returns the number of samples in their
+// forward passes.
 func (f *feeder) runModels(ctx context.Context, c *computedBatch) (forwards int, err error) {
 	if len(c.inputs) == 0 || c.view != plan.CleanView && f.slots() == 1 && len(f.pendingTasks(c.view)) == 0 {
 		return 0, nil // with several slots, another goroutine changes what is pending

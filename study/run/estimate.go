@@ -16,7 +16,8 @@ import (
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It opens
 // each pass as a run does, reads a few batches and times the engine on them. Of each measure and
-// layer size it feeds and scores one accumulator. Finished cells are left out.
+// layer size it feeds and scores one accumulator, or two if the layer is measured under several
+// views. Finished cells are left out.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
 	e := newEstimator(p, o)
 	for _, pass := range plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Shard) {
@@ -45,11 +46,12 @@ type estimator struct {
 	countedLayers map[string]bool         // layers that Cost.Layers includes
 	shapes        map[string]shapeTimes   // by Task.Shape
 	timedTasks    map[string][]*plan.Task // one timed task of each shape, by measure
-	passTimes     map[string]passTime     // by models, data and layers; the last one of the models and data also without layers
+	passTimes     map[string]passTime     // by models, data and layers; by models and data alone: the times of the last such pass
 	start         time.Time
-	sampleTimes   map[procedureKey]time.Duration // engine time of a sample
+	sampleTimes   map[procedureKey]time.Duration // engine time of a sample, for procedures
 }
 
+// A procedureKey identifies the procedures that share a time of the engine.
 type procedureKey struct {
 	model *plan.Model
 	data  *plan.Data
@@ -218,6 +220,7 @@ func (e *estimator) savingTime(p *plan.Pass, length time.Duration) time.Duration
 		cells[t.Cell] = true
 	}
 	saveTime := timer.cost(bytes)
+	// The quotient is an integer: the number of saves.
 	return saveTime*(length/(saveTime+timer.wait(bytes))) + time.Duration(len(cells))*recordTime
 }
 

@@ -25,9 +25,9 @@ const (
 	mapChannels = 3 // largest number of channels of a layer
 )
 
-// writeFeatureMaps draws the feature maps of the first sample for the cells that lack them. In a
-// sharded run only the first shard does. If drawing fails, it warns and goes on with the next model
-// or data set.
+// writeFeatureMaps draws the feature maps of the first sample for those cells of equivariance
+// errors that rundir.MapCells chooses and that lack them. In a sharded run only the first shard
+// does. If drawing fails, it warns and goes on with the next model or data set.
 func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	if r.Options.Shard.Index > 1 {
 		return nil

@@ -15,7 +15,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A feeder runs a pass. It holds the sessions and the accumulators.
+// A feeder runs a pass: it reads the samples once, runs the models on them, and feeds the
+// activations to the accumulators of several tasks, such as a measure at one layer. It holds the
+// sessions and the accumulators.
 type feeder struct {
 	*plan.Pass
 	cores     int

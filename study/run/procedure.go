@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// runProcedure runs the procedure of a cell and writes its record.
+// runProcedure runs the procedure of a cell, a measure that works in steps such as the training of
+// a probe, and writes the record of the cell.
 func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	if r.Folder.HasCell(c) { // a concurrent run of the study has finished it
 		c.Done = true

@@ -16,8 +16,8 @@ type reader struct {
 	model       *plan.Model
 	outputs     []int // outputs of the model that are kept before the softmax; nil: all
 	session     *model.Session
-	layerIndex  map[string]int // index of each layer in the session
-	prediction  bool
+	layerIndex  map[string]int           // index of each layer in the session
+	prediction  bool                     // the class scores are read too
 	clean       *activations             // of the clean inputs
 	transformed *activations             // of the transformed inputs
 	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for views of activations

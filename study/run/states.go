@@ -16,8 +16,9 @@ import (
 // long.
 const longSave = 2 * time.Second
 
-// saveAfter saves a pass that ended early with err, unless err is a failure to save. If saving
-// fails now, it returns that error instead of err.
+// saveAfter saves the states of a pass, the accumulators of its unfinished cells, after it ended
+// early with err, unless err is a failure to save. If saving fails now, it returns that error
+// instead of err.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	if rundir.IsSaveError(err) {
 		return err
@@ -50,8 +51,8 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 
 // saveIfDue saves the pass if the timer says so, and cancels the save if it takes too long. The
 // record of the run is written at every interval, so that other programs see that the run goes on.
-// Before the first save of large states it times the disk. Until then the timer assumes the low speed
-// saveSpeed, and on a faster disk would delay the save longer than necessary.
+// Before the first save of large states it times the disk. Until then the timer assumes the low
+// speed saveSpeed, and on a faster disk would delay the save longer than necessary.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
 	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {

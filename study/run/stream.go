@@ -20,14 +20,14 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A batch holds the inputs of one forward pass of each model: clean, or under one view. Unreadable
-// samples are left out.
+// A batch holds the inputs of one forward pass of each model: clean, or under one view, which is a
+// transformation value in a trial. Unreadable samples are left out.
 type batch struct {
-	view      int   // plan.CleanView, or index of the view
-	positions []int // of the samples in the order of the pass, ascending
-	indices   []int // of the samples in the data set
-	labels    []int
-	names     []string
+	view      int                // plan.CleanView, or index of the view
+	positions []int              // of the samples in the order of the pass, ascending
+	indices   []int              // of the samples in the data set
+	labels    []int              // classes, or dataset.NoLabel
+	names     []string           // of the samples
 	truth     [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil if the data have none
 	inputs    [][]tensor.Tensor  // for each model of the pass: one input per sample; nil if the model need not run
 	ops       []transform.Op     // the transformation of each sample; nil for clean inputs, and for data that are pairs

@@ -103,8 +103,9 @@ func (f *feeder) copyReadings(tasks []*timedTask, view int, ops []transform.Op) 
 }
 
 // feedTimedTasks feeds the k-th of the given number of batches to the tasks. It feeds the samples
-// several times, each time as if they were at other positions, so that every jackknife group gets
-// samples. With last set it feeds all remaining positions.
+// several times, each time as if they were at other positions, so that every jackknife group (a
+// part of the samples that an interval leaves out once) gets samples. With last set it feeds all
+// remaining positions.
 func (f *feeder) feedTimedTasks(tasks []*timedTask, b *batch, k, batches int, last bool) {
 	starts := timedStarts(f.Data().Layout, f.Batch)
 	from, to := k*len(starts)/batches, (k+1)*len(starts)/batches

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// CompleteCell writes a cell's record and removes its states, if all its layers have scores.
+// CompleteCell writes the record of a cell (a measure for one model, data set, transformation value
+// and trial) and removes its states, if all its layers have scores.
 func (r *Writer) CompleteCell(c *plan.Cell) error {
 	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil }) {
 		return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A finishedTask is the payload of a finished task in a state file, as JSON.
+// A finishedTask is the payload of a finished task in a state file, as JSON. A task is the part of
+// a cell that one accumulator computes, such as a measure at one layer.
 type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
 	Samples []statisticValues
@@ -155,8 +156,8 @@ func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
 	return got, nil
 }
 
-// verifyCellFile verifies a file of a cell against the cell's record. If the record does not name the
-// file, the file must be missing or readable: records of earlier versions name no files.
+// verifyCellFile verifies a file of a cell against the cell's record. If the record does not name
+// the file, the file must be missing or readable: records of earlier versions name no files.
 func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
 	path := f.Path("cells", key+suffix)
 	if sum, known := record.Files[suffix]; known {

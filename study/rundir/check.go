@@ -34,7 +34,7 @@ const (
 	Damaged   = "damaged"   // truncated or altered
 	Foreign   = "foreign"   // not a file of a run, or the file of another cell than its name says
 	Temporary = "temporary" // left by a run that was killed
-	Unwanted  = "unwanted"  // left of work that is finished, so it can be removed
+	Unwanted  = "unwanted"  // left of work that is finished, or of a cell without its record
 	Lacking   = "lacking"   // missing, or different from the cells that it is computed from
 	Old       = "old"       // valid, but not of a cell of the current study
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
@@ -44,8 +44,9 @@ const (
 // failures, files of finished work, temporary files, and tables that differ from the cells.
 //
 // With fix it repairs what it finds: damaged and foreign files are moved into the subfolder aside,
-// temporary and unwanted files are removed, and tables are written again. It never touches a valid
-// cell. Running the study again computes what is missing.
+// temporary and unwanted files are removed (tables of a cell without its record are moved aside),
+// and tables of the run are written again. It never touches a valid cell. Running the study again
+// computes what is missing.
 //
 // Check opens the folder's study to learn the keys of its cells. If the study cannot be opened, it
 // adds a note and examines each file without the study.
@@ -129,7 +130,7 @@ func (c *checker) note(file, kind, why string) {
 	c.found = append(c.found, Finding{File: file, Kind: kind, Why: why, Note: true})
 }
 
-// report adds a finding and, with fix, calls mend to repair the file. Only the first finding of a
+// report adds a finding and, with fix, calls repair, unless it is nil. Only the first finding of a
 // file is kept, besides notes.
 func (c *checker) report(file, kind, why string, repair func(file string) (string, error)) error {
 	if slices.ContainsFunc(c.found, func(f Finding) bool { return f.File == file && !f.Note }) {

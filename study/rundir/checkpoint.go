@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A checkpoint is a file of the run folder in which a procedure saves its progress. It belongs to
-// one cell or is shared by several. The file has the format of a state file with one entry.
+// A checkpoint is a file of the run folder in which a procedure (a measure that works in steps,
+// such as the training of probes) saves its progress. It belongs to one cell or is shared by
+// several. The file has the format of a state file with one entry.
 type checkpoint struct {
 	writer *Writer
 	cell   *plan.Cell

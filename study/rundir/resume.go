@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// resetCell discards the progress of a cell.
+// resetCell discards the progress of a cell: of each of its tasks, how far it was fed, and its
+// scores.
 func resetCell(c *plan.Cell) {
 	for _, t := range c.Tasks {
 		t.Fed, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false

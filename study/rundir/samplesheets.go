@@ -12,7 +12,8 @@ import (
 )
 
 // A sample sheet shows the samples that a transformation changes most and least, judged by the
-// per-sample values of the finished cells. No model runs again for it.
+// per-sample values of the finished cells (the scores of a measure for one model, data set,
+// transformation value and trial). No model runs again for it.
 
 const (
 	sampleSheetFolder = "pictures/samples"

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// sampleValues holds the per-sample values of the cells of one transformation of a data set.
+// sampleValues holds the per-sample values of the cells of one transformation of a data set. A view
+// is one value of the transformation.
 type sampleValues struct {
 	cells         []*plan.Cell // of the first model, one for each value of the parameter
 	samples       map[int]plan.Described

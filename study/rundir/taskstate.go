@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// SaveCell writes the state of an unfinished cell, unless a concurrent run has finished the cell or
-// saved more of it. If the context ends before the state is written, SaveCell returns the error of
-// the context, and the earlier state stays.
+// SaveCell writes the state of an unfinished cell: the accumulator of each of its tasks, such as a
+// measure at one layer, or the task's scores. It writes nothing if a concurrent run has finished
+// the cell or saved more of it. If the context ends before the state is written, SaveCell returns
+// the error of the context, and the earlier state stays.
 func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
 	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true

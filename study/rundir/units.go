@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// unitFiles collects the unit scores and response curves of a procedure until its cell is written.
-// It holds them as Parquet, which takes about a tenth of the memory of the rows.
+// unitFiles collects the scores and tuning curves of units (values of a layer, each a channel at a
+// position) of a procedure until its cell is written. It holds them as Parquet, which takes about a
+// tenth of the memory of the rows.
 type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell

@@ -19,7 +19,7 @@ type Writer struct {
 	earlierPeak int64 // peak memory of earlier passes, in bytes
 	failures    plan.FailureLog
 	started     time.Time
-	missing     []scores.Missing // cells that a merge could not complete, by model
+	missing     []scores.Missing // cells that a merge could not complete, since states of shards are missing; by model
 	states      stateFiles       // state files by cell; nil if they were not listed
 	mergedDirs  []string         // folders that a merge reads; nil unless merging
 

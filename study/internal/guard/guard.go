@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// A Panic is the error that stands for a panic, such as one in a measure. It fails only the cell of
-// that measure.
+// A Panic is the error that stands for a panic, such as one in a measure. A run that gets it from a
+// measure records a failure of that measure's cell, and continues with the others.
 type Panic struct {
 	value any    // of the panic
 	Stack string // of the goroutine, as debug.Stack formats it

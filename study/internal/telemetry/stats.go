@@ -1,5 +1,6 @@
 // Package telemetry counts what a run does, times its stages, traces it and keeps the last lines of
-// its log.
+// its log. A cell, which a run counts, is one measure of one model on one data set, under one
+// transformation value, in one trial.
 package telemetry
 
 import (
@@ -24,11 +25,11 @@ const (
 	Transforming              // transforming samples, on the same goroutine
 	Waiting                   // time that the engine's goroutine waits for samples
 	Engine                    // forward passes
-	Measuring                 // feeding accumulators
+	Measuring                 // updating accumulators, the running sums of measures, by batches
 	Scoring                   // computing scores from accumulators
-	Saving                    // writing states, records and tables
-	Merging                   // merging the states of shards
-	Procedures                // running procedures
+	Saving                    // writing accumulators (states), records and tables
+	Merging                   // merging the states of shards, parts of the samples
+	Procedures                // running procedures: measures that work in steps, such as training a probe
 	stages                    // number of stages
 )
 
