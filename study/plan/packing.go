@@ -14,7 +14,7 @@ import (
 // pass per sample, and each pass one more for the clean input; a forward pass ends at the deepest
 // layer that is read. Of several ways to divide the tasks, Passes takes the one with the least
 // estimated engine time.
-func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
+func Passes(cells []*Cell, limits Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)
 	for len(groups) > 0 {
@@ -27,21 +27,21 @@ func Passes(cells []*Cell, b Limits, shard Shard) []*Pass {
 				rest = append(rest, g)
 			}
 		}
-		out = append(out, cheapest(owned, b, shard)...)
+		out = append(out, cheapest(owned, limits, shard)...)
 		groups = rest
 	}
 	return out
 }
 
 // MemoryHint returns a sentence that names the memory with which there would be as few passes as
-// possible, or "" if there are no more already.
+// possible, or "" if the plan has as few already.
 func (p *Plan) MemoryHint(o *Options) string {
 	passes := Passes(p.Cells, LimitsOf(p.Study, o), o.Shard)
 	least := Passes(p.Cells, Limits{math.MaxInt64, o.Workers()}, o.Shard)
 	if len(least) >= len(passes) {
 		return ""
 	}
-	var bytes, forwards, fewer int64
+	var bytes, forwards, fewer int64 // peak memory of least; samples in the forward passes of passes, and of least
 	for _, pass := range least {
 		bytes = max(bytes, pass.Cost())
 		fewer += pass.Forwards()
@@ -57,15 +57,15 @@ func (p *Plan) MemoryHint(o *Options) string {
 // two kinds of division: all layers of a view together, and, for each depth, the layers up to that
 // depth in passes of their own. Early layers have the largest accumulators, and a pass for them
 // runs only the beginning of the graph.
-func cheapest(groups []*viewTasks, b Limits, shard Shard) []*Pass {
-	best := packAll(groups, b, shard)
+func cheapest(groups []*viewTasks, limits Limits, shard Shard) []*Pass {
+	best := packAll(groups, limits, shard)
 	if len(best) == 1 {
 		return best
 	}
 	least := engineWork(best)
 	for _, depth := range depths(groups) {
 		early, late := splitByDepth(groups, depth)
-		passes := append(packAll(late, b, shard), packAll(early, b, shard)...)
+		passes := append(packAll(late, limits, shard), packAll(early, limits, shard)...)
 		if work := engineWork(passes); work < least*0.99 { // a gain below 1 % is not worth more passes
 			best, least = passes, work
 		}
@@ -74,9 +74,9 @@ func cheapest(groups []*viewTasks, b Limits, shard Shard) []*Pass {
 }
 
 // packAll groups the tasks of several views into passes, in order.
-func packAll(groups []*viewTasks, b Limits, shard Shard) (out []*Pass) {
+func packAll(groups []*viewTasks, limits Limits, shard Shard) (out []*Pass) {
 	for _, g := range groups {
-		out = pack(out, g, b, shard)
+		out = pack(out, g, limits, shard)
 	}
 	return out
 }
@@ -190,17 +190,17 @@ func (v View) draw() int {
 
 // pack adds a view's tasks to the last pass if they fit, else to new passes. A view that is too
 // large for one pass is split by layers.
-func pack(out []*Pass, g *viewTasks, b Limits, shard Shard) []*Pass {
+func pack(out []*Pass, g *viewTasks, limits Limits, shard Shard) []*Pass {
 	slices.SortStableFunc(g.tasks, func(a, b *Task) int { return a.Depth() - b.Depth() })
-	fits := demandOf(g.tasks).bytes(b.Cores) <= b.Memory
+	fits := demandOf(g.tasks).bytes(limits.Cores) <= limits.Memory
 	var p *Pass
-	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].packed.plus(demandOf(g.tasks)).bytes(b.Cores) <= b.Memory && out[n-1].canRun(g.tasks...) {
+	if n := len(out); n > 0 && out[n-1].owner == g.owner && out[n-1].packed.plus(demandOf(g.tasks)).bytes(limits.Cores) <= limits.Memory && out[n-1].canRun(g.tasks...) {
 		p = out[n-1]
 	}
 	var used memoryDemand
 	for _, t := range g.tasks {
-		if p == nil || used.tasks > 0 && (!fits && used.with(t).bytes(b.Cores) > b.Memory || !p.canRun(t)) {
-			p = &Pass{owner: g.owner, cores: b.Cores}
+		if p == nil || used.tasks > 0 && (!fits && used.with(t).bytes(limits.Cores) > limits.Memory || !p.canRun(t)) {
+			p = &Pass{owner: g.owner, cores: limits.Cores}
 			p.lo, p.Hi = shard.Positions(g.owner.data.Layout)
 			out = append(out, p)
 			used = memoryDemand{}

@@ -46,7 +46,7 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 	err = writeState(path, index, func(w io.Writer, e *stateEntry) error {
 		t := tasks[i]
 		i++
-		return writeTask(untilDone{ctx, w}, t, accs[t], old)
+		return writeTask(contextWriter{ctx, w}, t, accs[t], old)
 	})
 	if err != nil {
 		return err
@@ -57,13 +57,13 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 	return nil
 }
 
-// An untilDone is a writer that fails once its context has ended.
-type untilDone struct {
+// A contextWriter is a writer that fails once its context has ended.
+type contextWriter struct {
 	ctx context.Context
 	io.Writer
 }
 
-func (w untilDone) Write(p []byte) (int, error) {
+func (w contextWriter) Write(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
