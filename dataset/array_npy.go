@@ -19,7 +19,7 @@ type npyArray struct {
 	fileData
 	offset int64 // of the first value, in bytes
 	shape  []int
-	kind   byte             // of number, in NumPy's letters: 'u', 'i', 'f' or 'b'
+	kind   byte             // NumPy's letter: 'u' unsigned, 'i' integer, 'f' float, 'b' boolean
 	bytes  int              // of one value
 	order  binary.ByteOrder // of the bytes of one value
 
@@ -59,7 +59,7 @@ func openNPY(b fileData) (npyArray, error) {
 // maxTransposed is the largest number of bytes of a column-major array that is read and transposed.
 const maxTransposed = 256 << 20
 
-// toRows reads a column-major array into memory and converts it to row-major order.
+// toRowMajor reads a column-major array into memory and converts it to row-major order.
 func (a *npyArray) toRowMajor() error {
 	n := tensor.Size(a.shape)
 	if n > maxTransposed/a.bytes {
@@ -170,7 +170,7 @@ func (a *npyArray) checkSize() error {
 	return nil
 }
 
-// row returns the number of values of one slice along the first axis.
+// rowLen returns the number of values of one slice along the first axis.
 func (a *npyArray) rowLen() int {
 	n := 1
 	for _, d := range a.shape[1:] {
@@ -188,7 +188,7 @@ func (a *npyArray) read(first, n int) ([]byte, error) {
 	return raw, nil
 }
 
-// value decodes one number of type kind.
+// value decodes one number of the array.
 func (a *npyArray) value(raw []byte) float64 {
 	var bits uint64
 	switch a.bytes {

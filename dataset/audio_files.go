@@ -30,22 +30,22 @@ type AudioOptions struct {
 	// not resampled and must all have the same rate.
 	Rate   int
 	Length float64 // seconds of an item; 0: the length that the model takes, or else whole files
-	Fit    string  // "pad" (default), "crop" or "split": see OpenAudio
+	Fit    string  // for files of another length: "pad" (default), "crop" or "split"; see OpenAudio
 }
 
 // Audio is a source over WAV and FLAC files.
 type Audio struct {
 	fileList
 	options     AudioOptions
-	info        []audio.Info // of each file
-	damaged     []error      // of each file: why its header cannot be read
-	items       []audioItem
-	notes       []string
+	info        []audio.Info // of each file: rate and length
+	damaged     []error      // of each file: why its header cannot be read; nil: it can
+	items       []audioItem  // the samples
+	notes       []string     // on the files left out
 	fingerprint string
 }
 
-// An audioItem is one sample of the source: a part of the file with an index. Only Fit "split" has
-// parts other than part 0.
+// An audioItem is one sample of the source: a part of a file. file is an index into files. Only Fit
+// "split" has parts other than part 0.
 type audioItem struct{ file, part int }
 
 // OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a
@@ -59,20 +59,20 @@ type audioItem struct{ file, part int }
 // The layout librispeech is that of its archives: SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac
 // beside SPEAKER-CHAPTER.trans.txt, at any depth. Its factors are speaker, chapter, words (of the
 // transcript) and words-per-second (words / duration of the utterance). Files without a transcript
-// are left out; Notes counts and names them.
+// are left out; Notes counts them and names the first five.
 //
 // Each file has the factor duration, in seconds, unless the CSV file has a column of that name.
 //
-// An item is Length seconds of a file. Fit selects how files of another length are
-// treated:
+// A sample of the source is an item: Length seconds of a file. Fit selects how files of another
+// length are treated:
 //
 //	pad    a longer file is cropped at its centre, a shorter one is padded with zeros at its end
 //	crop   a longer file is cropped at its centre, a shorter one is a BadSample
 //	split  a file is cut into whole items from its start, and the rest is left out; a shorter file is
-//	       left out, and Notes counts and names such files
+//	       left out, and Notes counts such files and names the first five
 //
-// Channels are averaged. The fingerprint hashes names, sizes, labels, factors and the ends of
-// files, as that of OpenFolder does.
+// Channels are averaged. The fingerprint hashes names, sizes, labels, factors, the first and last
+// 64 KiB of up to 10,000 files, and the options Rate, Length and Fit.
 func OpenAudio(ctx context.Context, o AudioOptions) (*Audio, error) {
 	s := &Audio{fileList: fileList{dir: o.Dir, what: "audio files", extensions: []string{".flac", ".wav", ".wave"}}, options: o}
 	if err := s.open(ctx); err != nil {
@@ -130,6 +130,8 @@ func (o AudioOptions) check() error {
 		return fmt.Errorf("the layout librispeech has its own factors: leave out the CSV file and the pattern")
 	case o.Layout == "synsets":
 		return fmt.Errorf(`layout "synsets" is for images: use classes, flat or librispeech`)
+	case !slices.Contains([]string{"", "classes", "flat", "librispeech"}, o.Layout):
+		return fmt.Errorf("unknown layout %q: use classes, flat or librispeech", o.Layout)
 	}
 	return nil
 }
@@ -210,7 +212,7 @@ func firstNames(names []string) string {
 	return text
 }
 
-// rate returns the rate of file i, before a model sets one.
+// rate returns the rate to which file i is brought if no frame sets another.
 func (s *Audio) rate(i int) int {
 	if s.options.Rate > 0 {
 		return s.options.Rate
@@ -243,8 +245,8 @@ func (s *Audio) Fingerprint() string { return s.fingerprint }
 // Notes returns sentences that name the files left out, with the reason.
 func (s *Audio) Notes() []string { return append(s.danglingNotes(), s.notes...) }
 
-// Describe returns item i without its waveform. Its name is the path of the file within the folder,
-// followed by the number of the item if files are split.
+// Describe returns item i without its values: Waveform has no Data. The name is the path of the
+// file within the folder, followed by the number of the item if files are split.
 func (s *Audio) Describe(i int) Sample {
 	item := s.items[i]
 	out := s.describe(item.file)
@@ -256,8 +258,8 @@ func (s *Audio) Describe(i int) Sample {
 	return out
 }
 
-// At reads item i. A file that cannot be read is a BadSample. A rate or length other than the
-// model's is an error.
+// At reads item i. A file that cannot be read is a BadSample. It is an error if the frame sets a
+// rate or a length that the options exclude.
 func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "audio files "+s.dir, i, len(s.items)); err != nil {
 		return Sample{}, err

@@ -241,6 +241,7 @@ func TestOpenAudioErrors(t *testing.T) {
 		"SPEAKER-CHAPTER-NUMBER":            {Dir: dir, Layout: "librispeech"},
 		"librispeech has its own factors":   {Dir: dir, Layout: "librispeech", Pattern: "{label}.wav"},
 		`layout "synsets" is for images`:    {Dir: dir, Layout: "synsets"},
+		"use classes, flat or librispeech":  {Dir: dir, Layout: "deep"},
 	} {
 		if _, err := OpenAudio(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, want %q", o, err, want)

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// readTranscripts sets the factors of LibriSpeech files, and leaves out files without a transcript.
+// readTranscripts sets the factors of LibriSpeech files from their names and transcripts, and
+// leaves out files without a transcript.
 func (s *Audio) readTranscripts() error {
 	words := map[string]int{} // number of words, by the path of an utterance without its extension
 	read := map[string]bool{} // transcripts that have been read
 	var missing []string
-	kept := 0 // number of files with a transcript so far; they move to the front of s.files
+	kept := 0 // number of files with a transcript so far; they move to the front of the lists of s
 	var speakers, chapters []string
 	for i, f := range s.files {
 		folder, stem := path.Dir(f.name), strings.TrimSuffix(path.Base(f.name), path.Ext(f.name))
@@ -50,8 +51,8 @@ func (s *Audio) readTranscripts() error {
 	return s.labelSpeakers(speakers, chapters)
 }
 
-// readTranscript counts the words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...". A missing
-// file counts as empty.
+// readTranscript adds the number of words of each line, "SPEAKER-CHAPTER-NUMBER WORD WORD ...", to
+// words, by the path of the utterance without its extension. A missing file counts as empty.
 func (s *Audio) readTranscript(name string, words map[string]int) error {
 	file, err := os.Open(filepath.Join(s.dir, name))
 	if os.IsNotExist(err) {
@@ -94,7 +95,8 @@ func (s *Audio) labelSpeakers(speakers, chapters []string) error {
 	return s.setFactors([]string{"speaker", "chapter"}, rows, func(i int) string { return s.files[i].name })
 }
 
-// namePrefix is any text that makes a number a name.
+// namePrefix turns the number of a speaker into a text that is no number. Labels that are numbers
+// are indices of classes (labelsOf), and those of speakers are not. Any text would do.
 const namePrefix = "s"
 
 // prefixed adds namePrefix to texts, so that they are not parsed as numbers.

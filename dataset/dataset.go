@@ -2,8 +2,13 @@
 // synthetic samples with known factors.
 //
 // A Source has a length, a fingerprint of its content and random access by index, so that any
-// worker can read any part in any order and gets the same samples. A Frame describes how an image
-// is brought to the size that a model takes; sources apply it when they decode.
+// worker can read any part in any order and gets the same samples. A Frame is the size and format
+// in which a model takes its inputs: the size and channels of images, the rate and length of
+// waveforms. A source brings each sample to it when it decodes the sample.
+//
+// A factor is a known property of a sample, such as hue, speaker or duration. A trajectory is a
+// sample with gradually changed versions of it, which are samples too. A place is a group of
+// samples that trajectories connect.
 //
 //	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, synset or CSV file
 //	OpenCIFAR10, OpenCIFAR100  the binary version
@@ -17,15 +22,17 @@
 //	OpenShapes, OpenGratings   synthetic images with known factors
 //	OpenScenes                 synthetic images of several figures with the class of each pixel
 //	OpenTones                  synthetic audio with known factors
-//	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file; LibriSpeech
+//	OpenAudio                  WAV and FLAC files, whole or in items of equal length, labelled by
+//	                           folder, file name or CSV file; LibriSpeech
 //	dataset/video              patches of videos, or of images under a moving camera, with trajectories
-//	Pair                       two sources whose samples are ready-made pairs
+//	Pair                       samples of one source with ready-made transformed versions of another
 //	Concat                     several sources, one after the other
 //
 // Limit, Shuffle, Split, Where, RandomSubset and Subset select samples of a source. MapClasses and
-// Restrict map its labels to the outputs of a model. ComputeFactors adds factors that are computed
-// from the samples. Each returns a Source again. Read yields samples in order while it decodes
-// others ahead. Close releases the files of a source.
+// Restrict map its labels to the outputs of a model, and LabelNoise replaces some by wrong ones.
+// Corrupt applies a corruption to images. ComputeFactors adds factors that are computed from the
+// samples. Each returns a Source again. Read yields samples in order while it decodes others ahead.
+// Close releases the files of a source.
 package dataset
 
 import (
@@ -41,13 +48,13 @@ const NoLabel = -1
 type Sample struct {
 	Index       int                // index in the original source, before any selection or shuffle
 	Name        string             // for messages: a file name, or "test_batch.bin#17"
-	Input       tensor.Tensor      // image, c x h x w in [0, 1], or audio, 1 x n in [-1, 1]; see Arrays
+	Input       tensor.Tensor      // image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; see Arrays
 	Waveform    *Waveform          // the whole waveform that Input is cut from; otherwise nil
-	Arrays      []Array            // arrays of a ready-made input, whose values are Input; otherwise nil
+	Arrays      []Array            // names and shapes of the ready-made arrays in Input; otherwise nil
 	Transformed *tensor.Tensor     // transformed sample of a ready-made pair (see Pair), or nil
 	Label       int                // index into the source's classes, or NoLabel
 	Factors     map[string]float64 // factors of variation by name, in units that the source documents
-	Truth       *Truth             // labelled boxes or masks, in the frame; nil if there are none
+	Truth       *Truth             // labelled boxes, or the class of each pixel; nil if there are none
 }
 
 // A Source is a finite, ordered set of samples. Its methods may be called by several goroutines at

@@ -15,7 +15,7 @@ type Describer interface {
 }
 
 // A contextDescriber is a source that wraps other sources. Its describe reads a sample only if the
-// wrapped source is not a Describer.
+// wrapped source is not a Describer, or if factors are computed from the sample.
 type contextDescriber interface {
 	describe(ctx context.Context, i int) (Sample, error)
 }
@@ -29,7 +29,8 @@ func Close(src Source) error {
 }
 
 // Describe returns sample i of any source without Input and Transformed. It reads the sample only
-// if the source is not a Describer.
+// if neither the source nor a source that it wraps is a Describer, or if factors are computed from
+// the sample (ComputeFactors).
 func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	switch src := src.(type) {
 	case Describer:
@@ -37,7 +38,7 @@ func Describe(ctx context.Context, src Source, i int) (Sample, error) {
 	case contextDescriber:
 		return src.describe(ctx, i)
 	}
-	s, err := src.At(ctx, i, Frame{}) // without resizing
+	s, err := src.At(ctx, i, Frame{}) // as stored: neither resized nor resampled
 	s.Input, s.Transformed = tensor.Tensor{}, nil
 	return s, err
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // maxDecompressed bounds the size in bytes of a decompressed file, which is held in memory. The
-// bound is lower where half of the memory of the machine or container is less.
+// bound is lower where half of the free memory of the machine, or half of the memory limit of the
+// process, is less.
 const maxDecompressed = 8 << 30
 
 // decompressedLimit returns the largest decompressed size of a file, in bytes.
@@ -28,8 +29,8 @@ func decompressedLimit() int64 {
 	return limit
 }
 
-// A fileData provides random access to bytes: those of a file, or of a decompressed file in memory.
-// Parts of a file share its closer.
+// A fileData provides random access to bytes: those of a file, of a part of it, or of a
+// decompressed file in memory. To close a part is to close the file.
 type fileData struct {
 	io.ReaderAt
 	size int64

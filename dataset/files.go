@@ -28,8 +28,8 @@ type fileList struct {
 
 type fileEntry struct {
 	name    string // relative to the folder, with slashes
-	size    int64
-	label   int
+	size    int64  // in bytes
+	label   int    // index into classes, or NoLabel
 	factors map[string]float64
 }
 
@@ -51,7 +51,7 @@ func (l *fileList) containsExtension(extension string) bool {
 	return slices.ContainsFunc(l.files, func(f fileEntry) bool { return strings.EqualFold(path.Ext(f.name), extension) })
 }
 
-// list finds the files and sets their labels.
+// findAndLabel finds the files and sets their labels.
 func (l *fileList) findAndLabel(ctx context.Context, by labelSource) error {
 	if by.table != "" {
 		switch {
@@ -179,8 +179,8 @@ func statEntry(root, name string, e fs.DirEntry) (fs.FileInfo, error) {
 	return e.Info()
 }
 
-// detect returns the layout of the files: "classes" if all are in subfolders, "synsets" if all
-// names start with a synset, and "flat" otherwise.
+// detectLayout returns the layout of the files: "classes" if all are in subfolders, "synsets" if
+// all names start with a synset, and "flat" otherwise.
 func (l *fileList) detectLayout() (string, error) {
 	nested := func(p fileEntry) bool { return strings.Contains(p.name, "/") }
 	synset := func(p fileEntry) bool { return synsetOf(p.name) != "" }
@@ -260,7 +260,8 @@ func (l *fileList) labelBySynset() error {
 // maxHashedFiles is the largest number of files whose bytes are part of the fingerprint.
 const maxHashedFiles = 10_000
 
-// hash adds the files, their labels and factors, and the ends of their content to a digest.
+// hash adds the names, sizes, labels and factors of the files to a digest, and the first and the
+// last block of up to maxHashedFiles of them.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {
@@ -290,7 +291,8 @@ func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
 		return err
 	}
 	defer file.Close()
-	return d.addBlocks(ctx, file, p.size, 2)
+	const ends = 2 // the first and the last block
+	return d.addBlocks(ctx, file, p.size, ends)
 }
 
 // withoutPath returns the cause of a file system error without the path, which is in the sample's

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// challengeList has the synset of each class of the ImageNet challenge of 2012, in the order of the
-// numbers of its development kit, ILSVRC2012_ID, from 1 on.
+// challengeList has the WordNet synset of each class of the ImageNet challenge of 2012. Line n
+// belongs to the class that the challenge's development kit gives the number n (ILSVRC2012_ID).
 //
 //go:embed imagenet_challenge.txt
 var challengeList string
@@ -57,7 +57,7 @@ func (l *fileList) fromChallenge(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// challengeSynsets returns the synset of the class in each line.
+// challengeSynsets reads the number of a class from each line and returns their synsets.
 func challengeSynsets(r io.Reader) ([]string, error) {
 	classes := strings.Fields(challengeList)
 	var synsets []string

@@ -121,8 +121,8 @@ func cutLabel(line string) (file, label string) {
 	return strings.TrimSpace(line[:max(i, 0)]), line[i+1:]
 }
 
-// spaceSeparatedRecords is csvRecords for lines of a file name, white space and a label. Empty lines
-// are skipped.
+// spaceSeparatedRecords is csvRecords for lines of a file name, white space and a label. Empty
+// lines are skipped.
 func spaceSeparatedRecords(r io.Reader) func() ([]string, int, error) {
 	lines, number := bufio.NewScanner(r), 0
 	return func() ([]string, int, error) {
@@ -148,9 +148,11 @@ func (t labelTable) check() error {
 	return nil
 }
 
-// columnsOf parses the header. Without a header the first field is the name of a file.
-func columnsOf(record []string, label string, isFile func(string) bool) (columns, bool, error) {
-	c := columns{file: -1, label: -1}
+// columnsOf finds the columns from the first record, and reports whether that is a header. If its
+// first field is the name of a file, it is not. label is the name of the column of labels; "":
+// label or class.
+func columnsOf(record []string, label string, isFile func(string) bool) (c columns, header bool, err error) {
+	c = columns{file: -1, label: -1}
 	if isFile(record[0]) {
 		return c.withoutHeader(len(record), label)
 	}
@@ -270,7 +272,8 @@ func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
 	return labels, highest, true
 }
 
-// fromCSV makes a sample of each row of a CSV file, or labels the files of ImageNet's validation set.
+// fromCSV makes a sample of each row of a CSV file. If the file has a number in each line instead,
+// it labels the files of ImageNet's validation set (fromChallenge).
 func (l *fileList) fromCSV(ctx context.Context, file, label string) error {
 	r, err := os.Open(file)
 	if err != nil {

@@ -97,7 +97,7 @@ func (l *fileList) labelByPattern(text, label string) error {
 	return l.setFactors(names, factors, func(i int) string { return l.files[i].name })
 }
 
-// matches returns the texts of the fields for every file.
+// matchAll returns the texts of the fields for every file.
 func (l *fileList) matchAll(p namePattern) ([][]string, error) {
 	rows := make([][]string, len(l.files))
 	var unmatched []string

@@ -51,7 +51,8 @@ func (d digest) addFile(ctx context.Context, path string) error {
 	return err
 }
 
-// addBlocks hashes n evenly spaced blocks, or everything if they would overlap.
+// addBlocks hashes n evenly spaced blocks of data of the given size, including the first and the
+// last, or all of the data if blocks would overlap.
 func (d digest) addBlocks(ctx context.Context, r io.ReaderAt, size int64, n int64) error {
 	if size <= n*blockSize {
 		_, err := io.Copy(d, contextReader{ctx, io.NewSectionReader(r, 0, size)})

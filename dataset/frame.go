@@ -10,13 +10,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Frame describes how an image is brought to the size and the channels that a model takes: its
-// short side is resized, then the centre is cropped. For audio it holds the rate and the number of
-// samples. The zero Frame changes nothing.
+// A Frame is the size and the format in which a model takes its inputs. It is not a frame of a
+// video. Source.At brings a sample to the frame when it decodes the sample. "Framed" means brought
+// to the frame.
 //
-// Sizes, rounding and values are those of torchvision's Resize, CenterCrop and ToTensor on a PIL
-// image. 8-bit images are resampled in 8 bits, exactly as PIL does. A crop larger than the image is
-// padded with zeros. As with PIL, transparency is dropped and the orientation in EXIF is ignored.
+//   - An image gets the channels of the frame. Its short side is resized, then the centre is
+//     cropped.
+//   - A waveform gets the rate and the length of the frame, if the options of the source permit it.
+//
+// The zero Frame leaves a sample as it is stored.
+//
+// Sizes, rounding and values of images are those of torchvision's Resize, CenterCrop and ToTensor
+// on a PIL image. 8-bit images are resampled in 8 bits, exactly as PIL does. A crop larger than the
+// image is padded with zeros. As with PIL, transparency is dropped and the orientation in EXIF is
+// ignored.
 type Frame struct {
 	Resize int  // length of the short side after resizing, in pixels; 0: no resizing before the crop
 	Square bool // resize both sides to Resize, ignoring the aspect ratio
@@ -30,15 +37,15 @@ type Frame struct {
 	// widen their filter when shrinking, so that every pixel counts.
 	Interpolation string
 
-	Rate   int `json:",omitzero"` // audio: samples per second that the model takes; 0: unchanged
-	Length int `json:",omitzero"` // audio: number of samples that the model takes; 0: unchanged
+	Rate   int `json:",omitzero"` // audio: values per second that the model takes; 0: unchanged
+	Length int `json:",omitzero"` // audio: number of values that the model takes; 0: unchanged
 }
 
 // ForImages reports whether the frame sets a size or channels, which only images have.
 func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds the number of values of one framed image (1 GiB of float32), so that an image of
-// extreme aspect ratio is an error and does not exhaust memory.
+// maxValues bounds the number of values of one image in its frame, or of one ready-made input (1
+// GiB of float32). So an image of extreme aspect ratio is an error and does not exhaust memory.
 const maxValues = 1 << 28
 
 // Check returns an error if a field is invalid or two fields contradict each other.
@@ -57,8 +64,9 @@ func (f Frame) Check() error {
 	return err
 }
 
-// Image returns an image in the frame: c x h x w, values in [0, 1]. Unless the frame sets it, c is
-// 1 for a grey image and 3 otherwise. Images of 16 bits per channel keep their precision.
+// Image brings an image to the frame and returns it as c x h x w, values in [0, 1]. Unless the
+// frame sets it, c is 1 for a grey image and 3 otherwise. Images of 16 bits per channel keep their
+// precision.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	if deep, ok := from16Bit(img); ok {
 		return frameImage(f, deep, keepFloat)
@@ -66,9 +74,9 @@ func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	return frameImage(f, from8Bit(img), round8)
 }
 
-// imageStrips is Image for an image of h x w that is given as strips of rows, from the top.
-func (f Frame) imageStrips(images iter.Seq2[image.Image, error], h, w int) (tensor.Tensor, error) {
-	next, stop := iter.Pull2(images)
+// imageStrips is Image for an image of h x w pixels that is given as strips of rows, from the top.
+func (f Frame) imageStrips(parts iter.Seq2[image.Image, error], h, w int) (tensor.Tensor, error) {
+	next, stop := iter.Pull2(parts)
 	defer stop()
 	first, err, _ := next()
 	if err != nil {
@@ -83,8 +91,9 @@ func (f Frame) imageStrips(images iter.Seq2[image.Image, error], h, w int) (tens
 	return frameStrips(f, convertStrips(from8Bit(first), h, w, next, from8Bit), round8)
 }
 
-// Tensor returns an image that is a tensor, c x h x w, in the frame. It is resampled in float32,
-// and bicubic overshoot is kept. Only images of 1 or 3 channels can be converted to colour or grey.
+// Tensor brings an image that is a tensor, c x h x w, to the frame. It is resampled in float32, and
+// values that bicubic interpolation takes outside [0, 1] are kept. Only images of 1 or 3 channels
+// can be converted to colour or grey.
 func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	if t.Rank() != 3 {
 		return tensor.Tensor{}, fmt.Errorf("frame: an image has shape channels x height x width, not %v", t.Shape)
@@ -96,7 +105,7 @@ func (f Frame) Tensor(t tensor.Tensor) (tensor.Tensor, error) {
 	return frameImage(f, interleavePlanes(t.Data, c, h, w), keepFloat)
 }
 
-// fromBytes returns an 8-bit image in the frame, given as c planes of h x w.
+// fromBytes brings an 8-bit image, given as c planes of h x w, to the frame.
 func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	if !f.isIdentity(c, h, w) {
 		return frameImage(f, interleavePlanes(planes, c, h, w), round8)
@@ -113,14 +122,15 @@ func (f Frame) isIdentity(c, h, w int) bool {
 	return (f.Channels == 0 || f.Channels == c) && f.window(h, w) == window{h, w, 0, 0, h, w}
 }
 
-// A window is the crop of a resized image, in pixels of it. It may extend beyond the image on all
-// sides.
+// A window is the crop of a resized image, in pixels of the resized image. It may extend beyond
+// that image on all sides.
 type window struct {
-	resizedH, resizedW int
-	top, left          int
-	height, width      int
+	resizedH, resizedW int // size of the image before the crop
+	top, left          int // of the crop; negative: outside the image
+	height, width      int // of the crop
 }
 
+// window returns the crop of an image of h x w pixels.
 func (f Frame) window(h, w int) window {
 	rh, rw := f.resized(h, w)
 	win := window{resizedH: rh, resizedW: rw, height: rh, width: rw}
@@ -133,8 +143,8 @@ func (f Frame) window(h, w int) window {
 	return win
 }
 
-// resized returns the height and the width before the crop. The long side is truncated to an
-// integer, as in torchvision.
+// resized returns the height and the width to which an image of h x w pixels is resized before the
+// crop. The long side is truncated to an integer, as in torchvision.
 func (f Frame) resized(h, w int) (int, int) {
 	short := float64(min(h, w))
 	switch {
@@ -165,7 +175,8 @@ func centre(side, crop int) int {
 	return int(math.RoundToEven(float64(side-crop) / 2))
 }
 
-// frameImage resizes, crops, and changes channels.
+// frameImage brings an image to a frame: it resizes, crops, and changes channels. T is the type of
+// a pixel's values. A is the type of the weighted sums of pixels, which round converts to T.
 func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T], round rounding[T, A]) (tensor.Tensor, error) {
 	return frameStrips(f, oneStrip(r), round)
 }
@@ -196,8 +207,8 @@ func frameStrips[T uint8 | float32, A int32 | float32](f Frame, r strips[T], rou
 	return convertChannels(toPlanes(framed, win), f.Channels), nil
 }
 
-// toPlanes converts the part of an image inside a window to planes of values in [0, 1], and pads it
-// with zeros to the size of the window.
+// toPlanes converts r, the part of an image inside a window, to planes of values in [0, 1], and
+// pads it with zeros to the size of the window.
 func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	t := tensor.New(r.c, win.height, win.width)
 	top, left := max(0, -win.top), max(0, -win.left)
@@ -212,7 +223,7 @@ func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 	return t
 }
 
-// convertChannels converts an image between grey and colour; want is 0, 1 or 3.
+// convertChannels converts an image between grey and colour; want is 1 or 3, or 0 for no change.
 func convertChannels(t tensor.Tensor, want int) tensor.Tensor {
 	have, n := t.Shape[0], t.Shape[1]*t.Shape[2]
 	if want == 0 || want == have {

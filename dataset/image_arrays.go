@@ -25,7 +25,7 @@ type ArraysOptions struct {
 	// and an array of H x W x 3 is one image.
 	Layout string
 	Max    float64 // the value of white; 0: 255 for uint8, 1 for other types
-	Raw    bool    // accept values outside 0..Max, which are an error otherwise
+	Raw    bool    // accept values outside 0..Max, as of normalised images; else they are an error
 }
 
 // An Arrays is a source over NumPy arrays. Arrays in npy files and in uncompressed npz files stay
@@ -34,11 +34,11 @@ type Arrays struct {
 	file         archive
 	name         string
 	images       npyArray
-	c, h, w      int
-	channelsLast bool // whether the channels are the last axis
-	max          float64
-	raw          bool
-	labels       []int // nil: no labels
+	c, h, w      int     // channels, height and width of an image
+	channelsLast bool    // whether the channels are the last axis
+	max          float64 // the value of white
+	raw          bool    // values outside 0..max are accepted
+	labels       []int   // nil: no labels
 	classes      []string
 	fingerprint  string
 }
@@ -107,7 +107,8 @@ func (a *Arrays) hash(ctx context.Context, o ArraysOptions, key string) error {
 	return err
 }
 
-// setLayout sets the channels, height and width of an image; "": they are detected.
+// setLayout sets the channels, height and width of an image from the axes in layout; "": the layout
+// is detected.
 func (a *Arrays) setLayout(layout string) error {
 	s := a.images.shape
 	if layout == "" && len(s) == 3 && s[2] == 3 && s[1] > 3 { // one image, not images of width 3
@@ -267,7 +268,7 @@ func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return s, err
 }
 
-// decode divides values by that of white.
+// decode converts the bytes of an image to values, divided by the value of white.
 func (a *Arrays) decode(dst []float32, raw []byte) error {
 	for i := range dst {
 		v := a.images.value(raw[i*a.images.bytes:])

@@ -57,8 +57,8 @@ func OpenCIFAR100(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
 	return openCIFAR(ctx, o, "CIFAR-100", 2, 1, cifar100Fine)
 }
 
-// openCIFAR opens files whose records start with labelBytes bytes of labels. The label is that at
-// index label.
+// openCIFAR opens files whose records start with labelBytes bytes, each one label. Byte label of
+// them is the one used.
 func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, label int, classes []string) (*CIFAR, error) {
 	paths, err := cifarPaths(o, labelBytes)
 	if err != nil {
@@ -168,8 +168,9 @@ func imageCount(n int64) string {
 	return plural.Of(int(n), "image")
 }
 
-// readLabels reads a file of records of a number of bytes. It checks and stores the labels, which
-// are at byte label of a record, and hashes all bytes.
+// readLabels reads a file. A record has the length record in bytes, and its label is byte label,
+// which must be less than classes. readLabels checks and stores the labels, and adds all bytes of
+// the file to d.
 func (f *cifarFile) readLabels(ctx context.Context, kind string, record, label, classes int, d digest) error {
 	info, err := f.file.Stat()
 	if err != nil {

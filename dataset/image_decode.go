@@ -29,9 +29,9 @@ var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", 
 // Bounds on image files, most of which reject decompression bombs.
 const (
 	maxPixels = 1 << 27   // of an image
-	anyPixels = 1 << 24   // accepted for files of any length
+	anyPixels = 1 << 24   // number of pixels that is accepted for files of any length
 	maxFile   = 512 << 20 // bytes of a file
-	rowPixels = 1 << 22   // PNG images of more pixels are decoded in strips of rows
+	rowPixels = 1 << 22   // PNG images of more pixels than this are decoded in strips of rows
 
 	// perByte is the accepted number of pixels per byte of a file, above anyPixels. Deflate, which
 	// shrinks data at most 1,032 times, has at most 8,256 pixels of one bit in a byte.
@@ -52,12 +52,13 @@ func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, er
 	return frameEncoded(ctx, f, size, frame)
 }
 
-// frameEncoded decodes an image of size bytes and returns it in a frame. While its pixels are in
-// memory, they are acquired from decoding. Large PNG images are decoded in strips of rows.
+// frameEncoded decodes an image file of size bytes and returns the image in a frame. It acquires
+// the number of pixels in memory from the semaphore decoding. Large PNG images are decoded in
+// strips of rows.
 func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame) (tensor.Tensor, error) {
 	c, format, err := image.DecodeConfig(r)
 	if err != nil || c.Width <= 0 || c.Height <= 0 {
-		c = image.Config{Width: 0, Height: 1} // readImage returns the error
+		c = image.Config{Width: 0, Height: 1} // no pixels; readImage below returns the error
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return tensor.Tensor{}, err
@@ -88,8 +89,8 @@ func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame)
 	return frame.Image(img)
 }
 
-// isLarge reports whether an image of a number of bytes has more than rowPixels, and is within the
-// bounds.
+// isLarge reports whether an image in a file of size bytes has more than rowPixels pixels, and is
+// within the bounds of the other constants.
 func isLarge(c image.Config, size int64) bool {
 	return c.Width > 0 && c.Width <= maxPixels/c.Height && c.Width*c.Height > rowPixels && size <= maxFile && int64(c.Width*c.Height) <= perByte*size
 }

@@ -188,6 +188,8 @@ func idxLabelsBeside(images string) string {
 
 // An idxHeader is the header of an IDX file: two zero bytes, the type of the values, the rank, and
 // the dimensions as big-endian 32-bit numbers.
+//
+// dims are the dimensions: number of images, height and width, or number of labels.
 type idxHeader struct{ dims []int }
 
 // length returns the number of bytes before the values.
@@ -217,7 +219,7 @@ func readIDXHeader(b fileData, rank int) (idxHeader, error) {
 	switch {
 	case n < 4 || raw[0] != 0 || raw[1] != 0:
 		return idxHeader{}, fmt.Errorf("not an IDX file: it starts with %#x, not 0x0000", raw[:min(n, 2)])
-	case raw[2] != 8:
+	case raw[2] != 8: // unsigned bytes
 		return idxHeader{}, fmt.Errorf("unsupported IDX value type %#x: only bytes (0x8) are supported", raw[2])
 	case int(raw[3]) != rank:
 		return idxHeader{}, fmt.Errorf("the IDX array has %d dimensions, not %d: are images and labels exchanged?", raw[3], rank)

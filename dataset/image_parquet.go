@@ -30,7 +30,7 @@ type Parquet struct {
 	values      [][]float64 // values[k][i] is factor k of sample i
 	fingerprint string
 
-	mu     sync.Mutex
+	mu     sync.Mutex    // guards the fields below
 	pages  []parquetPage // a cache, with the page that was used last first
 	reader parquet.Pages // of the images of one row group; nil: none
 	next   int           // index of the sample that reader reads next
@@ -38,7 +38,8 @@ type Parquet struct {
 }
 
 // OpenParquet opens images in Parquet files, as the package datasets of Hugging Face writes them. A
-// column of bytes, or of groups with a field named bytes, contains an encoded image in each row.
+// column of bytes, or of groups with a field named bytes, contains an encoded image (a JPEG or PNG
+// file, for instance) in each row.
 //
 // The label is the column named label or fine_label, or the only column that the metadata of
 // Hugging Face datasets declare a ClassLabel. The metadata of a ClassLabel name the classes.
@@ -47,7 +48,8 @@ type Parquet struct {
 // must have the same columns.
 //
 // Labels and factors are read when the files are opened, images when At is called. If the files
-// have no page index, it is slow to read images in another order than theirs.
+// have no page index (the offsets of their pages, a page being some rows of a column), it is slow
+// to read images in another order than theirs.
 //
 // The fingerprint hashes the labels, the factors and the content of the files (of a file above 256
 // MiB, evenly spaced blocks).

@@ -22,15 +22,15 @@ type parquetColumns struct {
 }
 
 type labelColumn struct {
-	name    string // "": no labels
-	index   int
+	name    string   // "": no labels
+	index   int      // of the column
 	classes []string // names of the classes in the metadata; nil: none
 }
 
 type factorColumn struct {
 	name   string
-	index  int
-	values []float64 // of the rows that are read so far, if there are no gaps
+	index  int       // of the column
+	values []float64 // of the rows read so far; nil if gaps
 	gaps   bool      // whether a row has no finite number
 }
 
@@ -46,7 +46,8 @@ func (c *parquetColumns) checkSame(other parquetColumns) error {
 
 // findColumns finds the columns of images, labels and factors.
 func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error) {
-	var images, leaves []string
+	var images []string // names of the columns that can hold images
+	var leaves []string // names of all columns that hold values
 	s := f.Schema()
 	for _, path := range s.Columns() {
 		leaf, _ := s.Lookup(path...)
@@ -87,8 +88,9 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 	return c, nil
 }
 
-// findLabels finds the column of labels. It is an error if a named column does not exist, but not
-// if there are no labels.
+// findLabels finds the column of labels: the one called name, or, if name is "", that which
+// OpenParquet describes. A name without a column is an error; data without labels are not. leaves
+// are the names of all columns.
 func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, error) {
 	named := classLabels(f)
 	if name == "" {
@@ -100,7 +102,7 @@ func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, err
 		}
 	}
 	if name == "" && len(named) == 1 {
-		for name = range named {
+		for name = range named { // the only key
 		}
 	}
 	if name == "" {
@@ -175,7 +177,8 @@ func labelText(v parquet.Value) string {
 	return "" // null
 }
 
-// add appends the number of the next row. A gap, null or a number that is not finite, drops all.
+// add appends the number of the next row. A null or a number that is not finite is a gap: the
+// column is then no factor, and its values are dropped.
 func (f *factorColumn) add(v parquet.Value) {
 	x := math.NaN()
 	switch v.Kind() {

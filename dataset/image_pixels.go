@@ -20,11 +20,11 @@ func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
 	return interleaved[T]{h, w, c, make([]T, h*w*c)}
 }
 
-// strips are the rows of an image of h x w with c channels, from the top, in strips of at least one
-// row.
+// strips is an image of h x w pixels with c channels, given as strips of at least one row, from the
+// top.
 type strips[T uint8 | float32] struct {
 	h, w, c int
-	rows    iter.Seq2[interleaved[T], error]
+	rows    iter.Seq2[interleaved[T], error] // the strips
 }
 
 // oneStrip returns an image as one strip.
@@ -87,7 +87,8 @@ func copyUnit[T uint8 | float32](dst []float32, src []T, stride int) {
 	}
 }
 
-// from16Bit converts an image of 16 bits per channel. It returns false for other images.
+// from16Bit converts an image of 16 bits per channel to values in [0, 1], without its alpha
+// channel. It returns false for other images.
 func from16Bit(img image.Image) (interleaved[float32], bool) {
 	b := img.Bounds()
 	switch img := img.(type) {

@@ -51,11 +51,11 @@ func pngRows(file io.Reader, pixels int) (strips iter.Seq2[image.Image, error], 
 // A pngReader reads the rows of a PNG file that is not interlaced.
 type pngReader struct {
 	chunks        *bufio.Reader
-	header        [pngHeader]byte
+	header        [pngHeader]byte // data of IHDR; 8: bit depth, 9: colour type, 12: interlace
 	width, height int
 	tables        bytes.Buffer  // the chunks with the palette and the transparent colour
 	pixels        io.ReadCloser // decompressed: for each row, its filter and its bytes
-	data          *pngData      // compressed, the source of pixels
+	data          *pngData      // the compressed data that pixels are read from
 	pixelBytes    int           // bytes of a pixel; 1 if it has fewer than 8 bits
 	row, above    []byte        // the filter and the bytes of a row, and of the one before
 	encoded       bytes.Buffer  // the PNG file of one strip
@@ -99,12 +99,13 @@ func (r *pngReader) readHeader() error {
 	}
 }
 
-// openPixels starts reading the pixels, whose first chunk has the given length.
+// openPixels starts reading the pixels, whose first IDAT chunk has the given length in bytes.
 func (r *pngReader) openPixels(length uint32) error {
 	if r.width <= 0 || r.height <= 0 || r.width > maxPixels {
 		return fmt.Errorf("the header states %d x %d pixels", r.width, r.height)
 	}
 	depth, colour := int(r.header[8]), r.header[9]
+	// Colour types: 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGB and alpha.
 	channels := map[byte]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
 	bits := depth * channels
 	r.pixelBytes = max(1, bits/8)
@@ -172,7 +173,8 @@ func (r *pngReader) finish() error {
 }
 
 // undoFilter replaces the filtered bytes of a row by the unfiltered ones, and the type of its
-// filter by 0, none. above is the row before, or zeros. See section 9 of the PNG specification.
+// filter, which is the first byte, by 0, none. above is the row before, or zeros. The filters are
+// those of section 9 of the PNG specification: 1 Sub, 2 Up, 3 Average, 4 Paeth.
 func undoFilter(row, above []byte, pixelBytes int) error {
 	filter := row[0]
 	row[0] = 0

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A filter is a resampling kernel. Its unit of length is a pixel of the larger image, which
-// stretches it over several source pixels when an image shrinks.
+// A filter is a resampling kernel. Its unit of length is one pixel of the source, or, if the image
+// shrinks, one pixel of the result: it then covers several source pixels.
 type filter struct {
 	support float64 // the weight is 0 farther from the centre; 0: nearest neighbour
 	weight  func(x float64) float64
@@ -45,7 +45,7 @@ type taps[A int32 | float32] struct {
 	weights []A
 }
 
-// A span is a range of rows or columns, hi exclusive.
+// A span is a range of rows or columns: lo to hi - 1.
 type span struct{ lo, hi int }
 
 // tapsFor returns the taps of a range of output pixels on a side that is resized from in to out
@@ -169,8 +169,8 @@ func joinStrips[T uint8 | float32](r strips[T], width int, f func(part interleav
 	return out, nil
 }
 
-// selectPixels returns the given rows and columns of an image whose row with index first is row 0
-// of r.
+// selectPixels returns the given rows and columns of an image. r is a strip of it: row 0 of r is
+// row first of the image.
 func selectPixels[T uint8 | float32](r interleaved[T], first int, rows, cols []int) interleaved[T] {
 	out := newInterleaved[T](len(rows), len(cols), r.c)
 	at := 0
@@ -183,8 +183,8 @@ func selectPixels[T uint8 | float32](r interleaved[T], first int, rows, cols []i
 	return out
 }
 
-// resampleRows changes the width of the given rows and returns the given columns of the result.
-// horizontal are the taps of these columns; nil: the width stays.
+// resampleRows changes the width of the given rows of r and returns the given columns of the
+// result. horizontal holds the taps of these columns; nil: the width stays.
 func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows, cols span, horizontal []taps[A], round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](rows.hi-rows.lo, cols.hi-cols.lo, r.c)
 	if horizontal == nil {
@@ -206,6 +206,8 @@ func resampleRows[T uint8 | float32, A int32 | float32](r interleaved[T], rows, 
 	return out
 }
 
+// row3Channels computes the weighted sums of a row of 3 channels. all[x] are the taps of output
+// pixel x.
 func row3Channels[T uint8 | float32, A int32 | float32](sums []A, row []T, all []taps[A]) {
 	for x, t := range all {
 		var a, b, c A
@@ -220,6 +222,7 @@ func row3Channels[T uint8 | float32, A int32 | float32](sums []A, row []T, all [
 	}
 }
 
+// rowAnyChannels is row3Channels for any number of channels.
 func rowAnyChannels[T uint8 | float32, A int32 | float32](sums []A, row []T, all []taps[A], channels int) {
 	for x, t := range all {
 		for c := range channels {
@@ -232,7 +235,8 @@ func rowAnyChannels[T uint8 | float32, A int32 | float32](sums []A, row []T, all
 	}
 }
 
-// resampleColumns changes the height. Row 0 of r is row first of the image that the taps refer to.
+// resampleColumns changes the height. vertical holds the taps of the rows of the result. They refer
+// to rows of an image of which r is a strip: row 0 of r is row first of the image.
 func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], first int, vertical []taps[A], round rounding[T, A]) interleaved[T] {
 	out := newInterleaved[T](len(vertical), r.w, r.c)
 	n := r.w * r.c
@@ -250,8 +254,8 @@ func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], fir
 	return out
 }
 
-// clamp limits v to 0..255. The second return is rare, so its branch is faster than two conditional
-// moves.
+// clamp limits v to 0..255. Values outside are rare, so one branch that is predicted well is faster
+// than two conditional moves.
 func clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)

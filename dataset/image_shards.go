@@ -39,9 +39,9 @@ type Shards struct {
 
 // A shardSample is one sample, whose image is a part of a shard.
 type shardSample struct {
-	shard        int // index of the path
-	name         string
-	offset, size int64 // of the image, in bytes
+	shard        int    // index into Shards.paths
+	name         string // of the shard and of the member
+	offset, size int64  // of the image, in bytes
 	label        int
 }
 
@@ -157,18 +157,18 @@ type shardReader struct {
 	field        string // of the JSON in the label's member; "": the label is the whole text
 
 	samples      []shardSample
-	labels       []string // of samples; "": none
-	withoutImage int      // number of samples without an image
-	seen         map[string]bool
-	group        shardGroup
+	labels       []string        // of samples; "": none
+	withoutImage int             // number of samples without an image
+	seen         map[string]bool // keys of the groups so far
+	group        shardGroup      // the members read last
 }
 
 // A shardGroup is the members of one sample.
 type shardGroup struct {
-	key    string   // path up to the first dot of the file name
-	kinds  []string // extensions
-	images []shardSample
-	label  string
+	key    string        // path up to the first dot of the file name
+	kinds  []string      // extensions of the members
+	images []shardSample // the members that are images
+	label  string        // "": none
 }
 
 // read reads the headers and labels of a shard.
@@ -214,7 +214,7 @@ func (r *shardReader) read(ctx context.Context, file string) error {
 	}
 }
 
-// sparseRecords are the PAX records of which one is set for a sparse file.
+// sparseRecords are records of the tar header (PAX). One of them is set for a sparse file.
 var sparseRecords = []string{"GNU.sparse.major", "GNU.sparse.map", "GNU.sparse.numblocks"}
 
 // add adds one member at an offset of the shard.
@@ -325,7 +325,8 @@ func (s *Shards) hash(ctx context.Context, d digest) error {
 				return err
 			}
 		}
-		if err := d.addBlocks(ctx, io.NewSectionReader(open, p.offset, p.size), p.size, 2); err != nil {
+		const ends = 2 // the first and the last block
+		if err := d.addBlocks(ctx, io.NewSectionReader(open, p.offset, p.size), p.size, ends); err != nil {
 			return err
 		}
 	}

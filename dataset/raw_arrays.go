@@ -13,7 +13,7 @@ import (
 
 // An Array describes one of the arrays that a ready-made input consists of.
 type Array struct {
-	Name    string // of the input of the model that takes it; "" in an npy file
+	Name    string // key in the npz file, which is the name of an input of the model; "": npy file
 	Shape   []int  // of one sample
 	Integer bool   // whether the values are integers or booleans
 }
@@ -59,16 +59,16 @@ type RawArraysOptions struct {
 type RawArrays struct {
 	file        archive
 	name        string
-	arrays      []npyArray
-	described   []Array
-	values      int // of one sample
-	labels      []int
+	arrays      []npyArray // the inputs
+	described   []Array    // name and shape of each input
+	values      int        // number of values of one sample
+	labels      []int      // nil: no labels
 	classes     []string
 	fingerprint string
 }
 
-// OpenRawArrays opens arrays whose first axis counts the samples. Their classes are the numbers from
-// "0" to the largest label.
+// OpenRawArrays opens arrays whose first axis counts the samples. Their classes are the numbers
+// from "0" to the largest label.
 func OpenRawArrays(ctx context.Context, o RawArraysOptions) (*RawArrays, error) {
 	file, err := openArchive(ctx, o.Inputs)
 	if err != nil {
@@ -96,7 +96,8 @@ func (a *RawArrays) open(ctx context.Context, o RawArraysOptions) error {
 			return fmt.Errorf("%s: %w", o.Inputs, err)
 		}
 	}
-	// Without keys, labels are the array "labels": that which openLabels finds for an array "images".
+	// If o names no labels, they are the array "labels": openLabels looks for that if the inputs
+	// are called "images".
 	labels := ArraysOptions{Labels: o.Labels, LabelsKey: o.LabelsKey}
 	var err error
 	if a.labels, err = openLabels(ctx, labels, a.file, "images", a.Len()); err != nil {

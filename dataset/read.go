@@ -78,10 +78,10 @@ func (r readResult) bytes() int64 {
 	return int64(4 * n)
 }
 
-// prefetch starts the workers. It returns a channel that yields, for each sample in order, a
-// channel that receives the decoded sample. Its capacity bounds the number of samples that are
-// decoded but not yet received; bytes is the size of one. It is closed at the end, or when ctx is
-// done.
+// prefetch starts the workers. It returns a channel that yields, for each sample in order, another
+// channel, which receives the decoded sample. The capacity of the returned channel bounds the
+// number of samples that are decoded but not yet received; bytes is the size of one. The returned
+// channel is closed at the end, or when ctx is done.
 func prefetch(ctx context.Context, group *sync.WaitGroup, src Source, indices []int, f Frame, o ReadOptions, bytes int64) <-chan chan readResult {
 	workers, depth := o.bounds(bytes)
 	jobs := make(chan job)
@@ -122,8 +122,8 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	}
 }
 
-// bounds returns the number of workers, and the number of samples of the given size that are
-// decoded ahead.
+// bounds returns the number of workers, and the number of samples of the given size in bytes that
+// may be decoded ahead.
 func (o ReadOptions) bounds(bytes int64) (workers, depth int) {
 	workers, budget := o.Workers, o.Ahead
 	if workers <= 0 {

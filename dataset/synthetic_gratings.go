@@ -49,8 +49,9 @@ func (g Grating) Draw(dst tensor.Tensor) error {
 // A wave holds the sine and cosine of one angle.
 type wave struct{ sin, cos float64 }
 
-// waves returns the sine and cosine of step d + shift, in radians, for n pixels whose centres lie d
-// pixels from the middle.
+// waves returns the sine and cosine of the angle step d + shift for each of n pixels in a line. d
+// is the distance in pixels from the middle of the line to the centre of the pixel. step is in
+// radians per pixel.
 func waves(n int, step, shift float64) []wave {
 	out := make([]wave, n)
 	for i := range out {
@@ -59,7 +60,8 @@ func waves(n int, step, shift float64) []wave {
 	return out
 }
 
-// GratingsOptions are the options of OpenGratings. It draws all combinations of three lists.
+// GratingsOptions are the options of OpenGratings, which draws all combinations of the values in
+// three lists.
 type GratingsOptions struct {
 	Size     int // side of the square image in pixels; 0: 32
 	Channels int // 3 (with equal values) or 1; 0: 3
@@ -82,7 +84,7 @@ type Gratings struct {
 // OpenGratings returns the gratings of all combinations of frequency, orientation and phase. The
 // phase varies fastest and the frequency slowest. A list that is nil has the values of footnote 1
 // of Goodfellow et al. (2009): 4 x 21 x 21 = 1,764 gratings in all. As in the paper, both ends of a
-// range are included, so 0 and 180 degrees show the same stripes, mirrored.
+// range are included. So the gratings at 0 and at 180 degrees have the same stripes, mirrored.
 //
 // Each sample has the factors frequency, orientation and phase, in the units of Grating, and no
 // label.
@@ -142,8 +144,8 @@ func (o GratingsOptions) check() error {
 	return nil
 }
 
-// maxGrid is the largest number of values of one factor. With three factors the number of gratings
-// fits an int32.
+// maxGrid is the largest number of values of one factor, so that the number of gratings, the
+// product of three, fits an int32.
 const maxGrid = 1024
 
 // Len returns the number of combinations.

@@ -7,13 +7,13 @@ import (
 )
 
 // A GratingTrajectories is a source of gratings and their trajectories. Its first samples are those
-// of a Gratings source, in order. The others are the steps of the trajectories. It implements
-// Trajectories.
+// of a Gratings source, the base, in order. The others are the steps of the trajectories. It
+// implements Trajectories.
 type GratingTrajectories struct {
 	base        *Gratings
-	gratings    []Grating
-	amounts     []float64
-	steps       [][]int // indices of the gratings on the trajectory of each sample of base
+	gratings    []Grating // of each sample
+	amounts     []float64 // added to the phase or the orientation, one for each step of a trajectory
+	steps       [][]int   // indices of the gratings on the trajectory of each sample of base
 	fingerprint string
 }
 
@@ -46,8 +46,9 @@ func symmetric(n int, step float64) []float64 {
 	return out
 }
 
-// trajectories returns the trajectories that vary each grating of s by the amounts. Gratings that
-// look the same share a sample, so that each is run once.
+// trajectories returns the trajectories that vary each grating of s by the amounts. name is that of
+// the varied factor. A step that looks like an earlier grating is the sample of that grating, so
+// that a model runs on it once.
 func (s *Gratings) trajectories(name string, amounts []float64, vary func(Grating, float64) Grating) *GratingTrajectories {
 	w := &GratingTrajectories{base: s, amounts: amounts, steps: make([][]int, s.Len()),
 		fingerprint: syntheticFingerprint("gratings along "+name, gratingsVersion, s.options)}
@@ -86,7 +87,7 @@ func (s *Gratings) trajectories(name string, amounts []float64, vary func(Gratin
 // key returns equal values for gratings that differ by rounding, by a full rotation or by a shift
 // of one wavelength.
 func (g Grating) key() [3]int64 {
-	const unit = 1e9 // per unit of each value, beyond rounding errors
+	const unit = 1e9 // steps per unit of a value: coarse enough to hide rounding errors
 	round := func(v, period float64) int64 {
 		if period > 0 && !math.IsInf(period, 0) {
 			v = math.Mod(math.Mod(v, period)+period, period)
@@ -134,8 +135,8 @@ func (w *GratingTrajectories) Trajectory(i int) []int {
 	return w.steps[i]
 }
 
-// AsGratings returns the gratings that a source wraps, or nil if it wraps something else. The Index
-// of a sample is its index in the result.
+// AsGratings returns src if that is a Gratings, or the Gratings that src was selected or computed
+// from; otherwise nil. The Index of a sample of src is its index in the result.
 func AsGratings(src Source) *Gratings {
 	switch src := src.(type) {
 	case *Gratings:

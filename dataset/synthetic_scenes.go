@@ -13,8 +13,8 @@ import (
 
 // ScenesOptions are the options of OpenScenes.
 type ScenesOptions struct {
-	// The defaults of the ranges differ from those of OpenShapes: Scale is 0.2 to 0.45, and X and Y
-	// are -0.4 to 0.4, so that figures may overlap and touch the border.
+	// ShapesOptions are the options of OpenShapes. The defaults of three ranges differ: Scale is
+	// 0.2 to 0.45, and X and Y are -0.4 to 0.4, so that figures may overlap and touch the border.
 	ShapesOptions
 	Figures  []int // smallest and largest number of figures of an image; nil: 1 to 4
 	Textured bool  // the background is a texture; else black
@@ -33,11 +33,11 @@ type Scenes struct {
 	fingerprint string
 }
 
-// OpenScenes returns a source of images of several figures. Their number is uniform, and each has
-// its own factors. Later figures cover earlier ones. The mask of a sample has the class of each
-// pixel: 0 for the background, 1 + k for kind k, where the figure covers at least half of the pixel.
-// A textured background is the product of two gratings of random frequency, orientation and phase
-// between two random dark colours.
+// OpenScenes returns a source of images of several figures. Their number is drawn uniformly, and
+// each figure has its own factors. Later figures cover earlier ones. The mask of a sample has the
+// class of each pixel: 1 + k where a figure of kind k covers at least half of the pixel, otherwise
+// 0, the background. A textured background is the product of two gratings of random frequency,
+// orientation and phase between two random dark colours.
 //
 // If Figures is 1 to 1, the label of an image is the kind of its figure. Else no image has a label.
 // Sample i depends on i and on all options but N.
@@ -90,8 +90,8 @@ func (s *Scenes) maskClasses() []string {
 	return append([]string{"background"}, s.options.Kinds...)
 }
 
-// MaskClasses returns the names of the classes of pixels of a source with masks; nil if they are not
-// known, as those of a folder of masks.
+// MaskClasses returns the names of the classes of pixels of a source with masks. It returns nil if
+// they are not known, which is so for a folder of masks.
 func MaskClasses(src Source) []string {
 	for {
 		switch s := src.(type) {

@@ -48,14 +48,14 @@ type Shapes struct {
 //	x, y      the figure's centre relative to the image's, right and down, as fractions of the side
 //	hue       degrees: 0 red, 120 green, 240 blue; only with three channels
 //
-// Sample i depends on the seed and i only: not on the order of access, N or Size.
+// Sample i depends on i and on the options except N. Its factors do not depend on Size either.
 //
 // With the default ranges a figure stays inside the circle inscribed in the image. The background
 // is black, so a rotated image that is filled with black shows a rotated figure.
 //
 // The rotation is drawn from the same range for every kind. Kinds with a symmetry look the same at
-// several rotations: a square at four, a disc at all. To predict the rotation, choose other Kinds
-// or a smaller range.
+// several rotations: a square at four, a disc at all. If a probe is to predict the rotation, choose
+// kinds without symmetry, or a range in which each looks different at every rotation.
 func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {

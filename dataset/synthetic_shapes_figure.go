@@ -8,12 +8,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Figure is one flat shape on black, given by its factors.
+// A Figure is one flat shape, given by its factors.
 //
-// The edge is blurred over one pixel in every direction: a pixel's value is the colour times min(1,
-// max(0, 1/2 - d)), where d is the signed distance in pixels from the pixel's centre to the edge.
-// The exact coverage of a pixel would blur a diagonal edge 1.4 times as much as a vertical one.
-// With this rule a rotated figure is the rotated image as nearly as pixels allow.
+// The edge is blurred over one pixel in every direction. The coverage of a pixel is min(1, max(0,
+// 1/2 - d)), where d is the distance in pixels from the pixel's centre to the edge, negative inside
+// the figure. The colour is multiplied by it. The exact area of the pixel that the figure covers
+// would blur a diagonal edge 1.4 times as much as a vertical one. With this rule a rotated figure
+// is the rotated image as nearly as pixels allow.
 type Figure struct {
 	Kind     string  // a name of ShapeKinds
 	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
@@ -33,8 +34,8 @@ func ShapeKinds() []string {
 	return kinds
 }
 
-// A point is a position in pixels relative to a figure's centre, x to the right and y up, unless a
-// comment says otherwise.
+// A point is a position relative to a figure's centre, x to the right and y up, in units of the
+// radius of the circumscribed circle or, once scaled, in pixels.
 type point struct{ x, y float64 }
 
 // An outline is the edge of a kind of figure: either counter-clockwise polygons that do not
@@ -178,8 +179,8 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	})
 }
 
-// cover visits the pixels of an h x w image within the circumscribed circle, each with the fraction
-// of it that the figure covers.
+// cover calls visit for the pixels of an h x w image within the circumscribed circle, each with its
+// coverage (see Figure). i is the row and j the column.
 func (f Figure) cover(o outline, h, w int, visit func(i, j int, coverage float32)) {
 	side := float64(min(h, w))
 	radius := side * f.Scale / 2

@@ -13,9 +13,9 @@ import (
 // TonesOptions are the options of OpenTones. A range is a low and a high end. Each factor of a
 // sample is drawn from its range, independently of the others. Equal ends fix a factor.
 type TonesOptions struct {
-	N      int     // number of samples of the source
-	Rate   int     // audio samples per second; 0: 16,000
-	Length float64 // seconds; 0: 1
+	N      int     // number of samples of the source: waveforms
+	Rate   int     // values of a waveform per second; 0: 16,000
+	Length float64 // of a waveform, in seconds; 0: 1
 	Seed   uint64  // of every draw
 
 	// The ranges of the factors, in the units of Tone.
@@ -49,8 +49,8 @@ type Tone struct {
 //	beats     repetitions per second, the counterpart of the speech rate
 //	bright    amplitude of a harmonic relative to the one below it
 //
-// A tone has 16 harmonics, except those above half the rate. The factors of sample i depend on the
-// seed and i only, not on rate and length. There are no labels.
+// A tone has 16 harmonics, except those above half the rate. The factors of sample i depend on i,
+// the seed and the ranges, not on rate and length. There are no labels.
 func OpenTones(o TonesOptions) (*Tones, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -122,7 +122,7 @@ func (s *Tones) Tone(i int) Tone {
 	return Tone{math.Exp2(octaves), draw(s.options.Loudness), draw(s.options.Beats), draw(s.options.Bright)}
 }
 
-// Describe returns sample i without its waveform.
+// Describe returns sample i without its values: Waveform has no Data.
 func (s *Tones) Describe(i int) Sample {
 	m := s.Tone(i)
 	return Sample{Index: i, Name: fmt.Sprintf("tones#%d", i), Label: NoLabel, Waveform: &Waveform{Rate: s.options.Rate, Seconds: s.options.Length},
@@ -150,8 +150,8 @@ func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return out, nil
 }
 
-// waveform returns n audio samples of the repeated tone. A tone lasts half of the time from one to
-// the next. It rises and falls in 5 ms.
+// waveform returns n values of the repeated tone, at rate values per second. A tone lasts half of
+// the time from its start to the start of the next. Its amplitude rises and falls in 5 ms.
 func (m Tone) waveform(rate, n int) []float32 {
 	const harmonics = 16
 	var weights []float64 // amplitudes of the harmonics

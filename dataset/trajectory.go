@@ -3,16 +3,17 @@ package dataset
 import "sync"
 
 // Trajectories is a Source whose samples lie on trajectories: the frames of a video at one
-// position, or an image under a moving camera. A trajectory leads from a reference sample through
-// gradually changed versions of it, tau(x, gamma) in section 4 of Goodfellow et al. (2009).
+// position, or an image under a moving camera. A trajectory is a reference sample x with gradually
+// changed versions of it. Section 4 of Goodfellow et al. (2009) writes them tau(x, gamma), where
+// gamma is the amount of the change.
 type Trajectories interface {
 	Source
 	// Amounts returns the values of gamma of every trajectory, ascending and including 0, for
 	// instance in frames.
 	Amounts() []float64
 	// Trajectory returns the indices of the samples of the trajectory of reference sample i, one
-	// for each amount; that of amount 0 is i. It returns nil if one is missing, near the ends of a
-	// scene.
+	// for each amount; that of amount 0 is i. It returns nil if one is missing, as near the ends of
+	// a scene of a video.
 	Trajectory(i int) []int
 }
 
@@ -35,8 +36,8 @@ func Amounts(src Source) []float64 {
 }
 
 // Trajectory returns the indices of the samples of the trajectory of sample i, one for each of the
-// source's Amounts. It returns nil if one is missing or was not selected, or if the source has no
-// trajectories.
+// source's Amounts. It returns nil if the original source lacks one of them, if a selection left
+// one out, or if the source has no trajectories.
 func Trajectory(src Source, i int) []int {
 	switch src := src.(type) {
 	case Trajectories:

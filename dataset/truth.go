@@ -17,19 +17,20 @@ import (
 // A Truth is the annotation of an image: objects with their boxes, or the class of each pixel.
 type Truth struct {
 	Objects []Object // nil without boxes
-	// Area is the area of the framed image in pixels of the file, the unit of Object.Area.
+	// Area is the area of the framed image. Its unit is that of Object.Area, a pixel of the image
+	// file: 640 x 480 if a file of that size is resized as a whole.
 	Area float64
-	// Mask holds the class of each pixel of the framed image, height x width; -1: none. It is empty
-	// without masks.
+	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. It is
+	// the zero Tensor if the source has no masks.
 	Mask tensor.Tensor
 }
 
 // An Object is a labelled box.
 type Object struct {
-	Left, Top, Right, Bottom float64 // fractions of the framed image; outside [0, 1] if cropped
-	Area                     float64 // of the object, in pixels of the file
+	Left, Top, Right, Bottom float64 // fractions of the framed image; outside [0, 1] if cropped off
+	Area                     float64 // of the object, in pixels of the image file
 	Class                    int     // index into the classes that TruthClasses returns
-	Crowd                    bool    // a group, which any number of predicted boxes may match
+	Crowd                    bool    // a group of objects: any number of predicted boxes may match
 }
 
 // A TruthClass is a class of objects or pixels.
@@ -53,7 +54,8 @@ func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	}
 }
 
-// place converts a point of an image of h x w pixels to fractions of the framed image.
+// place converts a point of an image of h x w pixels to fractions of the width and the height of
+// the framed image.
 func (f Frame) place(x, y float64, h, w int) (fx, fy float64) {
 	win := f.window(h, w)
 	return (x*float64(win.resizedW)/float64(w) - float64(win.left)) / float64(win.width),
@@ -72,10 +74,9 @@ type MasksOptions struct {
 	Ignore int    // value of pixels that have no class; -1: all have one
 }
 
-// WithMasks returns the images of a folder with the class of each pixel, from a folder of masks:
+// WithMasks returns the images of folder f with the class of each pixel, from a folder of masks:
 // PNG files of 8 or 16 bits, grey or with a palette, of the size of the image. The value of a
-// pixel, or its index in the palette, is its class. Factors, labels and names stay those of the
-// folder.
+// pixel, or its index in the palette, is its class. Factors, labels and names stay those of f.
 func WithMasks(ctx context.Context, f *Folder, o MasksOptions) (Source, error) {
 	d := newDigest("masks")
 	d.add(f.Fingerprint(), o.Ignore)
@@ -120,7 +121,7 @@ func (m masked) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	return s, nil
 }
 
-// read reads the mask of an image, in a frame.
+// read reads the mask of the image with the given name, and brings it to a frame.
 func (m masked) read(name string, f Frame) (tensor.Tensor, error) {
 	h, w, err := imageSize(filepath.Join(m.dir, name))
 	if err != nil {
@@ -150,10 +151,10 @@ func (m masked) read(name string, f Frame) (tensor.Tensor, error) {
 	return f.mask(classes)
 }
 
-// mask returns the classes of the pixels of an image, 1 x h x w, in the frame: height x width. What
-// a crop adds around the image has no class, -1.
+// mask brings the classes of the pixels of an image, 1 x h x w, to the frame and returns them as
+// height x width. What a crop adds around the image has no class, -1. mask changes its argument.
 func (f Frame) mask(classes tensor.Tensor) (tensor.Tensor, error) {
-	for i := range classes.Data { // raised by 1, since the frame pads with 0
+	for i := range classes.Data { // raised by 1, since the frame pads with 0, which then becomes -1
 		classes.Data[i]++
 	}
 	f.Channels, f.Interpolation = 0, "nearest"

@@ -14,9 +14,9 @@ type relabelled struct {
 	fingerprint string
 }
 
-// MapClasses returns a source whose labels are the outputs of a model: to[l] is the output of label
-// l of src, or NoLabel. classes are the names of the model's outputs in order. MatchClasses
-// computes to from names.
+// MapClasses returns a source whose labels are indices of the outputs of a model. The samples of
+// src with label l get the label to[l], which may be NoLabel. classes are the names of the model's
+// outputs in order. MatchClasses computes to from names.
 func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	if have := len(src.Classes()); len(to) != have {
 		return nil, fmt.Errorf("classes: %d outputs are given for the %d classes of the data", len(to), have)
@@ -31,12 +31,12 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	return relabelled{src, slices.Clone(to), slices.Clone(classes), d.String()}, nil
 }
 
-// Restrict is MapClasses for data with some of a model's classes only, such as ImageNet-A and -R
-// with 200 of 1,000. keep lists the outputs of these classes, in ascending order, and the new
-// labels are positions in keep. The caller must remove the model's other outputs before the
+// Restrict is MapClasses for data with some of a model's classes only, such as ImageNet-A and
+// ImageNet-R with 200 of 1,000. keep lists the outputs of these classes, in ascending order, and
+// the new labels are positions in keep. The caller must remove the model's other outputs before the
 // softmax.
 func Restrict(src Source, to []int, classes []string) (restricted Source, keep []int, err error) {
-	all, err := MapClasses(src, to, classes)
+	all, err := MapClasses(src, to, classes) // labelled by all outputs of the model
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,13 +25,14 @@ type Concatenation struct {
 	labels      [][]int // for each part, the indices of its labels in classes
 	factors     []string
 	categories  map[string][]string // by factor: the names of its categories
-	values      []map[string][]int  // for each part and factor, the indices in categories of its names
-	notes       []string
+	values      []map[string][]int  // for each part: by factor, the index in categories of each name
+	notes       []string            // what Notes returns
 	fingerprint string
 }
 
 // Concat concatenates sources, the parts, in the order given, each under a name. The samples carry
-// the factors that all parts have, and the factor part. Classes and names of categories are those
+// the factors that all parts have, and the factor part, which is the index of the part and has the
+// names as categories. Classes and names of categories are those
 // of the first part, followed by new names of later parts. If a part has no classes, no sample has
 // a label, and Notes explains this. The index of a sample is its position in the concatenation, and
 // its name starts with the name of its part.

@@ -9,18 +9,20 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A corrupted source applies a corruption to each image, with random numbers for each sample.
+// A corrupted source applies a corruption, such as noise, blur or fog, to each image. The seed, the
+// name and the sample's index determine the random numbers.
 type corrupted struct {
 	Source
 	corruption  transform.Corrupt
 	seed        uint64
-	name        string // part of the key of the random numbers
+	name        string
 	fingerprint string
 }
 
-// Corrupt returns a source with the samples of src, corrupted after resizing to the frame: a test
-// set like the 75 of ImageNet-C. The seed, the name and the sample's index determine the random
-// numbers, so a sample is corrupted in the same way whenever it is read.
+// Corrupt returns a source with the samples of src, corrupted after they are brought to the frame.
+// The result is a test set like one of ImageNet-C, which has 75: 15 corruptions at 5 severities.
+// The seed, the name and the sample's index determine the random numbers, so a sample is corrupted
+// in the same way whenever it is read.
 func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)

@@ -23,26 +23,27 @@ var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
 	"hue": hsvMean(0), "saturation": hsvMean(1), "value": hsvMean(2), "level": levelOf,
 }
 
-// ComputeFactors returns a source whose samples also carry factors computed from their Input, in
-// the frame:
+// ComputeFactors returns a source whose samples also carry factors computed from their Input, once
+// it is in the frame:
 //
 //	hue         mean hue of an image in 8 bits, 0 to 179, which is half the degrees
 //	saturation  mean saturation, 0 to 255
-//	value       mean of the largest channel, 0 to 255
-//	level       of audio: 20 log10 of the root mean square, in dBFS; -200 for silence
+//	value       mean over the pixels of the largest channel, 0 to 255
+//	level       20 log10 of the root mean square of audio, in dB relative to 1; -200 for silence
 //
 // Hue, saturation and value are those of OpenCV's conversion of 8-bit images, rounded before the
-// mean. With V the largest and m the smallest channel, S = 255 (V - m) / V, and 0 for black. The
-// hue is
+// mean. With V the largest and m the smallest of the channels R, G and B of a pixel, the saturation
+// is 255 (V - m) / V, and 0 for black. The hue is
 //
-//	30 (G - B) / (V - m)         if V is red, plus 180 if that is negative
-//	60 + 30 (B - R) / (V - m)    if V is green
-//	120 + 30 (R - G) / (V - m)   if V is blue
+//	30 (G - B) / (V - m)         if V is R, plus 180 if that is negative
+//	60 + 30 (B - R) / (V - m)    if V is G
+//	120 + 30 (R - G) / (V - m)   if V is B
 //
 // and 0 for grey. The mean hue is the arithmetic mean, not the circular one, as in Plachouras et
 // al. 2025. In an image of one channel hue and saturation are 0.
 //
-// Describe computes the factors from the whole Input, since no frame is known there.
+// The function Describe takes no frame: of the result it computes the factors from the input as it
+// is stored, so they can differ from those of At.
 func ComputeFactors(src Source, names []string) (Source, error) {
 	if len(names) == 0 {
 		return src, nil

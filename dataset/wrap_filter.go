@@ -36,7 +36,8 @@ func (l *fileList) factorCategories(factor string) []string {
 	return slices.Clone(l.categories[factor])
 }
 
-// Notes returns sentences on what a source left out when it was opened.
+// Notes returns sentences on what a source left out when it was opened, and on labels that are
+// missing.
 func Notes(src Source) []string {
 	for {
 		switch s := src.(type) {
@@ -57,9 +58,9 @@ type Condition struct {
 	Values    []string
 }
 
-// Where returns the samples whose factors meet all conditions, in the order of the source. The
-// factor "label" matches the name and the number of the label. If the source is not a Describer,
-// Where reads all its samples.
+// Where returns the samples whose factors meet all conditions, in the order of the source. The keys
+// of conditions are names of factors. The name "label" stands for the label: Low and High bound its
+// number, and Values are names of classes. Where reads all samples of which Describe reads one.
 func Where(ctx context.Context, src Source, conditions map[string]Condition) (Source, error) {
 	var tests []func(Sample) bool
 	for factor, c := range conditions {

@@ -10,13 +10,13 @@ import (
 // A noisy source has some wrong labels.
 type noisy struct {
 	Source
-	fraction    float64
+	fraction    float64 // probability that a label is replaced
 	seed        uint64
 	fingerprint string
 }
 
-// LabelNoise returns a source in which each label is replaced with a probability, by one of the
-// other classes with equal probabilities (symmetric noise). The seed and the index of a sample in
+// LabelNoise returns a source in which each label is replaced with the given probability. All other
+// classes are equally likely to replace it (symmetric noise). The seed and the index of a sample in
 // the original source determine its label, so a sample has the same one in every subset.
 func LabelNoise(src Source, probability float64, seed uint64) (Source, error) {
 	switch {
@@ -44,7 +44,7 @@ func (s noisy) describe(ctx context.Context, i int) (Sample, error) {
 	return s.relabel(sample), err
 }
 
-// relabel replaces the label of a sample, or does not, as its draw says.
+// relabel replaces the label of a sample with the probability fraction.
 func (s noisy) relabel(sample Sample) Sample {
 	if sample.Label == NoLabel {
 		return sample

@@ -20,9 +20,9 @@ type Pairs struct {
 	fingerprint string
 }
 
-// Pair matches two sources by "row", the i-th with the i-th, or by "name", file names without
-// extension. The default is "name" for two folders and "row" otherwise. Names, labels and factors
-// are those of clean.
+// Pair matches each sample of clean with one of transformed. by is "row", sample i with sample i,
+// or "name", the names of files without extension; "" is "name" for two folders and "row"
+// otherwise. Names, labels and factors are those of clean.
 func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, transformed, by)
 	if err == nil {
@@ -36,7 +36,8 @@ func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, er
 	return &Pairs{clean, transformed, partner, d.String()}, nil
 }
 
-// checkArrays returns an error if one source has ready-made inputs and the other has others or none.
+// checkArrays returns an error if the ready-made inputs of the two sources (RawArrays) differ in
+// name or shape, or if only one source has such inputs.
 func checkArrays(clean, transformed Source) error {
 	a, b := arraysOf(clean), arraysOf(transformed)
 	if !slices.EqualFunc(a, b, Array.Equal) {

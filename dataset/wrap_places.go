@@ -2,9 +2,8 @@ package dataset
 
 import "github.com/noether-ml/noether/internal/seed"
 
-// A grouping lists the samples of a source by place, in the order of the source. The samples of a
-// place are those that trajectories lead to from one another: the frames of a video at one position
-// of a scene.
+// A grouping lists the samples of a source by place, in the order of the source. A place is a group
+// of samples that trajectories connect, such as the frames of a video at one position of a scene.
 type grouping [][]int
 
 // placesOf returns the places of a source, in the order of their first samples. It returns nil if
@@ -13,7 +12,9 @@ func placesOf(src Source) grouping {
 	if Amounts(src) == nil {
 		return nil
 	}
-	first := Indices(src.Len()) // a sample of the same place, with a smaller or the same index
+	// A union-find structure: first[i] is a sample of the same place, with a smaller or the same
+	// index.
+	first := Indices(src.Len())
 	root := func(i int) int {
 		for first[i] != i {
 			first[i] = first[first[i]]
@@ -45,12 +46,12 @@ func placesOf(src Source) grouping {
 	return out
 }
 
-// Places returns the samples of each place of a source: those that trajectories lead to from one
-// another, such as the frames of a video at one position of a scene. It returns nil if the source
-// has no trajectories.
+// Places returns the indices of the samples of each place of a source: a group of samples that
+// trajectories connect, such as the frames of a video at one position of a scene. It returns nil if
+// the source has no trajectories.
 func Places(src Source) [][]int { return placesOf(src) }
 
-// shuffled returns the places in a random order.
+// shuffled returns the places in a random order, which the seed base and the name stream determine.
 func (g grouping) shuffled(base uint64, stream string) grouping {
 	out := make(grouping, len(g))
 	for to, from := range seed.Rand(base, stream).Perm(len(g)) {
@@ -79,8 +80,8 @@ func (g grouping) limit(n int) grouping {
 	return g
 }
 
-// between returns the places whose middles lie between the samples from and to, all samples counted
-// place by place.
+// between returns the places whose middle sample lies between the numbers from and to, if the
+// samples of all places are numbered one place after the other.
 func (g grouping) between(from, to int) grouping {
 	var out grouping
 	start := 0

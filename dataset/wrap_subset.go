@@ -49,9 +49,9 @@ func (s subset) describe(ctx context.Context, i int) (Sample, error) {
 	return Describe(ctx, s.Source, s.indices[i])
 }
 
-// Limit returns the first n samples of a source, or the source itself if it has fewer. Of a source
-// with trajectories it returns whole places: the first that have n samples or fewer together, at
-// least one.
+// Limit returns the first n samples of a source, or the source itself if it has no more. Of a
+// source with trajectories it returns whole places (see Places): the first that have n samples or
+// fewer together, but at least one place.
 func Limit(src Source, n int) Source {
 	if n >= src.Len() {
 		return src
@@ -64,8 +64,9 @@ func Limit(src Source, n int) Source {
 	return newSubset(src, Indices(max(0, n)))
 }
 
-// Shuffle returns the samples of a source in a random order that the seed determines. Of a source
-// with trajectories it shuffles the places; the samples of a place stay in their order.
+// Shuffle returns the samples of a source in a random order that the seed base determines. Of a
+// source with trajectories it shuffles the places (see Places); the samples of a place stay in
+// their order.
 func Shuffle(src Source, base uint64) Source {
 	if g := placesOf(src); g != nil {
 		return newSubset(src, g.shuffled(base, "dataset: shuffle").samples())
@@ -82,40 +83,40 @@ type SplitOptions struct {
 // Split returns the part of a source between two fractions in [0, 1]. Samples are put into a random
 // order that the seed determines, and those from round(from n) to round(to n) are selected, in the
 // order of the source. Disjoint intervals have no sample in common, and adjacent intervals leave
-// none out: part i of k is the interval i/k to (i+1)/k. Of a source with trajectories, places are put
-// into a random order, and a place belongs to the part that has its middle.
+// none out: part i of k is the interval i/k to (i+1)/k. Of a source with trajectories, places are
+// put into a random order, and a place belongs to the part that has its middle.
 //
 // A stratified order distributes the classes evenly, so the number of samples of a class in a part
 // differs from the class's proportion by one or two; with many classes of one or two samples each,
-// by up to the number of classes. It needs the labels: if the source is not a Describer, Split
-// reads all its samples.
-func Split(ctx context.Context, src Source, from, to float64, d SplitOptions) (Source, error) {
+// by up to the number of classes. It needs the labels: Split reads all samples if Describe reads
+// one.
+func Split(ctx context.Context, src Source, from, to float64, o SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: part from %v to %v: it needs 0 <= from < to <= 1", from, to)
 	}
 	n := float64(src.Len())
-	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), d)
+	return splitRange(ctx, src, int(math.Round(from*n)), int(math.Round(to*n)), o)
 }
 
-// RandomSubset returns n random samples, which the seed determines, in the order of the source, and
-// of a source with trajectories whole places, as Split does. It returns the source itself if that
-// has no more than n.
-func RandomSubset(ctx context.Context, src Source, n int, d SplitOptions) (Source, error) {
+// RandomSubset returns n random samples, which the seed determines, in the order of the source. Of
+// a source with trajectories it returns whole places, as Split does, so their number of samples can
+// differ from n. It returns the source itself if that has no more than n.
+func RandomSubset(ctx context.Context, src Source, n int, o SplitOptions) (Source, error) {
 	if n >= src.Len() {
 		return src, nil
 	}
-	return splitRange(ctx, src, 0, max(0, n), d)
+	return splitRange(ctx, src, 0, max(0, n), o)
 }
 
 // splitRange returns the samples from to to-1 of the random order, in the order of the source.
-func splitRange(ctx context.Context, src Source, from, to int, d SplitOptions) (Source, error) {
+func splitRange(ctx context.Context, src Source, from, to int, o SplitOptions) (Source, error) {
 	if g := placesOf(src); g != nil {
-		indices := g.shuffled(d.Seed, "dataset: split").between(from, to).samples()
+		indices := g.shuffled(o.Seed, "dataset: split").between(from, to).samples()
 		slices.Sort(indices)
 		return newSubset(src, indices), nil
 	}
-	order := seed.Rand(d.Seed, "dataset: split").Perm(src.Len())
-	if d.Stratified {
+	order := seed.Rand(o.Seed, "dataset: split").Perm(src.Len())
+	if o.Stratified {
 		labels, err := sampleLabels(ctx, src)
 		if err != nil {
 			return nil, fmt.Errorf("stratifying: %w", err)

@@ -22,15 +22,15 @@ type clip struct {
 // A builder reads frames and writes patches.
 type builder struct {
 	Patches
-	cuts      float64 // change of the histogram that starts a new scene (see change); above 1: none
-	maxFrames int     // largest number of frames of a clip; 0: all
-	src       *Source
-	filter    *whitener
-	scratch   []float32 // of extent
+	cuts      float64   // a larger change of the histogram starts a new scene; above 1: none
+	maxFrames int       // largest number of frames that are read of a clip; 0: all
+	src       *Source   // the result
+	filter    *whitener // for frames of the size of the last one; nil before the first
+	scratch   []float32 // buffer for extent
 	previous  histogram // of the last frame
 }
 
-// build returns the patches of the clips, in order. Its parameters are those of builder.
+// build returns the patches of the clips, in order. Its parameters are the fields of builder.
 func build(ctx context.Context, p Patches, cuts float64, maxFrames int, clips []clip) (*Source, error) {
 	spool, err := newSpool(p.Channels * p.Size * p.Size)
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *builder) addClip(ctx context.Context, number int, c clip) error {
 }
 
 // addFrame reduces and filters frame n of a clip, starts a new scene at a cut, and writes the
-// patches.
+// patches. full is the frame in its original size.
 func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	frame, err := b.reduce(full)
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	b.previous = h
 	sc := &b.src.scenes[len(b.src.scenes)-1]
 	if !b.Raw {
-		frame = frame.Clone() // without a reduction, the reader owns the frame
+		frame = frame.Clone() // the reader of the clip owns the values if reduce changed nothing
 		sc.extents = append(sc.extents, b.whiten(frame))
 	}
 	sc.frames++
@@ -114,7 +114,7 @@ func (b *builder) whiten(frame tensor.Tensor) float64 {
 	return extent(frame.Data, b.scratch)
 }
 
-// put writes the patches of a frame.
+// put writes the patches of a frame, one for each place of the scene.
 func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 	patch := make([]float32, b.src.spool.values)
 	for _, at := range sc.places {
@@ -147,7 +147,7 @@ func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	return nil
 }
 
-// endScene computes the scales of the last scene.
+// endScene computes the scales of the last scene (see contrast.go), unless patches are raw.
 func (b *builder) endScene() {
 	if k := len(b.src.scenes); k > 0 && !b.Raw {
 		if sc := &b.src.scenes[k-1]; sc.scales == nil {
@@ -156,7 +156,7 @@ func (b *builder) endScene() {
 	}
 }
 
-// longest returns the number of frames of the longest scene.
+// longestScene returns the number of frames of the longest scene.
 func (s *Source) longestScene() int {
 	longest := 0
 	for _, sc := range s.scenes {

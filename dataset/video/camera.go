@@ -18,19 +18,22 @@ import (
 type CameraOptions struct {
 	// Images are the still images. Each becomes a scene.
 	Images dataset.Source `json:"-"`
-	// Motion is one of: "pan", sideways in a random direction for each image; "turn", a rotation
-	// about the viewing direction; "orbit", a rotation of the image's plane about a random axis
-	// within it, in perspective with 60 degrees along the longer side; "still", one frame of each
-	// image, without trajectories.
+	// Motion is one of:
+	//
+	//	pan    sideways, in a random direction for each image
+	//	turn   a rotation about the viewing direction
+	//	orbit  a rotation of the image's plane about a random axis within the plane, seen in
+	//	       perspective: the longer side of a frame covers 60 degrees
+	//	still  one frame of each image, without trajectories
 	Motion string
 	// Frames is the number of frames of each scene; 0: 31. The middle frame shows the image
 	// unchanged.
 	Frames int
-	// Speed is in pixels (pan) or degrees (turn, orbit) per frame; 0: 2 pixels, 4 degrees, 3
-	// degrees. Its sign is random.
+	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
+	// for turn and 3 degrees for orbit. Each image gets a random sign.
 	Speed float64
-	// If Patches.Crop is 0, it is twice the patch's side for turn and orbit: away from the centre
-	// these motions are mostly translations.
+	// Patches are the options of the patches. For turn and orbit, 0 for Crop means twice the side
+	// of a patch: farther from the centre these motions are mostly translations.
 	Patches
 }
 
@@ -83,7 +86,7 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	case o.Frames < 1 || o.Frames > 1<<20 || math.IsNaN(farthest) || math.IsInf(farthest, 0):
 		return nil, fmt.Errorf("%d frames per image at a speed of %g: use 1 to %d frames and a finite speed", o.Frames, o.Speed, 1<<20)
 	case o.Motion == "orbit" && farthest > 50:
-		return nil, fmt.Errorf("%d frames at %g degrees turn the image by %g degrees: use fewer frames or a lower speed, for less than 50", o.Frames, o.Speed, farthest)
+		return nil, fmt.Errorf("%d frames at %g degrees turn the image by %g degrees: use fewer frames or a lower speed, for at most 50", o.Frames, o.Speed, farthest)
 	}
 	if o.Motion != "still" {
 		if err := o.checkWindow(o.Frames); err != nil {
@@ -135,8 +138,8 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 // a frame would be sharp where it meets the image's pixel grid and blurred elsewhere.
 const oversampling = 2
 
-// canvas resizes an image for the camera: a quarter larger than the frame on each side, with
-// oversampling.
+// canvas resizes an image for the camera, so that it covers 5/4 of the height and the width of a
+// frame, with oversampling.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
 	short := covering(h, w, oversampling*o.Height*5/4, oversampling*o.Width*5/4)
@@ -167,7 +170,8 @@ func (o CameraOptions) film(ctx context.Context, i int, canvas tensor.Tensor, yi
 // centre, y down.
 type view func(x, y float64) (float64, float64)
 
-// motion returns the view after the camera has moved by an amount in pixels or degrees.
+// motion returns the view after the camera has moved by an amount, in pixels for pan and otherwise
+// in degrees. direction is that of a pan, or of the axis of an orbit, in radians.
 func (o CameraOptions) motion(amount, direction float64) view {
 	sin, cos := math.Sincos(amount * math.Pi / 180)
 	dy, dx := math.Sincos(direction)
@@ -175,17 +179,18 @@ func (o CameraOptions) motion(amount, direction float64) view {
 	case "turn":
 		return func(x, y float64) (float64, float64) { return x*cos - y*sin, x*sin + y*cos }
 	case "orbit":
-		return orbit(sin, cos, dx, dy, float64(max(o.Width, o.Height))/2/math.Tan(math.Pi/6))
+		const halfAngle = math.Pi / 6 // the longer side covers 60 degrees
+		return orbit(sin, cos, dx, dy, float64(max(o.Width, o.Height))/2/math.Tan(halfAngle))
 	case "pan":
 		return func(x, y float64) (float64, float64) { return x + amount*dx, y + amount*dy }
 	}
 	return func(x, y float64) (float64, float64) { return x, y }
 }
 
-// orbit returns the view of a plane at distance f, in pixels, that has turned about the axis
-// (dx, dy) within it. A point of the plane has the coordinates a along the axis and b across it.
-// After the turn it is at (a, b cos, f + b sin) in space, which the camera shows at
-// (a, b cos) f / (f + b sin).
+// orbit returns the view of a plane at distance f, in pixels, that has turned about the axis (dx,
+// dy) within it. sin and cos are those of the angle. A point of the plane has the coordinates a
+// along the axis and b across it. After the turn it is at (a, b cos, f + b sin) in space, which the
+// camera shows at (a, b cos) f / (f + b sin).
 func orbit(sin, cos, dx, dy, f float64) view {
 	return func(x, y float64) (float64, float64) {
 		along, across := x*dx+y*dy, y*dx-x*dy
@@ -220,8 +225,8 @@ type corners struct {
 	weight [4]float32
 }
 
-// cornersOf returns the pixels and weights of bilinear interpolation at a point. The image is
-// mirrored at its border.
+// cornersOf returns the pixels and weights of bilinear interpolation at a point of an image of w x
+// h pixels. The image is mirrored at its border.
 func cornersOf(x, y float64, w, h int) corners {
 	fx, fy := math.Floor(x), math.Floor(y)
 	p, q := float32(x-fx), float32(y-fy)

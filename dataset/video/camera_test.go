@@ -142,7 +142,7 @@ func TestOpenCameraErrors(t *testing.T) {
 		{CameraOptions{Images: shapes, Motion: "zoom"}, "pan, turn, orbit or still"},
 		{CameraOptions{Motion: "pan"}, "no images"},
 		{CameraOptions{Images: shapes, Motion: "pan", Frames: 1}, "there is only one frame"},
-		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "for less than 50"},
+		{CameraOptions{Images: shapes, Motion: "orbit", Frames: 200}, "for at most 50"},
 		{CameraOptions{Images: shapes, Motion: "pan", Patches: Patches{Size: 200}}, "patches of 200 pixels do not fit"},
 		{CameraOptions{Images: shapes, Motion: "turn", Speed: math.NaN()}, "at a speed of NaN"},
 	} {

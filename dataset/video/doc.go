@@ -1,13 +1,17 @@
-// Package video provides samples of videos: small patches that change from frame to frame.
+// Package video provides samples of videos: patches, small squares cut out of their frames.
 //
 // It implements the natural video test of Goodfellow et al. (2009, section 6). Frames are reduced
-// to 320 x 180 and whitened with a band-pass filter. Their contrast is scaled by a factor that
-// varies smoothly over time. A sample is a patch of a frame. The trajectory of a patch x is
+// to 320 x 180 pixels and whitened with a band-pass filter, which gives all frequencies of natural
+// images about the same power. Their contrast is scaled by a factor that varies smoothly over time.
+// A sample is a patch of a frame. The trajectory of a patch x is
 //
 //	tau(x, gamma) = the patch at the position of x, gamma frames later,  gamma = -5..5.
 //
-// All samples together represent the input distribution, P(x) in the paper. Each file has at least
-// one scene. Within a file a new scene starts where the image changes abruptly (see Options.Cuts).
+// All samples together represent the input distribution, P(x) in the paper.
+//
+// A scene is a sequence of frames without a cut. Each file has at least one, and within a file a
+// new scene starts where the image changes abruptly (see Options.Cuts). A place is the position of
+// one patch in all frames of a scene.
 //
 //	src, err := video.Open(ctx, video.Options{
 //		Paths:   []string{"bikes.mp4"},

@@ -32,8 +32,9 @@ func findFFmpeg(explicit string) (string, error) {
 }
 
 // videoClip returns the frames of a video file, which ffmpeg decodes into a pipe of PPM images.
-func videoClip(path, explicit string) (clip, error) {
-	program, err := findFFmpeg(explicit)
+// ffmpeg is the path of the program; "": see findFFmpeg.
+func videoClip(path, ffmpeg string) (clip, error) {
+	program, err := findFFmpeg(ffmpeg)
 	if err != nil {
 		return clip{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
@@ -154,8 +155,8 @@ func (t *tail) Write(p []byte) (int, error) {
 // logPrefix matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
 var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
-// lastLine returns the last line without its prefix and without the path of the video, which the
-// source that reads the frames states before each error.
+// lastLine returns the last line without its prefix and without the path of the video. The name of
+// the video stands before each error of a clip already.
 func (t *tail) lastLine(path string) string {
 	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
 		return "it has only audio or subtitles and no images"

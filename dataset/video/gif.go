@@ -19,6 +19,10 @@ import (
 const (
 	maxGIF    = 256 << 20 // bytes of a file
 	maxPixels = 1 << 28   // of all frames together: the decoder holds them all in memory
+
+	// gifHeader is the number of bytes before the colour table: the signature, then width (at 6),
+	// height (8), flags (10) and two bytes more.
+	gifHeader = 13
 )
 
 // gifClip returns the frames of an animated GIF, composed as in a browser.
@@ -62,7 +66,7 @@ func composeFrames(data []byte, yield func(tensor.Tensor) bool) error {
 		return errors.New("damaged gif: it has no size")
 	}
 	canvas := image.NewRGBA(bounds)
-	var before []uint8
+	var before []uint8 // the pixels that a frame with DisposalPrevious restores
 	for i, frame := range g.Image {
 		if g.Disposal[i] == gif.DisposalPrevious {
 			before = append(before[:0], canvas.Pix...)
@@ -96,11 +100,11 @@ func tensorOf(img *image.RGBA) tensor.Tensor {
 // checkPixels returns an error if all frames together have more than maxPixels. It reads their
 // descriptors, without decoding, since a short file may decode to more than the memory holds.
 func checkPixels(data []byte) error {
-	if len(data) < 13 {
+	if len(data) < gifHeader {
 		return errors.New("damaged gif: it ends within its header")
 	}
 	total := word(data[6:]) * word(data[8:])
-	at := 13 + colourTable(data[10])
+	at := gifHeader + colourTable(data[10])
 	for at < len(data) && total <= maxPixels {
 		switch data[at] {
 		case 0x21: // an extension: its label, then blocks

@@ -23,8 +23,8 @@ type Options struct {
 	Paths []string
 	// Frames is the largest number of frames that are read from each file; 0: all.
 	Frames int
-	// Cuts is the change of the grey histogram from one frame to the next, 0 to 1, that starts a
-	// new scene; 0: 0.2. At 1 every file is one scene.
+	// Cuts is a change of the histogram of grey values from one frame to the next, 0 to 1. A larger
+	// change starts a new scene; 0: 0.2. At 1 every file is one scene.
 	Cuts float64
 	// FFmpeg is the path of the ffmpeg program, which decodes videos; "": the value of the
 	// environment variable NOETHER_FFMPEG, else the one in the search path.

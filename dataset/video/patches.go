@@ -58,8 +58,8 @@ func (p Patches) check() error {
 	return nil
 }
 
-// reduce converts a frame to the number of channels and reduces its size. It does not enlarge
-// frames.
+// reduce converts a frame to p.Channels channels, reduces it so that it just covers p.Width x
+// p.Height, and crops the rest. It does not enlarge frames.
 func (p Patches) reduce(frame tensor.Tensor) (tensor.Tensor, error) {
 	frame, err := dataset.Frame{Channels: p.Channels}.Tensor(frame)
 	if err != nil {
@@ -85,7 +85,8 @@ func covering(h, w, height, width int) int {
 	return short
 }
 
-// A place is the top left corner of a patch.
+// A place is the top left corner of a patch, in pixels of the reduced frame. It is the same in all
+// frames of a scene.
 type place struct{ y, x int }
 
 // area returns the part of a frame of h x w that contains all patches: its corner and its sides.

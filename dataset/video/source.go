@@ -25,13 +25,13 @@ type Source struct {
 type scene struct {
 	name    string // name of the file or the image
 	first   int    // index of the first sample
-	frames  int
+	frames  int    // number of frames
 	places  []place
 	extents []float64 // of each frame (see contrast.go); nil for raw frames
 	scales  []float64 // of each frame; nil for raw frames
 }
 
-// Scenes returns the names and lengths of the scenes, in order.
+// Scenes returns the names of the scenes and their numbers of frames, in order.
 func (s *Source) Scenes() (names []string, frames []int) {
 	for _, sc := range s.scenes {
 		names, frames = append(names, sc.name), append(frames, sc.frames)

@@ -20,7 +20,7 @@ const cutoff = 0.4
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT
-	gain          []float64 // h x w: R, divided by the factor of a transform and its inverse
+	gain          []float64 // h x w: R, divided by what a transform and its inverse multiply values by
 	row, column   []float64 // buffers
 	plane         []float64 // a buffer of h x w
 }
