@@ -21,9 +21,9 @@ type arrayInput struct {
 // TakesArrays reports whether the model takes ready-made arrays rather than images or audio.
 func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
 
-// findArrays matches the inputs of the model with the arrays of the samples, by name. The name of a
-// single array does not matter if only one input has no constant values. Arrays without an input of
-// their name are not used.
+// findArrays matches the inputs of the model with the arrays of the samples (Options.Arrays), by
+// name. The name of a single array does not matter if only one input has no constant values. Arrays
+// without an input of their name are not used.
 func (m *Model) findArrays() error {
 	o := m.options
 	if !reflect.DeepEqual(o.Preprocess, Preprocess{}) {
@@ -36,7 +36,7 @@ func (m *Model) findArrays() error {
 		}
 	}
 	p := input{channels: 1, height: 1, frame: dataset.Frame{}}
-	sizes := map[string]int{} // size of each axis of free size that has a name
+	sizes := map[string]int{} // sizes of free axes, by the name of the axis
 	for _, array := range o.Arrays {
 		from := p.width
 		p.width += array.Len()
@@ -171,8 +171,8 @@ func convertValues[T float64 | int64 | int32](dst []T, src []float32) {
 }
 
 // ArraysOf returns the arrays that a model needs which takes neither images nor audio: one for each
-// input of the graph without constant values. length is the size of axes of free size. If it is 0,
-// such an axis is an error.
+// input of the graph that has no values in values, the constant inputs. length is the size to take
+// for axes of free size. If it is 0, such an axis is an error.
 func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dataset.Array, error) {
 	var out []dataset.Array
 	for _, in := range graph.Inputs() {

@@ -32,11 +32,14 @@ func audioLayout(in onnx.ValueInfo) onnx.Axes {
 	return ""
 }
 
-// tooShort reports whether an input has too few values for a waveform: fewer than 256, which is
-// 1/31 of a second at 8,000 samples per second.
+// shortestWave is the smallest number of values of an input that is assumed to be a waveform: 1/31
+// of a second at 8,000 values per second.
+const shortestWave = 256
+
+// tooShort reports whether an input has too few values for a waveform.
 func tooShort(in onnx.ValueInfo) bool {
 	n := in.Shape[len(in.Shape)-1].Size
-	return 0 < n && n < 256
+	return 0 < n && n < shortestWave
 }
 
 // newAudioInput returns the description of an input that takes waveforms. It determines their
@@ -63,8 +66,9 @@ func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	return p, p.preprocess.CheckAudio()
 }
 
-// featureRate returns the sampling rate, in samples per second. That of the spectrogram's settings
-// and rate, that of the waveforms, must be equal; 0 stands for unknown.
+// featureRate returns the sampling rate, in values per second. The settings of the spectrogram
+// state it, or rate does, which is that of the waveforms; 0 is unknown. If both state it, they must
+// agree.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
 		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
@@ -74,7 +78,8 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 
 // withFeatures adds the spectrogram of the preprocessing in front of a model whose input is a
 // spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel axis of size 1
-// after the batch. The result takes waveforms: b x n, or b x 1 x n if channel is 1.
+// after the batch. Mels are frequency bands, frames are positions in time. The result takes
+// waveforms: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
@@ -151,8 +156,8 @@ func featureInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, error) {
 	return found[0], nil
 }
 
-// orient reports whether the frames come before the bands. It sets the number of bands if the
-// settings leave it out.
+// orient reports whether the axis of frames comes before the axis of bands. It sets the number of
+// bands if the settings leave it out.
 func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err error) {
 	sizes := info.Sizes()
 	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
@@ -180,7 +185,8 @@ func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err erro
 	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describeInput(info), s.Mels)
 }
 
-// checkFrames checks the number of frames against the number that the model fixes.
+// checkFrames returns an error if the model fixes the number of frames of its spectrogram, and
+// waveforms of n values have another number. n is negative if the length is not known.
 func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int) error {
 	frames := info.Sizes()[len(info.Shape)-1]
 	if framesFirst {

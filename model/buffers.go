@@ -14,7 +14,7 @@ import (
 type Buffers struct {
 	session  *Session
 	batch    int             // largest number of images of a batch
-	size     int             // images per run of the engine
+	size     int             // images per run of the engine, the size of a part
 	n        int             // images of the last batch
 	samples  []int           // indices of the inputs of samples, -1 where the session has no such input
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
@@ -27,8 +27,8 @@ type Buffers struct {
 // A part holds the inputs and outputs of one run of the engine. The outputs are rows of the
 // buffers. Parts that run in sequence share their inputs; parts that run in parallel do not.
 type part struct {
-	n               int
-	inputs, outputs []*ort.Value
+	n               int          // number of images
+	inputs, outputs []*ort.Value // in the order of the session
 }
 
 // NewBuffers returns buffers for batches of at most batch images. If the model takes a fixed number
@@ -131,7 +131,7 @@ func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	return values, nil
 }
 
-// part returns the part for run k of n images.
+// part returns the part for run k of a batch, which has n images.
 func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil
@@ -163,7 +163,8 @@ func (b *Buffers) part(k, n int) (part, error) {
 	return b.last, nil
 }
 
-// fill normalises images into the inputs of a part and pads them with the last image.
+// fill writes normalised images to the inputs of a part. If the model takes a fixed number of
+// images and there are fewer, it repeats the last one.
 func (b *Buffers) fill(images []tensor.Tensor, inputs []*ort.Value) {
 	if b.session.model.batch > 0 {
 		for len(images) < b.size {

@@ -46,7 +46,7 @@ func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"names", "stride", "task", "kpt_shape"} {
+	for _, key := range []string{"names", "stride", "task", "kpt_shape"} { // Ultralytics' (YOLO)
 		if value := graph.Metadata(key); value != "" {
 			out = out.WithMetadata(key, value)
 		}
@@ -54,7 +54,7 @@ func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	return out, nil
 }
 
-// readableOutputs returns the outputs whose shapes can be read.
+// readableOutputs returns the names of the outputs of numbers or booleans.
 func (m *Model) readableOutputs() []string {
 	var names []string
 	for _, p := range m.graph.Outputs() {
@@ -66,7 +66,8 @@ func (m *Model) readableOutputs() []string {
 	return names
 }
 
-// findDecoder sets the decoder of the outputs. shapes are the shapes of one sample.
+// findDecoder sets the decoder of the outputs, if one has values for positions in the image. shapes
+// are the shapes of one sample.
 func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
 	set := m.options.Decode.IsSet()
 	if m.TakesAudio() || m.TakesArrays() {

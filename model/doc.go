@@ -11,21 +11,24 @@
 //		Preprocess: preprocess,
 //	})
 //
-// A Preprocess is a frame (the size and channels of images) and the normalisation that converts
-// values in [0, 1] to those that the model was trained on: a preset, the preprocessor_config.json
-// of a Hugging Face model, or explicit values.
+// A Preprocess is a dataset.Frame (the size and channels of images, or the rate and length of
+// waveforms) and the normalisation that converts values in [0, 1] to those that the model was
+// trained on. It is a preset, the preprocessor_config.json of a Hugging Face model, or explicit
+// values. A dataset brings samples to the frame, and a Session normalises them.
 //
 // A Session runs the part of the graph that some of the layers need. Buffers hold the outputs for
 // one batch. Create them once: the engine writes into their memory, and Layer returns it:
 //
-//	s, err := m.NewSession(m.Layers(), true)
+//	s, err := m.NewSession(m.Layers(), true) // true: with the class scores
 //	buf, err := s.NewBuffers(32)
-//	err = s.Run(ctx, images, buf) // at most 32 images of c x h x w in m.Frame(), values in [0, 1]
+//	err = s.Run(ctx, images, buf) // at most 32 images of c x h x w, values in [0, 1]
 //	z := buf.Layer(0)             // n x ...
 //	p, err := buf.LogProbs(nil)   // n x classes
 //
 // On the processor a session uses native operators for groups of convolutions, ReLUs and sums where
 // they are faster. Layers then change by about 1e-6 of their largest value.
 //
-// Models with a fixed number of images, channels last, or inputs of bytes or float64 are supported.
+// Models that take a fixed number of images in a run, channels last, or inputs of bytes or float64
+// are supported. The comments of this package say image for what may also be a waveform or a vector
+// of ready-made arrays.
 package model

@@ -171,8 +171,8 @@ func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	return nil
 }
 
-// plainSize returns the sizes of a plain number. Older processors differ; most use it for both
-// sides.
+// plainSize returns the size that a plain number means. Most older processors use it for both
+// sides. Those in the list use it for the shorter side.
 func (c processorConfig) plainSize(side int) configSize {
 	if c.isA("CLIP", "ChineseCLIP", "ConvNext", "Levit", "MobileNetV1", "MobileNetV2", "MobileViT", "Bit", "PoolFormer", "VideoMAE") {
 		return configSize{Shortest: side}
@@ -207,8 +207,8 @@ func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	return nil
 }
 
-// crop reads the crop. If the size has both sides, the image is resized to them first, which a
-// frame can represent for squares only.
+// crop reads the crop. If the size has both sides, the image is resized to them first. If the crop
+// has another size, a dataset.Frame can represent this for squares only.
 func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
 		s = configSize{Height: s.side, Width: s.side}
@@ -257,6 +257,7 @@ func (c processorConfig) values(p *Preprocess) error {
 	return nil
 }
 
+// orElse returns *v, or fallback if v is nil: the key is missing.
 func orElse(v *bool, fallback bool) bool {
 	if v == nil {
 		return fallback

@@ -13,15 +13,15 @@ import (
 // extractorConfig holds the keys that affect a waveform.
 type extractorConfig struct {
 	Type        string  `json:"feature_extractor_type"`
-	Rate        int     `json:"sampling_rate"`
-	Size        int     `json:"feature_size"`
+	Rate        int     `json:"sampling_rate"` // values per second
+	Size        int     `json:"feature_size"`  // number of mel bands; 1 for a waveform
 	DoNormalize *bool   `json:"do_normalize"`
 	Padding     float64 `json:"padding_value"`
 	Side        string  `json:"padding_side"`
-	FFT         int     `json:"n_fft"`
-	Hop         int     `json:"hop_length"`
-	Chunk       float64 `json:"chunk_length"`
-	Samples     int     `json:"n_samples"`
+	FFT         int     `json:"n_fft"`        // values of a frame of the spectrogram
+	Hop         int     `json:"hop_length"`   // values from one frame to the next
+	Chunk       float64 `json:"chunk_length"` // seconds of an input
+	Samples     int     `json:"n_samples"`    // values of an input
 	Dither      float64 `json:"dither"`
 }
 

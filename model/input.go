@@ -150,7 +150,7 @@ func layoutOf(in onnx.ValueInfo, requested onnx.Axes) onnx.Axes {
 	return ""
 }
 
-// An answer states whether an axis can hold channels.
+// An answer says whether an axis can hold channels, as far as its size and its name tell.
 type answer int
 
 const (
@@ -212,8 +212,10 @@ func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	return p, p.preprocess.Check(p.channels)
 }
 
-// reconcile returns the size on which the model and the preprocessing agree: a model of -1 takes
-// any size, a preprocessing of 0 states none. It returns 0 if both leave it open.
+// reconcile returns the size that the model or the preprocessing fixes, or an error if they differ.
+// It returns 0 if both leave it open. model is the size that the model takes, negative for any.
+// preprocess is the size that the preprocessing makes; 0: it states none. what is "channels",
+// "height", "width" or "length".
 func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, error) {
 	switch {
 	case model < 0:

@@ -40,9 +40,10 @@ func logSoftmax(dst, z []float32) {
 // probability of zero is replaced by the smallest positive float32, so that its logarithm is
 // finite.
 func logRatio(dst, p []float32) error {
+	const highest = 1.001 // 1, with room for rounding errors
 	sum := 0.0
 	for _, v := range p {
-		if v < 0 || v > 1.001 {
+		if v < 0 || v > highest {
 			return fmt.Errorf("the output contains %v, which is not a probability: set scores to logits", v)
 		}
 		sum += max(float64(v), math.SmallestNonzeroFloat32)

@@ -19,26 +19,26 @@ import (
 type Options struct {
 	Layers []string             // patterns of onnx.Model.Select
 	Axes   map[string]onnx.Axes // axes of tensors that Open misreads
-	Tokens *onnx.Tokens         // order of tokens; nil: inferred
+	Tokens *onnx.Tokens         // arrangement of tokens: a prefix, then a grid; nil: inferred
 	Input  string               // name of the input that takes the image
 	Layout string               // layout of that input: "NCHW" or "NHWC"
-	// Inputs holds the values of the other inputs, the last axis varying fastest. A single value fills
-	// an input.
+	// Inputs holds the values of the other inputs, the last axis varying fastest. A single value
+	// fills an input.
 	Inputs     map[string][]float64
 	Output     string         // name of the output that scores classes; "": the most likely one
 	Scores     string         // content of that output: "logits", "probabilities" or "none"
 	Decode     output.Setting // how outputs with positions in the image are decoded
 	Preprocess Preprocess     // from images in [0, 1] to the values of the model's input
 	Size       [2]int         // height and width of the images, if neither the model nor Preprocess fixes them
-	// Samples is the length of the waveforms, if neither the model nor Preprocess fixes it. If it is
-	// above 0, the model takes audio.
+	// Samples is the number of values of a waveform, if neither the model nor Preprocess fixes it.
+	// If it is above 0, the model takes audio.
 	Samples int
 	Arrays  []dataset.Array // the arrays of a sample, if the model takes ready-made arrays
 	Threads int             // threads of the engine; 0: one for each core
 	Device  string          // device of the engine; "": cpu
 	Spin    bool            // the engine's threads wait busily, for runs in close succession
-	// ReloadWeights frees the weights after opening and reads them again for each session. That saves
-	// memory if many models are open.
+	// ReloadWeights frees the weights after opening and reads them again for each session. That
+	// saves memory if many models are open.
 	ReloadWeights bool
 }
 
@@ -138,8 +138,9 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 	return withPreprocessing(file, m.options)
 }
 
-// withPreprocessing returns the graph with the spectrogram of the preprocessing in front or,
-// without one, with the batch axis that the input of a detector may lack.
+// withPreprocessing returns the graph with the spectrogram of the preprocessing in front. If the
+// preprocessing has none, it returns the graph with the batch axis that the input of a detector may
+// lack.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	switch {
 	case o.Arrays != nil:
@@ -204,7 +205,7 @@ func (m *Model) SHA256() string { return m.sha256 }
 // Opset returns the version of the operator set of the model.
 func (m *Model) Opset() int { return m.graph.Opset() }
 
-// InputBytes returns the size of one image as a tensor of float32.
+// InputBytes returns the size of one image as a tensor of float32, in bytes.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
 // ActivationBytes returns the total size of the input and all activations of one image, which a
@@ -214,4 +215,7 @@ func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputByte
 // WorkingBytes estimates the memory that the engine needs for one image, besides the bound outputs.
 // It is the size of a few of the largest activations, since the engine reuses the memory of
 // activations that no other node needs.
-func (m *Model) WorkingBytes() int64 { return 4*4*m.largestLayer + m.InputBytes() }
+func (m *Model) WorkingBytes() int64 {
+	const few = 4
+	return few*4*m.largestLayer + m.InputBytes()
+}

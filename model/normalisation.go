@@ -18,7 +18,7 @@ type Normalisation struct {
 
 // findNormalisation follows the input of a model through nodes that scale and shift it by
 // constants: Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if
-// the result is not near zero for images in [0, 1] or in [0, 255].
+// their result does not look like a normalised image (see affineWalk.normalisation).
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
 	w := affineWalk{graph: graph, channels: channels, scale: fill(channels, 1), shift: fill(channels, 0)}
 	readers := map[string][]*pb.NodeProto{}
@@ -56,8 +56,8 @@ type affineWalk struct {
 	scale, shift []float64
 }
 
-// apply adds one node to the function. It reports whether the node only rearranges, converts,
-// scales or shifts values.
+// apply adds node n, which reads the tensor x, to the function. It reports whether the node only
+// rearranges, converts, scales or shifts values; if not, the walk ends before the node.
 func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	switch op := n.GetOpType(); op {
 	case "Identity", "Cast", "Transpose":
@@ -95,7 +95,8 @@ func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	return true
 }
 
-// arithmetic applies an operator with a constant for each channel as one operand.
+// arithmetic applies an operator with a constant for each channel as one operand. first reports
+// whether the tensor is the first operand and the constant the second.
 func (w *affineWalk) arithmetic(op string, first bool, constant []float64) {
 	for i, v := range constant {
 		switch op {
@@ -136,17 +137,17 @@ func (w *affineWalk) perChannel(name string) ([]float64, bool) {
 }
 
 // normalisation computes mean and standard deviation from scale and shift. It assumes the range of
-// input values, [0, 1] or [0, 255], for which the results are closer to zero. Normalised values
-// must lie around zero, with a spread from 0.5 to 16 unless only a mean is subtracted. The affine
-// maps before GoogLeNet and Inception v3, whose images are normalised already, are not
-// normalisations.
+// input values, [0, 1] or [0, 255], for which the results are closer to zero. The results must look
+// like normalised values: black is at most about 0, white is above 0, and the difference of the two
+// is from 0.5 to 16, or more if only a mean is subtracted. The first nodes of GoogLeNet and
+// Inception v3 are no normalisation in this sense: their images are normalised already.
 func (w *affineWalk) normalisation() *Normalisation {
 	var out *Normalisation
 	nearest := math.Inf(1)
 	for _, high := range []float64{1, 255} {
 		offset, fits := 0.0, true
 		for c, k := range w.scale {
-			low, spread := w.shift[c], k*high
+			low, spread := w.shift[c], k*high // the result for black; for white less that for black
 			fits = fits && spread >= 0.5 && (spread < 16 || k == 1) && low <= 0.01*spread && low+spread > 0
 			offset = max(offset, math.Abs(low/spread+0.5))
 		}

@@ -17,7 +17,7 @@ const (
 	none          = "none"
 )
 
-// scores describes the output that scores classes.
+// scores describes the output that scores classes. A model without class scores has kind none.
 type scores struct {
 	output  string // name of the tensor
 	typ     onnx.Type
@@ -61,8 +61,8 @@ func (m *Model) findScores() error {
 // findScoresOutput returns the index of the output that most likely scores classes. Such an output
 // is float, has two axes, and is neither an embedding nor boxes. Its rating is raised by its name,
 // by a softmax before or after it, and by a size other than the four coordinates of a box. Of
-// outputs with the same rating the first is returned. If no output qualifies, it is the first with
-// two axes, or 0.
+// outputs with the same rating the first is returned. If no output qualifies, the result is the
+// first float output with two axes, or 0.
 func findScoresOutput(graph *onnx.Model) int {
 	best, bestRating, fallback := -1, -1, -1
 	for i, p := range graph.Outputs() {

@@ -25,7 +25,7 @@ type Session struct {
 	layers  int          // number of layers, the first outputs
 	scores  int          // index of the scores among the outputs, or -1
 	workers int          // parts of a batch that run in parallel
-	largest atomic.Int32 // images of one run that fit in the device's memory; 0: as many as the buffers hold
+	largest atomic.Int32 // number of images that fit in the device's memory in one run; 0: not limited
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -50,8 +50,8 @@ func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int)
 	return m.newSessionOf(layers, withScores, m.workersFor(batch))
 }
 
-// minPartImages is the smallest number of images of a part. With fewer, the engine needs more time
-// for each.
+// minPartImages is the smallest number of images of a part that runs in parallel. With fewer, the
+// engine needs more time for each image.
 const minPartImages = 8
 
 // workersFor returns the largest divisor of the number of cores that leaves at least minPartImages
@@ -66,6 +66,7 @@ func (m *Model) workersFor(batch int) int {
 	return 1
 }
 
+// newSessionOf returns a session that runs parallel parts of a batch at the same time.
 func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
 	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
 	if err := s.plan(layers, withScores); err != nil {

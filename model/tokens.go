@@ -10,8 +10,8 @@ import (
 // inferred.
 const maxPrefix = 16
 
-// setTokens sets the order of tokens of the layers, from the options or from the grid of the patch
-// convolution. It returns an error if the order in the options fits no layer.
+// setTokens sets the arrangement of the tokens of the layers (prefix and grid), from the options or
+// from the grid of the patch convolution. It returns an error if that in the options fits no layer.
 func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(shapes)
@@ -51,9 +51,9 @@ func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
 	return 0, 0, false
 }
 
-// tokensOf returns the order of t tokens of a network with h x w patches: the grid of patches after
-// at most maxPrefix tokens or, in networks that merge patches, the grid after its sides are halved
-// one or more times. It is nil if neither fits.
+// tokensOf returns the arrangement of t tokens of a network with h x w patches. It is a prefix of
+// at most maxPrefix tokens followed by the grid of patches. In networks that merge patches it is
+// the grid whose sides are halved one or more times. It is nil if neither fits.
 func tokensOf(t, h, w int) *onnx.Tokens {
 	if prefix := t - h*w; prefix >= 0 && prefix <= maxPrefix {
 		return &onnx.Tokens{Prefix: prefix, Height: h, Width: w}

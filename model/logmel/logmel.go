@@ -3,8 +3,9 @@
 // spectrogram, and gradients flow through it.
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
-// multiplied by a Hann window w. With X the discrete Fourier transform of a frame and M the mel
-// filter bank of package audio,
+// multiplied by a Hann window w. A sample is one value of the waveform. With X the discrete Fourier
+// transform of a frame, M the mel filter bank of package audio, and capitalised names the fields of
+// Settings,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power
@@ -46,8 +47,8 @@ type Settings struct {
 	Log    string  // "natural" (default), "log10" or "db" (10 log10)
 	Offset float64 // added before the logarithm; default: 1e-6
 	Clamp  bool    // take the larger of S and Offset instead of their sum
-	// Range raises values that are more than Range below the largest value of the sound to that bound,
-	// in the unit of the logarithm; 0: none are raised.
+	// Range is the largest difference of two values of a spectrogram, in the unit of the logarithm:
+	// lower values are raised to the largest value less Range; 0: none is raised.
 	Range float64
 	Mean  float64 // subtracted from the logarithm
 	Std   float64 // divides the difference; default: 1

@@ -22,14 +22,16 @@ var (
 // scores.
 const maxRows = 2000
 
-// A boxSource holds the tensors with a layout's boxes (batch x n x 4), scores and classes (batch x
-// n x 1 each) and keypoints (batch x n x 3 k), in the coordinates of the file.
+// A boxSource holds tensors that are computed from the outputs of the file: boxes (batch x n x 4),
+// scores and classes (batch x n x 1 each) and keypoints (batch x n x 3 k). Coordinates are still
+// those of the outputs.
 type boxSource struct {
 	boxes, scores, classes, keypoints onnx.Value
 }
 
 // newBoxes returns the decoder of a layout of boxes. candidates is the number of boxes of an image;
-// -1: free. fractions is the default for Setting.Fractions.
+// -1: free. coordinates is the matrix that converts the coordinates of a box to corners. fractions
+// is the default for Setting.Fractions. source adds the nodes that compute the boxes to a graph.
 func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
@@ -96,7 +98,7 @@ func strongest(b *onnx.Builder, rows onnx.Value, f Format) onnx.Value {
 	return b.Op("GatherElements", onnx.Attrs{"axis": 1}, rows, index)
 }
 
-// column returns columns from (inclusive) to (exclusive) of a tensor of batch x n x c.
+// column returns the columns from to to - 1 of a tensor of batch x n x c.
 func column(b *onnx.Builder, x onnx.Value, from, to int) onnx.Value {
 	return b.Slice(x, 2, from, to, 1)
 }
@@ -293,8 +295,7 @@ const defaultSuppress = 0.7
 
 // anchors returns the output with the anchors of a YOLO network, the number of anchors and of
 // columns, and whether the columns come first. If guess is set, it must be clear that these are
-// anchors: their number is that of the cells of the strides 8, 16 and 32 (and 64), once or three
-// times, or the file names its classes and strides.
+// anchors: perCell accepts their number, or the file names its classes and strides.
 func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
 	p = q.only(func(p *Port) bool { return p.isFloat() && len(p.Sample) == 2 && min(p.Sample[0], p.Sample[1]) > 4 })
 	if p == nil {
@@ -314,8 +315,9 @@ func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
 	return p, n, columns, first
 }
 
-// perCell returns the number of anchors in each cell of the strides 8, 16 and 32, or of these and
-// 64: 1 or 3. It returns 0 if n is no such number of anchors.
+// perCell returns the number of anchors in each cell, 1 or 3, if an image has n anchors. The cells
+// of a stride of s pixels are squares of s x s pixels that divide the image. All cells of the
+// strides 8, 16 and 32 count, or those of these and 64. perCell returns 0 if n is no such number.
 func (q *query) perCell(n int) int {
 	cells := 0
 	for _, stride := range []int{8, 16, 32, 64} {
@@ -331,26 +333,33 @@ func (q *query) perCell(n int) int {
 	return 0
 }
 
-// findYOLOv8 finds columns of centre, size and class scores for each anchor, possibly with
-// keypoints or mask coefficients.
+// findYOLOv8 finds columns of centre, size and class scores for each anchor (a position at which
+// the network may see an object), possibly with keypoints or mask coefficients.
 func findYOLOv8(q *query, guess bool) *Decoder {
 	p, n, columns, first := q.anchors(guess)
 	if p == nil || guess && !first {
 		return nil
 	}
-	return q.newYOLO(p, n, columns, first, 4)
+	const start = 4 // after centre and size
+	return q.newYOLO(p, n, columns, first, start)
 }
 
-// findYOLOv5 finds the same with a column for the probability of an object before the class scores.
+// yolov5Start is the column of the first class score in YOLO v5: after centre, size and the
+// probability of an object.
+const yolov5Start = 5
+
+// findYOLOv5 finds the columns of findYOLOv8 with a column for the probability of an object before
+// the class scores.
 func findYOLOv5(q *query, guess bool) *Decoder {
 	p, n, columns, first := q.anchors(guess)
-	if p == nil || columns < 6 {
+	if p == nil || columns <= yolov5Start {
 		return nil
 	}
-	return q.newYOLO(p, n, columns, first, 5)
+	return q.newYOLO(p, n, columns, first, yolov5Start)
 }
 
-// newYOLO returns the decoder of n anchors. start is the column of the first class score.
+// newYOLO returns the decoder of n anchors. first reports whether the axis of columns comes before
+// the axis of anchors. start is the column of the first class score.
 func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder {
 	f := Format{Outputs: []string{p.Name}, Suppress: defaultSuppress, Classes: columns - start}
 	// Mask coefficients or keypoints may follow the classes.
@@ -370,7 +379,7 @@ func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder
 		end := start + f.Classes
 		s := boxSource{boxes: column(b, x, 0, 4)}
 		s.scores, s.classes = best(b, column(b, x, start, end))
-		if start == 5 {
+		if start == yolov5Start {
 			s.scores = b.Mul(s.scores, column(b, x, 4, 5))
 		}
 		if f.Keypoints > 0 {

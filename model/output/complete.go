@@ -34,10 +34,10 @@ func IoU(a, b Box) float64 {
 	return common / (a.Area() + b.Area() - common)
 }
 
-// Complete removes boxes of one sample in place: those whose score is below Confidence; then, for
-// each class, those whose IoU with a stronger remaining box exceeds Suppress; then all but the Most
-// strongest. Boxes that are not finite remain, so that Boxes reports them. Other kinds of output
-// are not changed.
+// Complete removes boxes from the decoded output of one sample, in place: those whose score is
+// below Confidence; then, for each class, those whose IoU with a stronger remaining box exceeds
+// Suppress; then all but the strongest, as many as Most says. Boxes that are not finite remain, so
+// that Boxes reports them. Other kinds of output are not changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return
@@ -85,8 +85,8 @@ func boxOf(r []float32) Box {
 	return Box{Left: float64(r[0]), Top: float64(r[1]), Right: float64(r[2]), Bottom: float64(r[3]), Score: float64(r[4]), Class: int(r[5])}
 }
 
-// Boxes appends the boxes of a row that Complete has changed to dst. It reports whether all are
-// finite.
+// Boxes appends the boxes of a decoded output that Complete has changed to dst. It reports whether
+// all are finite.
 func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 	columns := f.Columns()
 	for i := range f.Candidates {
@@ -107,8 +107,8 @@ func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 	return dst, true
 }
 
-// SetBoxes writes boxes to a row in the form that Complete leaves. It returns the number of boxes
-// written, since there may be too many for the row.
+// SetBoxes writes boxes to row, a decoded output, in the form that Complete leaves. It returns the
+// number of boxes written, since row has room for Candidates boxes only.
 func (f *Format) SetBoxes(row []float32, boxes []Box) int {
 	columns, n := f.Columns(), min(len(boxes), f.Candidates)
 	for i := range f.Candidates {

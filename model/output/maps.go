@@ -15,7 +15,7 @@ type mapPort struct {
 	flat                    bool // whether there is no axis for channels
 }
 
-// maps returns the outputs that are maps.
+// maps returns the outputs that are maps: of integers, or else of floats.
 func (q *query) maps(integers bool) (out []mapPort) {
 	for i := range q.ports {
 		p := &q.ports[i]
@@ -91,6 +91,7 @@ const maxGuessedClasses = 256
 // findLogits finds a map with a score for each class. If it has one channel, positions with a score
 // above 0 have class 1, the others class 0.
 func findLogits(q *query, guess bool) *Decoder {
+	// A map of 3 channels may be an image.
 	m := oneMap(q.maps(false), func(m mapPort) bool {
 		return !m.flat && (!guess || m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
 	})
@@ -143,6 +144,8 @@ func classOf(b *onnx.Builder, scores onnx.Value) onnx.Value {
 	return b.Add(b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, scores), onnx.Float), bad)
 }
 
+// newClassMap returns the decoder of a map of classes. classes is their number; 0: unknown. planes
+// is the number of channels that build returns: 2 for class and probability, 1 for the class.
 func newClassMap(m mapPort, classes, planes int, build func(b *onnx.Builder) onnx.Value) *Decoder {
 	f := Format{Kind: ClassMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: planes, Classes: classes}
 	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return build(b.Scope("decoded")) }}
@@ -172,7 +175,8 @@ func findHeatMaps(q *query, guess bool) *Decoder {
 	}}
 }
 
-// findNormals finds a map of the normals of surfaces.
+// findNormals returns the function that finds a map of the normals of surfaces, whose first two
+// components are v.
 func findNormals(v Vectors) func(q *query, guess bool) *Decoder {
 	return func(q *query, guess bool) *Decoder {
 		d := findValues(q, func(m mapPort) bool {
@@ -185,20 +189,24 @@ func findNormals(v Vectors) func(q *query, guess bool) *Decoder {
 	}
 }
 
+// findImage finds an image. If guess is set, it must have the shape of the model's input.
 func findImage(q *query, guess bool) *Decoder {
 	return findValues(q, func(m mapPort) bool {
 		return !m.flat && (!guess || m.channels == q.about.Channels && m.height == q.about.Height && m.width == q.about.Width)
 	})
 }
 
+// findDepth finds a map of one value for each position, such as the depth.
 func findDepth(q *query, guess bool) *Decoder {
 	return findValues(q, func(m mapPort) bool { return m.channels == 1 && (!guess || q.coversImage(m)) })
 }
 
+// findMap finds any map of floats, but never guesses one.
 func findMap(q *query, guess bool) *Decoder {
 	return findValues(q, func(mapPort) bool { return !guess })
 }
 
+// findValues returns the decoder of the map that satisfies a condition, with its values unchanged.
 func findValues(q *query, fits func(mapPort) bool) *Decoder {
 	m := oneMap(q.maps(false), fits)
 	if m == nil {

@@ -38,8 +38,8 @@ const (
 	ValueMap  Kind = "values"
 )
 
-// Vectors tells whether the first two channels of a map of values are components of vectors along the
-// axes of the image, which turn with it.
+// Vectors tells whether the first two channels of a map of values are components of vectors along
+// the axes of the image, which turn with it.
 type Vectors string
 
 // The components of vectors.
@@ -59,12 +59,12 @@ type Format struct {
 	Height, Width int
 	Channels      int      // of a map
 	Vectors       Vectors  // of a map of values
-	Candidates    int      // number of rows of boxes
+	Candidates    int      // number of rows for boxes
 	Keypoints     int      // number of keypoints, of each box or of the image
 	Classes       int      // number of classes; 0: unknown
 	Names         []string // of the classes; nil: unknown
-	// Confidence is the least score of boxes: others are removed. Of keypoints it is the least value of
-	// the heat map for the keypoint to be visible; 0: all are visible.
+	// Confidence is the least score of boxes: others are removed. Of keypoints it is the least
+	// value of the heat map for the keypoint to be visible; 0: all are visible.
 	Confidence float64
 	// Suppress is the intersection over union above which the weaker of two boxes of a class is
 	// removed; 1: none is removed.
@@ -112,16 +112,16 @@ func (f *Format) ClassName(k int) string {
 // one of ClassMap, Boxes, Keypoints and Values is set.
 type Setting struct {
 	ClassMap   string   // "logits", "probabilities" or "labels"
-	Boxes      string   // a name of boxLayouts
+	Boxes      string   // name of a layout of boxes, such as "detr"; see boxLayouts
 	Keypoints  string   // "heat-maps"
 	Values     string   // "depth", "normals", "normals-y-up", "image" or "map"
 	Outputs    []string // names of the outputs, in the order of the layout; empty: inferred
 	Classes    int      // number of classes, if the file does not state it; 0: inferred
-	Confidence float64  // of Format; 0: 0.01 for boxes, none for keypoints
-	Suppress   float64  // of Format; 0: 0.7 if the model does not suppress boxes, else 1
-	Most       int      // of Format; 0: 300
-	// Fractions states whether the coordinates of boxes are fractions of the image rather than pixels;
-	// nil: as usual for the layout.
+	Confidence float64  // see Format; 0: 0.01 for boxes, none for keypoints
+	Suppress   float64  // see Format; 0: 0.7 if the model does not suppress boxes, else 1
+	Most       int      // see Format; 0: 300
+	// Fractions states whether the coordinates of boxes are fractions of the image rather than
+	// pixels; nil: as usual for the layout.
 	Fractions *bool
 }
 
@@ -134,9 +134,9 @@ func (s Setting) IsSet() bool {
 type Port struct {
 	Name   string
 	Type   onnx.Type
-	Sizes  []int // as declared, with the batch; -1: free. Nil: unknown
-	Sample []int // shape of one sample; nil if the first axis is not the batch
-	Axes   onnx.Axes
+	Sizes  []int     // as declared, with the batch; -1: free. Nil: unknown
+	Sample []int     // shape of one sample; nil if the first axis is not the batch
+	Axes   onnx.Axes // meaning of the axes, such as "NHWC"; "": unknown
 }
 
 // About describes a model for Find.
@@ -144,7 +144,7 @@ type About struct {
 	Ports         []Port
 	Height, Width int                     // of its image, in pixels
 	Channels      int                     // of its image
-	Scored        bool                    // an output may score classes of the whole image
+	Scored        bool                    // whether an output may score classes of the whole image
 	Metadata      func(key string) string // of the file
 	Names         []string                // of its classes, from another file; may be nil
 }
