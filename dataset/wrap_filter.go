@@ -60,7 +60,8 @@ type Condition struct {
 
 // Where returns the samples whose factors meet all conditions, in the order of the source. The keys
 // of conditions are names of factors. The name "label" stands for the label: Low and High bound its
-// number, and Values are names of classes. Where reads all samples of which Describe reads one.
+// number, and Values are names of classes. Where calls Describe for every sample, which may have to
+// read it.
 func Where(ctx context.Context, src Source, conditions map[string]Condition) (Source, error) {
 	var tests []func(Sample) bool
 	for factor, c := range conditions {

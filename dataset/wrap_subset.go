@@ -88,8 +88,8 @@ type SplitOptions struct {
 //
 // A stratified order distributes the classes evenly, so the number of samples of a class in a part
 // differs from the class's proportion by one or two; with many classes of one or two samples each,
-// by up to the number of classes. It needs the labels: Split reads all samples if Describe reads
-// one.
+// by up to the number of classes. It needs the labels: Split then calls Describe for every sample,
+// which may have to read it.
 func Split(ctx context.Context, src Source, from, to float64, o SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: part from %v to %v: it needs 0 <= from < to <= 1", from, to)
