@@ -71,7 +71,11 @@ class Run:
 
     @property
     def samples(self) -> Any:
-        """The values of single samples as a pandas DataFrame, for runs with samples=True."""
+        """The values of single samples as a pandas DataFrame.
+
+        With samples=True they are of all samples and layers, otherwise of the first 500 samples, of
+        predictions and the last layer.
+        """
         path = self.folder / "samples.parquet"
         if not path.is_file():
             raise Error(f"{self.folder} has no values of single samples: measure with samples=True")
