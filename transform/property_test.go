@@ -329,6 +329,10 @@ func TestTraits(t *testing.T) {
 		}
 		v, ok := Parameter(tr.Draw(seed.Rand(1)))
 		want, hasParameter := 0.5, len(k.Short) == 1 && args[k.Short[0]] != nil && k.Name != "shear" && k.Name != "random-crop"
+		if hasParameter {
+			p, _ := k.Param(k.Short[0])
+			want = max(want, p.Min)
+		}
 		if k.Name == "corrupt" {
 			want, hasParameter = 1, true
 		}

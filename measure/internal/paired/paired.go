@@ -85,8 +85,9 @@ type Spec struct {
 	Needs   measure.Needs
 	Columns []Column  // the values that Pair or an Action computes, in order
 	Derived []Derived // statistics that are computed from the means of Columns
-	// Pair computes the columns of one pair. transformed is nil if there is no transformed view. A
-	// *measure.NonFinite error does not need the index of the sample.
+	// Pair computes the columns of one pair. It sets every element of out, which may hold values of
+	// an earlier pair. transformed is nil if there is no transformed view. A *measure.NonFinite error
+	// does not need the index of the sample.
 	Pair func(out []float64, label int, clean, transformed []float32) error
 	// Action, if set, returns what computes the columns at a site, in place of Pair.
 	Action func(site measure.Site) (Action, error)
