@@ -9,7 +9,7 @@ NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # Packages of another checkout, to which node_modules may be a link, stay as they are.
 INSTALL := { test -L node_modules || $(NPM); }
 
-.PHONY: build demo demo-networks screenshots wheel release test lint bench fuzz torture vulncheck fixtures generate clean
+.PHONY: build demo demo-networks screenshots wheel release test lint bench fuzz torture vulncheck fixtures generate schemas clean
 
 build: bin/noether
 
@@ -90,6 +90,10 @@ vulncheck:
 generate: build
 	$(GO) generate ./...
 	cd report/html/web && $(INSTALL) && npm run build
+	$(MAKE) schemas
+
+# The schemas of study and training files, which describe every measure, transformation and kind of data.
+schemas: build
 	bin/noether schema > docs/study.schema.json
 	bin/noether schema --training > docs/training.schema.json
 
