@@ -258,8 +258,8 @@ func (s *Audio) Describe(i int) Sample {
 	return out
 }
 
-// At reads item i. A file that cannot be read is a BadSample. It is an error if the frame sets a
-// rate or a length that the options exclude.
+// At reads item i. frame holds the rate and the length that a model takes; it is an error if the
+// options exclude them. A file that cannot be read is a BadSample.
 func (s *Audio) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "audio files "+s.dir, i, len(s.items)); err != nil {
 		return Sample{}, err

@@ -10,7 +10,8 @@
 // sample with gradually changed versions of it, which are samples too. A place is a group of
 // samples that trajectories connect.
 //
-//	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, synset or CSV file
+//	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, CSV file
+//	                           or WordNet synset
 //	OpenCIFAR10, OpenCIFAR100  the binary version
 //	OpenIDX                    MNIST and data sets in its format, also compressed by gzip
 //	OpenArrays                 npy and npz arrays of images

@@ -243,8 +243,8 @@ func (a *Arrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i. An image of uint8 with white at 255 is resampled in 8 bits, as PIL does, and
-// others in float32.
+// At reads image i and brings it to the size and the channels of frame. An image of uint8 with
+// white at 255 is resampled in 8 bits, as PIL does, and others in float32.
 func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err

@@ -234,7 +234,7 @@ func (c *CIFAR) Describe(i int) Sample {
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
 }
 
-// At reads image i.
+// At reads image i and brings it to the size and the channels of frame.
 func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
 		return Sample{}, err

@@ -42,7 +42,8 @@ const (
 // Without it, the memory for images before they are resized would grow with the number of cores.
 var decoding = semaphore.NewWeighted(maxPixels)
 
-// frameFile decodes an image file and returns it in a frame.
+// frameFile decodes an image file and brings the image to a frame: the size and the channels that a
+// model takes.
 func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, error) {
 	f, size, err := openSized(path)
 	if err != nil {
@@ -95,8 +96,8 @@ func isLarge(c image.Config, size int64) bool {
 	return c.Width > 0 && c.Width <= maxPixels/c.Height && c.Width*c.Height > rowPixels && size <= maxFile && int64(c.Width*c.Height) <= perByte*size
 }
 
-// fromPNG returns a PNG image of h x w in the frame. ok is false for an interlaced image, which it
-// does not decode, since its rows are not in order.
+// fromPNG brings a PNG image of h x w pixels to the frame. ok is false for an interlaced image,
+// which it does not decode, since its rows are not in order.
 func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err error) {
 	images, ok, err := pngRows(file, stripPixels)
 	if err == nil && ok {

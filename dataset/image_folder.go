@@ -76,7 +76,8 @@ func (f *Folder) Fingerprint() string { return f.fingerprint }
 // Describe returns image i without its pixels. Its name is relative to the folder.
 func (f *Folder) Describe(i int) Sample { return f.describe(i) }
 
-// At decodes image i. If it cannot be read, the error is a *BadSample.
+// At decodes image i and brings it to the size and the channels of frame. If the image cannot be
+// read, the error is a *BadSample.
 func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err

@@ -277,7 +277,7 @@ func (x *IDX) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i.
+// At reads image i and brings it to the size and the channels of frame.
 func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
 		return Sample{}, err

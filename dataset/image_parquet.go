@@ -174,7 +174,8 @@ func (p *Parquet) Describe(i int) Sample {
 	return s
 }
 
-// At decodes image i. If it cannot be read, the error is a *BadSample.
+// At decodes image i and brings it to the size and the channels of frame. If the image cannot be
+// read, the error is a *BadSample.
 func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "Parquet files", i, len(p.labels)); err != nil {
 		return Sample{}, err

@@ -353,7 +353,8 @@ func (s *Shards) Describe(i int) Sample {
 	return Sample{Index: i, Name: s.samples[i].name, Label: s.samples[i].label}
 }
 
-// At decodes image i. If it cannot be read, the error is a *BadSample.
+// At decodes image i and brings it to the size and the channels of frame. If the image cannot be
+// read, the error is a *BadSample.
 func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
 		return Sample{}, err

@@ -172,7 +172,7 @@ func (s *Gratings) Grating(i int) Grating {
 	}
 }
 
-// At draws sample i.
+// At draws sample i and brings it to the size and the channels of frame.
 func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
 		return Sample{}, err

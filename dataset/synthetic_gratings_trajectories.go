@@ -115,7 +115,7 @@ func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
 // Grating returns the grating of sample i.
 func (w *GratingTrajectories) Grating(i int) Grating { return w.gratings[i] }
 
-// At draws sample i.
+// At draws sample i and brings it to the size and the channels of frame.
 func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, w.Len()); err != nil {
 		return Sample{}, err

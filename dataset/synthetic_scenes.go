@@ -118,7 +118,7 @@ func (s *Scenes) figures(i int) (figures []Figure, kinds []int) {
 	return figures, kinds
 }
 
-// At draws sample i.
+// At draws sample i and brings it to the size and the channels of frame.
 func (s *Scenes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	o := s.options
 	if err := checkAccess(ctx, "shapes", i, o.N); err != nil {

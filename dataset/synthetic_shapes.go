@@ -163,7 +163,7 @@ func (s *Shapes) Figure(i int) (f Figure, label int) {
 	return f, label
 }
 
-// At draws sample i.
+// At draws sample i and brings it to the size and the channels of frame.
 func (s *Shapes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shapes", i, s.options.N); err != nil {
 		return Sample{}, err

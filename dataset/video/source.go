@@ -99,7 +99,7 @@ func (s *Source) Describe(i int) dataset.Sample {
 	}
 }
 
-// At reads patch i.
+// At reads patch i and brings it to the size and the channels of f.
 func (s *Source) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample, error) {
 	if i < 0 || i >= s.Len() {
 		return dataset.Sample{}, fmt.Errorf("video: there is no sample %d: they are numbered 0 to %d", i, s.Len()-1)
