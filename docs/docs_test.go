@@ -199,7 +199,7 @@ func TestKindsOnMaps(t *testing.T) {
 			case p.Required && p.Options != nil:
 				args[p.Name] = transform.Option(p.Options[0])
 			case p.Required || p.Name == "area" || p.Name == "snr":
-				args[p.Name] = transform.Fixed(min(1, p.Max))
+				args[p.Name] = transform.Fixed(max(min(1, p.Max), p.Min))
 			}
 		}
 		made, err := k.Make(args)
