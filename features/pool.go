@@ -27,7 +27,8 @@ func poolings() []Pooling { return []Pooling{Mean, Max, Class, Flatten} }
 // A pool pools the activations of one layer.
 type pool struct {
 	kind    Pooling
-	targets []int32   // index in the vector of each element of an activation; -1: left out
+	run     int       // number of successive elements with the same mean, if the pooled axes are the last; else 0
+	targets []int32   // unless run > 0: index in the vector of each element of an activation; -1: left out
 	dim     int       // length of the vector
 	share   float64   // 1 / number of elements that are pooled into one
 	sums    []float64 // a buffer of length dim
@@ -65,7 +66,15 @@ func (p Pooling) pools(l onnx.Layer, i int) bool {
 }
 
 func newPool(p Pooling, l onnx.Layer) *pool {
-	out := &pool{kind: p, dim: p.Dim(l), targets: make([]int32, tensor.Size(l.Shape))}
+	size := tensor.Size(l.Shape)
+	out := &pool{kind: p, dim: p.Dim(l)}
+	out.share = float64(out.dim) / float64(max(1, size))
+	out.sums = make([]float64, out.dim)
+	if p == Mean && p.poolsLast(l) {
+		out.run = size / max(1, out.dim)
+		return out
+	}
+	out.targets = make([]int32, size)
 	index := make([]int, len(l.Shape)) // of element e, along each axis
 	for e := range out.targets {
 		target, excluded := 0, false
@@ -86,9 +95,17 @@ func newPool(p Pooling, l onnx.Layer) *pool {
 			index[i] = 0
 		}
 	}
-	out.share = float64(out.dim) / float64(max(1, len(out.targets)))
-	out.sums = make([]float64, out.dim)
 	return out
+}
+
+// poolsLast reports whether no axis that is kept follows a pooled one.
+func (p Pooling) poolsLast(l onnx.Layer) bool {
+	for i := 1; i < len(l.Shape); i++ {
+		if p.pools(l, i-1) && !p.pools(l, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // apply pools the activation z of one sample into dst, which has the length of the vector.
@@ -96,6 +113,10 @@ func (p *pool) apply(dst, z []float32) {
 	switch {
 	case len(z) == p.dim:
 		copy(dst, z)
+	case p.run > 0:
+		for i := range dst {
+			dst[i] = float32(sum(z[i*p.run:(i+1)*p.run]) * p.share)
+		}
 	case p.kind == Mean:
 		clear(p.sums)
 		for e, v := range z {
@@ -113,6 +134,19 @@ func (p *pool) apply(dst, z []float32) {
 			}
 		}
 	}
+}
+
+// sum returns the sum of values. It has four partial sums, so that the processor can add in parallel.
+func sum(z []float32) float64 {
+	var a, b, c, d float64
+	for len(z) >= 4 {
+		a, b, c, d = a+float64(z[0]), b+float64(z[1]), c+float64(z[2]), d+float64(z[3])
+		z = z[4:]
+	}
+	for _, v := range z {
+		a += float64(v)
+	}
+	return (a + b) + (c + d)
 }
 
 // maxInto writes the largest of the elements that are pooled into each element of dst.
