@@ -147,6 +147,10 @@ func decodeImage(data []byte) (image.Image, error) {
 		if img, ok := turbojpeg.Decode(data, c.Width, c.Height); ok {
 			return img, nil
 		}
+	case "png":
+		if img, ok := decodePNG(data); ok {
+			return img, nil
+		}
 	case "webp":
 		if pixels, ok := webp.Decode(data, c.Width, c.Height); ok {
 			return &turbojpeg.RGB{Pix: pixels, Rect: image.Rect(0, 0, c.Width, c.Height)}, nil

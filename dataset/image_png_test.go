@@ -113,8 +113,37 @@ func TestPNGByRows(t *testing.T) {
 	})
 }
 
+// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that it
+// leaves the formats to package png that it does not decode.
+func TestDecodePNG(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		format, transparent := rapid.SampledFrom(pngFormats).Draw(rt, "format"), rapid.Bool().Draw(rt, "transparent")
+		h, w := rapid.IntRange(1, 60).Draw(rt, "h"), rapid.IntRange(1, 60).Draw(rt, "w")
+		file := randomPNG(t, r, format, h, w, transparent)
+		got, ok := decodePNG(file)
+		if want := format.depth == 8 && (format.colour == 6 || format.colour < 3 && !transparent); ok != want {
+			rt.Fatalf("decoded: %v, want %v", ok, want)
+		}
+		if !ok {
+			return
+		}
+		want, err := png.Decode(bytes.NewReader(file))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if format.colour == 6 && !slices.Equal(got.(*image.NRGBA).Pix, want.(*image.NRGBA).Pix) {
+			rt.Fatal("the alpha channel differs from that of package png")
+		}
+		if a, b := from8Bit(got), from8Bit(want); a.h != b.h || a.w != b.w || a.c != b.c || !slices.Equal(a.pix, b.pix) {
+			rt.Fatalf("%d x %d x %d differs from package png, %d x %d x %d", a.h, a.w, a.c, b.h, b.w, b.c)
+		}
+	})
+}
+
 // TestDamagedPNGByRows checks that a PNG file that is cut or has a changed byte is an error wherever it
-// is one for package png.
+// is one for package png, in strips and as a whole.
 func TestDamagedPNGByRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -123,6 +152,9 @@ func TestDamagedPNGByRows(t *testing.T) {
 		try := func(what string, at int, damaged []byte) {
 			t.Helper()
 			_, want := png.Decode(bytes.NewReader(damaged))
+			if _, ok := decodePNG(damaged); ok && want != nil {
+				t.Errorf("%v, %s at %d: decoded; package png: %v", format, what, at, want)
+			}
 			images, ok, err := pngRows(bytes.NewReader(damaged), 30)
 			if err == nil && ok {
 				_, err = Frame{}.imageStrips(images, 9, 11)
