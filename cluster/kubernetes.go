@@ -82,7 +82,7 @@ func (s *Submission) taskJob(run, name string) fields {
 		field("completionMode", "Indexed"),
 		field("completions", n),
 		field("parallelism", parallel),
-		field("backoffLimitPerIndex", p.Tries),
+		field("backoffLimitPerIndex", p.Tries-1), // restarts
 		field("maxFailedIndexes", n), // a failed task does not stop the others
 		field("podFailurePolicy", fields{field("rules", []any{
 			fields{field("action", "Ignore"), field("onPodConditions", []any{
@@ -99,7 +99,7 @@ func (s *Submission) mergeJob(run, name string) fields {
 	wait := s.container("wait", "cluster", "wait", run, "--submission", strconv.Itoa(s.Number))
 	wait = slices.DeleteFunc(wait, func(i yaml.MapItem) bool { return i.Key == "resources" })
 	merge := s.container("noether", "merge", run, "--threads", strconv.Itoa(s.Profile.CPUs))
-	return s.job(name, fields{field("backoffLimit", s.Profile.Tries)}, []any{wait}, merge)
+	return s.job(name, fields{field("backoffLimit", s.Profile.Tries-1)}, []any{wait}, merge)
 }
 
 // job returns a Job with one pod template: the init containers in before, then the container.

@@ -68,7 +68,7 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 		t.Errorf("the jobs are %s/%s and %s/%s", tasks.Namespace, tasks.Name, merge.Namespace, merge.Name)
 	}
 	spec := tasks.Spec
-	if *spec.CompletionMode != batch.IndexedCompletion || *spec.Completions != 3 || *spec.Parallelism != 3 || *spec.BackoffLimitPerIndex != 3 || *spec.MaxFailedIndexes != 3 {
+	if *spec.CompletionMode != batch.IndexedCompletion || *spec.Completions != 3 || *spec.Parallelism != 3 || *spec.BackoffLimitPerIndex != 2 || *spec.MaxFailedIndexes != 3 {
 		t.Errorf("the job is %+v", spec)
 	}
 	rules := []batch.PodFailurePolicyRule{
@@ -99,6 +99,9 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 	}
 	if pod.ServiceAccountName != "runner" || pod.ImagePullSecrets[0].Name != "pull" || pod.NodeSelector["zone"] != "1" {
 		t.Errorf("the pod is %+v", pod)
+	}
+	if *merge.Spec.BackoffLimit != 2 { // with the first start, 3 tries
+		t.Errorf("the merge starts again %d times, want 2", *merge.Spec.BackoffLimit)
 	}
 	m := merge.Spec.Template.Spec
 	if m.InitContainers[0].Command[2] != "wait" || m.Containers[0].Command[1] != "merge" || m.RestartPolicy != core.RestartPolicyNever {

@@ -36,7 +36,7 @@ type Profile struct {
 	Directives  []string          `key:"directives" json:"directives,omitempty" doc:"additional sbatch options, such as --exclusive"`
 	Warning     Duration          `key:"warning" json:"warning,omitempty" doc:"time before the time limit at which a task gets the signal to save and queue itself again; default: 2m"`
 	SaveEvery   Duration          `key:"save-every" json:"save_every,omitempty" doc:"interval at which a task saves its state; default: 1m"`
-	Tries       int               `key:"tries" json:"tries,omitempty" default:"3" min:"1" max:"100" doc:"number of times that a task starts in its allocation if it is killed"`
+	Tries       int               `key:"tries" json:"tries,omitempty" default:"3" min:"1" max:"100" doc:"largest number of starts of a task that is killed, the first one included"`
 	Requeues    int               `key:"requeues" json:"requeues,omitempty" default:"20" min:"1" max:"1000" doc:"number of times that a task queues itself again when it reaches its time limit"`
 	Kubernetes  KubernetesProfile `key:"kubernetes" json:"kubernetes,omitzero" doc:"settings of Kubernetes"`
 }
@@ -96,7 +96,8 @@ var (
 	variable = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
-// Check returns an error for values that would change the structure of the script.
+// Check returns an error for numbers out of range, and for texts that would change the structure of
+// the script or of the manifest.
 func (p Profile) Check() error {
 	for key, v := range map[string]string{"partition": p.Partition, "account": p.Account, "qos": p.QOS,
 		"kubernetes: namespace": p.Kubernetes.Namespace, "kubernetes: claim": p.Kubernetes.Claim, "kubernetes: service-account": p.Kubernetes.ServiceAccount,

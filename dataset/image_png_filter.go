@@ -6,7 +6,8 @@ import (
 )
 
 // undoFilter replaces the filtered bytes of a row by the unfiltered ones, and the type of its
-// filter by 0, none. above is the row before, or zeros. See section 9 of the PNG specification.
+// filter, its first byte, by 0, none. above is the row before, or zeros. The filters are those of
+// section 9 of the PNG specification: 1 Sub, 2 Up, 3 Average, 4 Paeth.
 func undoFilter(row, above []byte, pixelBytes int) error {
 	filter := row[0]
 	row[0] = 0
