@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -97,6 +98,9 @@ func npyHeader(b fileData) (string, int64, error) {
 	n, err := b.ReadAt(start[:], 0)
 	if err != nil && err != io.EOF {
 		return "", 0, err
+	}
+	if strings.HasPrefix(string(start[:n]), hdf5Signature) {
+		return "", 0, errors.New(hdf5Hint)
 	}
 	if n < 10 || string(start[:6]) != "\x93NUMPY" {
 		return "", 0, fmt.Errorf("not an npy array: it does not start with \\x93NUMPY")

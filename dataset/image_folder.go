@@ -50,7 +50,7 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 		d.add("webp", webpVersion)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening folder %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("opening folder %s: %w", o.Dir, explainHDF5(o.Dir, err))
 	}
 	f.fingerprint = d.String()
 	return f, nil

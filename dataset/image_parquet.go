@@ -143,7 +143,7 @@ func (p *Parquet) openFile(path string) (*parquet.File, error) {
 	p.files = append(p.files, file)
 	f, err := parquet.OpenFile(file, size, parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, fmt.Errorf("not a whole Parquet file: %w", err)
+		return nil, explainHDF5(path, fmt.Errorf("not a whole Parquet file: %w", err))
 	}
 	return f, nil
 }

@@ -65,7 +65,7 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 			r.label, r.field = "json", key
 		}
 		if err := r.read(ctx, p); err != nil {
-			return nil, fmt.Errorf("opening shard %s: %w", p, err)
+			return nil, fmt.Errorf("opening shard %s: %w", p, explainHDF5(p, err))
 		}
 		s.samples = append(s.samples, r.samples...)
 		labels = append(labels, r.labels...)
