@@ -83,7 +83,7 @@ func (s *Submission) taskJob(run, name string) fields {
 		field("completions", n),
 		field("parallelism", parallel),
 		field("backoffLimitPerIndex", p.Tries-1), // restarts
-		field("maxFailedIndexes", n), // a failed task does not stop the others
+		field("maxFailedIndexes", n),             // a failed task does not stop the others
 		field("podFailurePolicy", fields{field("rules", []any{
 			fields{field("action", "Ignore"), field("onPodConditions", []any{
 				fields{field("type", "DisruptionTarget"), field("status", "True")}})},

@@ -165,6 +165,18 @@ func TestShardsWithoutLabels(t *testing.T) {
 	wantErrorContaining(t, err, `no sample has a label in "json.label"`)
 }
 
+// TestEmptyShards checks that shards without samples add none, and that shards alone without samples
+// are an error.
+func TestEmptyShards(t *testing.T) {
+	t.Parallel()
+	one, empty := shard(t, "a.tar", member{"1.png", dot(t, 1)}), shard(t, "b.tar")
+	if s := openShards(t, ShardsOptions{Paths: []string{empty, one, empty}}); s.Len() != 1 {
+		t.Errorf("%d samples, want 1", s.Len())
+	}
+	_, err := OpenShards(t.Context(), ShardsOptions{Paths: []string{empty}})
+	wantErrorContaining(t, err, "no images")
+}
+
 func TestShardsWithADamagedImage(t *testing.T) {
 	t.Parallel()
 	s := openShards(t, ShardsOptions{Paths: []string{shard(t, "a.tar", member{"1.png", dot(t, 1)[:20]}, member{"2.png", dot(t, 2)})}})

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/study/rundir"
 )
 
@@ -50,6 +51,38 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameScores(t, got.Rows, again.Rows, 0)
+}
+
+// TestMoreShardsThanSamples checks that a study of fewer samples than shards merges to the scores of
+// the whole, and that the merge does not need the shards without samples.
+func TestMoreShardsThanSamples(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	text := strings.NewReplacer("n: 150", "n: 4", ", seis]", "]").Replace(studyText)
+	o := options(t)
+	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
+	out := filepath.Join(dir, "shards")
+	layout := measure.NewLayout(4)
+	empty := 0
+	for i := 1; i <= 9; i++ {
+		part := o
+		part.Shard = Shard{Index: i, Count: 9}
+		if lo, hi := part.Shard.Positions(layout); lo == hi {
+			if empty++; empty > 1 {
+				continue // one of them runs
+			}
+		}
+		mustRun(t, parseIn(t, dir, text), out, part)
+	}
+	if empty < 5 {
+		t.Errorf("%d of 9 shards of 4 samples are empty", empty)
+	}
+	got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
 // TestShardClaimedTwiceDoesNoHarm checks that a shard that runs twice at once, after it was

@@ -18,11 +18,14 @@ type Shard struct {
 func ParseShard(text string) (Shard, error) {
 	var s Shard
 	var rest string
-	if n, _ := fmt.Sscanf(text, "%d/%d%s", &s.Index, &s.Count, &rest); n != 2 || s.Count < 1 || s.Index < 1 || s.Index > s.Count {
+	if n, _ := fmt.Sscanf(text, "%d/%d%s", &s.Index, &s.Count, &rest); n != 2 || s.Index < 1 || s.Index > s.Count || s.Count > maxShards {
 		return Shard{}, fmt.Errorf("%q is not a shard: write 3/16 for the third of sixteen", text)
 	}
 	return s, nil
 }
+
+// maxShards keeps the product of a shard and a number of blocks in the range of an int.
+const maxShards = 1_000_000_000
 
 // Whole reports whether the shard is all samples.
 func (s Shard) Whole() bool { return s.Count <= 1 }
@@ -36,8 +39,9 @@ func (s Shard) String() string {
 }
 
 // Positions returns the half-open range [lo, hi) of the shard's positions in the random order of
-// the samples. It consists of whole blocks, so that the accumulators of all shards together process
-// the same blocks as an undivided run.
+// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators of all
+// shards together process the same blocks as an undivided run. It is empty for some shards if there
+// are more shards than blocks.
 func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N

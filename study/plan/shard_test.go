@@ -6,7 +6,7 @@ import (
 
 func TestParseShard(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Shard{"3/16": {3, 16}, "1/1": {1, 1}, "0/3": {}, "4/3": {}, "1/": {}, "x": {}, "1/2/3": {}, "-1/2": {}} {
+	for text, want := range map[string]Shard{"3/16": {3, 16}, "1/1": {1, 1}, "0/3": {}, "4/3": {}, "1/": {}, "x": {}, "1/2/3": {}, "-1/2": {}, "1/0": {}, "1/2000000000": {}} {
 		if got, err := ParseShard(text); got != want || (err != nil) != (want == Shard{}) {
 			t.Errorf("%q gives %v, error %v; want %v", text, got, err, want)
 		}
