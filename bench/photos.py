@@ -16,7 +16,7 @@ from torchvision import transforms as T
 torch.set_num_threads(1)
 paths = sorted(glob.glob(os.path.join(sys.argv[1], "*")))
 frame = T.Compose([T.Resize(256), T.CenterCrop(224), T.ToTensor()])
-rounds = 3
+rounds = 3 if "--loader" in sys.argv else 10
 
 
 class Photos(torch.utils.data.Dataset):

@@ -50,63 +50,115 @@ measures: [%s]
 	return rows
 }
 
+const (
+	shardColumn  = "one task on one core"
+	passTime     = "processor time of a forward pass"
+	openingTime  = "opening"
+	scoringTime  = "scores"
+	shardImages  = 96
+	shardRotated = 2
+)
+
+// shards returns rows on the processor time of one task of a large study, which the model of cost in
+// the guide on clusters multiplies.
+func shards() []row {
+	var rows []row
+	for _, s := range []struct{ net, title string }{{"resnet18", "ResNet-18"}, {"resnet50", "ResNet-50"}} {
+		first, again := lastOf(shardTime(s.net))
+		rows = append(rows, row{text: map[string]string{shardColumn: s.title}, cells: []cell{
+			{column: passTime, from: first, metric: "ms", unit: "ms"},
+			{column: openingTime, from: again, metric: "open", unit: "s"},
+			{column: scoringTime, from: again, metric: "score", unit: "s"},
+		}})
+	}
+	return rows
+}
+
+// shardTime runs a study of 96 photographs under two rotations on one thread, with distances at the
+// sums of the network's blocks. Its metrics are the processor time of a forward pass without the
+// opening ("ms"), and the seconds that run.json states for opening ("open") and for scores ("score").
+func shardTime(net string) source {
+	text := fmt.Sprintf(`name: shard
+data: [{name: data, images: $DATA/imagenet-samples, limit: %d}]
+models: [{name: net, onnx: $MODEL, preprocess: {resize: 256, crop: 224, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, layers: ["op:Add"]}]
+transforms: [{name: turned, rotate: {values: [10, 20]}}]
+measures: [accuracy, effective-invariance, distance]
+`, shardImages)
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		seconds, cpu, _, err := runStudy(ctx, r, net, text, "--threads", "1")
+		if err != nil {
+			return nil, err
+		}
+		const passes = shardImages * (1 + shardRotated)
+		return metrics{"ms": 1000 * (cpu - seconds["open"]) / passes, "open": seconds["open"], "score": seconds["score"]}, nil
+	}
+}
+
 // studyTime runs a study of a network, or of the ResNet-20 of the test data if net is "". Its metrics
 // are the times that run.json states, in seconds: "engine", "decoding" (that the engine waits for
 // images) and "other"; and "share", that of both in the engine's, in percent.
 func studyTime(net, text string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
-		model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
-		if net != "" {
-			var err error
-			if model, err = r.model(ctx, net, "224"); err != nil {
-				return nil, err
-			}
-		}
-		program, err := r.program(ctx)
+		seconds, _, total, err := runStudy(ctx, r, net, text)
 		if err != nil {
 			return nil, err
 		}
-		dir, err := os.MkdirTemp(r.work, "study-")
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(dir)
-		file, out := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
-		if err := os.WriteFile(file, []byte(strings.NewReplacer("$DATA", r.data, "$MODEL", model).Replace(text)), 0o666); err != nil {
-			return nil, err
-		}
-		if text, err := exec.CommandContext(ctx, program, "run", file, "-o", out).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("noether run: %w: %s", err, bytes.TrimSpace(text))
-		}
-		raw, err := os.ReadFile(filepath.Join(out, "run.json"))
-		if err != nil {
-			return nil, err
-		}
-		var record struct {
-			Used struct {
-				Seconds float64 `json:"seconds"`
-				Stages  []struct {
-					Stage   string  `json:"stage"`
-					Seconds float64 `json:"seconds"`
-				} `json:"stages"`
-			} `json:"used"`
-		}
-		if err := json.Unmarshal(raw, &record); err != nil {
-			return nil, fmt.Errorf("run.json: %w", err)
-		}
-		m := metrics{}
-		for _, s := range record.Used.Stages {
-			switch s.Stage {
-			case "engine":
-				m["engine"] += s.Seconds
-			case "decode", "wait":
-				m["decoding"] += s.Seconds
-			}
-		}
-		m["other"] = record.Used.Seconds - m["engine"] - m["decoding"]
+		m := metrics{"engine": seconds["engine"], "decoding": seconds["wait"]}
+		m["other"] = total - m["engine"] - m["decoding"]
 		m["share"] = 100 * (m["decoding"] + m["other"]) / m["engine"]
 		return m, nil
 	}
+}
+
+// runStudy runs a study of a network, or of the ResNet-20 of the test data if net is "", with further
+// flags. It returns the seconds of each stage and those of all, as run.json states them, and those of
+// the processor.
+func runStudy(ctx context.Context, r *runner, net, text string, flags ...string) (stages map[string]float64, cpu, total float64, err error) {
+	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
+	if net != "" {
+		if model, err = r.model(ctx, net, "224"); err != nil {
+			return nil, 0, 0, err
+		}
+	}
+	program, err := r.program(ctx)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	dir, err := os.MkdirTemp(r.work, "study-")
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer os.RemoveAll(dir)
+	file, out := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
+	if err := os.WriteFile(file, []byte(strings.NewReplacer("$DATA", r.data, "$MODEL", model).Replace(text)), 0o666); err != nil {
+		return nil, 0, 0, err
+	}
+	command := exec.CommandContext(ctx, program, append([]string{"run", file, "-o", out}, flags...)...)
+	if text, err := command.CombinedOutput(); err != nil {
+		return nil, 0, 0, fmt.Errorf("noether run: %w: %s", err, bytes.TrimSpace(text))
+	}
+	raw, err := os.ReadFile(filepath.Join(out, "run.json"))
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	var record struct {
+		Used struct {
+			Seconds float64 `json:"seconds"`
+			Stages  []struct {
+				Stage   string  `json:"stage"`
+				Seconds float64 `json:"seconds"`
+			} `json:"stages"`
+		} `json:"used"`
+	}
+	if err := json.Unmarshal(raw, &record); err != nil {
+		return nil, 0, 0, fmt.Errorf("run.json: %w", err)
+	}
+	stages = map[string]float64{}
+	for _, s := range record.Used.Stages {
+		stages[s.Stage] += s.Seconds
+	}
+	used := command.ProcessState
+	return stages, (used.UserTime() + used.SystemTime()).Seconds(), record.Used.Seconds, nil
 }
 
 const commandColumn = "command"

@@ -42,13 +42,14 @@ var tables = []table{
 	}},
 	{name: "first-run", columns: []string{"network", "images", "time predicted by the dry run", "time", "processor time", "peak memory"}, rows: firstRuns()},
 	{name: "decoding", columns: []string{"per second of processor time", "rounds", "PIL and torchvision", noether, "ratio"}, rows: []row{
-		photographs("200 photographs decoded, resized to 256 and cropped to 224", ""),
+		photographs("2,000 photographs (200, ten times each) decoded, resized to 256 and cropped to 224", ""),
 		photographs("the same without libjpeg-turbo", "", turbojpeg.Env+"=none"),
 		photographs("the same as PNG", "png"),
 		photographs("the same as WebP", "webp"),
 		loader("the JPEG files read by two workers (a DataLoader of PyTorch), per second of the clock"),
 	}},
-	{name: "studies", columns: []string{studyColumn, engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
+	{name: "studies", columns: []string{studyColumn, "rounds", engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
+	{name: "shards", columns: []string{shardColumn, "rounds", passTime, openingTime, scoringTime}, rows: shards()},
 	{name: "commands", columns: []string{commandColumn, "time"}, rows: commands()},
 	{name: "seis-size", columns: []string{"SEIS at the 19 convolutions of a ResNet-20", "time"}, rows: []row{
 		size("1,000 pairs, the two scores", "scores-1000"), size("10,000 pairs, the two scores", "scores-10000"),
@@ -115,7 +116,7 @@ func photographs(text, format string, environment ...string) row {
 	}
 	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
 		{column: "PIL and torchvision", from: convert(peer("bench/photos.py", dir)), metric: "per_second", unit: "images"},
-		{column: noether, from: convert(golang("dataset", "Photographs$", 3, append(environment, setting)...)), metric: "images/s", unit: "images"},
+		{column: noether, from: convert(golang("dataset", "Photographs$", 10, append(environment, setting)...)), metric: "images/s", unit: "images"},
 	}}
 }
 

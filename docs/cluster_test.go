@@ -1,7 +1,12 @@
 package docs
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,4 +43,58 @@ func TestClusters(t *testing.T) {
 			t.Errorf("the state %s is not documented", state)
 		}
 	}
+}
+
+// TestCostModel computes the table of the cost of a large study from the measurement of one task in
+// bench/results/shards.json, and checks that the guide has its rows.
+func TestCostModel(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../bench/results/shards.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored struct {
+		Rows []map[string]struct{ Text, Value string }
+	}
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		t.Fatal(err)
+	}
+	text := page(t, "guides/cluster.md")
+	for _, row := range stored.Rows {
+		network := row["one task on one core"].Text
+		pass, err := strconv.ParseFloat(row["processor time of a forward pass"].Value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if measured := fmt.Sprintf("%.3g ms for", pass); !strings.Contains(text, measured) {
+			t.Errorf("the guide lacks %q of %s", measured, network)
+		}
+		for _, size := range [][2]int{{10, 150}, {100, 300}, {1000, 900}} {
+			cores, tasks := size[0], size[1]
+			const passes = 150 * 50_000 * 21
+			task := passes * pass / 1000 / float64(tasks)
+			total := task * math.Ceil(float64(tasks)/float64(cores))
+			line := fmt.Sprintf("| %s | %d | %d | %s | %s |\n", network, cores, tasks, roundTime(task), roundTime(total))
+			if !strings.Contains(text, line) {
+				t.Errorf("the guide lacks %s", line)
+			}
+		}
+	}
+}
+
+// roundTime writes a number of seconds in minutes, hours or days, with two digits.
+func roundTime(seconds float64) string {
+	for _, unit := range []struct {
+		name    string
+		seconds float64
+	}{{"days", 86400}, {"h", 3600}} {
+		if v := seconds / unit.seconds; v >= 2 {
+			digits := 1
+			if v >= 10 {
+				digits = 0
+			}
+			return fmt.Sprintf("%.*f %s", digits, v, unit.name)
+		}
+	}
+	return fmt.Sprintf("%.0f min", seconds/60)
 }
