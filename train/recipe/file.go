@@ -34,7 +34,7 @@ type File struct {
 	Patience    int              `key:"patience" min:"0" doc:"number of epochs without a smaller validation loss after which training stops; 0: never"`
 	Rollback    *rollbackKeys    `key:"take-back" json:"Back,omitempty" doc:"undo epochs that increase the loss on the validation samples, and reduce the rate"`
 	Keep        string           `key:"keep" enum:"best|last" default:"best" doc:"epoch whose network is saved: that with the smallest validation loss, or the last"`
-	Vary        Vary             `key:"vary" json:"-" doc:"keys of this file with several values each; every combination is a training: {seed: [1, 2, 3], optimiser.sgd.rate: [0.1, 0.01]}"`
+	Vary        Vary             `key:"vary" json:"-" doc:"keys of this file with several values each; every combination is a training: {seed: [1, 2, 3], optimiser.sgd.rate: [0.1, 0.01]}; or a list of such mappings"`
 	Save        int              `key:"save-every" min:"0" doc:"write the network as an ONNX model after the first epoch and then every N epochs"`
 
 	path string       // of the file, for errors and relative paths

@@ -52,12 +52,19 @@ func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary,
 	return summaries, nil
 }
 
-// writeRuns writes a row for each training. Results of trainings that have not finished are empty.
+// writeRuns writes a row for each training. Results of trainings that have not finished are empty,
+// and so are varied keys that a training does not have.
 func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	tags := slices.Sorted(maps.Keys(trainings[0].tags))
+	varied := map[string]bool{}
+	for _, t := range trainings {
+		for tag := range t.tags {
+			varied[tag] = true
+		}
+	}
+	tags := slices.Sorted(maps.Keys(varied))
 	header := slices.Concat([]string{"run"}, tags, []string{"epochs", "kept", "samples", "seconds"})
 	for _, data := range []string{"train", "validation", "test"} {
 		header = append(header, data+"_loss", data+"_accuracy", data+"_robust_accuracy", data+"_mean_iou")

@@ -11,8 +11,9 @@ import (
 // maxTrainings is the largest number of trainings of a file.
 const maxTrainings = 1000
 
-// Vary holds keys of the file that have several values. Each combination of values is a training.
-type Vary struct{ keys []variedKey }
+// Vary holds sets of keys of the file that have several values. Each combination of the values of a
+// set is a training.
+type Vary struct{ sets [][]variedKey }
 
 // A variedKey is a key of the file with its values.
 type variedKey struct {
@@ -32,27 +33,47 @@ var valueName = regexp.MustCompile(`^[A-Za-z0-9.+_-]{1,60}$`)
 
 // DecodeNode implements config.Decoder.
 func (v *Vary) DecodeNode(n *config.Node) error {
-	if n.Kind != config.Map || len(n.Pairs) == 0 {
-		return n.Errorf("vary is a mapping of keys to their values, such as {seed: [1, 2, 3]}")
+	sets := []*config.Node{n}
+	if n.Kind == config.List && len(n.Items) > 0 {
+		sets = n.Items
 	}
-	trainings := 1
+	trainings := 0
+	for _, set := range sets {
+		keys, combinations, err := decodeKeys(set)
+		if err != nil {
+			return err
+		}
+		if trainings += combinations; trainings > maxTrainings {
+			return n.Errorf("these values have more than %d combinations", maxTrainings)
+		}
+		v.sets = append(v.sets, keys)
+	}
+	return nil
+}
+
+// decodeKeys reads a mapping of keys to their values. It also returns the number of combinations.
+func decodeKeys(n *config.Node) (keys []variedKey, combinations int, err error) {
+	if n.Kind != config.Map || len(n.Pairs) == 0 {
+		return nil, 0, n.Errorf("vary is a mapping of keys to their values, such as {seed: [1, 2, 3]}, or a list of such mappings")
+	}
+	combinations = 1
 	for _, p := range n.Pairs {
 		k := variedKey{path: p.Key, tag: p.Key.Text[strings.LastIndex(p.Key.Text, ".")+1:]}
 		if k.tag == "name" || k.tag == "vary" || k.tag == "" {
-			return p.Key.Errorf("%q cannot vary", p.Key.Text)
+			return nil, 0, p.Key.Errorf("%q cannot vary", p.Key.Text)
 		}
-		if slices.ContainsFunc(v.keys, func(o variedKey) bool { return o.tag == k.tag }) {
-			return p.Key.Errorf("two keys end in %q, which names the folders: vary one of them", k.tag)
+		if slices.ContainsFunc(keys, func(o variedKey) bool { return o.tag == k.tag }) {
+			return nil, 0, p.Key.Errorf("two keys end in %q, which names the folders: vary one of them", k.tag)
 		}
 		if err := k.decodeValues(p.Value); err != nil {
-			return err
+			return nil, 0, err
 		}
-		if trainings *= len(k.values); trainings > maxTrainings {
-			return n.Errorf("these values have more than %d combinations", maxTrainings)
+		if combinations *= len(k.values); combinations > maxTrainings {
+			return nil, 0, n.Errorf("these values have more than %d combinations", maxTrainings)
 		}
-		v.keys = append(v.keys, k)
+		keys = append(keys, k)
 	}
-	return nil
+	return keys, combinations, nil
 }
 
 // decodeValues reads a list of numbers and words, or a mapping of names to values of any kind.
@@ -92,14 +113,27 @@ func (k *variedKey) decodeValues(n *config.Node) error {
 
 // JSONSchema implements config.Schemer.
 func (Vary) JSONSchema() map[string]any {
-	return map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": []string{"array", "object"}}}
+	set := map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": []string{"array", "object"}}}
+	return map[string]any{"anyOf": []any{set, map[string]any{"type": "array", "minItems": 1, "items": set}}}
 }
 
-// combinations returns the settings of a file for each combination of values; the last key varies
-// fastest.
-func (v *Vary) combinations(file *config.Node) ([]variation, error) {
+// combinations returns the settings of a file for each combination of values, set by set; the last
+// key of a set varies fastest.
+func (v *Vary) combinations(file *config.Node) (out []variation, err error) {
+	for _, keys := range v.sets {
+		of, err := combinationsOf(keys, file)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, of...)
+	}
+	return out, nil
+}
+
+// combinationsOf returns the settings of a file for each combination of the values of the keys.
+func combinationsOf(keys []variedKey, file *config.Node) ([]variation, error) {
 	out := []variation{{node: without(file, "vary"), tags: map[string]string{}}}
-	for _, k := range v.keys {
+	for _, k := range keys {
 		var next []variation
 		for _, c := range out {
 			for _, value := range k.values {
@@ -168,6 +202,9 @@ func parseVaried(path string, node *config.Node) (*File, error) {
 	var all []*File
 	for _, c := range variations {
 		folder := strings.Join(c.parts, "-")
+		if slices.ContainsFunc(all, func(f *File) bool { return strings.EqualFold(f.run, folder) }) {
+			return nil, node.Get("vary").Errorf("two trainings have the folder %q: their values must differ", folder)
+		}
 		if name := c.node.Get("name"); name != nil {
 			c.node.Set("name", name.Text+"/"+folder)
 		}

@@ -88,10 +88,36 @@ func TestVary(t *testing.T) {
 	}
 }
 
+// A list has the combinations of each of its mappings, so that every setting can have its own seeds.
+func TestVaryList(t *testing.T) {
+	t.Parallel()
+	f := parse(t, plainText+"vary: [{seed: [1, 2], epochs: [1]}, {seed: [3], batch: [32]}]\n")
+	var folders []string
+	for _, training := range f.Trainings() {
+		folders = append(folders, training.Folder())
+	}
+	if want := []string{"seed-1-epochs-1", "seed-2-epochs-1", "seed-3-batch-32"}; !slices.Equal(folders, want) {
+		t.Errorf("folders %q, want %q", folders, want)
+	}
+	if last := f.Trainings()[2]; last.Seed != 3 || last.Batch != 32 || last.Epochs != 3 {
+		t.Errorf("seed %d, batch %d, epochs %d", last.Seed, last.Batch, last.Epochs)
+	}
+	dir := t.TempDir()
+	if err := writeRuns(dir, f.Trainings(), make([]*Summary, 3)); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, spec.RunsFile))).ReadAll()
+	if err != nil || !slices.Equal(rows[0][:4], []string{"run", "batch", "epochs", "seed"}) || !slices.Equal(rows[3][:4], []string{"seed-3-batch-32", "32", "", "3"}) {
+		t.Errorf("%v, %q", err, rows)
+	}
+}
+
 func TestVaryErrors(t *testing.T) {
 	t.Parallel()
 	for vary, want := range map[string]string{
 		"[1, 2]":                             "a mapping of keys",
+		"[]":                                 "a mapping of keys",
+		"[{seed: [1, 2]}, {seed: [2]}]":      `two trainings have the folder "seed-2"`,
 		"{}":                                 "a mapping of keys",
 		"{name: [a, b]}":                     "cannot vary",
 		"{sed: [1, 2]}":                      `did you mean "seed"`,
