@@ -18,3 +18,20 @@ func Student(values []float64) (mean, half float64) {
 	}
 	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(values, nil) / math.Sqrt(n)
 }
+
+// Welch returns the mean of y minus that of x, and half the width of its 95 % interval, for two
+// independent samples of independent values: Welch's t, whose degrees of freedom are those of
+// Satterthwaite. With fewer than two values in a sample half is NaN.
+func Welch(x, y []float64) (difference, half float64) {
+	difference = stat.Mean(y, nil) - stat.Mean(x, nil)
+	n, m := float64(len(x)), float64(len(y))
+	if n < 2 || m < 2 {
+		return difference, math.NaN()
+	}
+	a, b := stat.Variance(x, nil)/n, stat.Variance(y, nil)/m
+	if a+b == 0 {
+		return difference, 0
+	}
+	freedom := (a + b) * (a + b) / (a*a/(n-1) + b*b/(m-1))
+	return difference, distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975) * math.Sqrt(a+b)
+}

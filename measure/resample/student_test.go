@@ -22,3 +22,23 @@ func TestStudent(t *testing.T) {
 		t.Errorf("no value: %v ± %v", mean, half)
 	}
 }
+
+// TestWelch compares with scipy: t.ppf(0.975, 4.2551) standard errors, with the degrees of freedom of
+// ttest_ind(equal_var=False).
+func TestWelch(t *testing.T) {
+	t.Parallel()
+	x, y := []float64{1, 2, 6}, []float64{4, 9, 3, 8, 7}
+	difference, half := resample.Welch(x, y)
+	if want := 5.1978426298; math.Abs(difference-3.2) > 1e-12 || math.Abs(half-want) > 1e-8 {
+		t.Errorf("%v ± %v, want 3.2 ± %v", difference, half, want)
+	}
+	if back, same := resample.Welch(y, x); math.Abs(back+difference) > 1e-12 || math.Abs(same-half) > 1e-12 {
+		t.Errorf("exchanged: %v ± %v", back, same)
+	}
+	if difference, half := resample.Welch(x[:1], y); math.Abs(difference-5.2) > 1e-12 || !math.IsNaN(half) {
+		t.Errorf("one value: %v ± %v", difference, half)
+	}
+	if difference, half := resample.Welch([]float64{2, 2}, []float64{5, 5, 5}); difference != 3 || half != 0 {
+		t.Errorf("equal values: %v ± %v", difference, half)
+	}
+}

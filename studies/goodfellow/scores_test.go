@@ -41,7 +41,7 @@ func TestStatistics(t *testing.T) {
 	near("the rank correlation", rank([]float64{1, 2, 2, 5, 3}, []float64{2, 1, 4, 4, 9}), 0.605263157894737)
 	a, b := []float64{3.1, 2.9, 3.6, 3.3, 3.0}, []float64{3.9, 3.5, 4.4, 3.7}
 	near("the p-value", welch(a, b), 0.02700846021593839)
-	value, half := difference(a, b)
+	value, half := resample.Welch(a, b)
 	near("the difference", value, 0.695)
 	near("half of the interval of the difference", half, 0.5798503904470147)
 	mean, half := resample.Student(a)

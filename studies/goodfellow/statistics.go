@@ -56,15 +56,6 @@ func welch(x, y []float64) float64 {
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(-math.Abs(mx-my)/math.Sqrt(a+b))
 }
 
-// difference returns the difference of the means of two samples, and half of its 95 % interval
-// (Welch's t).
-func difference(x, y []float64) (value, half float64) {
-	mx, vx := stat.MeanVariance(x, nil)
-	my, vy := stat.MeanVariance(y, nil)
-	a, b := vx/float64(len(x)), vy/float64(len(y))
-	return my - mx, distuv.StudentsT{Sigma: 1, Nu: freedom(a, b, len(x), len(y))}.Quantile(0.975) * math.Sqrt(a+b)
-}
-
 // freedom returns the degrees of freedom of Welch's t, for samples of n and m values whose means
 // have the variances a and b.
 func freedom(a, b float64, n, m int) float64 {

@@ -291,7 +291,7 @@ func (t table) copies() []record {
 			mean, half := resample.Student(values)
 			list = append(list, around(fmt.Sprintf("depth %d", d), mean, half, 1, c.title))
 			if before != nil {
-				change, half := difference(before, values)
+				change, half := resample.Welch(before, values)
 				list = append(list, around(fmt.Sprintf("depth %d - depth %d", d, d-1), change, half, 1, c.title), plain(fmt.Sprintf("p, depth %d to %d", d-1, d), significance(before, values), c.title))
 			}
 			before = values

@@ -6,9 +6,10 @@
 // table reads the scores of a study of networks of trainings (see checkpoints in
 // docs/reference/study-file.md), whose names have an element such as seed-2-augment-plain. Each cell
 // is the mean over seeds with Student's 95 % interval. With -of and -minus there are also means of
-// differences, taken seed by seed, of two networks, layers or epochs. correlations lays out what
-// noether correlate --csv has written; a text before a file is added to its columns. Both write CSV
-// as package studies/results reads it.
+// differences, taken seed by seed, of two networks, layers or epochs. With -unpaired they are
+// differences of means, with Welch's interval, for networks that share no seed. correlations lays
+// out what noether correlate --csv has written; a text before a file is added to its columns. Both
+// write CSV as package studies/results reads it.
 package main
 
 import (
@@ -46,6 +47,7 @@ func run(args []string, out io.Writer) error {
 	}
 	list("of", "values of the field of -by from which another is subtracted", &l.of)
 	flags.StringVar(&l.minus, "minus", "", "the value that is subtracted")
+	flags.BoolVar(&l.unpaired, "unpaired", false, "differences of means over different seeds, in place of differences seed by seed")
 	flags.StringVar(&l.by, "by", "network", "the field in which the scores of a difference differ")
 	flags.IntVar(&l.digits, "digits", 2, "decimal places")
 	list("name", "OLD=NEW, or FIELD:OLD=NEW, for a label of a row or column", &l.names)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -21,6 +22,7 @@ type layout struct {
 	shown                   map[string][]string // by field: the values that are shown; all if it has none
 	of                      []string            // values of the field by from which minus is subtracted
 	minus, by               string
+	unpaired                bool     // a difference is that of two means, over trainings that share no seed
 	digits                  int      // decimal places
 	names                   []string // OLD=NEW or FIELD:OLD=NEW, see rename
 }
@@ -102,7 +104,7 @@ func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	w := csv.NewWriter(out)
 	w.Write(append(slices.Clone(l.row), "statistic", "value", "low", "high"))
 	for _, c := range cells {
-		w.Write(append(slices.Clone(c.row), append([]string{c.column}, l.interval(c.values())...)...))
+		w.Write(append(slices.Clone(c.row), append([]string{c.column}, l.cell(c)...)...))
 	}
 	w.Flush()
 	return w.Error()
@@ -182,17 +184,25 @@ func (l *layout) rename(field, label string) string {
 	return label
 }
 
-// interval returns the mean of the values and the ends of Student's 95 % interval, which two or
-// more values have. The mean is empty if a value is not defined.
-func (l *layout) interval(v []float64) []string {
-	mean, half := resample.Student(v)
+// cell returns the mean of a cell and the ends of its 95 % interval, which two or more values have:
+// Student's, or Welch's of an unpaired difference. The mean is empty if a value is not defined.
+func (l *layout) cell(c *cell) []string {
+	mean, half := resample.Student(c.values())
+	if c.difference && l.unpaired {
+		mean, half = resample.Welch(sorted(c.minus), sorted(c.plus))
+	}
 	switch {
 	case math.IsNaN(mean):
 		return []string{"", "", ""}
-	case len(v) == 1:
+	case math.IsNaN(half):
 		return []string{l.format(mean), "", ""}
 	}
 	return []string{l.format(mean), l.format(mean - half), l.format(mean + half)}
+}
+
+// sorted returns the values of all seeds in ascending order.
+func sorted(bySeed map[string]float64) []float64 {
+	return slices.Sorted(maps.Values(bySeed))
 }
 
 func (l *layout) format(v float64) string {

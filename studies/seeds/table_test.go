@@ -51,6 +51,18 @@ func TestMeansOverSeeds(t *testing.T) {
 	}
 }
 
+// A difference of networks that share no seed has Welch's interval: here t of 1.4706 degrees of
+// freedom, 6.1881, times the standard error of 0.1118.
+func TestUnpairedDifferences(t *testing.T) {
+	t.Parallel()
+	row := func(model, value string) string { return "x,s/" + model + ",,,,,d,,,,m,,,s," + value + ",,,,5,\n" }
+	got, err := runOn(t, row("seed-1-a", "0.1")+row("seed-2-a", "0.2")+row("seed-3-b", "0.5")+row("seed-4-b", "0.7"),
+		"table", "-row", "network", "-column", "score", "-score", "s", "-of", "b", "-minus", "a", "-unpaired", "-digits", "3")
+	if want := "b - a,s,0.450,-0.242,1.142\n"; err != nil || !strings.Contains(got, want) {
+		t.Errorf("%v: %q is missing in\n%s", err, want, got)
+	}
+}
+
 // A difference has only the seeds of both networks, and a score that is not defined leaves its cell
 // empty.
 func TestMissingScores(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
@@ -164,7 +163,7 @@ func (t *table) differences() [][]string {
 				out = append(out, []string{o.axis, o.what, k + " - " + t.kinds[0], "", "", ""})
 				continue
 			}
-			d, half := difference(first.list(), s.list())
+			d, half := resample.Welch(first.list(), s.list())
 			out = append(out, row(o, k+" - "+t.kinds[0], d, half))
 		}
 		what, slp := strings.CutSuffix(o.what, ", slp")
@@ -200,19 +199,6 @@ func row(o observation, column string, value, half float64) []string {
 		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}
 	}
 	return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", value-half), fmt.Sprintf("%.3f", value+half)}
-}
-
-// difference returns the mean of y minus that of x, and half of its 95 % interval (Welch's t).
-func difference(x, y []float64) (value, half float64) {
-	if len(x) < 2 || len(y) < 2 {
-		return stat.Mean(y, nil) - stat.Mean(x, nil), math.NaN()
-	}
-	mx, vx := stat.MeanVariance(x, nil)
-	my, vy := stat.MeanVariance(y, nil)
-	n, m := float64(len(x)), float64(len(y))
-	a, b := vx/n, vy/m
-	nu := (a + b) * (a + b) / (a*a/(n-1) + b*b/(m-1))
-	return my - mx, distuv.StudentsT{Sigma: 1, Nu: nu}.Quantile(0.975) * math.Sqrt(a+b)
 }
 
 // save writes a table in the format that studies/results reads.
