@@ -18,7 +18,7 @@
 //	OpenRawArrays              npy and npz arrays that a model takes as they are, such as token ids
 //	OpenShards                 images in the tar shards of a WebDataset
 //	OpenParquet                encoded images in Parquet files, as Hugging Face datasets stores them
-//	OpenCOCO                   images with the boxes of an annotation file in COCO's format
+//	OpenCOCO                   images with the boxes or masks of an annotation file in COCO's format
 //	WithMasks                  a folder of images with the class of each pixel
 //	OpenShapes, OpenGratings   synthetic images with known factors
 //	OpenScenes                 synthetic images of several figures with the class of each pixel

@@ -17,11 +17,17 @@ import (
 type COCOOptions struct {
 	Annotations string // JSON file
 	Images      string // folder of the images
+	Masks       bool   // samples have the class of each pixel, instead of boxes
+	// Categories are the names or ids of the categories that masks have, in the order of their
+	// classes from 1; nil: all, in the order of their ids.
+	Categories []string
 }
 
-// COCO is a source over the images of an annotation file in COCO's format, with labelled boxes.
+// COCO is a source over the images of an annotation file in COCO's format, with labelled boxes or
+// masks.
 type COCO struct {
 	fileList
+	options     COCOOptions
 	images      []cocoImage
 	categories  []TruthClass
 	fingerprint string
@@ -30,13 +36,22 @@ type COCO struct {
 // A cocoImage has the size of an image and its objects, in pixels.
 type cocoImage struct {
 	height, width int
-	objects       []Object
+	objects       []Object     // for boxes
+	regions       []regionText // for masks
 }
 
 // OpenCOCO opens an annotation file in COCO's format: an object with the lists images (id,
 // file_name, height, width), annotations (image_id, category_id, bbox of left, top, width and
 // height in pixels, area, iscrowd) and categories (id, name). Other keys are ignored. The samples
 // are the images in the order of their ids. An image without annotations is a sample, too.
+//
+// With Masks, annotations have a segmentation: polygons, or runs of pixels (RLE), compressed or
+// not. The mask of an image is made when the image is read. It has class 0 where there is no
+// object, and 1 + k in the region of an object of category k. Pixels of several objects, and of
+// groups (iscrowd), have no class. Objects of other categories than those of the options are left
+// out. The regions are those of pycocotools, pixel by pixel. Apart from groups, whose pixels have
+// their class there, masks are those of torchvision's reference of semantic segmentation
+// (ConvertCocoPolysToMask).
 //
 // The fingerprint hashes the images as that of OpenFolder does, and all objects.
 func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
@@ -53,15 +68,15 @@ func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 		return nil, errors.Unwrap(err)
 	}
 	defer file.Close()
-	parsed, err := parseCOCO(bufio.NewReaderSize(contextReader{ctx, file}, 1<<20))
+	parsed, err := parseCOCO(bufio.NewReaderSize(contextReader{ctx, file}, 1<<20), o.Masks)
 	if err != nil {
 		return nil, err
 	}
-	c := &COCO{fileList: fileList{dir: o.Images, what: "images"}}
+	c := &COCO{fileList: fileList{dir: o.Images, what: "images"}, options: o}
 	if err := c.fill(parsed); err != nil {
 		return nil, err
 	}
-	d := newDigest("coco")
+	d := newDigest(map[bool]string{false: "coco", true: "coco masks"}[o.Masks])
 	if err := c.hash(ctx, d); err != nil {
 		return nil, err
 	}
@@ -72,6 +87,9 @@ func openCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 		d.add(m.height, m.width, len(m.objects))
 		for _, b := range m.objects {
 			d.add(b.Left, b.Top, b.Right, b.Bottom, b.Area, b.Class, b.Crowd)
+		}
+		for _, r := range m.regions {
+			d.add(r.class, r.hash)
 		}
 	}
 	c.fingerprint = d.String()
@@ -99,11 +117,15 @@ type cocoAnnotation struct {
 	Box      []float64 `json:"bbox"`
 	Area     *float64  `json:"area"`
 	Crowd    int       `json:"iscrowd"`
+
+	Segmentation json.RawMessage `json:"segmentation"` // nil after parseCOCO
+
+	region *regionText // for masks
 }
 
 // parseCOCO reads an annotation file entry by entry, so that its polygons, which are most of its
-// bytes, never fill memory.
-func parseCOCO(r io.Reader) (*cocoFile, error) {
+// bytes, never fill memory. With masks set it checks them and keeps where they are.
+func parseCOCO(r io.Reader, masks bool) (*cocoFile, error) {
 	dec := json.NewDecoder(r)
 	out := &cocoFile{}
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -122,11 +144,17 @@ func parseCOCO(r io.Reader) (*cocoFile, error) {
 		seen[key] = true
 		switch key {
 		case "images":
-			err = decodeList(dec, key, func(e cocoImageEntry) { out.images = append(out.images, e) })
+			err = decodeList(dec, key, func(e cocoImageEntry, _, _ int64) { out.images = append(out.images, e) })
 		case "annotations":
-			err = decodeList(dec, key, func(e cocoAnnotation) { out.annotations = append(out.annotations, e) })
+			err = decodeList(dec, key, func(e cocoAnnotation, from, to int64) {
+				if masks {
+					e.region = newRegionText(e.Segmentation, from, to)
+				}
+				e.Segmentation = nil
+				out.annotations = append(out.annotations, e)
+			})
 		case "categories":
-			err = decodeList(dec, key, func(e TruthClass) { out.categories = append(out.categories, e) })
+			err = decodeList(dec, key, func(e TruthClass, _, _ int64) { out.categories = append(out.categories, e) })
 		default:
 			var other json.RawMessage
 			err = cocoSyntax(dec, dec.Decode(&other), "")
@@ -146,17 +174,19 @@ func parseCOCO(r io.Reader) (*cocoFile, error) {
 	return out, nil
 }
 
-// decodeList decodes a list, the value of a key, and calls f for each entry.
-func decodeList[T any](dec *json.Decoder, key string, f func(T)) error {
+// decodeList decodes a list, the value of a key, and calls f for each entry, with the offsets in
+// bytes between which it lies.
+func decodeList[T any](dec *json.Decoder, key string, f func(e T, from, to int64)) error {
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		return cocoSyntax(dec, err, key+" is not a list")
 	}
 	for i := 0; dec.More(); i++ {
 		var e T
+		from := dec.InputOffset()
 		if err := dec.Decode(&e); err != nil {
 			return fmt.Errorf("%s[%d]: %w", key, i, cocoSyntax(dec, err, ""))
 		}
-		f(e)
+		f(e, from, dec.InputOffset())
 	}
 	_, err := dec.Token()
 	return cocoSyntax(dec, err, "")
@@ -190,6 +220,11 @@ func (c *COCO) fill(f *cocoFile) error {
 		classOf[k.ID] = i
 	}
 	c.categories = f.categories
+	if c.options.Masks {
+		if err := c.chooseCategories(classOf); err != nil {
+			return err
+		}
+	}
 	indexOf, err := c.fillImages(f.images)
 	if err != nil {
 		return err
@@ -208,6 +243,12 @@ func (c *COCO) fill(f *cocoFile) error {
 		class, ok := classOf[*a.Category]
 		if !ok {
 			return fail("no category has the id %d", *a.Category)
+		}
+		if c.options.Masks {
+			if err := c.images[index].addRegion(a.region, class, a.Crowd != 0); err != nil {
+				return fail("%w", err)
+			}
+			continue
 		}
 		if len(a.Box) != 4 || a.Box[2] < 0 || a.Box[3] < 0 {
 			return fail("bbox is %v, not [left, top, width, height] in pixels", a.Box)
@@ -265,7 +306,8 @@ func (c *COCO) fillImages(entries []cocoImageEntry) (indexOf map[int64]int, err 
 // Len returns the number of images.
 func (c *COCO) Len() int { return len(c.images) }
 
-// Classes is nil: an image has no single label. TruthClasses returns the categories.
+// Classes is nil: an image has no single label. TruthClasses returns the categories, with masks
+// after the background.
 func (c *COCO) Classes() []string { return nil }
 
 // Factors is nil.
@@ -279,7 +321,7 @@ func (c *COCO) Describe(i int) Sample { return c.describe(i) }
 
 func (c *COCO) truthClasses() []TruthClass { return c.categories }
 
-// At decodes image i, with its objects in the frame.
+// At decodes image i, with its objects or its mask in the frame.
 func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err
@@ -295,6 +337,11 @@ func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	}
 	if err != nil {
 		return s, asBadSample(ctx, s.Name, err)
+	}
+	if c.options.Masks {
+		mask, err := c.mask(m, frame)
+		s.Truth = &Truth{Mask: mask, Area: frame.area(h, w)}
+		return s, err
 	}
 	s.Truth = &Truth{Objects: make([]Object, len(m.objects)), Area: frame.area(h, w)}
 	for k, o := range m.objects {

@@ -159,7 +159,7 @@ func TestManyBoxes(t *testing.T) {
 		text.WriteString(`{"image_id":1,"category_id":1,"bbox":[1,2,3,4]}`)
 	}
 	text.WriteString("]}")
-	parsed, err := parseCOCO(strings.NewReader(text.String()))
+	parsed, err := parseCOCO(strings.NewReader(text.String()), false)
 	if err != nil || len(parsed.annotations) != n {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func FuzzCOCO(f *testing.F) {
 	f.Add(`{"images": null, "annotations": {}, "categories": [[]]}`)
 	dir := cocoFolder(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		parsed, err := parseCOCO(strings.NewReader(text))
+		parsed, err := parseCOCO(strings.NewReader(text), false)
 		if err == nil {
 			c := &COCO{fileList: fileList{dir: dir}}
 			if err = c.fill(parsed); err == nil && (c.Len() == 0 || len(c.files) != c.Len()) {

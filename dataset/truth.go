@@ -40,7 +40,8 @@ type TruthClass struct {
 }
 
 // TruthClasses returns the classes of a source whose samples have a Truth, and reports whether they
-// do. It returns no classes for masks, whose pixel values are the classes.
+// do. The first class of masks is the background. It returns no classes for masks whose pixel values
+// are the model's classes.
 func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	for {
 		switch s := src.(type) {
