@@ -15,12 +15,16 @@ func (d *Data) hasTruth() bool {
 // truth describes the labelled boxes or masks of the data for a model's decoded output.
 func (d *Data) truth(f *output.Format) (measure.Truth, error) {
 	classes, _ := dataset.TruthClasses(d.Source)
-	if classes == nil {
+	if classes == nil { // the values of masks are the model's classes
 		return measure.Truth{Masks: true}, nil
 	}
-	to, err := d.Entry.TruthOutputs(classes, f)
+	match, masks := d.Entry.TruthOutputs, dataset.MaskClasses(d.Source) != nil
+	if masks {
+		match = d.Entry.MaskOutputs
+	}
+	to, err := match(classes, f)
 	if err != nil {
 		return measure.Truth{}, d.Entry.AddPosition(err)
 	}
-	return measure.Truth{Classes: to}, nil
+	return measure.Truth{Masks: masks, Classes: to}, nil
 }

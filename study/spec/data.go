@@ -16,7 +16,7 @@ type Data struct {
 	Sound    *soundKeys    `key:"sound" doc:"a folder of WAV and FLAC files, labelled by folders, by a pattern of their names, or by a CSV"`
 	Libri    *libriKeys    `key:"librispeech" doc:"LibriSpeech as published: SPEAKER/CHAPTER/*.flac with transcripts, which give the factor words-per-second"`
 	Images   *imagesKeys   `key:"images" doc:"a folder of images or its archive; labels come from a folder for each class, from synset names, or from a CSV file"`
-	COCO     *cocoKeys     `key:"coco" doc:"images with labelled boxes, in COCO's format"`
+	COCO     *cocoKeys     `key:"coco" doc:"images with labelled boxes or masks, in COCO's format"`
 	Arrays   *arraysKeys   `key:"arrays" doc:"npy or npz: images, or with layout: raw the inputs of the model, such as token ids"`
 	Shards   *shardsKeys   `key:"webdataset" doc:"tar shards of a WebDataset: files, ranges such as val-{000..049}.tar, patterns, URLs, or a folder of them"`
 	Parquet  *parquetKeys  `key:"parquet" doc:"Parquet files with a column of encoded images, as Hugging Face datasets stores them"`
@@ -67,8 +67,41 @@ type imagesKeys struct {
 }
 
 type cocoKeys struct {
-	Annotations Path `key:"annotations,required" doc:"JSON file in COCO's format: images, annotations with boxes, categories"`
+	Annotations Path `key:"annotations,required" doc:"JSON file in COCO's format: images, annotations, categories"`
 	Images      Path `key:"images,required" doc:"folder of the images"`
+
+	Masks maskCategories `key:"masks" doc:"masks instead of boxes, from segmentation: true, or the names or ids of the categories that are classes 1, 2, ...; the others are background"`
+}
+
+// maskCategories are the categories that masks have: true for all, or a list of names and ids.
+type maskCategories struct {
+	set  bool
+	only []string // nil: all
+}
+
+// DecodeNode implements config.Decoder.
+func (m *maskCategories) DecodeNode(n *config.Node) error {
+	if n.Kind == config.Bool {
+		m.set = n.Bool
+		return nil
+	}
+	if n.Kind != config.List || len(n.Items) == 0 {
+		return n.Errorf("masks is true, or a list of categories, such as [person, car]")
+	}
+	for _, item := range n.Items {
+		text, err := item.Scalar()
+		if err != nil {
+			return err
+		}
+		m.only = append(m.only, text)
+	}
+	m.set = true
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (maskCategories) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, listOfValues}}
 }
 
 type soundKeys struct {

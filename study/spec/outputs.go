@@ -110,6 +110,38 @@ func nameIndex(modelNames []string, name string) int {
 	return exact
 }
 
+// MaskOutputs returns for each class of masks the class of a model's decoded output, or -1. The
+// first class is the background. The others are categories, which are matched as by TruthOutputs;
+// by order or number only if the model has a class 0 for the background.
+func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
+	categories := classes[1:]
+	outputs := []int{0}
+	if d.Classes != nil || f.Names != nil {
+		to, err := d.TruthOutputs(categories, f)
+		if named := nameIndex(f.Names, classes[0].Name); named >= 0 {
+			outputs[0] = named
+		} else if d.Classes == nil && slices.Contains(to, 0) {
+			outputs[0] = -1 // the model has no background
+		}
+		return append(outputs, to...), err
+	}
+	smallest, largest := 1, 0
+	for i, c := range categories {
+		smallest, largest = min(smallest, c.ID), max(largest, c.ID)
+		outputs = append(outputs, i+1)
+	}
+	switch {
+	case f.Classes == len(classes):
+		return outputs, nil
+	case smallest == 1 && largest < f.ClassLimit():
+		for i, c := range categories {
+			outputs[i+1] = c.ID
+		}
+		return outputs, nil
+	}
+	return nil, fmt.Errorf("the data have %d categories, with numbers up to %d, and a background, and the model has %d classes without names: set classes to the class of each category", len(categories), largest, f.ClassLimit())
+}
+
 // TruthOutputs returns for each class of labelled boxes the class of a model's decoded output.
 // Classes are matched by the key classes if it is set, by name if the model has names, by order if
 // there are equally many, else by the number of the category.
@@ -123,7 +155,13 @@ func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]in
 	outputs := make([]int, len(classes))
 	switch {
 	case d.Classes != nil:
-		return d.listedOutputs(names, nil, f.Names)
+		outputs, err := d.listedOutputs(names, nil, f.Names)
+		for i, o := range outputs {
+			if err == nil && (o < -1 || o >= f.ClassLimit()) {
+				err = fmt.Errorf("classes: %s is not a class of the model, which has %d", d.Classes[i], f.ClassLimit())
+			}
+		}
+		return outputs, err
 	case f.Names != nil:
 		for i, name := range names {
 			if outputs[i] = nameIndex(f.Names, name); outputs[i] < 0 {

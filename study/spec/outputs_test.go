@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/model/output"
 )
 
 func TestOutputsByLabel(t *testing.T) {
@@ -33,6 +36,37 @@ func TestOutputsByLabel(t *testing.T) {
 	}
 	if names := OutputNames([]string{"pie"}, []int{3}, 5, labels); !slices.Equal(names, []string{"tabby, tabby cat", "crane", "crane", "pie", "hot dog"}) {
 		t.Errorf("the names are %q, want the labels, with pie for the fourth", names)
+	}
+}
+
+func TestMaskOutputs(t *testing.T) {
+	t.Parallel()
+	background, cat, dog := dataset.TruthClass{Name: "background"}, dataset.TruthClass{ID: 2, Name: "cat"}, dataset.TruthClass{ID: 5, Name: "dog"}
+	zero := dataset.TruthClass{ID: 0, Name: "zero"}
+	for name, c := range map[string]struct {
+		listed     []string
+		categories []dataset.TruthClass
+		names      []string
+		classes    int
+		want       []int
+		err        string
+	}{
+		"by order":             {nil, []dataset.TruthClass{cat, dog}, nil, 3, []int{0, 1, 2}, ""},
+		"by number":            {nil, []dataset.TruthClass{cat, dog}, nil, 6, []int{0, 2, 5}, ""},
+		"without a background": {nil, []dataset.TruthClass{cat, dog}, nil, 2, nil, "the data have 2 categories, with numbers up to 5, and a background, and the model has 2 classes without names"},
+		"a category 0":         {nil, []dataset.TruthClass{zero, cat}, nil, 8, nil, "set classes"},
+		"names":                {nil, []dataset.TruthClass{cat, dog}, []string{"dog", "cat", "__background__"}, 3, []int{2, 1, 0}, ""},
+		"no such name":         {nil, []dataset.TruthClass{cat, dog}, []string{"dog", "horse", "background"}, 3, nil, `category "cat" of the data is not a class`},
+		"first is background":  {nil, []dataset.TruthClass{cat, dog}, []string{"other", "dog", "cat"}, 3, []int{0, 2, 1}, ""},
+		"no background":        {nil, []dataset.TruthClass{cat, dog}, []string{"dog", "cat"}, 2, []int{-1, 1, 0}, ""},
+		"listed":               {[]string{"-1", "3"}, []dataset.TruthClass{cat, dog}, nil, 4, []int{0, -1, 3}, ""},
+		"listed by name":       {[]string{"hound", "0"}, []dataset.TruthClass{cat, dog}, []string{"hound", "background"}, 2, []int{1, 0, 0}, ""},
+		"beyond":               {[]string{"1", "4"}, []dataset.TruthClass{cat, dog}, nil, 4, nil, "classes: 4 is not a class of the model, which has 4"},
+	} {
+		got, err := Data{Classes: c.listed}.MaskOutputs(append([]dataset.TruthClass{background}, c.categories...), &output.Format{Classes: c.classes, Names: c.names})
+		if err == nil && !slices.Equal(got, c.want) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: outputs %v, error %v; want %v, error %q", name, got, err, c.want, c.err)
+		}
 	}
 }
 

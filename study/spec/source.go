@@ -104,7 +104,7 @@ func (k *cocoKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, 
 	if err != nil {
 		return nil, err
 	}
-	return asSource(dataset.OpenCOCO(ctx, dataset.COCOOptions{Annotations: paths[0], Images: paths[1]}))
+	return asSource(dataset.OpenCOCO(ctx, dataset.COCOOptions{Annotations: paths[0], Images: paths[1], Masks: k.Masks.set, Categories: k.Masks.only}))
 }
 
 func (k *soundKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
