@@ -11,14 +11,14 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// alignPoints pads numbers to one width, with their decimal points below each other. Numbers
-// without one end where the others have it.
+// alignPoints pads numbers to one width, with their decimal points below each other. A number
+// without a decimal point ends, or has its exponent, where the others have the point.
 func alignPoints(numbers []string) []string {
 	point := func(text string) int {
 		if at := strings.IndexAny(text, ".e"); at >= 0 {
 			return at
 		}
-		return ansi.StringWidth(text) // of "–"
+		return ansi.StringWidth(text) // not len(text): the dash of a missing number has 3 bytes
 	}
 	before, after := 0, 0
 	for _, n := range numbers {
@@ -75,24 +75,25 @@ func (t *textTable) fits(width int) bool {
 	return width <= 0 || total <= width
 }
 
-// write returns the table in columns. If that is wider than width, the columns with the indices
-// names are written below each row instead, shortened in the middle. A width of 0 is no limit.
-func (t *textTable) write(width int, names ...int) string {
+// write returns the table in columns. If it is wider than width, the texts of the movable columns,
+// such as names, are written below their row instead, shortened in the middle. A width of 0 is no
+// limit.
+func (t *textTable) write(width int, movable ...int) string {
 	widths, below := t.widths(), !t.fits(width)
 	var b strings.Builder
 	for i, row := range append([][]string{t.header}, t.rows...) {
 		line := ""
-		var left []string
+		var moved []string
 		for c, text := range row {
-			if below && slices.Contains(names, c) {
-				left = append(left, text)
+			if below && slices.Contains(movable, c) {
+				moved = append(moved, text)
 				continue
 			}
 			line += text + strings.Repeat(" ", widths[c]-ansi.StringWidth(text)+2)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 		if below && i > 0 {
-			b.WriteString("  " + report.Shorten(strings.Join(left, ": "), width-2) + "\n")
+			b.WriteString("  " + report.Shorten(strings.Join(moved, ": "), width-2) + "\n")
 		}
 	}
 	return b.String()

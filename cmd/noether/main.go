@@ -8,11 +8,14 @@
 // It exits with 0 on success, 1 on failure, 2 on wrong usage, and 75 if a task of a cluster was
 // stopped before its end.
 //
-// Each file has one subcommand: its flags and its output. A study file says what is measured. A run
-// is one execution of a study, and a run folder holds its results. A cell is a unit of its work:
-// one measure of one model on one data set under one value of a transformation in one trial. A pass
-// is one reading of the data, and a shard a part of the samples that one process measures. The null
-// of a score is what chance alone gives. A submission divides a study into the tasks of a cluster.
+// Most files have one subcommand each: its flags and its output. The others have what several of
+// them share, such as the flags of the engine, which is ONNX Runtime (engine.go).
+//
+// A study file says what is measured. A run is one execution of a study, and a run folder holds its
+// results. A cell is a unit of its work: one measure of one model on one data set under one value
+// of a transformation in one trial. A pass is one reading of the data, and a shard a part of the
+// samples that one process measures. The null of a score is what chance alone gives. A submission
+// divides a study into the tasks of a cluster.
 package main
 
 import (
