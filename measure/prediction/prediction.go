@@ -30,7 +30,8 @@
 //
 // Predict, EI and Diverge compute the terms for a single sample:
 //
-//	p, err := prediction.Predict(clean) // natural log-probabilities of K classes
+//	// clean and transformed hold the natural logarithms of the probabilities of K classes.
+//	p, err := prediction.Predict(clean)
 //	q, err := prediction.Predict(transformed)
 //	ei := prediction.EI(p, q)
 package prediction
@@ -59,6 +60,7 @@ var predictionColumns = []paired.Column{
 // values are correct-clean, correct-moved, predicted-clean, predicted-moved (indices of classes),
 // confidence-clean and confidence-moved.
 func Accuracy(s Settings) measure.Measure {
+	// Guessed: the score clean has a warning if it is not higher than that of random guessing.
 	return paired.New(paired.Spec{
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
 		Needs: measure.Needs{Prediction: true, Labels: true, Transformed: true, TransformOptional: true},
@@ -96,8 +98,8 @@ func Divergence(s Settings) measure.Measure {
 	})
 }
 
-// accuracyPair computes the columns of Accuracy. Those of the transformed view are zero if there is
-// none.
+// accuracyPair computes the columns of Accuracy. If there is no transformed view, the columns that
+// need it (Column.Transformed) have no meaning and are not read.
 func accuracyPair(out []float64, label int, clean, transformed []float32) error {
 	p, err := predict(clean, "clean")
 	if err != nil {

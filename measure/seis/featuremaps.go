@@ -9,9 +9,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A featureMaps describes where a sample's observations are in its activations. The value of channel
-// c at position i has the index base + c channelStep + i positionStep. Positions are numbered over the
-// grid, row by row.
+// A featureMaps describes where a sample's observations are in its activations. Each channel of a
+// sample is one observation of d values, one for each position (after pooling). The value of
+// channel c at position i has the index base + c channelStep + i positionStep. Positions are
+// numbered over the grid, row by row. Values before base belong to tokens without a position, such
+// as a class token.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // height and width, or the length of one-dimensional maps
@@ -32,7 +34,8 @@ func (p featureMaps) poolingWarning() string {
 	return fmt.Sprintf("average-pooled from %s to %s positions", formatGrid(p.grid), formatGrid(p.pooled))
 }
 
-// isWhole reports whether the observations hold every value of a sample.
+// isWhole reports whether every value of a sample enters its observations. Only tokens without a
+// position, which are before base, do not.
 func (p featureMaps) isWhole() bool { return p.base == 0 }
 
 func product(n []int) int {
@@ -100,7 +103,7 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	if transformed.FirstNonFinite() >= 0 {
 		return &measure.NonFinite{View: "transformed", Index: b.Index[i]}
 	}
-	return nil // only an average over positions overflows; subspaces returns the error
+	return nil // all values are finite; subspaces returns an error if an average overflows
 }
 
 func finite(x []float64) bool {
@@ -165,7 +168,7 @@ func (p featureMaps) pool(dst []float32, stride int, sample []float32) {
 			for row := y.from; row < y.to; row++ {
 				for column := x.from; column < x.to; column++ {
 					at := p.base + (row*w+column)*p.positionStep
-					addAll(sum, sample[at:at+p.channels], 1)
+					addAll(sum, sample[at:at+p.channels], 1) // 1: the factor
 				}
 			}
 			scale := 1 / float32((y.to-y.from)*(x.to-x.from))
@@ -209,7 +212,7 @@ func halve(dst, plane []float32, n int) {
 // A cell is a half-open range of positions along one side of the grid.
 type cell struct{ from, to int }
 
-// cells returns the m cells that divide n positions.
+// cells returns m cells that cover n positions. Neighbours overlap if m does not divide n.
 func cells(n, m int) []cell {
 	out := make([]cell, m)
 	for i := range out {
