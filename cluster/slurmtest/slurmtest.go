@@ -3,7 +3,7 @@
 // Package slurmtest runs a real Slurm on this machine for a test: a controller, a node and an
 // authentication service, in a folder of the test and on free ports. It needs root. Missing
 // programs are installed by apt-get. The test is skipped without root, if programs are still
-// missing, or if NOETHER_SLURM is "off".
+// missing, if a part of Slurm does not start within 30 seconds, or if NOETHER_SLURM is "off".
 //
 //	c := slurmtest.Start(t)
 //	t.Setenv("SLURM_CONF", c.Conf) // sbatch and the others now use this cluster
@@ -254,7 +254,7 @@ func (c *Cluster) await(what string, holds func() bool) {
 	}
 }
 
-// drain cancels the jobs that still run, and waits until they have ended.
+// drain cancels the jobs that still run, and waits until they have ended, for at most 10 seconds.
 func (c *Cluster) drain() {
 	c.try("scancel", "--quiet", "--user=root")
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

@@ -44,8 +44,9 @@ type Fit struct {
 	Pearson  Coefficient // of X and Y, on the logit scale if Options.Logit is set; N is Units
 	Spearman Coefficient
 	Line     Line // on the scale of the fit
-	// LeaveOneOut holds the errors of predicting the Y of each point, on its original scale, from a
-	// line fitted to the points of all other units.
+	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting each
+	// point from a line fitted to the points of all other units. A point is left out if these all
+	// have the same X.
 	LeaveOneOut []float64
 	Warnings    []string
 
@@ -99,7 +100,7 @@ func (f *Fit) findUnits() {
 	f.Units = len(f.members)
 }
 
-// minUnits is the number of independent units below which intervals carry a warning.
+// minUnits is the number of independent units below which a fit has a warning.
 const minUnits = 6
 
 // warn adds warnings about few units, constant scores and coefficients without an interval.
