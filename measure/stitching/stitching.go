@@ -29,7 +29,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// New returns the measure stitching. Its statistics are accuracy, gain and penalty.
+// New returns the measure stitching. Its statistics are accuracy (of the stitched network), gain
+// (that accuracy minus the one with the untrained stitch) and penalty (the accuracy of b minus that
+// of the stitched network).
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -47,10 +49,14 @@ func (*stitching) Version() int { return 1 }
 
 func (m *stitching) Settings() any { return m.settings }
 
+// Needs asks for labels and, by default, for pairs of layers of the same name (procedure.Same). If
+// the two models have different names of layers, layers are paired by their order.
 func (m *stitching) Needs() procedure.Needs {
 	return procedure.Needs{Pair: true, Directional: true, Labels: true, Layers: procedure.Same, Samples: m.settings.Images}
 }
 
+// Skip returns why a job cannot be run, or "". Subject.Outputs are the class outputs that the data
+// use; nil stands for all.
 func (m *stitching) Skip(j *procedure.Job) string {
 	for _, s := range []procedure.Subject{j.A, j.B} {
 		if s.Model.Batch() > 0 {

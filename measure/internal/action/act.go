@@ -6,10 +6,11 @@ type Layout struct {
 	Planes   bool // channels are the first axis (c x h x w); else the last (h x w x c)
 }
 
-// Act writes tau z to dst, at least at the counted positions (see Field). Both are in the given
-// layout, without values that precede the first position, such as those of a class token. Channel c
-// is written to channel to[c], or to c if to is nil. If tau moves and interpolates positions and floor
-// is not nil, the sums that FloorSums defines are added to it.
+// Act writes tau z to dst, at least at the counted positions. tau is the action of the
+// transformation on positions (see Field). dst and z are in the given layout, without values that
+// precede the first position, such as those of a class token. Channel c is written to channel
+// to[c], or to c if to is nil. If tau moves and interpolates positions and floor is not nil, the
+// sums that FloorSums defines are added to it.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
