@@ -31,12 +31,34 @@ func Write(path string, data []byte) error {
 // unchanged. A symbolic link stays, and its target is replaced. Devices and FIFOs are written to
 // directly, as cp does. The first call of a process for a folder also removes the temporary files
 // that killed processes left in the folder more than StaleAfter ago.
-func WriteFunc(path string, f func(io.Writer) error) (err error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
+func WriteFunc(path string, f func(io.Writer) error) error {
+	path, err := write(path, f)
+	if err == nil {
+		filesys.SyncDir(filepath.Dir(path))
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return writeDirectly(path, f)
+	return err
+}
+
+// WriteEntry does what WriteFunc does, but does not sync the folder: after a loss of power the old
+// file may be there, or none. The caller calls filesys.SyncDir for the folder of many files at once.
+func WriteEntry(path string, f func(io.Writer) error) error {
+	_, err := write(path, f)
+	return err
+}
+
+// write writes a file without syncing its folder, and returns the path of the file, which differs
+// if the given path is a symbolic link.
+func write(path string, f func(io.Writer) error) (_ string, err error) {
+	info, failed := os.Lstat(path)
+	if failed == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
+		}
+		info, failed = os.Stat(path)
+	}
+	isFolder := failed == nil && info.IsDir()
+	if failed == nil && !info.Mode().IsRegular() && !isFolder {
+		return path, writeDirectly(path, f)
 	}
 	dir, name := filepath.Split(path)
 	// os.CreateTemp would create a file that only the user can read.
@@ -46,24 +68,23 @@ func WriteFunc(path string, f func(io.Writer) error) (err error) {
 			err = fmt.Errorf("writing %s: %w", path, cause(err, temp))
 		}
 	}()
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return errors.New("it is a folder")
+	if isFolder {
+		return path, errors.New("it is a folder")
 	}
 	file, err := filesys.Create(temp, 0o666)
 	if err != nil {
-		return err
+		return path, err
 	}
 	if err := fill(file, f); err != nil {
 		filesys.Remove(temp)
-		return err
+		return path, err
 	}
 	if err := filesys.Rename(temp, path); err != nil {
 		filesys.Remove(temp)
-		return err
+		return path, err
 	}
-	filesys.SyncDir(dir)
 	sweepOnce(path)
-	return nil
+	return path, nil
 }
 
 // writeDirectly writes to a device or a FIFO.

@@ -5,8 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // content checks that a folder holds one file of the given content and nothing else.
@@ -104,5 +107,32 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestSyncs checks that a file is synced before it gets its name, and that only WriteEntry leaves
+// syncing the folder to its caller.
+func TestSyncs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var ops []filesys.Op
+	stop, err := filesys.Observe(dir, func(c filesys.Change, do func() error) error {
+		ops = append(ops, c.Op)
+		return do()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	one := func(w io.Writer) error { _, err := w.Write([]byte("1")); return err }
+	entry := []filesys.Op{filesys.OpCreate, filesys.OpWrite, filesys.OpSync, filesys.OpRename}
+	for name, c := range map[string]struct {
+		write func(string, func(io.Writer) error) error
+		want  []filesys.Op
+	}{"WriteFunc": {WriteFunc, append(slices.Clip(entry), filesys.OpSync)}, "WriteEntry": {WriteEntry, entry}} {
+		ops = nil
+		if err := c.write(filepath.Join(dir, name), one); err != nil || !slices.Equal(ops, c.want) {
+			t.Errorf("%s: %v (%v), want %v", name, ops, err, c.want)
+		}
 	}
 }

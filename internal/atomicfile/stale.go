@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +18,9 @@ const StaleAfter = time.Hour
 
 // IsTemporary reports whether a file name is one that this program gives to temporary files: to
 // unfinished files, to probes of Clock, and to files of CreateTemp with the pattern ".WORD-*.tmp".
-func IsTemporary(name string) bool { return temporary.MatchString(name) }
+func IsTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") && temporary.MatchString(name)
+}
 
 var temporary = regexp.MustCompile(`^\..+\.[0-9a-f]{16}\.tmp$|^\.[a-z]+-[0-9]+\.tmp$|^\.writable-[0-9]+$`)
 
@@ -43,7 +47,7 @@ func Clock(dir string) (time.Time, error) {
 // Stale returns the temporary files that killed processes have left in a folder. now is the time
 // that Clock returns. A folder that cannot be read has none.
 func Stale(dir string, now time.Time) []string {
-	entries, _ := os.ReadDir(dir)
+	entries, _ := filesys.ReadDir(dir)
 	var out []string
 	for _, e := range entries {
 		if e.IsDir() || !IsTemporary(e.Name()) {
@@ -53,6 +57,7 @@ func Stale(dir string, now time.Time) []string {
 			out = append(out, filepath.Join(dir, e.Name()))
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
