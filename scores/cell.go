@@ -2,7 +2,6 @@ package scores
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -50,8 +49,9 @@ type Layer struct {
 }
 
 // Rows returns the scores of the cell as rows of the given study, in the same order.
-func (c Cell) Rows(study string) []Row {
-	var rows []Row
+func (c Cell) Rows(study string) []Row { return c.appendRows(nil, study) }
+
+func (c *Cell) appendRows(rows []Row, study string) []Row {
 	for _, l := range c.Layers {
 		for _, s := range l.Scores {
 			parameter := cmp.Or(s.Parameter, c.Parameter, c.Drawn)
@@ -68,9 +68,20 @@ func (c Cell) Rows(study string) []Row {
 
 // Table returns the rows of a study: those of the cells and of the means derived from them.
 func Table(study string, cells []Cell, failed ...Failure) []Row {
-	var rows []Row
-	for _, c := range Derived(cells, failed...) {
-		rows = append(rows, c.Rows(study)...)
+	return Rows(study, Derived(cells, failed...))
+}
+
+// Rows returns the scores of cells as rows of the given study, in the same order.
+func Rows(study string, cells []Cell) []Row {
+	n := 0
+	for _, c := range cells {
+		for _, l := range c.Layers {
+			n += len(l.Scores)
+		}
+	}
+	rows := slices.Grow([]Row(nil), n)
+	for i := range cells {
+		rows = cells[i].appendRows(rows, study)
 	}
 	return rows
 }
@@ -92,8 +103,8 @@ func Derived(cells []Cell, failed ...Failure) []Cell {
 }
 
 // meansOf returns the identities of all means that would include a failed cell.
-func meansOf(failed []Failure) map[string]bool {
-	out := map[string]bool{}
+func meansOf(failed []Failure) map[cellID]bool {
+	out := map[cellID]bool{}
 	for _, f := range failed {
 		c := f.cell()
 		overTrials := c
@@ -109,8 +120,13 @@ func meansOf(failed []Failure) map[string]bool {
 	return out
 }
 
-// identity returns a string that is equal for two cells of the same model or models, data,
-// transformation, parameter, trial and measure.
-func (c Cell) identity() string {
-	return fmt.Sprintf("%q %q %q %q %q %d %q", c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Trial, c.Measure)
+// A cellID identifies a cell among those of a study. It is equal for two cells of the same model or
+// models, data, transformation, parameter, trial and measure.
+type cellID struct {
+	model, otherModel, data, transform, parameter, measure string
+	trial                                                  int
+}
+
+func (c *Cell) identity() cellID {
+	return cellID{c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Measure, c.Trial}
 }

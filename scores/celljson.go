@@ -18,11 +18,20 @@ const cellFormat = 1
 
 // WriteCell writes a cell to a file atomically.
 func WriteCell(path string, c Cell) error {
-	data, err := json.Marshal(c)
+	data, err := FormatCell(c)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return atomicfile.Write(path, appendChecksum(data))
+	return atomicfile.Write(path, data)
+}
+
+// FormatCell returns the content of the file that WriteCell writes.
+func FormatCell(c Cell) ([]byte, error) {
+	data, err := c.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return appendChecksum(data), nil
 }
 
 // ReadCell reads a cell that WriteCell wrote. A file that is truncated, altered or of another
@@ -41,13 +50,15 @@ func ReadCell(path string) (Cell, error) {
 
 // ParseCell decodes the contents of a file that WriteCell wrote.
 func ParseCell(data []byte) (Cell, error) {
-	var c Cell
-	err := decodeStrict(data, &c)
-	if err == nil && !validChecksum(data) {
-		err = errAltered
+	c, scanned := scanCell(data)
+	if !scanned {
+		c = Cell{}
+		if err := decodeStrict(data, &c); err != nil {
+			return Cell{}, err
+		}
 	}
-	if err != nil {
-		return Cell{}, err
+	if !validChecksum(data) {
+		return Cell{}, errAltered
 	}
 	return c, nil
 }
@@ -56,8 +67,11 @@ func ParseCell(data []byte) (Cell, error) {
 // on disk is detected.
 func appendChecksum(object []byte) []byte {
 	before := object[:len(object)-1]
-	return fmt.Appendf(bytes.Clone(before), `,"crc32c":"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
+	return fmt.Appendf(append(bytes.Clone(before), checksumField...), `"%08x"}`+"\n", crc32.Checksum(before, castagnoli))
 }
+
+// checksumField comes before the checksum.
+const checksumField = `,"crc32c":`
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -66,8 +80,8 @@ var errAltered = errors.New("the file was altered: its checksum does not match")
 // validChecksum reports whether the checksum of an object is correct. An object without a checksum,
 // written by an earlier version, is accepted.
 func validChecksum(data []byte) bool {
-	end := bytes.LastIndex(data, []byte(`,"crc32c":`))
-	return end < 0 || bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(appendChecksum(append(bytes.Clone(data[:end]), '}'))))
+	end := bytes.LastIndex(data, []byte(checksumField))
+	return end < 0 || string(bytes.TrimSpace(data[end+len(checksumField):])) == fmt.Sprintf(`"%08x"}`, crc32.Checksum(data[:end], castagnoli))
 }
 
 // A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. After decoding,

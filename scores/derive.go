@@ -43,8 +43,8 @@ func overTrials(cells []Cell) []Cell {
 // mean. It ignores cells for which project returns false. It returns the mean of each group of at
 // least two cells, in the order of the groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
-	groups := map[string][]Cell{}
-	var order []string
+	groups := map[cellID][]Cell{}
+	var order []cellID
 	for _, c := range cells {
 		target, ok := project(c)
 		if !ok {

@@ -83,7 +83,7 @@ type Comparison struct {
 // intervals add in quadrature.
 func (c Comparison) Diff(a, b []Cell) []Difference {
 	type key struct {
-		cell  string
+		cell  cellID
 		score scoreKey
 	}
 	type entry struct {
