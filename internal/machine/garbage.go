@@ -10,10 +10,14 @@ import "runtime/debug"
 // Go's default of 100 % would double the memory.
 func BoundGarbage(memory int64) { debug.SetGCPercent(garbagePercent(memory)) }
 
-// AllowGarbage sets Go's default, garbage as large as the live heap. It is meant for the end of a
-// process that reads the records of many cells (the units of work of a study). Records are full of
-// pointers, so with the limit of BoundGarbage collections would take a third of the time.
-func AllowGarbage() { debug.SetGCPercent(100) }
+// AllowGarbage sets Go's default, garbage as large as the live heap, for work on the plan or the
+// records of many cells (the units of work of a study). Records are full of pointers, so with the
+// limit of BoundGarbage collections would take a third of the time. The function restore sets the
+// limit before.
+func AllowGarbage() (restore func()) {
+	before := debug.SetGCPercent(100)
+	return func() { debug.SetGCPercent(before) }
+}
 
 // garbagePercent returns the limit in percent of the live heap, for debug.SetGCPercent. memory is
 // in bytes.

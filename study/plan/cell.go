@@ -2,15 +2,13 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -69,7 +67,7 @@ func (c *Cell) ModelNames() string {
 // A Cell is the work whose results one record holds: a measure for a model, a data set, a value of
 // a transformation and a trial.
 type Cell struct {
-	Key    string // hash of all that the scores depend on, see key
+	Key    string // hash of all that the scores depend on, see Plan.cellKey
 	Model  *Model
 	other  *Model // the model that Model is compared with, possibly Model itself; nil for measures of one model
 	Data   *Data
@@ -115,7 +113,7 @@ type View struct {
 	On        string               // what is transformed: "input" or "activations"
 	Transform transform.Transform  // nil for clean inputs, and for ready-made pairs of clean and transformed samples
 	Per       string               // what a random parameter is drawn for: each "sample", or the whole "trial"
-	canonical any                  // part of the cell's key
+	canonical json.RawMessage      // part of the cell's key
 	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil
 }
 
@@ -126,31 +124,4 @@ func (v View) Redraws() bool { return redraws(v.Transform) }
 func redraws(t transform.Transform) bool {
 	_, ok := t.(transform.Reverb)
 	return ok
-}
-
-// key returns a hash of everything that the scores of a cell depend on. Settings that do not affect
-// scores, such as the batch size, are not part of it.
-func (c *Cell) key(s *spec.Study) string {
-	var layers []string
-	for _, t := range c.Tasks {
-		layers = append(layers, t.depends()...)
-	}
-	if c.Procedure != nil {
-		layers = c.Procedure.depends()
-	}
-	inputs := map[string]any{
-		"seed":    s.Seed,
-		"model":   []any{c.Model.Entry.Name, c.Model.canonical()},
-		"data":    []any{c.Data.Entry.Name, c.Data.Source.Fingerprint(), c.Data.Layout},
-		"view":    []any{c.View.Name, c.View.Parameter, c.View.Trial, c.View.On, c.View.Per, c.View.canonical},
-		"measure": []any{c.Method.Name(), c.Method.Version(), c.Method.Settings()},
-		"layers":  layers,
-		"samples": s.Samples,
-		"budget":  s.Memory, // decides whether an interval fits into memory
-	}
-	if c.other != nil {
-		inputs["other"] = []any{c.other.Entry.Name, c.other.canonical()}
-	}
-	sum := sha256.Sum256([]byte(spec.CanonicalJSON(inputs)))
-	return hex.EncodeToString(sum[:12])
 }

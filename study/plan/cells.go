@@ -112,7 +112,7 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 // add adds a cell and computes its key, unless the cell has neither tasks nor a procedure.
 func (p *Plan) add(c *Cell) {
 	if len(c.Tasks) > 0 || c.Procedure != nil {
-		c.Key = c.key(p.Study)
+		c.Key = p.cellKey(c)
 		c.drawn = c.View.drawn(p.key(c))
 		p.Cells = append(p.Cells, c)
 	}

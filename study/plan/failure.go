@@ -55,7 +55,7 @@ func (p *Plan) Failed() []scores.Failure { return p.Failures.Failed }
 
 // failCell records that a cell cannot be made. With FailFast it returns the error.
 func (p *Plan) failCell(c *Cell, err error) error {
-	c.Key = c.key(p.Study)
+	c.Key = p.cellKey(c)
 	names := "model " + c.Model.Entry.Name
 	if c.other != nil {
 		names = "models " + c.Model.Entry.Name + " and " + c.other.Entry.Name

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/spec"
@@ -23,6 +24,7 @@ type Plan struct {
 	hasStore  bool                // accumulators may keep data in a store on disk, see measure.Store
 	Only      []string            // names of the models whose cells are planned; nil: all
 	modelData map[passOwner]*Data // copies of the data for each model, see dataFor
+	encoded   map[any]string      // see encode
 
 	Stats    *telemetry.Stats
 	Failures FailureLog // models, data and cells that could not be prepared
@@ -58,6 +60,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	if err := p.openModels(ctx, o); err != nil {
 		return err
 	}
+	defer machine.AllowGarbage()() // for the many small objects of a large study
 	return p.addCells()
 }
 

@@ -210,7 +210,7 @@ func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 // only in the second model share a checkpoint of this name.
 func (p *Plan) SharedName(c *Cell, key string) string {
 	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
-	sum := sha256.Sum256([]byte(alone.key(p.Study) + "\n" + key))
+	sum := sha256.Sum256([]byte(p.cellKey(alone) + "\n" + key))
 	return hex.EncodeToString(sum[:12])
 }
 

@@ -30,6 +30,8 @@ type Task struct {
 	Scored      *TaskScores // set when the task is finished
 	SavedScores bool        // the state in the run folder holds Scored
 	NonFinite   bool        // its activations hold NaN or infinity, so its scores are undefined
+
+	shape string // see Shape
 }
 
 // DropNonFinite finishes a task of one layer with undefined scores (NaN, with err as their
@@ -75,11 +77,14 @@ func (t *Task) hasUnsaved() bool {
 // settings, the sizes of the layers, and the memory bound, because a measure may use another
 // algorithm on few samples.
 func (t *Task) Shape() string {
-	var layers []string
-	for _, r := range t.Readings() {
-		layers = append(layers, fmt.Sprint(r.Layer.Shape, r.Layer.Axes))
+	if t.shape == "" {
+		var layers []string
+		for _, r := range t.Readings() {
+			layers = append(layers, fmt.Sprint(r.Layer.Shape, r.Layer.Axes))
+		}
+		t.shape = fmt.Sprint(t.Cell.Method.Name(), spec.CanonicalJSON(t.Cell.Method.Settings()), layers, t.FullCost)
 	}
-	return fmt.Sprint(t.Cell.Method.Name(), spec.CanonicalJSON(t.Cell.Method.Settings()), layers, t.FullCost)
+	return t.shape
 }
 
 // A target is what a task measures. The differences between measures and comparisons are in its

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"encoding/json"
+
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/study/spec"
@@ -51,7 +53,7 @@ func hasTrajectories(src dataset.Source) bool {
 
 // procedureView returns the view of a transformation that has all its values, for procedures.
 func procedureView(t *spec.Transform) View {
-	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: t.CanonicalForm(), allValues: t.AllValues()}
+	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: t.AllValues()}
 }
 
 // views returns the views of a data set: all values and trials of the study's transformations, or
@@ -69,9 +71,10 @@ func views(s *spec.Study, d *Data) []View {
 	}
 	for _, t := range s.Transforms {
 		for _, c := range t.Cells {
+			canonical := json.RawMessage(spec.CanonicalJSON(c.Canonical))
 			for trial := range s.Trials {
 				out = append(out, View{Name: t.Name, Parameter: c.Parameter, Trial: trial,
-					On: t.On, Per: t.Per, Transform: c.Transform, canonical: c.Canonical})
+					On: t.On, Per: t.Per, Transform: c.Transform, canonical: canonical})
 			}
 		}
 	}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// cellKey returns a hash of everything that the scores of a cell depend on. Settings that do not
+// affect scores, such as the batch size, are not part of it.
+func (p *Plan) cellKey(c *Cell) string {
+	sum := sha256.Sum256([]byte(p.keyText(c)))
+	return hex.EncodeToString(sum[:12])
+}
+
+// keyText returns what the scores of a cell depend on as a JSON object with sorted names.
+func (p *Plan) keyText(c *Cell) string {
+	var layers []string
+	for _, t := range c.Tasks {
+		layers = append(layers, t.depends()...)
+	}
+	if c.Procedure != nil {
+		layers = c.Procedure.depends()
+	}
+	var b strings.Builder
+	field := func(name, value string) { b.WriteString(`,"` + name + `":` + value) }
+	field("budget", spec.CanonicalJSON(p.Study.Memory)) // decides whether an interval fits into memory
+	field("data", p.encode(c.Data, func() any { return []any{c.Data.Entry.Name, c.Data.Source.Fingerprint(), c.Data.Layout} }))
+	field("layers", spec.CanonicalJSON(layers))
+	field("measure", spec.CanonicalJSON([]any{c.Method.Name(), c.Method.Version(), c.Method.Settings()}))
+	model := func(m *Model) string {
+		return p.encode(m, func() any { return []any{m.Entry.Name, m.canonical()} })
+	}
+	field("model", model(c.Model))
+	if c.other != nil {
+		field("other", model(c.other))
+	}
+	field("samples", spec.CanonicalJSON(p.Study.Samples))
+	field("seed", spec.CanonicalJSON(p.Study.Seed))
+	field("view", spec.CanonicalJSON([]any{c.View.Name, c.View.Parameter, c.View.Trial, c.View.On, c.View.Per, c.View.canonical}))
+	return "{" + b.String()[1:] + "}"
+}
+
+// encode returns the JSON of what keys depend on in a model or data set. It is encoded once, since
+// many cells share it.
+func (p *Plan) encode(of any, value func() any) string {
+	text, known := p.encoded[of]
+	if known {
+		return text
+	}
+	if p.encoded == nil {
+		p.encoded = map[any]string{}
+	}
+	p.encoded[of] = spec.CanonicalJSON(value())
+	return p.encoded[of]
+}

@@ -1,0 +1,47 @@
+package study
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort/orttest"
+)
+
+// A study of 1,000 values of a transformation and 100 trials, which is 100,000 cells: the time until
+// all are listed and their cost is estimated, opening included.
+func BenchmarkPlan(b *testing.B) {
+	dir := b.TempDir()
+	testmodel.Write(b, dir, "small", testmodel.Options{})
+	var values []string
+	for i := range 1000 {
+		values = append(values, fmt.Sprint(float64(i+1)/10))
+	}
+	text := fmt.Sprintf(`name: cells
+data: [{name: shapes, shapes: {n: 33, size: 16}}]
+models: [{name: small, onnx: small.onnx, layers: [output]}]
+transforms: [{name: turn, rotate: {values: [%s]}}]
+trials: 100
+measures: [distance]
+`, strings.Join(values, ", "))
+	o := Options{Runtime: orttest.Load(b)}
+	for b.Loop() {
+		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(text), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p, err := NewPlan(b.Context(), s, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(p.Cells) != 100_000 {
+			b.Fatalf("%d cells, want 100,000", len(p.Cells))
+		}
+		if _, err := Estimate(b.Context(), p, "", o); err != nil {
+			b.Fatal(err)
+		}
+		p.Close()
+	}
+}
