@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/internal/testmodel"
@@ -51,6 +53,17 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameScores(t, got.Rows, again.Rows, 0)
+	reopened := mustRun(t, parseIn(t, dir, studyText), out, o)
+	sameScores(t, got.Rows, reopened.Rows, 0)
+	cells, _, err := ReadCells(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, r := range map[string]*Result{"merged": got, "reopened": reopened} {
+		if d := cmp.Diff(cells, r.Cells, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: the cells of the result differ from those in the folder: %s", how, d)
+		}
+	}
 }
 
 // TestMoreShardsThanSamples checks that a study of fewer samples than shards merges to the scores of

@@ -204,19 +204,35 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 func showResult(result *study.Result, out string, p printFlags) error {
 	machine.AllowGarbage()
 	file := filepath.Join(out, "report.html")
-	attachments := report.ReadAttachments(out)
-	if cells, _, err := study.ReadCells(out); err == nil {
-		attachments.Replicates = report.NewReplicates(cells)
-	} else {
-		attachments.Notes = append(attachments.Notes, "differences are not paired by sample: "+err.Error())
+	attachments := make(chan report.Attachments)
+	go func() { attachments <- report.ReadAttachments(out) }()
+	replicates, err := replicatesOf(result, out)
+	shown := <-attachments
+	shown.Replicates = replicates
+	if err != nil {
+		shown.Notes = append(shown.Notes, "differences are not paired by sample: "+err.Error())
 	}
 	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {
-		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: attachments}.WritePage(w)
+		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: shown}.WritePage(w)
 	})
 	if failed != nil {
 		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)
 	}
 	return errors.Join(printScores(result, out, p, failed == nil), failed)
+}
+
+// replicatesOf returns the replicates of a run's scores. It frees the cells of the result, which the
+// page does not need.
+func replicatesOf(result *study.Result, out string) (*report.Replicates, error) {
+	cells := result.Cells
+	if cells == nil {
+		var err error
+		if cells, _, err = study.ReadCells(out); err != nil {
+			return nil, err
+		}
+	}
+	result.Cells = nil
+	return report.NewReplicates(cells), nil
 }
 
 // printFlags are the flags for printing the scores of a run.

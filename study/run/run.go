@@ -64,6 +64,9 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	passes := plan.Passes(p.Cells, limits, o.Shard)
 	procedures := p.PendingProcedures(o.Shard)
 	r.progress.Passes = len(passes) + len(procedures)
+	if r.progress.Passes > 0 {
+		r.ForgetRecords()
+	}
 	for _, pass := range passes {
 		r.progress.Total += pass.Forwards()
 	}

@@ -10,7 +10,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
@@ -96,12 +96,13 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 // samplesSuffix is the end of the name of a cell's file of per-sample values.
 const samplesSuffix = ".samples.json"
 
-// writeCell writes the record of a finished cell. The per-sample values are written first, so that
-// a record never lacks them.
-func (f Folder) writeCell(c *plan.Cell) error {
+// writeCell writes the record of a finished cell, which it returns. The per-sample values are
+// written first, so that a record never lacks them; if a loss of power removes them, the record's
+// checksums tell. The caller syncs the folder.
+func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (scores.Cell, error) {
 	record := c.Identity()
 	record.Layers = c.ScoredLayers()
-	record.PeakMemory = machine.PeakMemory()
+	record.PeakMemory = peakMemory
 	samples := map[string][]statisticValues{}
 	for _, t := range c.Tasks {
 		if t.Scored.Samples != nil {
@@ -110,15 +111,19 @@ func (f Folder) writeCell(c *plan.Cell) error {
 	}
 	if len(samples) > 0 {
 		write := func(w io.Writer) error { return json.NewEncoder(w).Encode(samples) }
-		if err := f.write("cells/"+c.Key+samplesSuffix, write); err != nil {
-			return err
+		if err := atomicfile.WriteEntry(f.Path("cells", c.Key+samplesSuffix), write); err != nil {
+			return record, err
 		}
 	}
 	var err error
 	if record.Files, err = f.sumCellFiles(c.Key); err != nil {
-		return err
+		return record, err
 	}
-	return scores.WriteCell(f.cell(c), record)
+	data, err := scores.FormatCell(record)
+	if err != nil {
+		return record, err
+	}
+	return record, atomicfile.WriteEntry(f.cell(c), func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,
@@ -142,13 +147,17 @@ func (f Folder) sumCellFiles(key string) (map[string]scores.FileSum, error) {
 }
 
 // readCell reads a cell's record and verifies the cell's other files by their checksums. It returns
-// an error if the record is that of another cell, or a file is missing or altered.
-func (f Folder) readCell(c *plan.Cell) (scores.Cell, error) {
+// an error if the record is that of another cell, or a file is missing or altered. If listed is not
+// nil, it has the names of the files in the folder of the cells.
+func (f Folder) readCell(c *plan.Cell, listed map[string]bool) (scores.Cell, error) {
 	got, err := f.readCellRecord(c)
 	if err != nil {
 		return got, err
 	}
 	for _, suffix := range cellSuffixes {
+		if _, named := got.Files[suffix]; !named && listed != nil && !listed[c.Key+suffix] {
+			continue
+		}
 		if err := f.verifyCellFile(got, c.Key, suffix); err != nil {
 			return got, fmt.Errorf("%w; run the study again, which computes the cell again", err)
 		}
@@ -176,19 +185,20 @@ func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
 // readCellRecord reads a cell's record. It returns an error if the record is that of another cell.
 func (f Folder) readCellRecord(c *plan.Cell) (scores.Cell, error) {
 	got, err := scores.ReadCell(f.cell(c))
-	if err != nil {
-		return got, err
+	if err == nil && !isRecordOf(c, got) {
+		err = fmt.Errorf("%s is the record of another cell", f.cell(c))
 	}
-	want := c.Identity()
+	return got, err
+}
+
+// isRecordOf reports whether a record is that of a cell.
+func isRecordOf(c *plan.Cell, record scores.Cell) bool {
 	layers := 0
 	for _, t := range c.Tasks {
 		layers += t.LayerCount()
 	}
 	// A procedure, which works in steps on one cell, has no tasks that would tell its layers.
-	if c.Procedure == nil && len(got.Layers) != layers || !sameCell(got, want) {
-		return got, fmt.Errorf("%s is the record of another cell", f.cell(c))
-	}
-	return got, nil
+	return (c.Procedure != nil || len(record.Layers) == layers) && sameCell(record, c.Identity())
 }
 
 // sameCell reports whether two records name the same cell.

@@ -253,7 +253,7 @@ func (c *checker) cell(name string) error {
 	}
 	switch {
 	case cell != nil:
-		if _, err := c.folder.readCellRecord(cell); err != nil {
+		if !isRecordOf(cell, record) {
 			return c.report(file, Foreign, "it is the record of another cell than its name says", c.moveAside)
 		}
 	case c.plan != nil:

@@ -75,6 +75,7 @@ func (r *Writer) Outcome() error {
 // openFailures writes the failures of the plan, and removes those of earlier runs for models and
 // data that could be opened now.
 func (r *Writer) openFailures() error {
+	r.failedBefore, _ = listByKey([]string{r.Folder.dir}, "failures", ".json")
 	for i := range r.failures.Failed {
 		if err := r.Folder.writeFailure(r.failures.Failed[i]); err != nil {
 			return err
@@ -119,20 +120,14 @@ func (f Folder) clearFinished(cells []*plan.Cell) {
 		done[c.Key] = c.Done
 	}
 	for _, file := range append(files, states...) {
-		if key, _, _ := strings.Cut(filepath.Base(file), "."); done[key] {
+		if done[cellKey(file)] {
 			filesys.Remove(file)
 		}
 	}
 }
 
-// shardFailures returns the failures that shards have recorded for a cell.
-func (f Folder) shardFailures(key string) []scores.Failure {
-	files, _ := f.list("failures", key+".", ".json")
-	var out []scores.Failure
-	for _, file := range files {
-		if x, err := scores.ReadFailure(file); err == nil && x.Shard != "" {
-			out = append(out, x)
-		}
-	}
-	return out
+// cellKey returns the key in the path of a file of a cell.
+func cellKey(file string) string {
+	key, _, _ := strings.Cut(filepath.Base(file), ".")
+	return key
 }

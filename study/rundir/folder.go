@@ -63,7 +63,7 @@ func (f Folder) obstacles() []obstacle {
 		}
 	}
 	for sub, matches := range isRunFile {
-		entries, _ := os.ReadDir(f.Path(sub))
+		entries, _ := filesys.ReadDir(f.Path(sub))
 		for _, e := range entries {
 			if e.Type().IsRegular() || !matches(e.Name()) {
 				continue
@@ -194,7 +194,7 @@ func (f Folder) removeShared() error {
 
 // HasCell reports whether the folder holds a complete record of the cell.
 func (f Folder) HasCell(c *plan.Cell) bool {
-	_, err := f.readCell(c)
+	_, err := f.readCell(c, nil)
 	return err == nil
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/plan"
@@ -33,26 +35,22 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	if err != nil {
 		return nil, err
 	}
-	plan, err := plan.New(ctx, s, o)
+	p, err := plan.New(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
-	defer plan.Close()
-	r, err := NewWriter(plan, folder, o)
+	defer p.Close()
+	r, err := NewWriter(p, folder, o)
 	if err != nil {
 		return nil, err
 	}
 	r.readUnreadable()
 	r.mergedDirs = dirs
-	if r.states, err = listStates(dirs); err != nil {
+	r.records = map[*plan.Cell]scores.Cell{}
+	allowGarbage(p)
+	incomplete := &Incomplete{Cells: len(p.Cells)}
+	if err := r.mergeCells(ctx, p.Cells, dirs, incomplete); err != nil {
 		return nil, err
-	}
-	allowGarbage(plan)
-	incomplete := &Incomplete{Cells: len(plan.Cells)}
-	for _, c := range plan.Cells {
-		if err := r.mergeOrFail(ctx, c, incomplete); err != nil {
-			return nil, err
-		}
 	}
 	if len(incomplete.Missing) > 0 {
 		result, err := r.finishIncomplete(incomplete)
@@ -65,26 +63,51 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 // calls it when it ends, so the last one finishes the cell. Shards that end at the same time start
 // at different cells, and a cell that two of them finish has the same scores.
 func (r *Writer) CompleteCells(ctx context.Context) error {
-	var err error
-	if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
+	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Count
+	return r.mergeCells(ctx, slices.Concat(r.Plan.Cells[first:], r.Plan.Cells[:first]), []string{r.Folder.dir}, &Incomplete{})
+}
+
+// mergeChunk is the number of cells whose files a merge writes before it syncs their folder.
+const mergeChunk = 256
+
+// mergeCells merges cells, or records the shards that they lack, or why they failed. The states are
+// those in the given folders. It returns only errors that end the merge.
+func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []string, incomplete *Incomplete) error {
+	listed, err := r.Folder.listCells()
+	if err != nil {
 		return err
 	}
-	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Count
-	for i := range r.Plan.Cells {
-		if err := r.mergeOrFail(ctx, r.Plan.Cells[(first+i)%len(r.Plan.Cells)], &Incomplete{}); err != nil {
+	if r.states, err = listByKey(dirs, "states", ".bin"); err != nil {
+		return err
+	}
+	failures, err := listByKey(r.mergedDirs, "failures", ".json")
+	if err != nil {
+		return err
+	}
+	m := &merger{Writer: r, listed: listed, files: semaphore.NewWeighted(maxStateFiles), cores: semaphore.NewWeighted(int64(r.Options.Workers())), memory: semaphore.NewWeighted(int64(r.Plan.Study.Memory))}
+	for chunk := range slices.Chunk(cells, mergeChunk) {
+		errs := m.mergeAll(ctx, chunk)
+		var merged []*plan.Cell
+		for i, c := range chunk {
+			if errs[i] == nil && !c.Failed && !c.Done {
+				merged = append(merged, c)
+			}
+		}
+		if err := r.finishCells(merged...); err != nil {
 			return err
+		}
+		for i, c := range chunk {
+			if err := r.noteUnmerged(ctx, c, errs[i], failures[c.Key], incomplete); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// mergeOrFail merges a cell, or records the shards that it lacks, or why it failed. It returns only
-// errors that end the merge.
-func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, incomplete *Incomplete) error {
-	if c.Failed {
-		return nil
-	}
-	err := guard.Run(func() error { return r.mergeUnlessDone(ctx, c) })
+// noteUnmerged records the shards that a cell lacks, or why it failed. The failures are files of the
+// cell that runs of shards wrote. It returns only errors that end the merge.
+func (r *Writer) noteUnmerged(ctx context.Context, c *plan.Cell, err error, failures []string, incomplete *Incomplete) error {
 	switch {
 	case err == nil:
 		return nil
@@ -95,49 +118,100 @@ func (r *Writer) mergeOrFail(ctx context.Context, c *plan.Cell, incomplete *Inco
 	if !errors.As(err, &missing) {
 		return r.FailCell(c, "", nil, err)
 	}
-	if causes := r.shardErrors(c); len(causes) > 0 && r.Options.Shard.Whole() {
+	if causes := shardErrors(failures); len(causes) > 0 && r.Options.Shard.Whole() {
 		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(causes, 2)))
 	}
 	incomplete.add(err)
 	return nil
 }
 
-// shardErrors returns a sentence for each shard in which a cell failed, with the error.
-func (r *Writer) shardErrors(c *plan.Cell) []string {
+// shardErrors returns a sentence for each failure of a shard, with the error.
+func shardErrors(failures []string) []string {
 	var out []string
-	for _, dir := range r.mergedDirs {
-		for _, f := range (Folder{dir}).shardFailures(c.Key) {
+	for _, file := range failures {
+		if f, err := scores.ReadFailure(file); err == nil && f.Shard != "" {
 			out = append(out, fmt.Sprintf("shard %s failed: %s", strings.Replace(f.Shard, "of", "/", 1), f.Error))
 		}
 	}
 	return out
 }
 
-// mergeUnlessDone merges a cell that has no record yet.
-func (r *Writer) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
+// A merger merges several cells at once.
+type merger struct {
+	*Writer
+	listed map[string]bool // names of the files in the folder of the cells at the start
+	// What all cells share: the number of state files that are open, of tasks that compute, and the
+	// memory of accumulators in bytes.
+	files, cores, memory *semaphore.Weighted
+}
+
+const (
+	maxStateFiles  = 512 // open at once, unless a cell alone has more
+	mergedTogether = 16  // cells at once: more than cores, since most of the time goes into waiting for the disk
+)
+
+// mergeAll merges cells and returns the error of each. Cells that use different numbers of threads
+// of the BLAS are not merged at the same time, since that number affects rounding.
+func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
+	errs := make([]error, len(cells))
+	var group errgroup.Group
+	group.SetLimit(mergedTogether)
+	sharing := 0
+	for i, c := range cells {
+		if c.Failed {
+			continue
+		}
+		if n := min(len(c.Tasks), m.Options.Workers()); n != sharing {
+			group.Wait()
+			m.Options.ShareBLAS(n)
+			sharing = n
+		}
+		group.Go(func() error {
+			errs[i] = guard.Run(func() error { return m.mergeUnlessDone(ctx, c) })
+			return nil
+		})
+	}
+	group.Wait()
+	return errs
+}
+
+// mergeUnlessDone merges a cell that has no record yet. If it has one, the cell is done.
+func (m *merger) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !r.Folder.HasCell(c) {
-		err := r.mergeCell(ctx, c)
-		if err == nil || ctx.Err() != nil || !r.Folder.HasCell(c) {
+	isDone := func(listed map[string]bool) bool {
+		record, err := m.Folder.readCell(c, listed)
+		if err == nil {
+			m.keepRecord(c, record)
+		}
+		return err == nil
+	}
+	if !m.listed[c.Key+".json"] || !isDone(m.listed) {
+		err := m.mergeCell(ctx, c)
+		if err == nil || ctx.Err() != nil || !isDone(nil) {
 			return err
 		}
 	}
 	c.Done = true // possibly by a concurrent merge, which then removed the states that mergeCell was reading
-	return r.removeStates(c)
+	return m.removeStates(c)
 }
 
 // mergeCell merges the states that the shards left of a cell, in the order of the samples, and
-// writes its record.
-func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
+// writes its files.
+func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if c.Procedure != nil {
-		return r.copyProcedureCell(c)
+		return m.copyProcedureCell(c)
 	}
-	defer r.Stats.During(telemetry.Merging)()
-	states, err := findStates(c, r.states)
+	defer m.Stats.During(telemetry.Merging)()
+	open := min(int64(len(m.states[c.Key])), maxStateFiles)
+	if m.files.Acquire(ctx, open) != nil {
+		return context.Cause(ctx)
+	}
+	defer m.files.Release(open)
+	states, err := findStates(c, m.states)
 	if missing := (*MissingShards)(nil); errors.As(err, &missing) {
-		if copied, failed := r.copyRecord(c); copied || failed != nil {
+		if copied, failed := m.copyRecord(c); copied || failed != nil {
 			return failed
 		}
 	}
@@ -151,7 +225,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 				p.close()
 			}
 		}()
-		merged <- r.mergeTasks(ctx, c, states)
+		merged <- m.mergeTasks(ctx, c, states)
 	}()
 	select {
 	case err = <-merged:
@@ -170,7 +244,7 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if err := c.Data.Unreadable.TooMany(); err != nil {
 		return fmt.Errorf("data %s: %w", c.Data.Entry.Name, err)
 	}
-	return r.CompleteCell(c)
+	return m.writeCell(c)
 }
 
 // copyProcedureCell copies the record of a procedure's cell, and its other files, from the folder
@@ -178,12 +252,12 @@ func (r *Writer) mergeCell(ctx context.Context, c *plan.Cell) error {
 func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 	for _, dir := range r.mergedDirs {
 		from := Folder{dir}
-		if record, err := from.readCell(c); err == nil {
+		if record, err := from.readCell(c, nil); err == nil {
 			if err := r.Folder.copyFiles(from, c.Key, unitsSuffix, curvesSuffix); err != nil {
 				return err
 			}
 			c.Procedure.Scored = record.Layers
-			return r.CompleteCell(c)
+			return r.writeCell(c)
 		}
 	}
 	return &MissingShards{Cell: c.String(), Model: c.Model.Entry.Name, Whole: true}
@@ -207,19 +281,20 @@ func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 }
 
 // mergeTasks merges the tasks of a cell in parallel, within the memory bound of the study.
-func (r *Writer) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFile) error {
-	r.Options.ShareBLAS(min(len(c.Tasks), r.Options.Workers()))
-	memory := int64(r.Plan.Study.Memory)
-	budget := semaphore.NewWeighted(memory)
+func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFile) error {
 	group, taskContext := errgroup.WithContext(ctx)
-	group.SetLimit(r.Options.Workers())
 	for _, t := range c.Tasks {
-		need := min(2*t.FullCost+t.Borrowed, memory) // two accumulators: the result, and the shard merged into it
-		if budget.Acquire(taskContext, need) != nil {
+		need := min(2*t.FullCost+t.Borrowed, int64(m.Plan.Study.Memory)) // two accumulators: the result, and the shard merged into it
+		if m.cores.Acquire(taskContext, 1) != nil {
 			break // a task failed, or the merge was stopped
 		}
+		if m.memory.Acquire(taskContext, need) != nil {
+			m.cores.Release(1)
+			break
+		}
 		group.Go(func() error {
-			defer budget.Release(need)
+			defer m.cores.Release(1)
+			defer m.memory.Release(need)
 			return guard.Run(func() error { return mergeTask(taskContext, t, states) })
 		})
 	}

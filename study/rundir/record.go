@@ -90,10 +90,10 @@ func (r *Writer) Record(done bool) scores.Record {
 		out.Finished = &now
 	}
 	if p.Only == nil { // else the plan lacks the cells of other models
-		means := map[string]int{} // number of each group of cells that are averaged
+		means := map[[5]string]int{} // number of each group of cells that are averaged
 		for _, c := range p.Cells {
-			f := c.FailureRecord()
-			group := fmt.Sprintf("%q", []string{f.Model, f.Other, f.Data, f.Transform, f.Measure})
+			id := c.Identity()
+			group := [5]string{id.Model, id.OtherModel, id.Data, id.Transform, id.Measure}
 			if _, known := means[group]; !known {
 				means[group] = len(means)
 			}

@@ -28,22 +28,30 @@ import (
 type Result struct {
 	Rows   []scores.Row  `json:"scores"`
 	Record scores.Record `json:"run"`
+	// Cells are those that the rows are of, as ReadCells returns them. They are nil in the results
+	// of ReadResult.
+	Cells []scores.Cell `json:"-"`
 }
 
 // Finish writes the files that are made from all cells: tables, images, the resolved study and the
 // record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	allowGarbage(r.Plan)
-	rows, err := r.writeScores(r.Plan.Cells)
+	result, err := r.writeScores(r.Plan.Cells)
 	if err != nil {
 		return nil, err
 	}
-	if r.Plan.Study.Samples || r.hasSamples() {
-		if err := r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w) }); err != nil {
+	listed, err := r.Folder.listCells()
+	if err != nil {
+		return nil, err
+	}
+	if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
+		write := func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) }
+		if err := r.Folder.write("samples.parquet", write); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.writeUnits(); err != nil {
+	if err := r.writeUnits(listed); err != nil {
 		return nil, err
 	}
 	if err := r.writeImages(ctx); err != nil {
@@ -58,8 +66,7 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.copyModelImages(); err != nil {
 		return nil, err
 	}
-	record, err := r.writeRecord(true)
-	if err != nil {
+	if result.Record, err = r.writeRecord(true); err != nil {
 		return nil, err
 	}
 	if err := r.Folder.removeShared(); err != nil {
@@ -67,47 +74,55 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	}
 	// The record is not read back: another run of the study may be writing to the same folder, and
 	// then its record is unfinished.
-	return &Result{Rows: rows, Record: record}, r.Outcome()
+	return result, r.Outcome()
+}
+
+// cellsWith returns the cells that have a file of a suffix among the listed names, failed ones left
+// out.
+func (r *Writer) cellsWith(suffix string, listed map[string]bool) (out []*plan.Cell) {
+	for _, c := range r.Plan.Cells {
+		if !c.Failed && listed[c.Key+suffix] {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // allowGarbage lets the heap grow by more garbage before the records of many cells are read. The heap
 // then consists of small objects with pointers, and a collection for every few of them takes most of
-// the time.
-func allowGarbage(p *plan.Plan) {
+// the time. The function restore ends that.
+func allowGarbage(p *plan.Plan) (restore func()) {
 	const many = 1000
 	if len(p.Cells) >= many {
-		machine.AllowGarbage()
+		return machine.AllowGarbage()
 	}
+	return func() {}
 }
 
 // finishIncomplete writes the scores of the finished cells, and a record that is not marked as
 // finished and names the missing shards.
 func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 	r.missing = incomplete.ByModel()
-	rows, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
+	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
 	if err != nil {
 		return nil, err
 	}
-	record, err := r.writeRecord(false)
-	return &Result{Rows: rows, Record: record}, err
+	result.Record, err = r.writeRecord(false)
+	return result, err
 }
 
-// writeScores writes the tables of scores of the given cells.
-func (r *Writer) writeScores(finished []*plan.Cell) ([]scores.Row, error) {
-	var cells []scores.Cell
+// writeScores writes the tables of scores of the given cells. The result lacks the record.
+func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
 	r.Folder.clearFinished(r.Plan.Cells)
-	for _, c := range finished {
-		if c.Failed {
-			continue
-		}
-		cell, err := r.Folder.readCell(c)
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, cell)
+	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
+	cells, err := r.readRecords(finished)
+	if err != nil {
+		return nil, err
 	}
-	rows := scores.Table(r.Plan.Study.Name, cells, r.unfinishedCells()...)
-	return rows, r.Folder.writeTables(rows)
+	r.ForgetRecords()
+	result := &Result{Cells: scores.Derived(cells, r.unfinishedCells()...)}
+	result.Rows = scores.Rows(r.Plan.Study.Name, result.Cells)
+	return result, r.Folder.writeTables(result.Rows)
 }
 
 // tables are the tables that are made from all cells.
@@ -154,10 +169,14 @@ func (f Folder) verifyFiles(r scores.Record) error {
 }
 
 func (f Folder) writeTables(rows []scores.Row) error {
-	if err := f.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) }); err != nil {
-		return err
-	}
-	return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
+	var group errgroup.Group
+	group.Go(func() error {
+		return f.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) })
+	})
+	group.Go(func() error {
+		return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
+	})
+	return group.Wait()
 }
 
 // unfinishedCells returns the failures and the missing cells. A mean that would include one of them

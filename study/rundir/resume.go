@@ -20,18 +20,21 @@ func resetCell(c *plan.Cell) {
 }
 
 // Resume marks in the plan what the folder already holds: finished cells, and the saved states of
-// the others.
+// the others. The records of finished cells are kept, see ForgetRecords.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
 	if r.Options.Only == nil { // listing a folder with the states of many other models is slow
 		var err error
-		if r.states, err = listStates([]string{r.Folder.dir}); err != nil {
+		if r.states, err = listByKey([]string{r.Folder.dir}, "states", ".bin"); err != nil {
 			return err
 		}
 	}
+	defer allowGarbage(r.Plan)()
+	if err := r.readFinished(); err != nil {
+		return err
+	}
 	for _, c := range r.Plan.Cells {
-		if r.Folder.HasCell(c) {
-			c.Done = true
+		if _, c.Done = r.records[c]; c.Done {
 			continue
 		}
 		if c.Procedure != nil { // a procedure loads its own checkpoint

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/measure"
@@ -15,27 +14,34 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// hasSamples reports whether a cell has per-sample values.
-func (r *Writer) hasSamples() bool {
-	return slices.ContainsFunc(r.Plan.Cells, func(c *plan.Cell) bool {
-		_, err := os.Stat(r.Folder.Path("cells", c.Key+samplesSuffix))
-		return !c.Failed && err == nil
-	})
-}
-
-func (r *Writer) writeSamples(ctx context.Context, w io.Writer) error {
+// writeSamples writes the per-sample values of cells that have them as Parquet.
+func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
+	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
 	out := scores.NewSampleWriter(w)
-	for _, c := range r.Plan.Cells {
-		if c.Failed {
-			continue
+	for n := 2; len(cells) > 0; {
+		some := cells[:min(n, len(cells))]
+		cells = cells[len(some):]
+		rows := make([][]scores.SampleRow, len(some))
+		for _, c := range some {
+			if _, err := r.describeSamples(ctx, c.Data); err != nil { // once for each data set, so not in parallel
+				return err
+			}
 		}
-		rows, err := r.readSamples(ctx, c)
-		if err == nil {
-			err = out.Write(rows...)
-		}
+		err := r.onAllCores(len(some), func(i int) (err error) {
+			rows[i], err = r.readSamples(ctx, some[i])
+			return err
+		})
 		if err != nil {
 			return err
 		}
+		largest := 1
+		for _, of := range rows {
+			if err := out.Write(of...); err != nil {
+				return err
+			}
+			largest = max(largest, len(of))
+		}
+		n = max(2, min(most, mostRows/largest))
 	}
 	return out.Close()
 }

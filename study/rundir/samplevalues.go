@@ -57,11 +57,16 @@ var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixe
 // readSampleValues reads the per-sample values of the cells of one transformation. It returns nil
 // if there are none.
 func (r *Writer) readSampleValues(ctx context.Context, cells []*plan.Cell) (*sampleValues, error) {
+	all := make([]cellValues, len(cells))
+	err := r.onAllCores(len(cells), func(i int) (err error) {
+		all[i], err = r.Folder.cellSamples(cells[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	for _, source := range valueSources {
-		v, err := r.readValues(cells, source)
-		if err != nil {
-			return nil, err
-		}
+		v := sourceValuesOf(cells, all, source)
 		if len(v.models) == 0 {
 			continue
 		}
@@ -83,8 +88,11 @@ type sourceValues struct {
 	models     []string
 	parameters []string
 	cells      map[cellID]*plan.Cell
-	values     map[cellID]map[string]map[int]float64 // for each cell by statistic and index of the sample
+	values     map[cellID]cellValues
 }
+
+// cellValues are the per-sample values of a cell by statistic and index of the sample.
+type cellValues map[string]map[int]float64
 
 // A cellID identifies a cell among those of one transformation.
 type cellID struct{ model, parameter string }
@@ -93,23 +101,16 @@ func (v *sourceValues) firstCell() *plan.Cell {
 	return v.cells[cellID{v.models[0], v.parameters[0]}]
 }
 
-// readValues reads the values of the cells. It leaves out models that lack a cell for some value of
-// the parameter.
-func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValues, error) {
-	v := &sourceValues{source: source, cells: map[cellID]*plan.Cell{}, values: map[cellID]map[string]map[int]float64{}}
-	for _, c := range cells {
+// sourceValuesOf returns the values of a source in those of all cells. It leaves out models that lack a
+// cell for some value of the parameter.
+func sourceValuesOf(cells []*plan.Cell, all []cellValues, source valueSource) *sourceValues {
+	v := &sourceValues{source: source, cells: map[cellID]*plan.Cell{}, values: map[cellID]cellValues{}}
+	for i, c := range cells {
 		id := cellID{c.Model.Entry.Name, c.View.Parameter}
-		if v.cells[id] != nil {
+		if v.cells[id] != nil || all[i][source.sample] == nil {
 			continue
 		}
-		values, err := r.Folder.cellSamples(c)
-		if err != nil {
-			return nil, err
-		}
-		if values[source.sample] == nil {
-			continue
-		}
-		v.values[id], v.cells[id] = values, c
+		v.values[id], v.cells[id] = all[i], c
 		if !slices.Contains(v.models, id.model) {
 			v.models = append(v.models, id.model)
 		}
@@ -124,7 +125,7 @@ func (r *Writer) readValues(cells []*plan.Cell, source valueSource) (*sourceValu
 		return slices.ContainsFunc(v.parameters, func(p string) bool { return v.cells[cellID{m, p}] == nil })
 	})
 	v.models = v.models[:min(len(v.models), maxSheetModels)]
-	return v, nil
+	return v
 }
 
 // complete reports whether every cell has a value for the sample with the given index. For example,
@@ -195,14 +196,14 @@ func (s *sampleValues) readModel(v *sourceValues, name string) modelValues {
 	return model
 }
 
-// cellSamples returns the per-sample values of a cell by statistic and index of the sample. If
-// several layers have values, it returns those of the last.
-func (f Folder) cellSamples(c *plan.Cell) (map[string]map[int]float64, error) {
+// cellSamples returns the per-sample values of a cell. If several layers have values, it returns
+// those of the last.
+func (f Folder) cellSamples(c *plan.Cell) (cellValues, error) {
 	byTask, err := f.readSampleFiles(c.Key)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]map[int]float64{}
+	out := cellValues{}
 	for _, t := range slices.Backward(c.Tasks) {
 		values, ok := byTask[t.Name()]
 		if !ok {

@@ -9,28 +9,27 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// stateFiles maps the key of a cell to its state files in all run folders. The folders are listed
-// once, because listing them for each cell is slow with a thousand shards.
-type stateFiles map[string][]string
+// filesByKey maps the key of a cell to its files in all run folders. The folders are listed once,
+// because listing them for each cell is slow with a thousand shards.
+type filesByKey map[string][]string
 
-// listStates lists the state files of run folders. A folder without states has none.
-func listStates(dirs []string) (stateFiles, error) {
-	out := stateFiles{}
+// listByKey lists the files with a suffix in a subfolder of run folders. A run folder without the
+// subfolder has none.
+func listByKey(dirs []string, sub, suffix string) (filesByKey, error) {
+	out := filesByKey{}
 	for _, dir := range dirs {
-		files, err := Folder{dir}.list("states", "", ".bin")
+		files, err := Folder{dir}.list(sub, "", suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		for _, file := range files {
-			key, _, _ := strings.Cut(filepath.Base(file), ".")
-			out[key] = append(out[key], file)
+			out[cellKey(file)] = append(out[cellKey(file)], file)
 		}
 	}
 	return out, nil
@@ -66,7 +65,7 @@ var shardSuffix = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
 // findStates opens the states of all shards of a cell, in order. If there are states of several
 // divisions (4 shards and 16, for example), it takes the division of which the largest fraction
 // exists. It returns a *MissingShards if shards are missing or unfinished.
-func findStates(c *plan.Cell, states stateFiles) ([]*stateFile, error) {
+func findStates(c *plan.Cell, states filesByKey) ([]*stateFile, error) {
 	byCount := map[int]map[int]string{} // files by the number of shards, then by shard
 	for _, file := range states[c.Key] {
 		m := shardSuffix.FindStringSubmatch(filepath.Base(file))

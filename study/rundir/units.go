@@ -110,13 +110,14 @@ func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 	return nil
 }
 
-// writeUnits writes units.parquet and curves.parquet, if any cell has rows of them.
-func (r *Writer) writeUnits() error {
-	err := joinRows(r, "units.parquet", unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
+// writeUnits writes units.parquet and curves.parquet, if any cell has rows of them: a file among
+// the listed names.
+func (r *Writer) writeUnits(listed map[string]bool) error {
+	err := joinRows(r, "units.parquet", r.cellsWith(unitsSuffix, listed), unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
 	if err != nil {
 		return err
 	}
-	return joinRows(r, "curves.parquet", curvesSuffix, func(w io.Writer) rowWriter[scores.CurveRow] { return scores.NewCurveWriter(w) }, scores.ReadCurves)
+	return joinRows(r, "curves.parquet", r.cellsWith(curvesSuffix, listed), curvesSuffix, func(w io.Writer) rowWriter[scores.CurveRow] { return scores.NewCurveWriter(w) }, scores.ReadCurves)
 }
 
 // A rowWriter writes the rows of a Parquet file.
@@ -125,23 +126,17 @@ type rowWriter[T any] interface {
 	Close() error
 }
 
-// joinRows writes the rows that the cells' files of a suffix hold to one file of the run folder.
-func joinRows[T any](r *Writer, name, suffix string, open func(io.Writer) rowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
-	var files []string
-	for _, c := range r.Plan.Cells {
-		file := r.Folder.Path("cells", c.Key+suffix)
-		if _, err := os.Stat(file); err == nil && !c.Failed {
-			files = append(files, file)
-		}
-	}
-	if files == nil {
+// joinRows writes the rows that the files of a suffix of some cells hold to one file of the run
+// folder. Without cells it writes no file.
+func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, open func(io.Writer) rowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
+	if len(cells) == 0 {
 		return nil
 	}
 	return r.Folder.write(name, func(w io.Writer) error {
 		out := open(w)
-		for _, file := range files {
+		for _, c := range cells {
 			var failed error
-			err := readRows(file, read, func(row T) {
+			err := readRows(r.Folder.Path("cells", c.Key+suffix), read, func(row T) {
 				if failed == nil {
 					failed = out.Write(row)
 				}

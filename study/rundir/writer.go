@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"sync"
 	"time"
 
 	"github.com/noether-ml/noether/internal/machine"
@@ -20,8 +21,16 @@ type Writer struct {
 	failures    plan.FailureLog
 	started     time.Time
 	missing     []scores.Missing // cells that a merge could not complete, since states of shards are missing; by model
-	states      stateFiles       // state files by cell; nil if they were not listed
-	mergedDirs  []string         // folders that a merge reads; nil unless merging
+	states      filesByKey       // state files by cell; nil if they were not listed
+
+	failedBefore filesByKey // failures that were in the folder at the start
+
+	mu       sync.Mutex                 // of the fields below
+	records  map[*plan.Cell]scores.Cell // see ForgetRecords; nil: none are kept
+	peak     int64                      // see peakMemory
+	peakRead time.Time
+
+	mergedDirs []string // folders that a merge reads; nil unless merging
 
 	imageless []string // why data sets have no contact sheet, if the study asks for images
 
