@@ -139,8 +139,15 @@ func byMeasure(r *scores.Row) string   { return r.Measure }
 // OverTrials returns the rows that summarise trials, in order: the means over trials, or the first
 // trial. Each parameter value has its own row.
 func OverTrials(rows []scores.Row) []scores.Row {
-	var kept []scores.Row
-	for i, level := range Levels(rows) {
+	levels := Levels(rows)
+	n := 0
+	for _, level := range levels {
+		if level >= OverTrial {
+			n++
+		}
+	}
+	kept := slices.Grow([]scores.Row(nil), n)
+	for i, level := range levels {
 		if level >= OverTrial {
 			kept = append(kept, rows[i])
 		}

@@ -23,9 +23,19 @@ func (s Section) Has(r *scores.Row) bool {
 	return r.Measure == s.Name && (!s.divided || s.between == (r.OtherModel != ""))
 }
 
-// Of returns the rows of the section.
+// Of returns the rows of the section. If all belong to it, it returns rows itself, since a study may
+// have hundreds of thousands.
 func (s Section) Of(rows []scores.Row) []scores.Row {
-	var out []scores.Row
+	n := 0
+	for i := range rows {
+		if s.Has(&rows[i]) {
+			n++
+		}
+	}
+	if n == len(rows) {
+		return rows[:n:n]
+	}
+	out := slices.Grow([]scores.Row(nil), n)
 	for i := range rows {
 		if s.Has(&rows[i]) {
 			out = append(out, rows[i])
