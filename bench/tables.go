@@ -72,6 +72,7 @@ var tables = []table{
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
 	{name: "submission", slow: true, rows: submissions(), columns: []string{"submission", "last task", "operations of the last task", "operations of another task",
 		"`status`", "operations of `status`", "merge", "operations of the merge"}},
+	{name: "cells", slow: true, rows: manyCells(), columns: []string{cellsColumn, "time", "processor time"}},
 	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
 		page("107,856 scores", "scores"),
 		page("107,856 scores, 1,440 histograms of units, 5,000 tuning curves, 40 contact sheets", "everything"),
