@@ -16,7 +16,8 @@ import (
 const cellsColumn = "100,000 cells"
 
 // manyCells returns rows on a study of 1,000 values of a transformation and 100 trials, two samples
-// each, which was run in two shards. The model is so small that the work on cells outweighs all other.
+// each, which was run in two shards. The model is so small that the work on cells outweighs all
+// other.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {

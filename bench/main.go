@@ -9,8 +9,8 @@
 // and export.py, which exports networks; without it their columns and the rows of these networks
 // stay empty. Noether and its peer, the reference implementation of the same task, take turns. A
 // table has the median of the rounds, the smallest and the largest value, and the peak memory.
-// Without names, all tables but cells, grid, grid-memory, stir, submission and the three of networks
-// are measured. Tables that are not measured keep their stored results.
+// Without names, all tables but cells, grid, grid-memory, stir, submission and the three of
+// networks are measured. Tables that are not measured keep their stored results.
 package main
 
 import (

@@ -23,8 +23,8 @@ func (s Section) Has(r *scores.Row) bool {
 	return r.Measure == s.Name && (!s.divided || s.between == (r.OtherModel != ""))
 }
 
-// Of returns the rows of the section. If all belong to it, it returns rows itself, since a study may
-// have hundreds of thousands.
+// Of returns the rows of the section. If all belong to it, it returns rows itself, since a study
+// may have hundreds of thousands.
 func (s Section) Of(rows []scores.Row) []scores.Row {
 	n := 0
 	for i := range rows {

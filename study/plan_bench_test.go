@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// A study of 1,000 values of a transformation and 100 trials, which is 100,000 cells: the time until
-// all are listed and their cost is estimated, opening included.
+// A study of 1,000 values of a transformation and 100 trials, which is 100,000 cells: the time
+// until all are listed and their cost is estimated, opening included.
 func BenchmarkPlan(b *testing.B) {
 	dir := b.TempDir()
 	testmodel.Write(b, dir, "small", testmodel.Options{})

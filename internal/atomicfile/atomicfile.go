@@ -40,7 +40,7 @@ func WriteFunc(path string, f func(io.Writer) error) error {
 }
 
 // WriteEntry does what WriteFunc does, but does not sync the folder: after a loss of power the old
-// file may be there, or none. The caller calls filesys.SyncDir for the folder of many files at once.
+// file may be there, or none. The caller calls filesys.SyncDir once for many files of a folder.
 func WriteEntry(path string, f func(io.Writer) error) error {
 	_, err := write(path, f)
 	return err

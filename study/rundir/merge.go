@@ -105,8 +105,8 @@ func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []stri
 	return nil
 }
 
-// noteUnmerged records the shards that a cell lacks, or why it failed. The failures are files of the
-// cell that runs of shards wrote. It returns only errors that end the merge.
+// noteUnmerged records the shards that a cell lacks, or why it failed. The failures are files of
+// the cell that runs of shards wrote. It returns only errors that end the merge.
 func (r *Writer) noteUnmerged(ctx context.Context, c *plan.Cell, err error, failures []string, incomplete *Incomplete) error {
 	switch {
 	case err == nil:

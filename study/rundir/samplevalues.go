@@ -101,8 +101,8 @@ func (v *sourceValues) firstCell() *plan.Cell {
 	return v.cells[cellID{v.models[0], v.parameters[0]}]
 }
 
-// sourceValuesOf returns the values of a source in those of all cells. It leaves out models that lack a
-// cell for some value of the parameter.
+// sourceValuesOf returns the values of a source in those of all cells. It leaves out models that
+// lack a cell for some value of the parameter.
 func sourceValuesOf(cells []*plan.Cell, all []cellValues, source valueSource) *sourceValues {
 	v := &sourceValues{source: source, cells: map[cellID]*plan.Cell{}, values: map[cellID]cellValues{}}
 	for i, c := range cells {

@@ -1,0 +1,91 @@
+package scores_test
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestScanCell checks that the fast decoder takes what WriteCell writes, if no name has characters
+// that are escaped in JSON.
+func TestScanCell(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := aCell.Draw(t, "cell")
+		want.PeakMemory = rapid.Int64Range(0, 1<<40).Draw(t, "peak memory")
+		want.Files = rapid.MapOfN(rapid.StringMatching(`\.[a-z]{1,3}`), rapid.Just(scores.FileSum{Size: 3, CRC32C: "0123abcd"}), 0, 2).Draw(t, "files")
+		data, err := want.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := scores.ScanCell(data)
+		if ok == bytes.Contains(data, []byte(`\`)) {
+			t.Fatalf("taken: %v: %s", ok, data)
+		}
+		if d := equal(want, got); ok && d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// BenchmarkParseCell reads a record of four statistics with 20 replicates each.
+func BenchmarkParseCell(b *testing.B) {
+	c := scores.Cell{Model: "net", Data: "images", Transform: "turn", Parameter: "45", Measure: "distance", Layers: []scores.Layer{{Name: "conv", Depth: 1}}}
+	for _, name := range []string{"cosine", "l1", "l2", "relative-l2"} {
+		s := measure.Score{Statistic: name, Value: 1 / 3.0, Low: 1 / 7.0, High: 5 / 7.0, Null: math.NaN(), Max: math.Inf(1), N: 2000}
+		for i := range 20 {
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: 1 / float64(i+3), Left: 100})
+		}
+		c.Layers[0].Scores = append(c.Layers[0].Scores, s)
+	}
+	path := filepath.Join(b.TempDir(), "cell.json")
+	if err := scores.WriteCell(path, c); err != nil {
+		b.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := scores.ParseCell(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func FuzzCell(f *testing.F) {
+	data, err := exampleCell().MarshalJSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c scores.Cell
+		refused := c.UnmarshalJSON(data)
+		if scanned, ok := scores.ScanCell(data); ok && (refused != nil || equal(c, scanned) != "") {
+			t.Fatalf("scanned as %+v; decoded as %+v (%v)", scanned, c, refused)
+		}
+		if refused != nil {
+			return
+		}
+		out, err := c.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again scores.Cell
+		if err := again.UnmarshalJSON(out); err != nil {
+			t.Fatal(err)
+		}
+		if d := equal(c, again); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
