@@ -25,6 +25,10 @@ type Cost struct {
 // total returns the time of a task with the whole model.
 func (c Cost) total() float64 { return c.Open + c.Samples + c.Scores }
 
+// isNothing reports whether a model costs nothing: nothing is left to run, or the model cannot be
+// opened on this machine.
+func (c Cost) isNothing() bool { return c.total() == 0 }
+
 // shardSeconds returns the cost of one of k shards, if they share the scores equally.
 func (c Cost) shardSeconds(k int) float64 { return c.Open + (c.Samples+c.Scores)/float64(k) }
 
@@ -47,9 +51,9 @@ func (c Cost) shards(limit float64) int {
 type Task struct {
 	Models []string    `json:"models"`
 	Shard  study.Shard `json:"shard,omitzero"`
-	// Seconds is the estimated time of the task; 0 if nothing was measured.
+	// Seconds is the estimated time of the task; 0 if a model of it was not measured.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Memory is the estimated peak in bytes; 0 if nothing was measured.
+	// Memory is the estimated peak in bytes; 0 if that of a model of it was not measured.
 	Memory int64 `json:"memory,omitempty"`
 }
 
@@ -86,7 +90,7 @@ func Balance(costs []Cost, n int) []Task {
 }
 
 // divide returns the tasks for a limit of their cost. Their Seconds hold the cost even if its unit
-// is unknown; finishTasks clears such values.
+// is unknown or it is a guess; finishTasks clears such values.
 func divide(costs []Cost, limit float64) []Task {
 	var tasks []Task
 	var small []Cost
@@ -132,8 +136,8 @@ func pack(costs []Cost, limit float64) []Task {
 	return tasks
 }
 
-// finishTasks sorts the models of each task in the order of the study, and clears times and memory
-// that were not measured.
+// finishTasks sorts the models of each task in the order of the study. It clears the time and the
+// memory of a task unless they were measured for all of its models that cost anything.
 func finishTasks(tasks []Task, costs []Cost) {
 	order := map[string]int{}
 	for i, c := range costs {
@@ -144,8 +148,8 @@ func finishTasks(tasks []Task, costs []Cost) {
 		slices.SortFunc(t.Models, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
 		for _, m := range t.Models {
 			c := costs[order[m]]
-			if c.total() == 0 {
-				continue // nothing is left to do, or the model cannot be opened
+			if c.isNothing() {
+				continue
 			}
 			if !c.Measured {
 				t.Seconds = 0
@@ -157,12 +161,12 @@ func finishTasks(tasks []Task, costs []Cost) {
 	}
 }
 
-// TaskCount returns the number of tasks into which the costs divide if each takes about a given time.
-// If a cost was not measured, it is the number of models.
+// TaskCount returns the number of tasks into which the costs divide if each takes about a given
+// time. If a cost that is not 0 was not measured, it is the number of models.
 func TaskCount(costs []Cost, each time.Duration) int {
 	var total float64
 	for _, c := range costs {
-		if !c.Measured {
+		if !c.Measured && !c.isNothing() {
 			return len(costs)
 		}
 		total += c.total()

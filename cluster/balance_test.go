@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -110,5 +111,25 @@ func TestBalanceByHand(t *testing.T) {
 	}
 	if got := Balance([]Cost{{Model: "m", Samples: math.MaxFloat64 / 4, Blocks: 3}}, 1000); len(got) != 3 {
 		t.Errorf("three blocks give %d tasks, want 3", len(got))
+	}
+}
+
+func TestTaskCount(t *testing.T) {
+	t.Parallel()
+	costs := []Cost{
+		{Model: "a", Open: 10, Samples: 5000, Scores: 500, Measured: true},
+		{Model: "b", Samples: 4000, Measured: true},
+		{Model: "finished"},
+		{Model: "broken", Note: "it cannot be opened here"},
+	}
+	if got := TaskCount(costs, time.Hour); got != 3 {
+		t.Errorf("9,510 seconds give %d tasks of an hour, want 3", got)
+	}
+	costs[2].Samples = 1
+	if got := TaskCount(costs, time.Hour); got != len(costs) {
+		t.Errorf("with a guess: %d tasks for %d models", got, len(costs))
+	}
+	if got := TaskCount(costs[3:], time.Hour); got != 1 {
+		t.Errorf("without costs: %d tasks, want 1", got)
 	}
 }

@@ -26,7 +26,7 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 	w.start()
 	result, err := study.Run(ctx, s.Reduced(calibrationSamples), dir, o)
 	w.end()
-	if err != nil && (ctx.Err() == nil || w.rate() == 0) {
+	if err != nil && (ctx.Err() == nil || w.secondsPerSample() == 0) {
 		return Cost{}, err
 	}
 	cells := 0
@@ -76,8 +76,9 @@ func (w *stopwatch) end() {
 	}
 }
 
-// rate returns the seconds of a forward pass of one sample; 0 if nothing was measured.
-func (w *stopwatch) rate() float64 {
+// secondsPerSample returns the time to run one sample and pass it to the measures; 0 if nothing was
+// measured.
+func (w *stopwatch) secondsPerSample() float64 {
 	if w.batchSamples > 0 {
 		return w.batches.Seconds() / float64(w.batchSamples)
 	}
@@ -87,14 +88,15 @@ func (w *stopwatch) rate() float64 {
 	return 0
 }
 
-// cost extrapolates from a calibration run of some cells to all work of a model. cells is 0 if that
-// run was interrupted.
+// cost extrapolates from a calibration run to all work of a model. cells is the number of cells that
+// were run (a cell is one measure of the model on one data set, under one transformation value, in
+// one trial); 0 if the run was interrupted.
 func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	out := Cost{Model: work.Model, Blocks: work.Blocks, Measured: true}
-	out.Open = max(0, w.first.Seconds()-w.rate()*float64(w.firstSamples))
-	out.Samples = w.rate() * float64(work.Forwards)
+	out.Open = max(0, w.first.Seconds()-w.secondsPerSample()*float64(w.firstSamples))
+	out.Samples = w.secondsPerSample() * float64(work.Forwards)
 	if cells > 0 {
-		out.Scores = max(0, w.between.Seconds()-w.rate()*float64(w.betweenFirst)) * float64(work.Cells) / float64(cells)
+		out.Scores = max(0, w.between.Seconds()-w.secondsPerSample()*float64(w.betweenFirst)) * float64(work.Cells) / float64(cells)
 	}
 	return out
 }
