@@ -11,9 +11,9 @@ import (
 
 // A fact is what is known about a tensor.
 type fact struct {
-	layout layout
-	value  *array // nil if not known
-	data   bool   // whether the tensor depends on the values of an input
+	layout         layout
+	value          *array // nil if not known
+	dependsOnInput bool   // whether the tensor depends on the values of an input of the graph
 }
 
 // An inference determines the layouts, and the values of shape arithmetic, of the tensors of the
@@ -24,10 +24,10 @@ type inference struct {
 	facts   map[string]fact
 	symbols map[string]int       // assumed sizes, by name of the dimension
 	stated  map[string]onnx.Axes // axes that the caller knows, by tensor
-	// distinct is 0 if free dimensions are assumed to have the typical size of their letter. If
+	// distinctSizes is 0 if free dimensions are assumed to have the typical size of their letter. If
 	// each has a size of its own, it is the number of sizes assumed so far, plus 1.
-	distinct int
-	free     map[int]bool // the assumed sizes: a known dimension of such a size may in fact be a free one
+	distinctSizes int
+	assumedSizes  map[int]bool // a known dimension of such a size may in fact be a free one
 }
 
 // typicalSize is the assumed size of a free axis, by its letter. That of the batch is a prime that
@@ -43,17 +43,17 @@ const otherSize = 16
 func infer(m *onnx.Model, stated map[string]onnx.Axes, distinctSizes bool) *inference {
 	in := &inference{
 		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
-		free: map[int]bool{},
+		assumedSizes: map[int]bool{},
 	}
 	if distinctSizes {
-		in.distinct = 1
+		in.distinctSizes = 1
 	}
 	g := m.Proto().Graph
 	for _, t := range g.Initializer {
 		in.set(t.GetName(), fact{layout: unlabelled(pbutil.Ints(t.Dims)...), value: constantArray(t)})
 	}
 	for _, v := range g.Input {
-		in.set(v.GetName(), fact{layout: in.inputLayout(g, onnx.ValueInfoOf(v)), data: true})
+		in.set(v.GetName(), fact{layout: in.inputLayout(g, onnx.ValueInfoOf(v)), dependsOnInput: true})
 	}
 	declared := map[string]*pb.ValueInfoProto{}
 	for _, v := range slices.Concat(g.ValueInfo, g.Output) {
@@ -106,11 +106,11 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 	for i, name := range n.Input {
 		op.args[i] = in.facts[name]
 	}
-	data := false
+	dependsOnInput := false
 	for _, name := range onnx.Reads(n) {
-		data = data || in.facts[name].data
+		dependsOnInput = dependsOnInput || in.facts[name].dependsOnInput
 	}
-	data = data && !onnx.ReadsShapeOnly(n)
+	dependsOnInput = dependsOnInput && !onnx.ReadsShapeOnly(n)
 	layouts := op.layouts()
 	for i, name := range n.Output {
 		if name == "" {
@@ -120,8 +120,8 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 		if i < len(layouts) {
 			inferred = layouts[i]
 		}
-		f := fact{data: data, layout: in.mergeDeclared(inferred, declared[name])}
-		if !data {
+		f := fact{dependsOnInput: dependsOnInput, layout: in.mergeDeclared(inferred, declared[name])}
+		if !dependsOnInput {
 			f.value = op.outputValue(i, inferred.sizes())
 		}
 		in.set(name, f)
@@ -187,11 +187,11 @@ func (in *inference) assumedSize(symbol string, letter byte) int {
 	if !ok {
 		size = otherSize
 	}
-	if in.distinct > 0 {
-		in.distinct++
-		size = 32 * (2*in.distinct + 7) // 352, 416, ...: rare in models, and can be halved five times
+	if in.distinctSizes > 0 {
+		in.distinctSizes++
+		size = 32 * (2*in.distinctSizes + 7) // 352, 416, ...: rare in models, and can be halved five times
 	}
-	in.free[size] = true
+	in.assumedSizes[size] = true
 	if symbol != "" {
 		in.symbols[symbol] = size
 	}

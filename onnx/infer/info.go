@@ -41,7 +41,7 @@ func Analyze(m *onnx.Model) *Info {
 	free := map[[2]int]int{}
 	for name, f := range first.facts {
 		s.shapes[name] = commonShape(f.layout.sizes(), second.facts[name].layout.sizes(), free)
-		if a, b := f.value, second.facts[name].value; !f.data && a != nil && b != nil && equalArrays(a, b) {
+		if a, b := f.value, second.facts[name].value; !f.dependsOnInput && a != nil && b != nil && equalArrays(a, b) {
 			s.values[name] = a
 		}
 	}

@@ -24,9 +24,9 @@ func mixedAxis(a axis, others layout, size int) axis {
 // matMul returns the layout of the output of MatMul or one of its variants.
 func (op *operation) matMul() layout {
 	x, y := op.layout(0), op.layout(1)
-	dataX, dataY := len(op.args) > 0 && op.args[0].data, len(op.args) > 1 && op.args[1].data
+	xDepends, yDepends := len(op.args) > 0 && op.args[0].dependsOnInput, len(op.args) > 1 && op.args[1].dependsOnInput
 	if op.node.GetOpType() == "QLinearMatMul" {
-		y, dataY = op.layout(3), len(op.args) > 3 && op.args[3].data
+		y, yDepends = op.layout(3), len(op.args) > 3 && op.args[3].dependsOnInput
 	}
 	if len(x) == 0 || len(y) == 0 {
 		return nil
@@ -42,9 +42,9 @@ func (op *operation) matMul() layout {
 	rows, columns := x[len(x)-2], y[len(y)-1]
 	leading := op.broadcast(x[:len(x)-2], y[:len(y)-2])
 	switch {
-	case dataX && !dataY:
+	case xDepends && !yDepends:
 		columns = mixedAxis(x[len(x)-1], x[:len(x)-1], columns.size())
-	case dataY && !dataX:
+	case yDepends && !xDepends:
 		rows = mixedAxis(y[len(y)-2], slices.Concat(leading, layout{columns}), rows.size())
 	}
 	out := slices.Clone(leading)
@@ -71,7 +71,7 @@ func (op *operation) gemm() layout {
 		column = 0
 	}
 	out := layout{x[row], y[column]}
-	if !op.args[1].data {
+	if !op.args[1].dependsOnInput {
 		out[1] = newAxis('C', y[column].size())
 	}
 	return out
@@ -93,11 +93,11 @@ func (op *operation) einsum() layout {
 		return nil
 	}
 	named := map[rune][]layout{}
-	ofData := map[rune]bool{}
+	dependsOnInput := map[rune]bool{}
 	for i, term := range terms {
 		for j, index := range term {
 			named[index] = append(named[index], layout{op.layout(i)[j]})
-			ofData[index] = ofData[index] || op.args[i].data
+			dependsOnInput[index] = dependsOnInput[index] || op.args[i].dependsOnInput
 		}
 	}
 	out := make(layout, 0, len(result))
@@ -108,7 +108,7 @@ func (op *operation) einsum() layout {
 		a := op.broadcast(named[index]...)[0]
 		// The letter of a blank axis as a whole is '?'. Only an axis of a single blank factor
 		// becomes channels: other letters, and products of several factors, keep their meaning.
-		if !ofData[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
+		if !dependsOnInput[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = newAxis('C', a.size())
 		}
 		out = append(out, a)

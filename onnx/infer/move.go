@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// The layouts of operators that rearrange elements without arithmetic. x is the layout of the first
-// input.
+// The layouts of operators that rearrange elements without arithmetic. A layout is the list of a
+// tensor's axes (see axis.go), each with a size and a letter: N for the batch, C channels, H height,
+// W width, T time or tokens, or blank if it has none. x is the layout of the first input.
 
 func (op *operation) transpose(x layout) layout {
 	perm := onnx.AttrInts(op.node, "perm")
@@ -42,13 +43,13 @@ func (op *operation) reshape(x layout) layout {
 	}
 	sizes = slices.Clone(sizes)
 	known := x.sizes()
-	free, rest, total := -1, 1, 1 // index of the size -1; product of the other sizes; elements of x
+	inferred, rest, total := -1, 1, 1 // index of the size -1; product of the other sizes; elements of x
 	for i, s := range sizes {
 		if s == 0 && onnx.AttrInt(op.node, "allowzero", 0) == 0 && i < len(known) {
 			sizes[i] = known[i]
 		}
 		if s == -1 {
-			free = i
+			inferred = i
 		} else {
 			rest = times(rest, sizes[i])
 		}
@@ -56,8 +57,8 @@ func (op *operation) reshape(x layout) layout {
 	for _, s := range known {
 		total = times(total, s)
 	}
-	if free >= 0 && x != nil && total > 0 && rest > 0 && total%rest == 0 {
-		sizes[free] = total / rest
+	if inferred >= 0 && x != nil && total > 0 && rest > 0 && total%rest == 0 {
+		sizes[inferred] = total / rest
 	}
 	if x == nil {
 		return unlabelled(sizes...)
@@ -107,8 +108,8 @@ func (op *operation) squeeze(x layout) layout {
 	}
 	out := layout{}
 	for i, a := range x {
-		if axes == nil && op.in.distinct > 0 && op.in.free[a.size()] {
-			return nil // it may be 1, and removed
+		if axes == nil && op.in.distinctSizes > 0 && op.in.assumedSizes[a.size()] {
+			return nil // its size is only assumed: it may be 1, and the axis removed
 		}
 		if axes == nil && a.size() == 1 || slices.Contains(removed, i) {
 			continue
@@ -245,8 +246,9 @@ func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 		if size := x[a].size(); known && size >= 0 && s.step != 0 {
 			s.start, s.count = bounds(starts[i], ends[i], s.step, size)
 			if s.count == 0 && size > 0 && (starts[i] < 0) != (ends[i] < 0) {
-				// One bound counts from the start, the other from the end: on a longer axis there
-				// may be more positions.
+				// One bound counts from the start, the other from the end, and the size may be one
+				// that is assumed for a free dimension. If the axis is longer, there may be
+				// positions between the bounds.
 				s.count = -1
 			}
 		}
@@ -273,8 +275,8 @@ func bounds(start, end, step, size int) (from, count int) {
 }
 
 // gather returns the layout of the output of Gather: the axes of the indices replace one axis of x.
-// A vector of indices without a letter gets that of this axis. The last axis of a table of
-// constants, such as embeddings of token ids, becomes channels.
+// A vector of indices without a letter gets the letter of that axis of x. The last axis of a table
+// of constants, such as embeddings of token ids, becomes channels.
 func (op *operation) gather(x layout) layout {
 	at, ok := op.axisOf("axis", 0, len(x))
 	indices := op.layout(1)
@@ -286,7 +288,7 @@ func (op *operation) gather(x layout) layout {
 		picked[0] = x[at].resized(indices[0].size())
 	}
 	out := slices.Insert(slices.Delete(slices.Clone(x), at, at+1), at, picked...)
-	if last := len(out) - 1; op.args[1].data && !op.args[0].data && last >= 0 && out[last].letter() == '?' {
+	if last := len(out) - 1; op.args[1].dependsOnInput && !op.args[0].dependsOnInput && last >= 0 && out[last].letter() == '?' {
 		out[last] = newAxis('C', out[last].size())
 	}
 	return out

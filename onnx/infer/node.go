@@ -103,7 +103,7 @@ func (op *operation) broadcast(operands ...layout) layout {
 		if len(sizes) < 2 {
 			continue
 		}
-		sizes = slices.DeleteFunc(sizes, func(d int) bool { return d < 0 || op.in.free[d] })
+		sizes = slices.DeleteFunc(sizes, func(d int) bool { return d < 0 || op.in.assumedSizes[d] })
 		if len(sizes) != 1 {
 			sizes = []int{-1}
 		}
