@@ -2,7 +2,6 @@ package latent
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/state"
@@ -46,7 +45,7 @@ func newAccumulator(s setup, site measure.Site) *accumulator {
 	a := &accumulator{setup: s, site: site, folds: make([]fold, s.foldCount)}
 	for i := range a.folds {
 		a.folds[i].same = linalg.NewScatter[float64](2 * s.maps.Channels)
-		if s.moves {
+		if s.movesPositions {
 			a.folds[i].moved = linalg.NewScatter[float64](2 * s.maps.Channels)
 		}
 	}
@@ -89,7 +88,7 @@ func (a *accumulator) check(b *measure.Batch) error {
 			return fmt.Errorf("latent-operator: the activations of %d samples have shape %v; layer %q has %v for each sample", n, z.Shape, a.site.Layer.Name, a.site.Layer.Shape)
 		}
 	}
-	if a.moves && len(b.Ops) != n {
+	if a.movesPositions && len(b.Ops) != n {
 		return fmt.Errorf("latent-operator needs the transformation of each sample, but the batch has %d of %d", len(b.Ops), n)
 	}
 	for i, p := range b.Place {
@@ -106,7 +105,7 @@ func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
 	n := positions * c
 	counted := []action.Run{{From: 0, To: positions}}
 	clean, transformed = clean[a.maps.Base:][:n], transformed[a.maps.Base:][:n]
-	if a.moves {
+	if a.movesPositions {
 		points, ok := transform.PointMapOf(op, a.h, a.w)
 		f := a.fields.Of(points, action.Grid{Height: a.h, Width: a.w, Margin: a.margin})
 		if !ok || f.N == 0 {
@@ -162,7 +161,7 @@ func (a *accumulator) flush() {
 	}
 	f := &a.folds[a.block.fold]
 	f.same.Add(linalg.Centre(a.block.same, f.same.P), nil, &a.scratch)
-	if a.moves {
+	if a.movesPositions {
 		f.moved.Add(linalg.Centre(a.block.moved, f.moved.P), nil, &a.scratch)
 	}
 	a.block.n, a.block.same, a.block.moved = 0, a.block.same[:0], a.block.moved[:0]
@@ -171,14 +170,14 @@ func (a *accumulator) flush() {
 // Merge adds the state of another accumulator of the same site.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
-	if !ok || o.maps.Channels != a.maps.Channels || o.moves != a.moves || o.site.Layout != a.site.Layout || o.foldCount != a.foldCount {
+	if !ok || o.maps.Channels != a.maps.Channels || o.movesPositions != a.movesPositions || o.site.Layout != a.site.Layout || o.foldCount != a.foldCount {
 		return fmt.Errorf("latent-operator: merging states of different layers, layouts or settings")
 	}
 	a.leftOut += o.leftOut
 	for i := range a.folds {
 		a.folds[i].samples += o.folds[i].samples
 		a.folds[i].same.Merge(o.folds[i].same)
-		if a.moves {
+		if a.movesPositions {
 			a.folds[i].moved.Merge(o.folds[i].moved)
 		}
 	}
@@ -192,7 +191,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 	for _, f := range a.folds {
 		w.Int(f.samples)
 		f.same.Write(w)
-		if a.moves {
+		if a.movesPositions {
 			f.moved.Write(w)
 		}
 	}
@@ -214,7 +213,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		f.samples = r.Int()
 		f.same.Read(r)
 		valid = valid && f.samples >= 0 && f.same.N >= f.samples
-		if b.moves {
+		if b.movesPositions {
 			f.moved.Read(r)
 			valid = valid && f.moved.N == f.same.N
 		}
@@ -243,7 +242,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 		return nil, measure.ErrTooFew
 	}
 	operators := []operator{{name: "identity", moments: sameMoments}, {name: "channels", moments: sameMoments, fitted: true}}
-	if a.moves {
+	if a.movesPositions {
 		operators = slices.Insert(operators, 1, operator{name: "place", moments: movedMoments})
 		operators = append(operators, operator{name: "both", moments: movedMoments, fitted: true})
 	}
@@ -256,5 +255,3 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 
 func sameMoments(f fold) *linalg.Scatter[float64]  { return f.same }
 func movedMoments(f fold) *linalg.Scatter[float64] { return f.moved }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

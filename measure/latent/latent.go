@@ -66,14 +66,14 @@ func (*method) Needs() measure.Needs           { return measure.Needs{Transforme
 
 // A setup describes the maps of a layer and how they are measured.
 type setup struct {
-	maps      onnx.Maps
-	moves     bool // positions move, so that there are four operators
-	plane     bool // positions are on a grid of h rows and w columns
-	h, w      int
-	foldCount int
-	fields    *action.Cache // the actions tau
-	margin    float64       // Settings.Margin
-	ridge     float64       // Settings.Ridge
+	maps           onnx.Maps
+	movesPositions bool // whether T moves positions, so that there are four operators
+	plane          bool // positions are on a grid of h rows and w columns
+	h, w           int
+	foldCount      int
+	fields         *action.Cache // the actions tau
+	margin         float64       // Settings.Margin
+	ridge          float64       // Settings.Ridge
 }
 
 // setup returns the setup of a site, or why it cannot be measured.
@@ -88,7 +88,7 @@ func (m *method) setup(s measure.Site) (out setup, why string) {
 	if s.Transform != nil && out.plane {
 		op := s.Transform.Draw(rand.New(rand.NewPCG(1, 1)))
 		_, known := transform.PointMapOf(op, out.h, out.w)
-		out.moves = known && transform.MovesPositions(op)
+		out.movesPositions = known && transform.MovesPositions(op)
 	}
 	return out, ""
 }
@@ -121,7 +121,7 @@ func (m *method) Cost(s measure.Site) int64 {
 func (s setup) bytes() int64 {
 	c := int64(s.maps.Channels)
 	one := 8 * (c*(2*c+1) + 2*c + 2) // a linalg.Scatter of 2C variables
-	if s.moves {
+	if s.movesPositions {
 		one *= 2
 	}
 	return int64(s.foldCount) * one

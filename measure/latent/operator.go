@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// An operator is one of the four ways to predict the transformed maps.
+// An operator is one of the ways to predict the feature maps of T(x): identity, place, channels or
+// both (see the package comment).
 type operator struct {
 	name    string                                // variant of its score
 	moments func(f fold) *linalg.Scatter[float64] // moments of the observations it predicts from
@@ -28,7 +29,7 @@ func (a *accumulator) score(o operator) measure.Score {
 	if a.leftOut > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d samples are left out: no position lies inside the map before and after the transformation", a.leftOut, n+a.leftOut))
 	}
-	if o.fitted && a.moves && a.site.PerSample {
+	if o.fitted && a.movesPositions && a.site.PerSample {
 		s.Warnings = append(s.Warnings, "the transformation is drawn for each sample, but channels are mixed by one operator for all: set per: trial")
 	}
 	var folds []fold
@@ -54,7 +55,7 @@ func (a *accumulator) score(o operator) measure.Score {
 		errors, totals = append(errors, e), append(totals, total)
 		sumError, sumTotal = sumError+e, sumTotal+total
 	}
-	if !(sumTotal > 0) || !finite(sumError) {
+	if !(sumTotal > 0) {
 		s.Warnings = append(s.Warnings, "the maps of the transformed samples are constant")
 		return s
 	}
@@ -75,16 +76,16 @@ func (a *accumulator) score(o operator) measure.Score {
 // predicts y = mean y + M (x - mean x), with M of the training folds.
 func (a *accumulator) heldOut(train, test *linalg.Scatter[float64], fitted bool) (e, total float64) {
 	c, n := a.maps.Channels, float64(test.N)
-	variances := test.Diagonal()
+	squares := test.Diagonal() // for each variable of (x, y), the sum of its squared deviations
 	xy := test.Between(0, c, 2*c)
 	for i := range c {
 		d := test.Mean[c+i] - train.Mean[c+i]
-		total += variances[c+i] + n*d*d
+		total += squares[c+i] + n*d*d
 	}
 	if !fitted {
 		for i := range c {
 			d := test.Mean[c+i] - test.Mean[i]
-			e += variances[c+i] - 2*xy[i*c+i] + variances[i] + n*d*d
+			e += squares[c+i] - 2*xy[i*c+i] + squares[i] + n*d*d
 		}
 		return max(e, 0), total
 	}
@@ -101,7 +102,7 @@ func (a *accumulator) heldOut(train, test *linalg.Scatter[float64], fitted bool)
 		for i := range c {
 			d -= m.Data[i*c+j] * (test.Mean[i] - train.Mean[i])
 		}
-		e += variances[c+j] + n*d*d
+		e += squares[c+j] + n*d*d
 	}
 	return max(e, 0), total
 }
