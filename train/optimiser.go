@@ -53,10 +53,10 @@ type AdamW Adam
 // checkRates checks a learning rate and a weight decay.
 func checkRates(rate, decay float64) error {
 	if !(rate > 0) || math.IsInf(rate, 0) {
-		return fmt.Errorf("the learning rate is %g: it must be above 0", rate)
+		return fmt.Errorf("the learning rate is %g: it must be above 0 and finite", rate)
 	}
 	if !(decay >= 0) || math.IsInf(decay, 0) {
-		return fmt.Errorf("the weight decay is %g: it must be at least 0", decay)
+		return fmt.Errorf("the weight decay is %g: it must be at least 0 and finite", decay)
 	}
 	return nil
 }
