@@ -19,12 +19,13 @@ type table struct {
 	rows    []row
 }
 
-// A row is one task, measured by one or more sources.
+// A row is one task, measured by one or more sources: benchmarks of Noether, and of the peer, the
+// program that it is compared with, such as PyTorch.
 type row struct {
 	text  map[string]string // columns of text
 	cells []cell
 	// ratios are columns. The k-th compares the cells 2k, of the peer, and 2k+1, of Noether: how many
-	// times as fast Noether is.
+	// times as fast as the peer Noether is.
 	ratios []string
 }
 
@@ -46,8 +47,9 @@ type source func(ctx context.Context, r *runner) (metrics, error)
 
 var errSkip = errors.New("not measured here")
 
-// A measurement is a stored cell. Value is the median over rounds, Low and High are the smallest
-// and the largest value.
+// A measurement is what a stored table holds in one column of a row. For a cell, Value is the median
+// over rounds, and Low and High are the smallest and the largest value. Columns of text have Text
+// only; ratios and the number of rounds have Value only.
 type measurement struct {
 	Text   string `json:"text,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -96,8 +98,8 @@ func (t table) measure(ctx context.Context, r *runner, rounds int) (results, err
 	return out, nil
 }
 
-// stored returns the cells of a row by column. values and memory hold the results of each of
-// r.cells, values one for each round.
+// stored returns the measurements of a row by column. For each of r.cells, values holds the result of
+// each round in which it was measured, and memory the peak over these rounds.
 func (r row) stored(rounds int, values [][]float64, memory []float64) map[string]measurement {
 	cells := map[string]measurement{"rounds": {Value: strconv.Itoa(rounds)}}
 	for column, text := range r.text {

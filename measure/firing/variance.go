@@ -131,7 +131,7 @@ func (m *firing) fullStatsBytes(p trajectory) int64 {
 		bytes += variancesBytes(len(p.amounts))
 	}
 	if m.settings.also(NormalThreshold) {
-		bytes += 32 // threshold, base and local, rounded up
+		bytes += 32 // fullStats.threshold, and the counts fullStats.base and local, rounded up
 	}
 	return bytes
 }
