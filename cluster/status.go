@@ -23,7 +23,7 @@ const (
 	Unknown   = "unknown"   // the scheduler did not answer
 )
 
-// missing is the state of a merge that ran and could not complete all cells.
+// missing is the state of a merge that ran and did not find the scores of all cells (Status.Cells).
 const missing = "missing"
 
 // A TaskStatus is the status of a task.
@@ -52,8 +52,8 @@ type Status struct {
 	// result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
-	// Cells is the number of cells of the study, which are the scores of one measure for one model,
-	// data, value and trial; 0 if no record has been written.
+	// Cells is the number of cells of the study; 0 if the run folder has no record yet. A cell is
+	// one measure of one model on one data set, under one transformation value, in one trial.
 	Cells int `json:"cells"`
 	Done  int `json:"done"` // finished cells
 }
@@ -156,10 +156,10 @@ type lookup struct {
 }
 
 // setState determines the state of a task. reported is true if the task has written its state, at
-// the time at.
+// the time at. Before, t.Note holds the error of reading the state, or is empty.
 func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 	t.State = t.TaskState.State
-	t.Note = t.Error
+	t.Note = cmp.Or(t.Error, t.Note)
 	job := l.jobs[t.Number]
 	t.Job = cmp.Or(job, t.Job)
 	if t.State == Done && reported {
@@ -195,7 +195,7 @@ func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 			t.State = Unknown
 		}
 	case !reported:
-		t.State, t.Note = Lost, l.finalState(job, t.Number)
+		t.State, t.Note = Lost, cmp.Or(l.finalState(job, t.Number), t.Note)
 	case t.State == Running:
 		t.State, t.Note = Killed, l.finalState(job, t.Number)
 	}
@@ -235,6 +235,8 @@ func (l *lookup) merge(tasksActive bool) (state, note string) {
 	case end == "cancelled" || l.submission.Cancelled != nil:
 		return Cancelled, "was cancelled"
 	case end == "failed" || end == "completed":
+		// A completed merge writes what it did to the record, from which Find sets its state. If the
+		// record does not say it, the merge has failed.
 		return Failed, "has failed; noether cluster logs shows why"
 	case end == "":
 		return Lost, "is no longer known to the scheduler"

@@ -319,6 +319,11 @@ func TestDamagedTaskFiles(t *testing.T) {
 	if err != nil || status.Count(Done) != 0 || strings.Contains(string(raw), "u001b[2J\",\"error") {
 		t.Errorf("%s, %v", raw, err)
 	}
+	for i, task := range status.Tasks[:2] {
+		if !strings.Contains(task.Note, "reading "+taskFile(run, 1, i+1)) {
+			t.Errorf("the note of a task with a damaged file is %q", task.Note)
+		}
+	}
 }
 
 func FuzzRecord(f *testing.F) {
