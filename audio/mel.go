@@ -38,7 +38,7 @@ func (m Mel) Bank() ([][]float64, error) {
 	}
 	switch {
 	case m.Rate < 1 || m.FFT < 2 || m.N < 1:
-		return nil, fmt.Errorf("mel bank: rate %d, fft %d, %d bands: all must be positive", m.Rate, m.FFT, m.N)
+		return nil, fmt.Errorf("mel bank: rate %d, fft %d, %d bands: fft must be at least 2, the others at least 1", m.Rate, m.FFT, m.N)
 	case !(0 <= m.Low && m.Low < high && high <= float64(m.Rate)/2):
 		return nil, fmt.Errorf("mel bank: from %v to %v Hz: the range must be in 0 to %v, half the rate", m.Low, high, float64(m.Rate)/2)
 	}

@@ -30,7 +30,7 @@ func TestMelBankAgreesWithNumPy(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []Mel{{Rate: 8000, FFT: 256}, {Rate: 8000, FFT: 256, N: 10, High: 5000}, {Rate: 8000, FFT: 256, N: 10, Low: 4000}, {Rate: 8000, FFT: 256, N: 10, Low: math.NaN()}} {
+	for _, bad := range []Mel{{Rate: 8000, FFT: 256}, {Rate: 8000, FFT: 1, N: 10}, {Rate: 8000, FFT: 256, N: 10, High: 5000}, {Rate: 8000, FFT: 256, N: 10, Low: 4000}, {Rate: 8000, FFT: 256, N: 10, Low: math.NaN()}} {
 		if _, err := bad.Bank(); err == nil {
 			t.Errorf("Bank of %+v: no error", bad)
 		}

@@ -12,10 +12,10 @@ import (
 // its pitch: n samples become round(n / rate).
 //
 // It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Frames have N
-// samples, the power of two nearest to 50 ms, and output frames are Hs = N / 4 samples apart.
-// Output frame k has the spectrum X of the input frame at sample k Hs rate, with phases that
-// continue those of the output frame before it. With X' the spectrum of the input Hs samples
-// earlier,
+// samples, the power of two nearest to 50 ms (in ratio), and output frames are Hs = N / 4 samples
+// apart. Output frame k has the magnitudes of X, the spectrum of the input frame at sample (k Hs)
+// rate. Its phases continue those of the output frame before it. With X' the spectrum of the input
+// Hs samples earlier,
 //
 //	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
 //
@@ -46,8 +46,8 @@ func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	return result
 }
 
-// frameLength returns the number of samples of a frame: the power of two nearest to 50 ms, at least
-// 64.
+// frameLength returns the number of samples of a frame: the power of two nearest to 50 ms in
+// ratio, at least 64.
 func frameLength(perSecond int) int {
 	want := float64(perSecond) * 0.05
 	below := 1 << max(6, bits.Len(uint(want))-1)
@@ -76,9 +76,9 @@ func newVocoder(wave []float32, n int) *vocoder {
 		current: make([]complex128, bins), previous: make([]complex128, bins), out: make([]complex128, bins), magnitude: make([]float64, bins)}
 }
 
-// spectrum writes the spectrum of the input frame with centre at to dst.
-func (v *vocoder) spectrum(dst []complex128, at int) {
-	from := at - v.n/2
+// spectrum writes to dst the spectrum of the input frame with its centre at sample centre.
+func (v *vocoder) spectrum(dst []complex128, centre int) {
+	from := centre - v.n/2
 	for i, w := range v.window {
 		v.time[i] = 0
 		if k := from + i; k >= 0 && k < len(v.wave) {
@@ -88,11 +88,11 @@ func (v *vocoder) spectrum(dst []complex128, at int) {
 	v.fft.Coefficients(dst, v.time)
 }
 
-// frame writes the output frame of the input frame with centre at to v.time. The first one has the
-// phases of the input.
-func (v *vocoder) frame(at int, first bool) {
-	v.spectrum(v.current, at)
-	v.spectrum(v.previous, at-v.hop)
+// frame writes to v.time the output frame that is made from the input frame with its centre at
+// sample centre. The first output frame has the phases of the input.
+func (v *vocoder) frame(centre int, first bool) {
+	v.spectrum(v.current, centre)
+	v.spectrum(v.previous, centre-v.hop)
 	for k, x := range v.current {
 		v.magnitude[k] = cmplx.Abs(x)
 	}
