@@ -66,5 +66,5 @@ func (o shiftOp) Apply(dst, src tensor.Tensor) {
 	o.at(h, w).Apply(dst, src)
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (o shiftOp) PointMap(h, w int) (PointMap, bool) { return o.at(h, w).PointMap(h, w) }

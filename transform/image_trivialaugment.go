@@ -121,7 +121,7 @@ func (o augmentOp) Describe() string {
 	return fmt.Sprintf("%s %.3g", augmentations[o.change].name, o.strength())
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (o augmentOp) PointMap(h, w int) (PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
 
 // A pixelShift reads each pixel from a position right pixels to the right and down pixels below. Pixels
@@ -142,7 +142,7 @@ func (o pixelShift) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (o pixelShift) PointMap(h, w int) (PointMap, bool) {
 	p := fixedPointMap(h, w)
 	p.Nearest = true

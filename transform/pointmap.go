@@ -9,12 +9,17 @@ import (
 // each position of the result is read from.
 type PointMap struct {
 	Nearest bool // read from the nearest position; else by bilinear interpolation
-	// Wrap reports whether positions beyond a border are those from the opposite border on, so that
-	// a translation is a circular shift.
+	// Wrap reports whether the image is continued periodically beyond its borders, so that a
+	// translation is a circular shift.
 	Wrap bool
 
 	h, w int
 	m    matrix // from a position of the result to the position that it is read from
+}
+
+// A pointMapper is an Op that moves positions. PointMap returns how, and whether that is known.
+type pointMapper interface {
+	PointMap(h, w int) (PointMap, bool)
 }
 
 // PointMapOf returns how an Op moves the positions of an h x w map, and whether that is known.
@@ -22,9 +27,7 @@ type PointMap struct {
 // (PointMap, bool) moves none, such as one that recolours. A sequence moves positions as its
 // members do one after the other.
 func PointMapOf(op Op, h, w int) (PointMap, bool) {
-	if p, ok := op.(interface {
-		PointMap(h, w int) (PointMap, bool)
-	}); ok {
+	if p, ok := op.(pointMapper); ok {
 		return p.PointMap(h, w)
 	}
 	return fixedPointMap(h, w), true
@@ -39,9 +42,7 @@ func MovesPositions(op Op) bool {
 	case audioSequenceOp:
 		return MovesPositions(o.sequenceOp)
 	}
-	_, ok := op.(interface {
-		PointMap(h, w int) (PointMap, bool)
-	})
+	_, ok := op.(pointMapper)
 	return ok
 }
 
@@ -89,8 +90,8 @@ func (p PointMap) PermutesAxes() bool {
 	return upright || turned && p.h == p.w
 }
 
-// Turn returns the angle of the map, in degrees counter-clockwise within [0, 360), and reports
-// whether it is a rotation, perhaps followed by a translation.
+// Turn returns the angle by which the map rotates the image, in degrees counter-clockwise within
+// [0, 360), and reports whether it is a rotation, perhaps followed by a translation.
 func (p PointMap) Turn() (degrees float64, ok bool) {
 	const tolerance = 1e-9
 	m := p.m
@@ -101,13 +102,13 @@ func (p PointMap) Turn() (degrees float64, ok bool) {
 	return degrees, true
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (o affineOp) PointMap(h, w int) (PointMap, bool) {
 	p := PointMap{Nearest: o.Nearest, Wrap: o.Outside == Wrapped, h: h, w: w, m: o.inverse(h, w)}
 	return p, o.scale != 0
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (o inverseOp) PointMap(h, w int) (PointMap, bool) {
 	p, ok := o.forward.PointMap(h, w)
 	if !ok {
@@ -116,7 +117,7 @@ func (o inverseOp) PointMap(h, w int) (PointMap, bool) {
 	return p.Inverse()
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (t Flip) PointMap(h, w int) (PointMap, bool) {
 	p := fixedPointMap(h, w)
 	if t.Vertical {
@@ -127,7 +128,7 @@ func (t Flip) PointMap(h, w int) (PointMap, bool) {
 	return p, true
 }
 
-// PointMap implements PointMapOf. The box has the position and the size that it has in a large
+// PointMap implements pointMapper. The box has the position and the size that it has in a large
 // image, where it is not rounded to whole pixels.
 func (o cropOp) PointMap(h, w int) (PointMap, bool) {
 	side := o.size
@@ -142,7 +143,7 @@ func (o cropOp) PointMap(h, w int) (PointMap, bool) {
 	return p, true
 }
 
-// PointMap implements PointMapOf.
+// PointMap implements pointMapper.
 func (o sequenceOp) PointMap(h, w int) (PointMap, bool) {
 	combined := fixedPointMap(h, w)
 	combined.Wrap, combined.Nearest = true, true
