@@ -33,17 +33,18 @@ func (op *operation) constantIdentity(n int) onnx.Value {
 	return op.Const("", eye)
 }
 
-// applyTransposed multiplies g along axis at by the transpose of a matrix, new size x old size.
-// That is the gradient of multiplying this axis of the node's first input by the matrix.
-func (op *operation) applyTransposed(g onnx.Value, at int, matrix onnx.Value) onnx.Value {
+// applyTransposed multiplies an axis of g by the transpose of a matrix of shape n x m. If the node
+// multiplies this axis of its first input, of length m, by the matrix, and g is the gradient of the
+// product, the result is the gradient of the input.
+func (op *operation) applyTransposed(g onnx.Value, axis int, matrix onnx.Value) onnx.Value {
 	rank := len(op.shape(op.x(0)))
-	switch at {
+	switch axis {
 	case rank - 1:
 		return op.MatMul(g, matrix)
 	case rank - 2:
 		return op.MatMul(op.Transpose(matrix, 1, 0), g)
 	}
 	perm := upTo(rank)
-	perm[at], perm[rank-1] = rank-1, at
+	perm[axis], perm[rank-1] = rank-1, axis
 	return op.Transpose(op.MatMul(op.Transpose(g, perm...), matrix), perm...)
 }
