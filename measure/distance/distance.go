@@ -6,7 +6,7 @@
 //	cosine       1 - z.z' / (|z| |z'|)                      0 to 2: 0 same direction, 2 opposite
 //	l1           sum |z_i - z'_i|
 //	l2           |z - z'|
-//	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 at right angles if |z| = |z'|
+//	relative-l2  |z - z'| / sqrt((|z|^2 + |z'|^2) / 2)      0 to 2; sqrt 2 at right angles
 //
 // l1 and l2 depend on the scale of the activations, so they are comparable only between layers of
 // the same scale. cosine does not depend on the lengths of the vectors, and relative-l2 not on a
@@ -42,6 +42,7 @@ type Settings struct {
 // New returns the measure distance with the statistics cosine, l1, l2 and relative-l2. The
 // per-sample values have the same names.
 func New(s Settings) measure.Measure {
+	// Transformed: a column, the distances of one kind, needs z'.
 	column := func(name string) paired.Column {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
@@ -51,7 +52,7 @@ func New(s Settings) measure.Measure {
 	})
 }
 
-// pair computes the columns of a pair.
+// pair writes the four distances of a sample to out. clean is z and transformed is z'.
 func pair(out []float64, _ int, clean, transformed []float32) error {
 	m := newPairSums(clean, transformed)
 	// Squares of finite float32 values do not overflow a float64.
