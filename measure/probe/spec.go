@@ -16,7 +16,7 @@ import (
 
 // A probeSpec describes one probe to train.
 type probeSpec struct {
-	name          string      // unique in the job
+	name          string      // unique in a job, one run of a measure on a model and its data
 	kind          string      // SLP, MLP or Ridge
 	hidden        []int       // sizes of the hidden layers of an MLP
 	seed          uint64      // of the initial weights and the order of samples
@@ -28,7 +28,8 @@ type probeSpec struct {
 	train, validation []int // indices of samples
 }
 
-// embeddingDim is the number of dimensions to which a parameter is mapped by a linear layer.
+// embeddingDim is the number of dimensions to which a linear layer maps the parameter of the
+// transformation, such as an angle, where the probe predicts from it too (probeInput.condition).
 const embeddingDim = 32
 
 // outputs returns the number of outputs of the probe.
@@ -43,6 +44,7 @@ func (p *probeSpec) outputs() int {
 }
 
 // network returns the untrained probe. Its input x is batch x width, its output y batch x outputs.
+// With a condition, the last component of x is the parameter of the transformation.
 func (p *probeSpec) network() (*onnx.Model, error) {
 	var hidden []int
 	if p.kind == MLP {
