@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/model/logmel"
 )
 
-// extractorConfig holds the keys that affect a waveform.
+// extractorConfig holds the keys of a preprocessor_config.json that affect a waveform. Their
+// defaults are those of the library transformers.
 type extractorConfig struct {
 	Type        string  `json:"feature_extractor_type"`
 	Rate        int     `json:"sampling_rate"` // values per second
@@ -37,7 +38,7 @@ func isAudioConfig(data []byte) (bool, error) {
 	return c.Rate != nil || strings.HasPrefix(c.Type, "Wav2Vec2") || strings.HasPrefix(c.Type, "Whisper"), nil
 }
 
-// parseExtractor reads a config for audio. Missing keys have the library's defaults.
+// parseExtractor reads a config for audio. Missing keys have the defaults of transformers.
 func parseExtractor(data []byte) (Preprocess, error) {
 	c := extractorConfig{Rate: 16000}
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -61,7 +62,8 @@ func parseExtractor(data []byte) (Preprocess, error) {
 		"set rate, and features if the model takes a spectrogram, in the study file", c.Type)
 }
 
-// waveform returns the preprocessing of wav2vec 2.0, HuBERT, WavLM and related models.
+// waveform returns the preprocessing of wav2vec 2.0, HuBERT, WavLM and related models. A
+// dataset.Frame is the form that the data are brought to: for audio, its rate and its length.
 func (c extractorConfig) waveform() (Preprocess, error) {
 	if c.Size > 1 {
 		return Preprocess{}, fmt.Errorf("feature_size %d is not supported: Wav2Vec2FeatureExtractor has 1", c.Size)

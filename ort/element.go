@@ -67,7 +67,7 @@ func adopt(b binding.Value) (*Value, error) {
 			return v, nil
 		}
 	}
-	err := fmt.Errorf("an output of type %v needs a tensor before the run", onnx.Type(b.DataType()))
+	err := fmt.Errorf("a run cannot create a tensor of type %v; pass a Value for this output", onnx.Type(b.DataType()))
 	_ = b.Destroy()
 	return nil, err
 }

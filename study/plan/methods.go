@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// newPlan returns an empty plan without a study file. With it the first failure is an error, and
-// the memory bound (1 TiB) is too large to have an effect.
+// newPlan returns an empty plan without a study file. Planning ends with an error at the first
+// failure, instead of recording it. The memory bound, 1 TiB, is too large to have an effect.
 func newPlan() *Plan {
 	return &Plan{Study: &spec.Study{Name: "measure", Seed: 1, Trials: 1, Memory: 1 << 40}, failFast: true, Stats: &telemetry.Stats{}}
 }
