@@ -101,7 +101,8 @@ func (m *maskCategories) DecodeNode(n *config.Node) error {
 
 // JSONSchema implements config.Schemer.
 func (maskCategories) JSONSchema() map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, listOfValues}}
+	names := map[string]any{"type": "array", "items": map[string]any{"type": []string{"number", "string"}}, "minItems": 1}
+	return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, names}}
 }
 
 type soundKeys struct {
