@@ -5,11 +5,10 @@ package dataset
 import (
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
@@ -54,27 +53,20 @@ func BenchmarkPhotographs(b *testing.B) {
 }
 
 // BenchmarkFiles reads, decodes, resizes and crops the files of photographs by as many goroutines as
-// there are cores, as a study does: bench/photos.py --loader.
+// there are cores, with the limit on garbage of a study: bench/photos.py --loader.
 func BenchmarkFiles(b *testing.B) {
+	machine.BoundGarbage(0)
 	folder, err := OpenFolder(b.Context(), FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
 	if err != nil {
 		b.Fatal(err)
 	}
 	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
 	for b.Loop() {
-		var wait sync.WaitGroup
-		workers := runtime.GOMAXPROCS(0)
-		for k := range workers {
-			wait.Go(func() {
-				for i := k; i < folder.Len(); i += workers {
-					if _, err := folder.At(b.Context(), i, frame); err != nil {
-						b.Error(err)
-						return
-					}
-				}
-			})
+		for _, err := range Read(b.Context(), folder, Indices(folder.Len()), frame, ReadOptions{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
 		}
-		wait.Wait()
 	}
 	b.ReportMetric(float64(b.N*folder.Len())/b.Elapsed().Seconds(), "images/s")
 }

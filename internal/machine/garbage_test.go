@@ -1,6 +1,24 @@
 package machine
 
-import "testing"
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+// A small heap is not collected before there are some megabytes of garbage. The limit is that of the
+// process, so the test is not parallel.
+func TestSmallHeap(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	BoundGarbage(0)
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if garbage := m.NextGC - m.HeapAlloc; garbage < 7<<20 || garbage > 16<<20 {
+		t.Errorf("collected after %d bytes of garbage, want about 8 MiB", garbage)
+	}
+}
 
 func TestGarbage(t *testing.T) {
 	t.Parallel()
