@@ -297,7 +297,7 @@ func TestOpenErrors(t *testing.T) {
 func TestCancelledWithinAFrame(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("the program is a shell script")
+		t.Skip("needs a Unix shell: the stand-in for ffmpeg is a shell script")
 	}
 	program := filepath.Join(t.TempDir(), "ffmpeg")
 	script := "#!/bin/sh\nprintf 'P6\\n1 1\\n255\\nabcP6\\n1 1\\n255\\na'\nexec sleep 60\n"

@@ -13,14 +13,6 @@ var nativeLevel = int(C.sums_level())
 
 // nativeSums is sumsInGo with the kernel of a level from 1 on.
 func nativeSums(a, b []float32, level int) pairSums {
-	return fromC(C.sums_of((*C.float)(unsafe.SliceData(a)), (*C.float)(unsafe.SliceData(b)), C.int64_t(len(a)), C.int(level)))
-}
-
-// fastSums is nativeSums with blocks of sums in float32, which take a third of the time.
-func fastSums(a, b []float32, level int) pairSums {
-	return fromC(C.fast_sums_of((*C.float)(unsafe.SliceData(a)), (*C.float)(unsafe.SliceData(b)), C.int64_t(len(a)), C.int(level)))
-}
-
-func fromC(s C.Sums) pairSums {
+	s := C.sums_of((*C.float)(unsafe.SliceData(a)), (*C.float)(unsafe.SliceData(b)), C.int64_t(len(a)), C.int(level))
 	return pairSums{dot: float64(s.dot), aa: float64(s.aa), bb: float64(s.bb), abs: float64(s.abs), sqr: float64(s.sqr)}
 }

@@ -6,5 +6,3 @@ package distance
 const nativeLevel = 0
 
 func nativeSums(a, b []float32, level int) (s pairSums) { return s }
-
-func fastSums(a, b []float32, level int) (s pairSums) { return s }

@@ -11,7 +11,3 @@ int sums_level(void);
 
 // sums_of returns the sums over n components, by the kernel of a level from 1 on.
 Sums sums_of(const float *a, const float *b, int64_t n, int level);
-
-// fast_sums_of is sums_of with blocks of sums in float, whose relative error is up to some 1e-6.
-// Squares beyond the range of float are infinity or 0.
-Sums fast_sums_of(const float *a, const float *b, int64_t n, int level);

@@ -10,33 +10,16 @@ type pairSums struct {
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// A call of C pays from nativeValues components on, and sums in float32 from fastValues on.
-const (
-	nativeValues = 64
-	fastValues   = 1024
-)
+// nativeValues is the smallest number of components for which a call of C pays.
+const nativeValues = 64
 
-// newPairSums returns the sums of two vectors, in float64: a distance near zero is a small
-// difference of large numbers. Vectors that are far apart have blocks of sums in float32.
+// newPairSums returns the sums of two vectors. All sums are in float64, since a distance near zero
+// is a small difference of large numbers.
 func newPairSums(a, b []float32) pairSums {
-	b = b[:len(a)]
-	if nativeLevel == 0 || len(a) < nativeValues {
-		return sumsInGo(a, b)
+	if nativeLevel > 0 && len(a) >= nativeValues {
+		return nativeSums(a, b[:len(a)], nativeLevel)
 	}
-	if len(a) >= fastValues {
-		if s := fastSums(a, b, nativeLevel); s.farApart(len(a)) {
-			return s
-		}
-	}
-	return nativeSums(a, b, nativeLevel)
-}
-
-// farApart reports whether sums of n components that were added in float32 are accurate to 1e-5: the
-// squares are in the range of float32, and the distances are not small differences of large sums.
-// It is false for sums that are not finite.
-func (m pairSums) farApart(n int) bool {
-	const smallest, near = 1e-24, 1e-2
-	return !math.IsInf(m.aa+m.bb+m.sqr, 0) && min(m.aa, m.bb) >= smallest*float64(n) && m.sqr >= near*(m.aa+m.bb)
+	return sumsInGo(a, b)
 }
 
 // sumsInGo has two sums of each kind, so that the processor can add in parallel.

@@ -14,7 +14,7 @@ import (
 // and for values whose squares vanish or overflow in float32.
 func TestNative(t *testing.T) {
 	if !native {
-		t.Skip("the processor has no AVX2")
+		t.Skip("needs a processor with AVX2, which the native kernels are for")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) || math.IsNaN(a) && math.IsNaN(b) }
