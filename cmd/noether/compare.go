@@ -162,10 +162,12 @@ func parseArrayName(arg string) arrayName {
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a model instead of an array.
+// checkArrays returns an error if a file is a model instead of an array. It leaves HDF5 files, which
+// may hold a network of Keras or arrays, to the error of reading arrays.
 func checkArrays(args []string) error {
 	for _, path := range args {
-		if err := onnx.Foreign(path); err != nil && !strings.HasSuffix(path, ".npz") {
+		arrays := slices.Contains([]string{".npz", ".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))
+		if err := onnx.Foreign(path); err != nil && !arrays {
 			return fmt.Errorf("compare takes arrays (.npy, .npz), such as activations written by numpy.save; two networks are compared by a study (noether init) once they are ONNX files: %s %w", path, err)
 		}
 		if filepath.Ext(path) == ".onnx" {

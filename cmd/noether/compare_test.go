@@ -117,6 +117,7 @@ func TestCompareErrors(t *testing.T) {
 	nan := write(t, dir, "nan.npy", npy(bad, 20, 3))
 	cut := write(t, dir, "cut.npy", npy(normals(1, 60), 20, 3)[:200])
 	words := write(t, dir, "words.npy", bytes.Replace(npy(normals(1, 60), 20, 3), []byte("<f4"), []byte("<U1"), 1))
+	hdf5 := write(t, dir, "arrays.h5", []byte("\x89HDF\r\n\x1a\n"))
 	for _, c := range []struct {
 		want string
 		args []string
@@ -125,6 +126,7 @@ func TestCompareErrors(t *testing.T) {
 		{nan + ": NaN or infinity in row 10, column 1", []string{good, nan}},
 		{"too few for shape [20 3]", []string{good, cut}},
 		{"plain numbers|type U1", []string{words, good}},
+		{"arrays.h5: an HDF5 file, which is not read: save its arrays by numpy.save", []string{hdf5, good}},
 		{"no such file", []string{good, filepath.Join(dir, "none.npy")}},
 		{"takes pairs", []string{good}},
 		{"takes pairs", []string{good, good, good}},
