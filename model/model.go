@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/onnx"
@@ -91,6 +93,13 @@ func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m 
 		return nil, err
 	}
 	m = &Model{rt: rt, path: file.Path(), options: o}
+	var sum string
+	var hashing errgroup.Group // on another core than the runs on dummy inputs
+	hashing.Go(func() (err error) {
+		sum, err = file.SHA256()
+		return err
+	})
+	defer hashing.Wait() // also after an error, so that the file is closed
 	if m.graph, err = withPreprocessing(file, o); err != nil {
 		return nil, settingError(err, "preprocess")
 	}
@@ -110,9 +119,10 @@ func open(ctx context.Context, rt *ort.Runtime, file *onnx.Model, o Options) (m 
 	if err := m.inferShapes(ctx, axes); err != nil {
 		return nil, err
 	}
-	if m.sha256, err = file.SHA256(); err != nil {
+	if err := hashing.Wait(); err != nil {
 		return nil, err
 	}
+	m.sha256 = sum
 	if o.ReloadWeights {
 		m.graph = rewrite.WithoutWeights(m.graph)
 	}
