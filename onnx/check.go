@@ -91,7 +91,7 @@ func checkCalls(p *pb.ModelProto) error {
 }
 
 // IsStandard reports whether a node belongs to the standard operator set.
-func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" || n.GetDomain() == "ai.onnx" }
+func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" }
 
 // checkTensors checks the data of every tensor of the model and lists the external files.
 func checkTensors(m *Model) error {

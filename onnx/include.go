@@ -86,7 +86,7 @@ func (in *inclusion) domains(m *Model) error {
 	for _, o := range m.proto.OpsetImport {
 		i := slices.IndexFunc(p.OpsetImport, func(q *pb.OperatorSetIdProto) bool { return q.GetDomain() == o.GetDomain() })
 		switch {
-		case i < 0 && o.GetDomain() != "ai.onnx":
+		case i < 0:
 			in.b.NeedDomain(o.GetDomain(), int(o.GetVersion()))
 		case i >= 0 && p.OpsetImport[i].GetVersion() != o.GetVersion() && o.GetDomain() != "":
 			return fmt.Errorf("it uses version %d of operators %q and the graph %d", o.GetVersion(), o.GetDomain(), p.OpsetImport[i].GetVersion())

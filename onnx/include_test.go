@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/tensor"
@@ -94,6 +96,41 @@ func TestIncludeNames(t *testing.T) {
 		w, err := m.Tensor(name)
 		if err != nil || w.Data[0] != want {
 			t.Errorf("weight %q is %v (%v), want %v", name, w.Data, err, want)
+		}
+	}
+}
+
+// TestIncludeStandardByItsLongName includes a model in one that calls the standard operator set
+// "ai.onnx": the graph imports one set, and all nodes are standard operators.
+func TestIncludeStandardByItsLongName(t *testing.T) {
+	t.Parallel()
+	long := proto.CloneOf(scaled(t, 17, 3).Proto())
+	for _, o := range long.OpsetImport {
+		o.Domain = proto.String("ai.onnx")
+	}
+	for _, n := range long.Graph.Node {
+		n.Domain = proto.String("ai.onnx")
+	}
+	data, err := proto.Marshal(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := onnx.Extend(m)
+	b.Output("z", b.Include(scaled(t, 17, 2), map[string]onnx.Value{"x": b.Relu("x")})[0])
+	both, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sets := both.Proto().OpsetImport; len(sets) != 1 || sets[0].GetDomain() != "" {
+		t.Errorf("the graph imports %v, want one set of operators", sets)
+	}
+	for _, n := range both.Nodes() {
+		if !onnx.IsStandard(n) {
+			t.Errorf("%s has the domain %q", onnx.Label(n), n.GetDomain())
 		}
 	}
 }

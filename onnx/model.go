@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
@@ -122,6 +123,7 @@ func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error))
 // newModel checks a message and returns it as a model. The caller must not use the message
 // afterwards.
 func newModel(p *pb.ModelProto, dir string) (*Model, error) {
+	nameStandard(p)
 	m := &Model{proto: p, dir: dir}
 	if err := check(m); err != nil {
 		return nil, err
@@ -142,6 +144,32 @@ func isText(data []byte) bool {
 		head = head[n:]
 	}
 	return true
+}
+
+// nameStandard gives the standard operator set, whose domain is "ai.onnx" or "", the name "" in a
+// model.
+func nameStandard(p *pb.ModelProto) {
+	const long = "ai.onnx"
+	sets := slices.Clone(p.OpsetImport)
+	for _, f := range p.Functions {
+		sets = append(sets, f.OpsetImport...)
+	}
+	for _, s := range sets {
+		if s.GetDomain() == long {
+			s.Domain = pbutil.Ptr("")
+		}
+	}
+	if p.Graph == nil {
+		return
+	}
+	pbutil.EachGraph(p, func(g *pb.GraphProto) error {
+		for _, n := range g.Node {
+			if n.GetDomain() == long {
+				n.Domain = nil
+			}
+		}
+		return nil
+	})
 }
 
 // removeDefaults removes initializers from the inputs, so that they are constants. Up to version 3
@@ -238,7 +266,7 @@ func (m *Model) Parameters() int64 {
 // opset returns the version of the standard operator set, 0 if it is not imported.
 func opset(p *pb.ModelProto) int {
 	for _, o := range p.OpsetImport {
-		if o.GetDomain() == "" || o.GetDomain() == "ai.onnx" {
+		if o.GetDomain() == "" {
 			return int(o.GetVersion())
 		}
 	}

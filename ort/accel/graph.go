@@ -27,7 +27,7 @@ func newGraph(b *onnx.Builder) *graph {
 
 // isOp reports whether a node is a standard operator with one output.
 func isOp(n *pb.NodeProto, op string) bool {
-	return n.GetOpType() == op && (n.GetDomain() == "" || n.GetDomain() == "ai.onnx") && len(n.Output) == 1
+	return n.GetOpType() == op && onnx.IsStandard(n) && len(n.Output) == 1
 }
 
 // producer returns the node that produces a tensor, if it is the given standard operator with one

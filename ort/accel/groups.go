@@ -172,7 +172,7 @@ func featureMaps(n *pb.NodeProto) []string {
 
 // supportsNHWC reports whether a node can be computed in NHWC.
 func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
-	if n.GetDomain() != "" && n.GetDomain() != "ai.onnx" || len(n.Output) != 1 {
+	if !onnx.IsStandard(n) || len(n.Output) != 1 {
 		return false
 	}
 	shape := g.static.Shape(n.Output[0])
