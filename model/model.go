@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -176,9 +177,7 @@ func (m *Model) axes() map[string]onnx.Axes {
 	if !m.TakesArrays() {
 		axes[m.input.info.Name] = m.input.layout
 	}
-	for name, a := range m.options.Axes {
-		axes[name] = a
-	}
+	maps.Copy(axes, m.options.Axes)
 	return axes
 }
 

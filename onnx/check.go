@@ -34,12 +34,7 @@ func check(m *Model) error {
 }
 
 func usesStandard(g *pb.GraphProto) bool {
-	for _, n := range g.Node {
-		if IsStandard(n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Node, IsStandard)
 }
 
 // MaxCalled is the largest number of nodes that the function calls of a model may expand to. ONNX

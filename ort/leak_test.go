@@ -1,7 +1,6 @@
 package ort_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -39,8 +38,7 @@ func TestNoLeak(t *testing.T) {
 	flat = value(t, flat, err)
 	scalar, err := rt.NewValue(onnx.Float)
 	scalar = value(t, scalar, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	once := func() {
 		outputs := []*ort.Value{y, nil}
 		if err := affine.Run(ctx, []*ort.Value{x}, outputs); err != nil {

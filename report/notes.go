@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
@@ -34,10 +35,8 @@ func (n *notes) add(text, where string) {
 		n.all = append(n.all, Note{Text: text})
 	}
 	n.all[i].Count++
-	for _, w := range n.all[i].Where {
-		if w == where {
-			return
-		}
+	if slices.Contains(n.all[i].Where, where) {
+		return
 	}
 	if where != "" && len(n.all[i].Where) < maxPlaces {
 		n.all[i].Where = append(n.all[i].Where, where)

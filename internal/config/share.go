@@ -77,10 +77,7 @@ func textOf(schema map[string]any) string {
 
 // without returns a copy of a schema without some keys.
 func without(schema map[string]any, keys ...string) map[string]any {
-	out := map[string]any{}
-	for k, v := range schema {
-		out[k] = v
-	}
+	out := maps.Clone(schema)
 	for _, k := range keys {
 		delete(out, k)
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -89,9 +90,7 @@ func TestAvailableMemory(t *testing.T) {
 	group := map[string]string{"proc/self/cgroup": "0::/\n", "proc/meminfo": meminfo, "proc/self/status": status}
 	limited := func(limit string) map[string]string {
 		files := map[string]string{"sys/fs/cgroup/memory.max": limit}
-		for name, text := range group {
-			files[name] = text
-		}
+		maps.Copy(files, group)
 		return files
 	}
 	for name, c := range map[string]struct {

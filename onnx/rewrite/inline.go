@@ -3,6 +3,7 @@ package rewrite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -127,11 +128,9 @@ func (in *inliner) replace(bodyOf func(*pb.NodeProto) (*body, error)) (changed b
 // outputs of the body get the names of the node's outputs.
 func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 	r := renamer{in: in, scope: n.GetName(), names: map[string]string{}, attributes: inner.attributes}
+	maps.Copy(r.names, inner.inputs)
 	if r.scope == "" {
 		r.scope = n.GetOpType()
-	}
-	for name, outside := range inner.inputs {
-		r.names[name] = outside
 	}
 	computed := map[string]bool{}
 	for _, m := range inner.nodes {
@@ -323,10 +322,7 @@ func (r *renamer) attribute(a *pb.AttributeProto) *pb.AttributeProto {
 
 // graph returns a renamed copy of a subgraph of the body. Its definitions shadow outer ones.
 func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
-	inner := &renamer{in: r.in, scope: r.scope, attributes: r.attributes, names: map[string]string{}}
-	for name, newName := range r.names {
-		inner.names[name] = newName
-	}
+	inner := &renamer{in: r.in, scope: r.scope, attributes: r.attributes, names: maps.Clone(r.names)}
 	g = pbutil.Shallow(g)
 	hide := func(name string) string {
 		delete(inner.names, name)

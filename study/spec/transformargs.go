@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -165,10 +166,7 @@ func combine(choices []choice, names []string, title string, values []listedArg)
 	var combined []choice
 	for _, c := range choices {
 		for _, v := range values {
-			args := transform.Args{}
-			for k, a := range c.args {
-				args[k] = a
-			}
+			args := maps.Clone(c.args)
 			for _, name := range names {
 				args[name] = v.arg
 			}

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,9 +139,7 @@ func combinationsOf(keys []variedKey, file *config.Node) ([]variation, error) {
 		for _, c := range out {
 			for _, value := range k.values {
 				one := variation{node: c.node.Clone(), tags: map[string]string{k.tag: value.name}, parts: append(slices.Clip(c.parts), k.tag+"-"+value.name)}
-				for tag, name := range c.tags {
-					one.tags[tag] = name
-				}
+				maps.Copy(one.tags, c.tags)
 				if err := k.set(one.node, strings.Split(k.path.Text, "."), value.node); err != nil {
 					return nil, err
 				}
