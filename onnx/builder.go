@@ -47,10 +47,10 @@ type build struct {
 // set.
 func NewBuilder(opset int) *Builder {
 	p := &pb.ModelProto{
-		IrVersion:    pbutil.Ptr(irVersion(opset)),
-		ProducerName: pbutil.Ptr("noether"),
-		OpsetImport:  []*pb.OperatorSetIdProto{{Domain: pbutil.Ptr(""), Version: pbutil.Ptr(int64(opset))}},
-		Graph:        &pb.GraphProto{Name: pbutil.Ptr("noether")},
+		IrVersion:    new(irVersion(opset)),
+		ProducerName: new("noether"),
+		OpsetImport:  []*pb.OperatorSetIdProto{{Domain: new(""), Version: new(int64(opset))}},
+		Graph:        &pb.GraphProto{Name: new("noether")},
 	}
 	b := newBuilder(&Model{proto: p}, opset)
 	if opset < MinOpset {
@@ -194,7 +194,7 @@ func (b *Builder) Initializer(t *pb.TensorProto) Value {
 		return ""
 	}
 	if t.GetName() == "" {
-		t.Name = pbutil.Ptr(b.unique(b.tensors, b.scope+"const"))
+		t.Name = new(b.unique(b.tensors, b.scope+"const"))
 	} else if !b.reserve(t.GetName()) {
 		return ""
 	}
@@ -290,7 +290,7 @@ func (b *Builder) Node(domain, op string, outputs int, attrs Attrs, inputs ...Va
 			return slices.Clone(outputs)
 		}
 	}
-	n.Name = pbutil.Ptr(b.unique(b.nodes, b.scope+op))
+	n.Name = new(b.unique(b.nodes, b.scope+op))
 	for i := range values {
 		name := n.GetName()
 		if outputs > 1 {
@@ -335,7 +335,7 @@ func (b *Builder) NeedDomain(domain string, version int) {
 			return
 		}
 	}
-	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: pbutil.Ptr(int64(version))})
+	p.OpsetImport = append(slices.Clip(p.OpsetImport), &pb.OperatorSetIdProto{Domain: &domain, Version: new(int64(version))})
 }
 
 // Fail records an error, unless there is one already.

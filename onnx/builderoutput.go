@@ -118,6 +118,6 @@ func (b *Builder) rename(from, to Value) {
 func (b *Builder) copyTo(name string, v Value) {
 	g := b.model.proto.Graph
 	g.Node = append(g.Node, &pb.NodeProto{
-		OpType: pbutil.Ptr("Identity"), Name: pbutil.Ptr(b.unique(b.nodes, name)), Input: []string{string(v)}, Output: []string{name},
+		OpType: new("Identity"), Name: new(b.unique(b.nodes, name)), Input: []string{string(v)}, Output: []string{name},
 	})
 }

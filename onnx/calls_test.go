@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -16,13 +14,13 @@ import (
 func TestFunctionExpansion(t *testing.T) {
 	t.Parallel()
 	call := func(op, in, out string) *pb.NodeProto {
-		return &pb.NodeProto{OpType: &op, Domain: proto.String("f"), Input: []string{in}, Output: []string{out}}
+		return &pb.NodeProto{OpType: &op, Domain: new("f"), Input: []string{in}, Output: []string{out}}
 	}
 	function := func(name string, nodes ...*pb.NodeProto) *pb.FunctionProto {
-		return &pb.FunctionProto{Name: &name, Domain: proto.String("f"), Input: []string{"a"}, Output: []string{"b"}, Node: nodes,
-			OpsetImport: []*pb.OperatorSetIdProto{{Domain: proto.String(""), Version: proto.Int64(18)}}}
+		return &pb.FunctionProto{Name: &name, Domain: new("f"), Input: []string{"a"}, Output: []string{"b"}, Node: nodes,
+			OpsetImport: []*pb.OperatorSetIdProto{{Domain: new(""), Version: new(int64(18))}}}
 	}
-	relu := &pb.NodeProto{OpType: proto.String("Relu"), Input: []string{"a"}, Output: []string{"b"}}
+	relu := &pb.NodeProto{OpType: new("Relu"), Input: []string{"a"}, Output: []string{"b"}}
 	doubling := func(depth int) []*pb.FunctionProto { // the i-th expands to at least 2^i nodes
 		list := []*pb.FunctionProto{function("f0", relu)}
 		for i := 1; i < depth; i++ {

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -18,9 +17,9 @@ func TestDecodeEqualsUnmarshal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var data []byte
 		for range rapid.IntRange(1, 2).Draw(t, "pieces") { // concatenated messages merge
-			p := &pb.ModelProto{DocString: pbutil.Ptr("model"), Graph: &pb.GraphProto{Name: pbutil.Ptr("graph")}}
+			p := &pb.ModelProto{DocString: new("model"), Graph: &pb.GraphProto{Name: new("graph")}}
 			for i := range rapid.IntRange(0, 4).Draw(t, "weights") {
-				w := &pb.TensorProto{Name: pbutil.Ptr(string(rune('a' + i))), Dims: []int64{int64(i)}, DataType: pbutil.Ptr(int32(Float))}
+				w := &pb.TensorProto{Name: new(string(rune('a' + i))), Dims: []int64{int64(i)}, DataType: new(int32(Float))}
 				switch rapid.IntRange(0, 3).Draw(t, "kind") {
 				case 0:
 					w.FloatData = []float32{1, 2}

@@ -3,8 +3,6 @@ package onnx_test
 import (
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
 	"github.com/noether-ml/noether/onnx/rewrite"
@@ -77,7 +75,7 @@ func reshaping(t testing.TB) []byte {
 	x = b.Unsqueeze(b.Gather(x, b.Ints(1, 0), 1), 2)
 	parts := b.Ops("Split", 2, onnx.Attrs{"axis": 1, "num_outputs": 2}, x)
 	x = b.Expand(parts[0], b.Where(b.Op("Equal", nil, b.Shape(x), b.Ints(1)), b.Shape(x), b.Op("Cast", onnx.Attrs{"to": onnx.Int64}, b.Shape(x))))
-	x = b.Op("Pad", nil, x, b.Op("ConstantOfShape", onnx.Attrs{"value": &pb.TensorProto{DataType: proto.Int32(7), Dims: []int64{1}, Int64Data: []int64{1}}}, b.Ints(10)))
+	x = b.Op("Pad", nil, x, b.Op("ConstantOfShape", onnx.Attrs{"value": &pb.TensorProto{DataType: new(int32(7)), Dims: []int64{1}, Int64Data: []int64{1}}}, b.Ints(10)))
 	x = b.Op("Einsum", onnx.Attrs{"equation": "abcde->aedcb"}, x)
 	x = b.Op("Tile", nil, x, b.Op("Range", nil, b.Int(1), b.Int(6), b.Int(1)))
 	b.Output("y", b.Flatten(b.ReduceMean(x, true, -1), 2))

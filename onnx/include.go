@@ -65,7 +65,7 @@ func (in *inclusion) include(m *Model, inputs map[string]Value) error {
 	from := m.proto.Graph
 	for _, t := range from.SparseInitializer {
 		t = proto.CloneOf(t)
-		t.Values.Name = pbutil.Ptr(in.define(t.Values.GetName()))
+		t.Values.Name = new(in.define(t.Values.GetName()))
 		g.SparseInitializer = append(slices.Clip(g.SparseInitializer), t)
 	}
 	declared := maps.Clone(in.names) // inputs and weights: their declarations are not copied
@@ -125,7 +125,7 @@ func (in *inclusion) weights(m *Model) ([]*pb.TensorProto, error) {
 			loaded.Name, t = t.Name, loaded
 		}
 		t = pbutil.Shallow(t)
-		t.Name = pbutil.Ptr(in.define(t.GetName()))
+		t.Name = new(in.define(t.GetName()))
 		list = append(list, t)
 	}
 	return list, nil
@@ -162,7 +162,7 @@ func (in *inclusion) node(n *pb.NodeProto) *pb.NodeProto {
 	}
 	n.Output = mapNames(n.Output, in.define)
 	if n.GetName() != "" {
-		n.Name = pbutil.Ptr(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
+		n.Name = new(in.b.unique(in.b.nodes, in.b.scope+n.GetName()))
 	}
 	return n
 }
@@ -201,7 +201,7 @@ func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 	g.Initializer = slices.Clone(g.Initializer)
 	for i, t := range g.Initializer {
 		t = pbutil.Shallow(t)
-		t.Name = pbutil.Ptr(inner.define(t.GetName()))
+		t.Name = new(inner.define(t.GetName()))
 		g.Initializer[i] = t
 	}
 	g.Node = slices.Clone(g.Node)
@@ -216,7 +216,7 @@ func (in *inclusion) subgraph(g *pb.GraphProto) *pb.GraphProto {
 // valueInfo returns the declaration of a tensor with its new name.
 func (in *inclusion) valueInfo(v *pb.ValueInfoProto) *pb.ValueInfoProto {
 	v = pbutil.Shallow(v)
-	v.Name = pbutil.Ptr(in.use(v.GetName()))
+	v.Name = new(in.use(v.GetName()))
 	return v
 }
 

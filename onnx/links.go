@@ -50,7 +50,7 @@ func (m *Model) followLinks() error {
 	return eachTensor(m.proto, func(t *pb.TensorProto, _ string) error {
 		for _, e := range t.ExternalData {
 			if e.GetKey() == "location" && pbutil.External(t) {
-				e.Value = pbutil.Ptr(renamed[e.GetValue()])
+				e.Value = new(renamed[e.GetValue()])
 			}
 		}
 		return nil

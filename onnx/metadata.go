@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -28,7 +27,7 @@ func (m *Model) WithMetadata(key, value string) *Model {
 			props = append(props, e)
 		}
 	}
-	c.proto.MetadataProps = append(props, &pb.StringStringEntryProto{Key: pbutil.Ptr(key), Value: pbutil.Ptr(value)})
+	c.proto.MetadataProps = append(props, &pb.StringStringEntryProto{Key: new(key), Value: new(value)})
 	return c
 }
 

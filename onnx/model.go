@@ -185,7 +185,7 @@ func removeDefaults(p *pb.ModelProto) {
 		}
 	}
 	g.Input = inputs
-	p.IrVersion = pbutil.Ptr(max(p.GetIrVersion(), 4))
+	p.IrVersion = new(max(p.GetIrVersion(), 4))
 }
 
 // Path returns the file that the model was read from, or "".

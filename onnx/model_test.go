@@ -233,7 +233,7 @@ func TestDefaultsAreNotInputs(t *testing.T) {
 	t.Parallel()
 	m, err := onnx.Parse(changed(t, func(p *pb.ModelProto) {
 		*p.IrVersion = 3
-		p.Graph.Input = append(p.Graph.Input, &pb.ValueInfoProto{Name: proto.String("w")})
+		p.Graph.Input = append(p.Graph.Input, &pb.ValueInfoProto{Name: new("w")})
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -251,9 +251,9 @@ func TestSubgraphs(t *testing.T) {
 	t.Parallel()
 	branch := func(op string) *pb.GraphProto {
 		return &pb.GraphProto{
-			Name:   proto.String(op),
+			Name:   new(op),
 			Node:   []*pb.NodeProto{{OpType: &op, Input: []string{"Add"}, Output: []string{"inside"}}},
-			Output: []*pb.ValueInfoProto{{Name: proto.String("inside"), Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: &pb.TypeProto_Tensor{ElemType: proto.Int32(1)}}}}},
+			Output: []*pb.ValueInfoProto{{Name: new("inside"), Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: &pb.TypeProto_Tensor{ElemType: new(int32(1))}}}}},
 		}
 	}
 	b := onnx.Extend(small(t))

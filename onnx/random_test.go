@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -15,13 +14,13 @@ func TestRandomNodes(t *testing.T) {
 		return &pb.NodeProto{OpType: &op, Name: &name, Input: inputs, Output: []string{name + "_out"}}
 	}
 	flag := func(name string, v byte) *pb.TensorProto {
-		return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(pb.TensorProto_BOOL)), RawData: []byte{v}}
+		return &pb.TensorProto{Name: &name, DataType: new(int32(pb.TensorProto_BOOL)), RawData: []byte{v}}
 	}
 	branch := &pb.GraphProto{Node: []*pb.NodeProto{node("Bernoulli", "inner", "x")}}
 	ifNode := node("If", "if", "x")
-	ifNode.Attribute = []*pb.AttributeProto{{Name: pbutil.Ptr("then_branch"), Type: pb.AttributeProto_GRAPH.Enum(), G: branch}}
+	ifNode.Attribute = []*pb.AttributeProto{{Name: new("then_branch"), Type: pb.AttributeProto_GRAPH.Enum(), G: branch}}
 	foreign := node("RandomNormal", "foreign")
-	foreign.Domain = pbutil.Ptr("com.example")
+	foreign.Domain = new("com.example")
 	m := changedModel(t, func(p *pb.ModelProto) {
 		p.Graph.Initializer = append(p.Graph.Initializer, flag("yes", 1), flag("no", 0))
 		p.Graph.Node = append(p.Graph.Node,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -139,7 +138,7 @@ func ValueInfoOf(v *pb.ValueInfoProto) ValueInfo {
 // Proto returns the declaration as a message: of rank 0 if Shape is empty, without a shape if it is
 // nil.
 func (p ValueInfo) Proto() *pb.ValueInfoProto {
-	tensor := &pb.TypeProto_Tensor{ElemType: pbutil.Ptr(int32(p.Type))}
+	tensor := &pb.TypeProto_Tensor{ElemType: new(int32(p.Type))}
 	if p.Shape != nil {
 		tensor.Shape = &pb.TensorShapeProto{}
 	}

@@ -101,7 +101,7 @@ func TensorProto(name string, t tensor.Tensor) *pb.TensorProto {
 	for i, v := range t.Data {
 		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(v))
 	}
-	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(Float)), Dims: pbutil.Int64s(t.Shape), RawData: raw}
+	return &pb.TensorProto{Name: &name, DataType: new(int32(Float)), Dims: pbutil.Int64s(t.Shape), RawData: raw}
 }
 
 // intProto returns the message of an int64 tensor.
@@ -110,5 +110,5 @@ func intProto(name string, shape []int, values []int) *pb.TensorProto {
 	for i, v := range values {
 		binary.LittleEndian.PutUint64(raw[8*i:], uint64(v))
 	}
-	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(Int64)), Dims: pbutil.Int64s(shape), RawData: raw}
+	return &pb.TensorProto{Name: &name, DataType: new(int32(Int64)), Dims: pbutil.Int64s(shape), RawData: raw}
 }

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
@@ -217,7 +215,7 @@ func twoOutputs(t *testing.T) []byte {
 			return &pb.TensorShapeProto_Dimension{Value: &pb.TensorShapeProto_Dimension_DimValue{DimValue: n}}
 		}
 		shape := &pb.TensorShapeProto{Dim: []*pb.TensorShapeProto_Dimension{{}, size(int64(4 + i))}}
-		out.Type = &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: &pb.TypeProto_Tensor{ElemType: proto.Int32(int32(onnx.Float)), Shape: shape}}}
+		out.Type = &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: &pb.TypeProto_Tensor{ElemType: new(int32(onnx.Float)), Shape: shape}}}
 	}
 	raw, err := m.Bytes()
 	if err != nil {

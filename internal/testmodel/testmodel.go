@@ -63,22 +63,22 @@ func WriteEndless(t testing.TB, dir, name string) string {
 	t.Helper()
 	scalar := func(name string, typ onnx.Type) *pb.ValueInfoProto {
 		return &pb.ValueInfoProto{Name: &name, Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{
-			TensorType: &pb.TypeProto_Tensor{ElemType: proto.Int32(int32(typ)), Shape: &pb.TensorShapeProto{}}}}}
+			TensorType: &pb.TypeProto_Tensor{ElemType: new(int32(typ)), Shape: &pb.TensorShapeProto{}}}}}
 	}
 	images := scalar("old", onnx.Float)
 	images.Type.GetTensorType().Shape = nil
 	sum := proto.Clone(images).(*pb.ValueInfoProto)
-	sum.Name = proto.String("new")
+	sum.Name = new("new")
 	b := onnx.NewBuilder(17)
 	x := b.Identity(b.Input("x", onnx.Float, -1, 3, 16, 16))
 	one := b.Scalar(1)
 	body := &pb.GraphProto{
-		Name:   proto.String("body"),
+		Name:   new("body"),
 		Input:  []*pb.ValueInfoProto{scalar("i", onnx.Int64), scalar("before", onnx.Bool), images},
 		Output: []*pb.ValueInfoProto{scalar("after", onnx.Bool), sum},
 		Node: []*pb.NodeProto{
-			{OpType: proto.String("Identity"), Input: []string{"before"}, Output: []string{"after"}},
-			{OpType: proto.String("Add"), Input: []string{"old", string(one)}, Output: []string{"new"}},
+			{OpType: new("Identity"), Input: []string{"before"}, Output: []string{"after"}},
+			{OpType: new("Add"), Input: []string{"old", string(one)}, Output: []string{"new"}},
 		},
 	}
 	always := b.Cast(one, onnx.Bool)

@@ -17,7 +17,7 @@ func (op *operation) identityMatrix(axis int) onnx.Value {
 // identityOf is the n x n identity for an int64 vector n of one element. EyeLike came with opset 9.
 func (op *operation) identityOf(n onnx.Value) onnx.Value {
 	kind := op.elementType(op.y(0))
-	zero := &pb.TensorProto{DataType: pointerTo(kind), Dims: []int64{1}, RawData: make([]byte, kind.Size())}
+	zero := &pb.TensorProto{DataType: new(int32(kind)), Dims: []int64{1}, RawData: make([]byte, kind.Size())}
 	return op.Op("EyeLike", nil, op.Op("ConstantOfShape", onnx.Attrs{"value": zero}, op.Concat(0, n, n)))
 }
 

@@ -266,15 +266,9 @@ func (op *operation) reshapeLike(g, v onnx.Value) onnx.Value {
 func (op *operation) scalarLike(v float64, like onnx.Value) onnx.Value {
 	if op.elementType(like) == onnx.Double {
 		raw := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
-		return op.Initializer(&pb.TensorProto{DataType: pointerTo(onnx.Double), RawData: raw})
+		return op.Initializer(&pb.TensorProto{DataType: new(int32(onnx.Double)), RawData: raw})
 	}
 	return op.Scalar(float32(v))
-}
-
-// pointerTo returns the type as an optional field of a message.
-func pointerTo(t onnx.Type) *int32 {
-	v := int32(t)
-	return &v
 }
 
 // filled is a tensor of one repeated number, with the shape and type of like, a tensor of the

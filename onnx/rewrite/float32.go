@@ -164,10 +164,10 @@ func (w widener) graph(g *pb.GraphProto) error {
 // old name. A runtime evaluates the node once, when it loads the model.
 func castOf(t *pb.TensorProto) *pb.NodeProto {
 	wide := t.GetName()
-	t.Name = pbutil.Ptr(wide + "/" + onnx.Type(t.GetDataType()).String())
+	t.Name = new(wide + "/" + onnx.Type(t.GetDataType()).String())
 	return &pb.NodeProto{
-		OpType: pbutil.Ptr("Cast"), Name: pbutil.Ptr(wide + "/Cast"), Input: []string{t.GetName()}, Output: []string{wide},
-		Attribute: []*pb.AttributeProto{{Name: pbutil.Ptr("to"), Type: pb.AttributeProto_INT.Enum(), I: pbutil.Ptr(int64(onnx.Float))}},
+		OpType: new("Cast"), Name: new(wide + "/Cast"), Input: []string{t.GetName()}, Output: []string{wide},
+		Attribute: []*pb.AttributeProto{{Name: new("to"), Type: pb.AttributeProto_INT.Enum(), I: new(int64(onnx.Float))}},
 	}
 }
 
@@ -176,7 +176,7 @@ func widenAttributes(nodes []*pb.NodeProto) error {
 	for _, n := range nodes {
 		for _, a := range n.Attribute {
 			if isTypeAttribute(a) && onnx.Type(a.GetI()).Half() {
-				a.I = pbutil.Ptr(int64(onnx.Float))
+				a.I = new(int64(onnx.Float))
 			}
 			if onnx.Type(a.GetT().GetDataType()).Half() {
 				if err := widenTensor(a.T); err != nil {
@@ -209,7 +209,7 @@ func widenTensor(t *pb.TensorProto) error {
 		v := widened(binary.LittleEndian.Uint16(bits[i:]))
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
 	}
-	t.DataType, t.RawData, t.Int32Data = pbutil.Ptr(int32(onnx.Float)), raw, nil
+	t.DataType, t.RawData, t.Int32Data = new(int32(onnx.Float)), raw, nil
 	return nil
 }
 

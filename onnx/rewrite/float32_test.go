@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
@@ -45,19 +44,19 @@ func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
 		return &pb.NodeProto{OpType: &op, Input: in, Output: []string{out}, Attribute: attrs}
 	}
 	return &pb.ModelProto{
-		IrVersion:   pbutil.Ptr(int64(8)),
-		OpsetImport: []*pb.OperatorSetIdProto{{Version: pbutil.Ptr(int64(18))}},
+		IrVersion:   new(int64(8)),
+		OpsetImport: []*pb.OperatorSetIdProto{{Version: new(int64(18))}},
 		Graph: &pb.GraphProto{
-			Name:        pbutil.Ptr("half"),
+			Name:        new("half"),
 			Initializer: []*pb.TensorProto{w},
 			Input:       []*pb.ValueInfoProto{onnx.ValueInfo{Name: "x", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
 			Output:      []*pb.ValueInfoProto{onnx.ValueInfo{Name: "y", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
 			ValueInfo:   []*pb.ValueInfoProto{onnx.ValueInfo{Name: "xw", Type: half, Shape: []onnx.Dim{{Size: 1}}}.Proto()},
 			Node: []*pb.NodeProto{
-				node("Constant", "c", []*pb.AttributeProto{{Name: pbutil.Ptr("value"), Type: pb.AttributeProto_TENSOR.Enum(), T: constant}}),
+				node("Constant", "c", []*pb.AttributeProto{{Name: new("value"), Type: pb.AttributeProto_TENSOR.Enum(), T: constant}}),
 				node("Add", "xw", nil, "x", "w"),
 				node("Add", "sum", nil, "xw", "c"),
-				node("Cast", "y", []*pb.AttributeProto{{Name: pbutil.Ptr("to"), Type: pb.AttributeProto_INT.Enum(), I: pbutil.Ptr(int64(half))}}, "sum"),
+				node("Cast", "y", []*pb.AttributeProto{{Name: new("to"), Type: pb.AttributeProto_INT.Enum(), I: new(int64(half))}}, "sum"),
 			},
 		},
 	}
@@ -66,7 +65,7 @@ func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
 // halfTensor holds 1.5 or -2, whose bits are known.
 func halfTensor(name string, half onnx.Type, v float32) *pb.TensorProto {
 	bits := map[onnx.Type]map[float32]uint16{onnx.Float16: {1.5: 0x3e00, -2: 0xc000}, onnx.BFloat16: {1.5: 0x3fc0, -2: 0xc000}}[half][v]
-	return &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(half)), Dims: []int64{1}, RawData: binary.LittleEndian.AppendUint16(nil, bits)}
+	return &pb.TensorProto{Name: &name, DataType: new(int32(half)), Dims: []int64{1}, RawData: binary.LittleEndian.AppendUint16(nil, bits)}
 }
 
 func TestHalfBecomesFloat(t *testing.T) {
@@ -125,7 +124,7 @@ func TestExternalHalfStaysInItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.RawData, w.DataLocation = nil, pb.TensorProto_EXTERNAL.Enum()
-	w.ExternalData = []*pb.StringStringEntryProto{{Key: pbutil.Ptr("location"), Value: pbutil.Ptr("weights")}}
+	w.ExternalData = []*pb.StringStringEntryProto{{Key: new("location"), Value: new("weights")}}
 	data, err := proto.Marshal(halfModel(onnx.Float16, w))
 	if err != nil {
 		t.Fatal(err)

@@ -147,13 +147,13 @@ func (in *inliner) unfold(n *pb.NodeProto, inner *body) []*pb.NodeProto {
 			r.names[inside] = out
 		default: // an input, a constant, or an output that has a name already
 			copies = append(copies, &pb.NodeProto{
-				OpType: pbutil.Ptr("Identity"), Name: pbutil.Ptr(in.nodes.free(out)), Input: []string{inside}, Output: []string{out},
+				OpType: new("Identity"), Name: new(in.nodes.free(out)), Input: []string{inside}, Output: []string{out},
 			})
 		}
 	}
 	for _, t := range inner.initializers {
 		t = pbutil.Shallow(t)
-		t.Name = pbutil.Ptr(r.define(t.GetName()))
+		t.Name = new(r.define(t.GetName()))
 		in.proto.Graph.Initializer = append(in.proto.Graph.Initializer, t)
 	}
 	var nodes []*pb.NodeProto
@@ -276,7 +276,7 @@ func (r *renamer) use(name string) string {
 // node returns a renamed copy of a node of the body.
 func (r *renamer) node(n *pb.NodeProto) *pb.NodeProto {
 	n = pbutil.Shallow(n)
-	n.Name = pbutil.Ptr(r.in.nodes.free(r.scope + "/" + n.GetOpType()))
+	n.Name = new(r.in.nodes.free(r.scope + "/" + n.GetOpType()))
 	n.Input, n.Output = slices.Clone(n.Input), slices.Clone(n.Output)
 	for i, in := range n.Input {
 		n.Input[i] = r.use(in)
@@ -331,11 +331,11 @@ func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
 	g.Input, g.Initializer, g.Output = slices.Clone(g.Input), slices.Clone(g.Initializer), slices.Clone(g.Output)
 	for i, v := range g.Input {
 		g.Input[i] = pbutil.Shallow(v)
-		g.Input[i].Name = pbutil.Ptr(hide(v.GetName()))
+		g.Input[i].Name = new(hide(v.GetName()))
 	}
 	for i, t := range g.Initializer {
 		g.Initializer[i] = pbutil.Shallow(t)
-		g.Initializer[i].Name = pbutil.Ptr(hide(t.GetName()))
+		g.Initializer[i].Name = new(hide(t.GetName()))
 	}
 	nodes := make([]*pb.NodeProto, len(g.Node))
 	for i, n := range g.Node {
@@ -347,7 +347,7 @@ func (r *renamer) graph(g *pb.GraphProto) *pb.GraphProto {
 	g.Node, g.ValueInfo = nodes, nil
 	for i, v := range g.Output {
 		g.Output[i] = pbutil.Shallow(v)
-		g.Output[i].Name = pbutil.Ptr(inner.use(v.GetName()))
+		g.Output[i].Name = new(inner.use(v.GetName()))
 	}
 	return g
 }

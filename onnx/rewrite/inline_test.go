@@ -137,7 +137,7 @@ func TestInlineErrors(t *testing.T) {
 	deep := withFunctions(t, 17)
 	for i := range 70 { // each calls the one before it
 		f := proto.Clone(deep.Functions[1]).(*pb.FunctionProto)
-		f.Name = proto.String(fmt.Sprint("deep", i))
+		f.Name = new(fmt.Sprint("deep", i))
 		before := "twice"
 		if i > 0 {
 			before = fmt.Sprint("deep", i-1)
@@ -145,7 +145,7 @@ func TestInlineErrors(t *testing.T) {
 		f.Node = []*pb.NodeProto{node(before, "local", f.Input, f.Output)}
 		deep.Functions = append(deep.Functions, f)
 	}
-	deep.Graph.Node[0].OpType = proto.String("deep69")
+	deep.Graph.Node[0].OpType = new("deep69")
 	many := withFunctions(t, 17)
 	many.Graph.Node[1].Input = []string{"h", "h"}
 	for want, p := range map[string]*pb.ModelProto{

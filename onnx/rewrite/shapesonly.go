@@ -68,12 +68,12 @@ func (r *shapesOnly) zeros(name string, dims []int64) {
 	}
 	r.made[name] = true
 	shape := r.ints("shape of "+name, dims)
-	r.graph.Node = append(r.graph.Node, &pb.NodeProto{OpType: pbutil.Ptr("ConstantOfShape"), Input: []string{shape}, Output: []string{name}})
+	r.graph.Node = append(r.graph.Node, &pb.NodeProto{OpType: new("ConstantOfShape"), Input: []string{shape}, Output: []string{name}})
 }
 
 // ints adds an initializer of integers and returns its name.
 func (r *shapesOnly) ints(name string, values []int64) string {
-	r.graph.Initializer = append(r.graph.Initializer, &pb.TensorProto{Name: &name, DataType: pbutil.Ptr(int32(onnx.Int64)), Dims: []int64{int64(len(values))}, Int64Data: values})
+	r.graph.Initializer = append(r.graph.Initializer, &pb.TensorProto{Name: &name, DataType: new(int32(onnx.Int64)), Dims: []int64{int64(len(values))}, Int64Data: values})
 	return name
 }
 
@@ -98,14 +98,14 @@ func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	weight := fmt.Sprintf("one of axis %d of %s", weightAxis, n.Input[1])
 	r.zeros(weight, dims)
 	split := &pb.NodeProto{
-		OpType: pbutil.Ptr("Split"), Input: []string{n.Input[0]},
+		OpType: new("Split"), Input: []string{n.Input[0]},
 		Output:    []string{"one channel for " + n.Output[0], "other channels for " + n.Output[0]},
-		Attribute: []*pb.AttributeProto{{Name: pbutil.Ptr("axis"), Type: pb.AttributeProto_INT.Enum(), I: pbutil.Ptr(int64(axis))}},
+		Attribute: []*pb.AttributeProto{{Name: new("axis"), Type: pb.AttributeProto_INT.Enum(), I: new(int64(axis))}},
 	}
 	if parts := []int64{1, channels - 1}; r.opset >= 13 {
 		split.Input = append(split.Input, r.ints("channels for "+n.Output[0], parts))
 	} else {
-		split.Attribute = append(split.Attribute, &pb.AttributeProto{Name: pbutil.Ptr("split"), Type: pb.AttributeProto_INTS.Enum(), Ints: parts})
+		split.Attribute = append(split.Attribute, &pb.AttributeProto{Name: new("split"), Type: pb.AttributeProto_INTS.Enum(), Ints: parts})
 	}
 	r.graph.Node = append(r.graph.Node, split)
 	n = pbutil.Shallow(n)

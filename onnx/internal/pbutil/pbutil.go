@@ -11,9 +11,6 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Ptr returns a pointer to a copy of v: optional fields of messages are pointers.
-func Ptr[T any](v T) *T { return &v }
-
 // Shallow returns a copy of a message that shares its fields with the original, including fields
 // that the generated schema lacks.
 func Shallow[M proto.Message](src M) M {
