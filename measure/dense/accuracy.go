@@ -16,8 +16,9 @@ import (
 // Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps are, on x and
 // on T(x), where the labels move as the image does.
 //
-//   - clean-map and moved-map are COCO's mean average precision of boxes on x and T(x): see Precision. A
-//     labelled box of which less than half lies in the image T(x) need not be found.
+//   - clean-map and moved-map are COCO's mean average precision of boxes on x and T(x), as
+//     pycocotools computes it. A labelled box of which less than half lies in the image T(x) need
+//     not be found.
 //   - clean-miou and moved-miou are the mean over classes of intersection over union, each summed over
 //     all samples, over the pixels that have a class.
 //   - map-drop and miou-drop are clean minus moved.
@@ -66,14 +67,14 @@ func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
 // An evaluation compares the outputs of one view, clean or transformed, with the labels.
 type evaluation struct {
 	regions   []int      // group x class x (intersection, found, labelled)
-	precision *Precision // nil for class maps
+	precision *precision // nil for class maps
 }
 
 func newEvaluation(s measure.Site) evaluation {
 	if s.Output.Kind == output.ClassMap {
 		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3)}
 	}
-	return evaluation{precision: NewPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
+	return evaluation{precision: newPrecision(s.Output.ClassLimit(), s.Layout.Groups)}
 }
 
 // The views.
@@ -137,7 +138,7 @@ func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *
 	if err != nil {
 		return err
 	}
-	a.views[view].precision.Add(index, group, found, labelled, truth.Area)
+	a.views[view].precision.add(index, group, found, labelled, truth.Area)
 	return nil
 }
 
@@ -153,19 +154,19 @@ func (a *accuracyAccumulator) class(k int) int {
 }
 
 // labelled returns the labelled boxes of a sample, moved by an Op.
-func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([]LabelledBox, error) {
+func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([]labelledBox, error) {
 	m, err := newMotion(op, a.site.Output.Height, a.site.Output.Width)
 	if err != nil {
 		return nil, err
 	}
-	var out []LabelledBox
+	var out []labelledBox
 	for _, o := range truth.Objects {
 		b := output.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
 		moved, visible := m.box(b, false) // around the moved corners
 		if b.Class < 0 || visible == 0 && b.Area() > 0 {
 			continue
 		}
-		out = append(out, LabelledBox{Box: moved, Area: o.Area, Crowd: o.Crowd, Ignored: visible < 0.5})
+		out = append(out, labelledBox{Box: moved, Area: o.Area, Crowd: o.Crowd, Ignored: visible < 0.5})
 	}
 	return out, nil
 }
@@ -293,7 +294,7 @@ func (a *accuracyAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-func (p *Precision) write(w *state.Writer) {
+func (p *precision) write(w *state.Writer) {
 	w.Ints(p.positives)
 	for _, all := range p.detections {
 		scores := make([]float64, len(all))
@@ -307,7 +308,7 @@ func (p *Precision) write(w *state.Writer) {
 	}
 }
 
-func (p *Precision) read(r *state.Reader) {
+func (p *precision) read(r *state.Reader) {
 	positives := r.Ints()
 	if len(positives) != len(p.positives) {
 		r.Fail(errOtherSite)

@@ -45,7 +45,7 @@ func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 	}
 	spec.Columns = columns
 	spec.Action = func(measure.Site) (paired.Action, error) {
-		return &mapAction{format: f, settings: s, classes: classes, regions: NewRegions(f.ClassLimit())}, nil
+		return &mapAction{format: f, settings: s, classes: classes, regions: newRegions(f.ClassLimit())}, nil
 	}
 }
 
@@ -65,25 +65,25 @@ func meanIoU(m []float64) float64 {
 	return sum / float64(n)
 }
 
-// Regions counts the positions of the classes of two class maps.
-type Regions struct {
+// regions counts the positions of the classes of two class maps.
+type regions struct {
 	Intersection, A, B []int // positions with the class in both, in the first, and in the second
 }
 
-// NewRegions returns counts of a number of classes.
-func NewRegions(classes int) *Regions {
-	return &Regions{make([]int, classes), make([]int, classes), make([]int, classes)}
+// newRegions returns counts of a number of classes.
+func newRegions(classes int) *regions {
+	return &regions{make([]int, classes), make([]int, classes), make([]int, classes)}
 }
 
-// Clear sets the counts to 0.
-func (r *Regions) Clear() {
+// clear sets the counts to 0.
+func (r *regions) clear() {
 	clear(r.Intersection)
 	clear(r.A)
 	clear(r.B)
 }
 
-// Union returns the number of positions with a class in either map.
-func (r *Regions) Union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
+// union returns the number of positions with a class in either map.
+func (r *regions) union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
 
 // A mapAction compares class maps. A row of tau f(x) holds the moved map, with class -1 where tau reads
 // from outside.
@@ -91,7 +91,7 @@ type mapAction struct {
 	format   *output.Format
 	settings Settings
 	classes  int                // first column of the classes
-	regions  *Regions           // of the last pair; memory that each pair reuses
+	regions  *regions           // of the last pair; memory that each pair reuses
 	points   transform.PointMap // of the last sample
 	sources  []int32            // the position that each position is read from, or -1
 }
@@ -180,7 +180,7 @@ func modulo(x float64, n int) float64 {
 // Pair implements paired.Action.
 func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 	clear(out)
-	a.regions.Clear()
+	a.regions.clear()
 	r, n := a.regions, a.format.Height*a.format.Width
 	var agree, count [confidenceSteps + 1]int // by tenths of confidence; the first is below 0.1
 	for at, v := range acted[:n] {
@@ -213,7 +213,7 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 		}
 	}
 	for k := range r.A {
-		out[a.classes+2*k], out[a.classes+2*k+1] = float64(r.Intersection[k]), float64(r.Union(k))
+		out[a.classes+2*k], out[a.classes+2*k+1] = float64(r.Intersection[k]), float64(r.union(k))
 		out[agreeing] += float64(r.Intersection[k])
 		out[positions] += float64(r.A[k])
 	}

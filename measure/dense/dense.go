@@ -37,10 +37,6 @@
 //
 // The null pairs tau f(x) with f(Tx) of another sample. In the source, x is the clean view of a
 // sample and T(x) the transformed view.
-//
-// Match and Regions are the statistics of one sample:
-//
-//	pairs := dense.Match(moved, found, 0.5)
 package dense
 
 import (

@@ -7,35 +7,30 @@ import (
 	"github.com/noether-ml/noether/model/output"
 )
 
-// A Pair is a pair of matched boxes: their indices in two lists, and their IoU.
-type Pair struct {
+// A pair is a pair of matched boxes: their indices in two lists, and their IoU.
+type pair struct {
 	A, B int
 	IoU  float64
 }
 
-// Match returns pairs of boxes of two lists, each box in at most one, with an IoU of at least least.
-// Pairs of the same class are formed first, then others, each by descending IoU.
-func Match(a, b []output.Box, least float64) []Pair {
-	return assign(candidates(a, b, least), func(Pair) bool { return true }, make([]bool, len(a)), make([]bool, len(b)))
-}
-
-// candidates returns all pairs of an IoU of at least least, in the order of Match.
-func candidates(a, b []output.Box, least float64) []Pair {
-	var all []Pair
+// candidates returns all pairs of an IoU of at least least: first pairs of the same class, then
+// others, each by descending IoU.
+func candidates(a, b []output.Box, least float64) []pair {
+	var all []pair
 	for i, x := range a {
 		for j, y := range b {
 			if v := output.IoU(x, y); v >= least && v > 0 {
-				all = append(all, Pair{i, j, v})
+				all = append(all, pair{i, j, v})
 			}
 		}
 	}
-	differ := func(p Pair) int {
+	differ := func(p pair) int {
 		if a[p.A].Class != b[p.B].Class {
 			return 1
 		}
 		return 0
 	}
-	slices.SortFunc(all, func(p, q Pair) int {
+	slices.SortFunc(all, func(p, q pair) int {
 		return cmp.Or(differ(p)-differ(q), cmp.Compare(q.IoU, p.IoU), p.A-q.A, p.B-q.B)
 	})
 	return all
@@ -43,8 +38,8 @@ func candidates(a, b []output.Box, least float64) []Pair {
 
 // assign returns the candidates, in order, whose boxes are both unused and which are allowed. It marks
 // their boxes as used.
-func assign(all []Pair, allowed func(Pair) bool, usedA, usedB []bool) []Pair {
-	var out []Pair
+func assign(all []pair, allowed func(pair) bool, usedA, usedB []bool) []pair {
+	var out []pair
 	for _, p := range all {
 		if !usedA[p.A] && !usedB[p.B] && allowed(p) {
 			usedA[p.A], usedB[p.B] = true, true
@@ -62,7 +57,7 @@ type imageBoxes struct {
 
 // A matching is the comparison of the boxes of two images.
 type matching struct {
-	pairs              []Pair // of boxes that both count
+	pairs              []pair // of boxes that both count
 	countedA, countedB []bool // boxes that count, in pairs or alone
 }
 
@@ -70,12 +65,12 @@ type matching struct {
 // candidates all. First it pairs boxes that both count. Then it pairs each remaining box that does not
 // count with one that does, which from then on does not count either. Only the pairs of the first step
 // are returned.
-func compare(a, b imageBoxes, all []Pair, confidence float64) matching {
+func compare(a, b imageBoxes, all []pair, confidence float64) matching {
 	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // rows hold float32
-	both := func(p Pair) bool { return strong(a, p.A) && strong(b, p.B) }
+	both := func(p pair) bool { return strong(a, p.A) && strong(b, p.B) }
 	usedA, usedB := make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
 	var m matching
-	m.pairs = assign(all, func(p Pair) bool { return both(p) && a.counts[p.A] && b.counts[p.B] }, usedA, usedB)
+	m.pairs = assign(all, func(p pair) bool { return both(p) && a.counts[p.A] && b.counts[p.B] }, usedA, usedB)
 	m.countedA, m.countedB = make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
 	for i := range a.boxes {
 		m.countedA[i] = strong(a, i) && a.counts[i]
@@ -83,7 +78,7 @@ func compare(a, b imageBoxes, all []Pair, confidence float64) matching {
 	for i := range b.boxes {
 		m.countedB[i] = strong(b, i) && b.counts[i]
 	}
-	for _, p := range assign(all, func(p Pair) bool { return both(p) && a.counts[p.A] != b.counts[p.B] }, usedA, usedB) {
+	for _, p := range assign(all, func(p pair) bool { return both(p) && a.counts[p.A] != b.counts[p.B] }, usedA, usedB) {
 		m.countedA[p.A], m.countedB[p.B] = false, false
 	}
 	return m

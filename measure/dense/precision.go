@@ -27,8 +27,8 @@ func iouThreshold(i int) float64 {
 // areaRanges are the ranges of the area of objects: all, small, medium, large, in square pixels.
 var areaRanges = [][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
 
-// A LabelledBox is a labelled box.
-type LabelledBox struct {
+// A labelledBox is a labelled box.
+type labelledBox struct {
 	output.Box
 	Area    float64 // of the object, in square pixels
 	Crowd   bool    // the box surrounds a group, which any number of boxes may find
@@ -45,24 +45,24 @@ type detection struct {
 	ignored uint64
 }
 
-// A Precision accumulates COCO's average precision of boxes, class by class: the mean over ten
+// A precision accumulates COCO's average precision of boxes, class by class: the mean over ten
 // thresholds of IoU, 0.50 to 0.95, of the mean over 101 recalls of the largest precision at that recall
 // or a higher one. It is what pycocotools computes with its default parameters.
-type Precision struct {
+type precision struct {
 	groups     int           // number of jackknife groups
 	positives  []int         // class x range x group: objects to be found
 	detections [][]detection // of each class
 }
 
-// NewPrecision returns an empty Precision of a number of classes, of samples in jackknife groups.
-func NewPrecision(classes, groups int) *Precision {
-	return &Precision{groups, make([]int, classes*len(areaRanges)*groups), make([][]detection, classes)}
+// newPrecision returns an empty precision of a number of classes, of samples in jackknife groups.
+func newPrecision(classes, groups int) *precision {
+	return &precision{groups, make([]int, classes*len(areaRanges)*groups), make([][]detection, classes)}
 }
 
-// Add adds an image: the boxes that were found, in descending order of scores, and the labelled
+// add adds an image: the boxes that were found, in descending order of scores, and the labelled
 // ones. The index of the image orders boxes of equal scores. pixels is the area of the image in
 // square pixels; the areas of found boxes are fractions of it.
-func (p *Precision) Add(index, group int, found []output.Box, labelled []LabelledBox, pixels float64) {
+func (p *precision) add(index, group int, found []output.Box, labelled []labelledBox, pixels float64) {
 	for class := range p.detections {
 		var boxes []output.Box
 		for _, b := range found {
@@ -70,7 +70,7 @@ func (p *Precision) Add(index, group int, found []output.Box, labelled []Labelle
 				boxes = append(boxes, b)
 			}
 		}
-		var objects []LabelledBox
+		var objects []labelledBox
 		for _, o := range labelled {
 			if o.Class == class {
 				objects = append(objects, o)
@@ -83,7 +83,7 @@ func (p *Precision) Add(index, group int, found []output.Box, labelled []Labelle
 }
 
 // addClass adds the boxes of one class.
-func (p *Precision) addClass(class, index, group int, found []output.Box, labelled []LabelledBox, pixels float64) {
+func (p *precision) addClass(class, index, group int, found []output.Box, labelled []labelledBox, pixels float64) {
 	at := len(p.detections[class])
 	for rank, b := range found {
 		p.detections[class] = append(p.detections[class], detection{score: b.Score, order: index<<16 | rank, group: group})
@@ -126,7 +126,7 @@ func (p *Precision) addClass(class, index, group int, found []output.Box, labell
 // bestObject returns the index of the object that a box finds, or -1: the object of the highest IoU, at
 // least least, that no other box has taken. Objects that need not be found (ignored) are considered
 // only if there is no other. order lists them last.
-func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []LabelledBox) int {
+func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []labelledBox) int {
 	best, value := -1, min(least, 1-1e-10) // as pycocotools, so that equal boxes reach a threshold of 1
 	for _, j := range order {
 		if taken[j] && !labelled[j].Crowd {
@@ -143,7 +143,7 @@ func bestObject(iou []float64, least float64, order []int, ignored, taken []bool
 }
 
 // boxIoU returns the IoU of a box and an object; for a crowd, the fraction of the box inside it.
-func boxIoU(b output.Box, o LabelledBox) float64 {
+func boxIoU(b output.Box, o labelledBox) float64 {
 	if !o.Crowd {
 		return output.IoU(b, o.Box)
 	}
@@ -162,7 +162,7 @@ func boolInt(v bool) int {
 }
 
 // sort orders the detections by score.
-func (p *Precision) sort() {
+func (p *precision) sort() {
 	for _, all := range p.detections {
 		slices.SortFunc(all, func(a, b detection) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.order, b.order)) })
 	}
@@ -171,7 +171,7 @@ func (p *Precision) sort() {
 // average returns the average precision of a class over objects of a range of areas (0: all, 1: small, 2:
 // medium, 3: large) at a threshold of IoU, 0 to 9. It is NaN if there are no such objects. Images of one
 // group are left out; -1: none is.
-func (p *Precision) average(class, area, threshold, without int) float64 {
+func (p *precision) average(class, area, threshold, without int) float64 {
 	positives := 0
 	for g := range p.groups {
 		if g != without {
@@ -226,7 +226,7 @@ func recallAt(step int) float64 {
 
 // mean returns the mean of the average precision over the given classes and thresholds, without those
 // that are not defined. It is NaN if none is.
-func (p *Precision) mean(classes, thresholds []int, area, without int) float64 {
+func (p *precision) mean(classes, thresholds []int, area, without int) float64 {
 	sum, n := 0., 0
 	for _, k := range classes {
 		for _, t := range thresholds {
@@ -239,15 +239,8 @@ func (p *Precision) mean(classes, thresholds []int, area, without int) float64 {
 	return sum / float64(n)
 }
 
-// Mean returns the mean average precision over all classes and thresholds (COCO's AP), and that at the
-// threshold 0.5. Both are NaN if there are no objects.
-func (p *Precision) Mean() (all, half float64) {
-	p.sort()
-	return p.mean(p.classes(), allThresholds(), 0, -1), p.mean(p.classes(), []int{0}, 0, -1)
-}
-
 // classes returns the classes that have objects.
-func (p *Precision) classes() (out []int) {
+func (p *precision) classes() (out []int) {
 	for k := range p.detections {
 		from := k * len(areaRanges) * p.groups
 		if slices.ContainsFunc(p.positives[from:from+p.groups], func(n int) bool { return n > 0 }) {
