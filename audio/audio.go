@@ -33,9 +33,6 @@ type Clip struct {
 	Wave []float32 // full scale is 1
 }
 
-// Seconds returns the duration of the clip.
-func (c Clip) Seconds() float64 { return float64(len(c.Wave)) / float64(c.Rate) }
-
 // An Info is the header of a file.
 type Info struct {
 	Rate     int // samples a second

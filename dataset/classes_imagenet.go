@@ -14,23 +14,14 @@ import (
 //go:embed imagenet.txt
 var imagenetList string
 
-var imagenet = sync.OnceValues(func() (synsets, names []string) {
+var synsets = sync.OnceValue(func() (synsets []string) {
 	for line := range strings.Lines(imagenetList) {
-		synset, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		synsets, names = append(synsets, synset), append(names, name)
+		synset, _, _ := strings.Cut(line, " ")
+		synsets = append(synsets, synset)
 	}
-	return synsets, names
+	return synsets
 })
 
 // ImageNetSynsets returns the WordNet synsets of the outputs of an ImageNet classifier, in order.
 // With MatchClasses they map folders named by synset to outputs.
-func ImageNetSynsets() []string {
-	synsets, _ := imagenet()
-	return slices.Clone(synsets)
-}
-
-// imageNetNames returns the names of the outputs of an ImageNet classifier, in order.
-func imageNetNames() []string {
-	_, names := imagenet()
-	return slices.Clone(names)
-}
+func ImageNetSynsets() []string { return slices.Clone(synsets()) }

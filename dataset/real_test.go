@@ -11,6 +11,15 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
+// imageNetNames returns the names of the outputs of an ImageNet classifier, in order.
+func imageNetNames() (names []string) {
+	for line := range strings.Lines(imagenetList) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		names = append(names, name)
+	}
+	return names
+}
+
 func TestImageNetOrder(t *testing.T) {
 	t.Parallel()
 	synsets, names := ImageNetSynsets(), imageNetNames()

@@ -89,9 +89,6 @@ func (r *Runtime) DisableAcceleration() { r.noAcceleration.Store(true) }
 // no limit.
 func (r *Runtime) LimitRuns(limit time.Duration) { r.limit.Store(int64(limit)) }
 
-// Path returns the path of the library.
-func (r *Runtime) Path() string { return r.path }
-
 // Version returns the library's version, for instance "1.30.0".
 func (r *Runtime) Version() string { return r.version }
 

@@ -31,14 +31,6 @@ type scene struct {
 	scales  []float64 // of each frame; nil for raw frames
 }
 
-// Scenes returns the names of the scenes and their numbers of frames, in order.
-func (s *Source) Scenes() (names []string, frames []int) {
-	for _, sc := range s.scenes {
-		names, frames = append(names, sc.name), append(frames, sc.frames)
-	}
-	return names, frames
-}
-
 // Len returns the number of patches: the sum of frames times places over the scenes.
 func (s *Source) Len() int { return s.spool.n }
 
