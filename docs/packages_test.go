@@ -137,7 +137,7 @@ var order = strings.Fields(`
 	internal/observe internal/demo
 
 	cmd/noether
-	internal/fixtures internal/dist internal/demo/networks internal/screenshots bench studies/coverage studies/resi studies/seeds studies/segmentation studies/goodfellow studies/stir studies/spokenstrings studies/synesis studies/results
+	internal/fixtures internal/dist internal/demo/networks internal/screenshots bench studies/internal/tablefile studies/coverage studies/resi studies/seeds studies/segmentation studies/goodfellow studies/stir studies/spokenstrings studies/synesis studies/results
 `)
 
 func TestPackagesImportFromAbove(t *testing.T) {

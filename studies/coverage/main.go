@@ -41,6 +41,7 @@ import (
 
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 func main() {
@@ -57,7 +58,7 @@ func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	switch args[0] {
 	case "table":
-		rows, err := readAll(args[1:])
+		rows, err := tablefile.ReadScores(args[1:]...)
 		if err != nil {
 			return err
 		}
@@ -196,22 +197,6 @@ func statistics() []string {
 	return slices.DeleteFunc(similarity.Names(), func(name string) bool {
 		return slices.Contains([]string{similarity.MinibatchCKA, similarity.RBFCKA, similarity.CCA, similarity.LinearRegression}, name)
 	})
-}
-
-func readAll(files []string) (rows []scores.Row, err error) {
-	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		more, err := scores.ReadCSV(f)
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		rows = append(rows, more...)
-	}
-	return rows, nil
 }
 
 // A kind identifies a score of each set.

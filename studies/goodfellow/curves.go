@@ -2,14 +2,13 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
@@ -46,15 +45,7 @@ func (p plan) curves(model string, c *curves) error {
 			rows = append(rows, []string{one.network, strconv.Itoa(one.layer), fmt.Sprint(one.decay), strconv.Itoa(i + 1), fmt.Sprint(p.Validation), fmt.Sprint(p.Objective), fmt.Sprint(p.RolledBack)})
 		}
 	}
-	f, err := os.Create(filepath.Join(p.out, model+".curves.csv"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
-		return err
-	}
-	return f.Close()
+	return tablefile.Write(filepath.Join(p.out, model+".curves.csv"), rows)
 }
 
 // print prints, for each layer and decay, in how many networks the reconstruction error and J fall

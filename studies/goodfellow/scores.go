@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 // natural lists the data of natural tests.
@@ -33,20 +33,13 @@ func (p plan) read(statistic string) (table, error) {
 		return nil, errors.New("name the scores: -scores runs/NAME/scores.csv")
 	}
 	t := table{}
-	for _, path := range p.scores {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		rows, err := scores.ReadCSV(f)
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		for _, r := range rows {
-			if r.Measure == "firing" && r.Statistic == statistic {
-				t.add(r)
-			}
+	rows, err := tablefile.ReadScores(p.scores...)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if r.Measure == "firing" && r.Statistic == statistic {
+			t.add(r)
 		}
 	}
 	return t, nil

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 // tables writes the tables of docs/results/firing.md, for the models with scores, as
@@ -86,15 +85,7 @@ func (p plan) write(name string, keys []string, list []record) error {
 	for _, r := range list {
 		rows = append(rows, append(slices.Clone(r.keys), r.statistic, r.value, r.low, r.high))
 	}
-	f, err := os.Create(filepath.Join(p.out, "goodfellow-"+name+".csv"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
-		return err
-	}
-	return f.Close()
+	return tablefile.Write(filepath.Join(p.out, "goodfellow-"+name+".csv"), rows)
 }
 
 // trainings returns the scores of the networks of a cell of ridge.onnx in a test ("": the mean over

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 func main() {
@@ -33,7 +34,7 @@ func run(args []string, out io.Writer) error {
 	if args[0] == "table" {
 		var runs [][]scores.Row
 		for _, name := range args[1:] {
-			rows, err := read(name)
+			rows, err := tablefile.ReadScores(name)
 			if err != nil {
 				return err
 			}
@@ -51,19 +52,6 @@ func run(args []string, out io.Writer) error {
 		return fmt.Errorf("%d files: data takes one binary file of CIFAR-10", flags.NArg())
 	}
 	return writeData(flags.Arg(0), *folder, *n)
-}
-
-func read(name string) ([]scores.Row, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	rows, err := scores.ReadCSV(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return rows, nil
 }
 
 // groupOf returns the group and the seed of a network by its name, such as "labels-50-3".

@@ -20,7 +20,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 func main() {
@@ -57,26 +57,9 @@ func run(args []string, out io.Writer) error {
 	if args[0] == "correlations" {
 		return l.correlations(out, flags.Args())
 	}
-	var rows []scores.Row
-	for _, name := range flags.Args() {
-		r, err := read(name)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, r...)
+	rows, err := tablefile.ReadScores(flags.Args()...)
+	if err != nil {
+		return err
 	}
 	return l.write(out, rows)
-}
-
-func read(name string) ([]scores.Row, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	rows, err := scores.ReadCSV(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return rows, nil
 }

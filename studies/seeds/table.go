@@ -14,6 +14,7 @@ import (
 
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 // A layout says which scores a table has, and what its rows and columns are.
@@ -219,7 +220,7 @@ func (l *layout) correlations(out io.Writer, files []string) error {
 		if !ok {
 			text, name = "", file
 		}
-		rows, err := read(name)
+		rows, err := tablefile.ReadScores(name)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 func main() {
@@ -36,14 +36,9 @@ func run(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: segmentation SCORES FOLDER: the file of scores, and a folder for the tables")
 	}
-	f, err := os.Open(args[0])
+	rows, err := tablefile.ReadScores(args[0])
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	rows, err := scores.ReadCSV(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
 	}
 	values, err := read(rows)
 	if err != nil {
@@ -52,20 +47,11 @@ func run(args []string) error {
 	for name, table := range map[string][][]string{
 		"segmentation": outputs(values), "segmentation-differences": effects(values), "segmentation-depth": depths(values),
 	} {
-		if err := write(filepath.Join(args[1], name+".csv"), table); err != nil {
+		if err := tablefile.Write(filepath.Join(args[1], name+".csv"), table); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func write(name string, table [][]string) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(f)
-	return errors.Join(w.WriteAll(table), f.Close())
 }
 
 // A quantity is a score of every training of a kind.

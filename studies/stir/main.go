@@ -17,18 +17,16 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"log"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 func main() {
@@ -47,7 +45,7 @@ func main() {
 func write(runs, networks, out string) error {
 	all := map[string]groups{}
 	for _, e := range experiments {
-		rows, err := read(filepath.Join(runs, e.name, "scores.csv"))
+		rows, err := tablefile.ReadScores(filepath.Join(runs, e.name, "scores.csv"))
 		if errors.Is(err, fs.ErrNotExist) {
 			log.Printf("no run %s", e.name)
 			continue
@@ -60,7 +58,7 @@ func write(runs, networks, out string) error {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
 		all[e.name] = g
-		if err := writeCSV(filepath.Join(out, e.name+".csv"), e.rows(g)); err != nil {
+		if err := tablefile.Write(filepath.Join(out, e.name+".csv"), e.rows(g)); err != nil {
 			return err
 		}
 	}
@@ -69,7 +67,7 @@ func write(runs, networks, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeCSV(path, findingRows(all, stored)); err != nil {
+	if err := tablefile.Write(path, findingRows(all, stored)); err != nil {
 		return err
 	}
 	path = filepath.Join(out, "stir-networks.csv")
@@ -80,43 +78,21 @@ func write(runs, networks, out string) error {
 	if err != nil {
 		return err
 	}
-	return writeCSV(path, rows)
+	return tablefile.Write(path, rows)
 }
 
 // readCSV returns no rows if there is no file.
 func readCSV(path string) ([][]string, error) {
-	f, err := os.Open(path)
+	rows, err := tablefile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return csv.NewReader(f).ReadAll()
+	return rows, err
 }
 
 // beginning returns the rows whose first cells are the given ones.
 func beginning(rows [][]string, cells ...string) [][]string {
 	return slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return !slices.Equal(r[:len(cells)], cells) })
-}
-
-func read(path string) ([]scores.Row, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return scores.ReadCSV(f)
-}
-
-func writeCSV(path string, rows [][]string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(f)
-	return errors.Join(w.WriteAll(rows), f.Close())
 }
 
 // An experiment is a table of the page, and the run of the same name.

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 // networkTitles are the words of the varied keys of the training files in the table of networks.
@@ -56,14 +56,9 @@ func networkRows(folder string, stored [][]string) ([][]string, error) {
 // readRuns reads runs.csv, which has a row for each training: its name, the varied keys in the
 // order of the alphabet, the number of epochs, and results.
 func readRuns(path string) ([]trained, error) {
-	f, err := os.Open(path)
+	records, err := tablefile.Read(path)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head := records[0]
 	epochs, accuracy, robust := slices.Index(head, "epochs"), slices.Index(head, "test_accuracy"), slices.Index(head, "test_robust_accuracy")

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 func main() {
@@ -37,22 +37,13 @@ func run(args []string) error {
 		return errors.New("name the scores: runs/NAME/scores.csv")
 	}
 	for _, file := range flags.Args() {
-		rows, err := read(file)
-		if err == nil {
-			err = write(*out, rows)
-		}
+		rows, err := tablefile.ReadScores(file)
 		if err != nil {
+			return err
+		}
+		if err := write(*out, rows); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return nil
-}
-
-func read(file string) ([]scores.Row, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return scores.ReadCSV(f)
 }

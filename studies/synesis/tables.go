@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/noether-ml/noether/measure/resample"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
 // statistics lists the statistics of the tables by measure, as far as a study has them.
@@ -203,13 +202,5 @@ func row(o observation, column string, value, half float64) []string {
 
 // save writes a table in the format that studies/results reads.
 func save(file string, rows [][]string) error {
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := csv.NewWriter(f).WriteAll(append([][]string{{"axis", "what", "statistic", "value", "low", "high"}}, rows...)); err != nil {
-		return err
-	}
-	return f.Close()
+	return tablefile.Write(file, append([][]string{{"axis", "what", "statistic", "value", "low", "high"}}, rows...))
 }
