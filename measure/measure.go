@@ -15,9 +15,12 @@
 // data, models, transformations and measures. A trial is one of several repetitions of all random
 // draws of a study. A cell is one unit of its work: one measure of one model (or pair of models) on
 // one data set, under one transformation value, in one trial. A shard is a part of the samples that
-// one process measures. A factor is a known property of samples, such as hue. A unit is one value of
-// a layer. The null of a score is the value of its statistic that chance alone gives, for example on
-// shuffled pairs: x of one sample with T(x) of another.
+// one process measures. A factor is a known property of samples, such as hue. A unit is one value
+// of a layer. The null of a score is the value of its statistic that chance alone gives, for
+// example on shuffled pairs: x of one sample with T(x) of another. The samples of a study are read
+// in a random order, and divided into blocks and groups (see Layout). A jackknife computes an
+// interval from the values of a statistic without one of the groups. A site is what one accumulator
+// measures, such as a layer of a model under a transformation (see Site).
 //
 // A measure is used as follows:
 //
@@ -41,8 +44,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Method is a Measure, a Comparison or a procedure.Procedure: an entry under measures in a study
-// file. It is immutable.
+// A Method is a Measure, a Comparison or a procedure.Procedure, as an entry under measures in a
+// study file names it, with its settings. It is immutable.
 type Method interface {
 	// Name returns the name in study files and in scores, for instance "seis".
 	Name() string
@@ -168,7 +171,7 @@ type Key struct {
 type Layout struct {
 	N      int // samples
 	Block  int // samples in a block; the last may have fewer
-	Groups int // groups, at most MaxGroups
+	Groups int // jackknife groups, at most MaxGroups
 }
 
 // MaxGroups is the number of jackknife groups if there are enough samples.
@@ -204,7 +207,8 @@ type Batch struct {
 	// Truth holds, for Needs.Truth, the labelled boxes or masks in the frame of the model: the part of
 	// the image that the model gets.
 	Truth []*dataset.Truth
-	// Ops are the draws of T for the samples. It is empty if there is no Site.Transform.
+	// Ops holds T for each sample, with the parameters that were drawn for it. It is empty if there is
+	// no Site.Transform.
 	Ops []transform.Op
 }
 

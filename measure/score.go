@@ -5,7 +5,7 @@ import "math"
 // A Score is the value of one statistic with its interval, null and warnings.
 type Score struct {
 	Statistic string // its name in scores.csv, for instance "equivariance"
-	Variant   string // distinguishes variants of one measure; usually empty
+	Variant   string // version of the statistic, such as a kind of probe; usually empty
 	// Parameter is the value of the transformation's parameter if the method returns scores for
 	// several values. It is usually empty: the parameter is then that of the study's cell (one
 	// measure of one model on one data set, under one transformation value, in one trial).
