@@ -16,7 +16,8 @@ import (
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,
 //	variance = 1/g sum_j (pseudo_j - mean pseudo)^2 / (h_j - 1),
 //
-// where replicate j leaves out m_j observations, with Student's t with g - 1 degrees of freedom.
+// where g is the number of replicates, and replicate j leaves out m_j observations. The half-width
+// is the standard deviation times the 97.5 % quantile of Student's t with g - 1 degrees of freedom.
 // The interval is centred on full, not on the bias-corrected mean. Replicates that are NaN are
 // ignored. Both bounds are NaN if there are fewer than two replicates.
 func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high float64) {

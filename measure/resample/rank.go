@@ -58,8 +58,9 @@ func (c Cutoff) FractionalRank() float64 {
 }
 
 // Influence returns the change of FractionalRank, to first order, if some observations are counted
-// twice. squares holds the sums of their squared coordinates along the first K axes, and total the
-// sum over all axes, both about the mean of all observations.
+// twice. squares holds the sums of the squared coordinates of these observations along each of the
+// first K eigenvectors, and total the sum along all eigenvectors. Coordinates are relative to the
+// mean of all observations.
 func (c Cutoff) Influence(squares []float64, total float64) float64 {
 	last := c.FractionalRank() - float64(c.K-1)
 	if last == 1 { // further eigenvalues do not matter
@@ -84,7 +85,8 @@ type RankSlope struct{ Smaller, Larger float64 }
 func (s RankSlope) at(r Ranks) float64 { return s.Smaller*min(r.X, r.Y) + s.Larger*max(r.X, r.Y) }
 
 // NewRankSlope returns the slope of a score by finite differences. full is the score at the ranks p
-// and q, and nearby holds the scores at NearbyRanks(p, q, maxP).
+// and q, and nearby holds the scores at NearbyRanks(p, q, maxP). maxP is the largest p at which the
+// score can be computed.
 func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
 	var slopes [2]float64
 	for i, k := range NearbyRanks(p, q, maxP) {
@@ -94,10 +96,10 @@ func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
 }
 
 // NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. In
-// the first pair the smaller of p and q (q if they are equal) is reduced by a fiftieth, but at
-// least 1. In the second pair the larger one is reduced, but not below the smaller one. If they are
-// equal, p is increased instead, to at most maxP. A pair is p and q themselves if there is no such
-// rank.
+// the first pair the smaller of p and q (q if they are equal) is reduced by a fiftieth of it,
+// rounded down, but by at least 1. In the second pair the larger one is reduced by as much, but not
+// below the smaller one. If p and q are equal, the second pair has a larger p instead, of at most
+// maxP. A pair is p and q themselves if there is no such rank.
 func NearbyRanks(p, q, maxP int) [2][2]int {
 	step := max(1, min(p, q)/50)
 	out := [2][2]int{{p, q - step}, {p + min(step, maxP-p), q}}
@@ -165,17 +167,20 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 
 // Shifts returns corrections to add to the replicates of a score, so that its interval includes the
 // variation of the integer ranks over samples. Ranks on other samples differ from the observed ones
-// with twice the variance of the spread, since the observed ones vary too. Shifts adds the variance
-// of the score at ranks drawn so and rounded up. From it Shifts subtracts the variance at fractional
-// ranks drawn from the spread, which the replicates already contain.
+// with twice the variance of the spread, since the observed ones vary too. The variance that the
+// corrections add is that of the score at ranks drawn with this variance and rounded up, less that
+// of the score at fractional ranks drawn from the spread, which the replicates already contain. The
+// correction of a replicate is proportional to the change of the score that its ranks cause to
+// first order.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
 	const points = 61     // of the numeric integral over z, and over z'
-	var z [points]float64 // quantiles of the normal distribution
+	var z [points]float64 // quantiles of the standard normal distribution
 	for i := range z {
 		z[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / points)
 	}
 	var fractional, rounded moments
-	var gradient [2]float64
+	var gradient [2]float64 // slopes of the score along z and z'
+
 	for _, a := range z {
 		for _, b := range z {
 			v := score.at(s.at(a, b)) - score.at(s.ranks)

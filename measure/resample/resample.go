@@ -3,6 +3,7 @@
 //	Jackknife    an interval from the values of a statistic without a group of samples
 //	Wilson       an interval for a proportion
 //	Student      an interval for the mean of independent values
+//	Welch        an interval for the difference of two such means
 //	HalfSamples  balanced half-samples of ten groups of samples
 //	RankSpread   the sampling distribution of the ranks of two representations, where a rank is the
 //	             number of leading singular vectors that a score uses
