@@ -9,8 +9,8 @@ type Layout struct {
 // Act writes tau z to dst, at least at the counted positions. tau is the action of the
 // transformation on positions (see Field). dst and z are in the given layout, without values that
 // precede the first position, such as those of a class token. Channel c is written to channel
-// to[c], or to c if to is nil. If tau moves and interpolates positions and floor is not nil, the
-// sums that FloorSums defines are added to it.
+// to[c], or to c if to is nil. Where values are interpolated and floor is not nil, the sums that
+// FloorSums defines are added to floor.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
@@ -19,6 +19,7 @@ func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	f.actOnPositions(dst, z, l.Channels, to, floor)
 }
 
+// actOnPlanes is Act for channels x positions values.
 func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *FloorSums) {
 	if native && f.interpolated() {
 		f.actNative(dst, z, len(z)/positions, positions, to, floor)
@@ -41,6 +42,7 @@ func (f *Field) actOnPlanes(dst, z []float32, positions int, to []int32, floor *
 	}
 }
 
+// actOnPositions is Act for positions x channels values.
 func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor *FloorSums) {
 	if f.Still { // to is nil: callers permute channels only where positions move
 		copy(dst, z)

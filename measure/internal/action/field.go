@@ -21,7 +21,7 @@ import (
 // numbered row by row.
 type Field struct {
 	Still   bool  // tau is the identity
-	Exact   bool  // tau permutes positions
+	Exact   bool  // at counted positions tau and tau^-1 copy single values, without interpolation
 	Counted []Run // counted positions
 	N       int   // number of counted positions
 	forward taps  // of tau, for the counted positions and those that back reads
@@ -44,10 +44,10 @@ func (f *Field) interpolated() bool {
 // right. If the map wraps around, corners lists the last three.
 type taps struct {
 	runs        []Run
-	place       []int32      // the positions of the runs
-	at          []int32      // the first position that is read
-	fractions   [][2]float32 // of a column and of a row; nil: values are not interpolated
-	right, down int          // steps to the other positions: 1 and the width; 0 if there is one column or one row
+	place       []int32      // the positions of the runs; nil without fractions
+	at          []int32      // the position that is read, or the first of four
+	fractions   [][2]float32 // how far the point lies right of and below the position in at, 0 to 1; nil: values are not interpolated
+	right, down int          // steps from a position to those right of it and below: 1 and the width; 0 if there is one column or one row
 	corners     [][3]int32   // nil unless the map wraps around
 }
 
@@ -62,8 +62,9 @@ type Grid struct {
 // A position is counted if three positions lie inside the map without its margin: the position
 // itself, the one that tau reads it from, and the one that tau moves it to. If the map wraps around
 // and tau permutes the axes, no position lies outside, so all are counted unless there is a margin.
-// Possibly no position is counted. For the floor (see FloorSums), tau^-1 may read a position at the
-// border that tau reads from outside; the nearest value inside is then used.
+// No position may be counted at all; this is so if tau has no inverse. For the floor (see
+// FloorSums), tau^-1 may read a position at the border that tau reads from outside; the nearest
+// value inside is then used.
 func newField(p transform.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {
@@ -114,7 +115,8 @@ func newField(p transform.PointMap, g Grid) *Field {
 type point struct{ row, column float64 }
 
 // newPoint returns the point from which row i and column j are read. Coordinates that differ from
-// whole numbers by rounding errors are rounded.
+// whole numbers by rounding errors are rounded. If around is set, the map wraps around, and the
+// point lies within it.
 func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
 	r, c := p.Source(i, j)
 	at := point{snap(r, p.Nearest), snap(c, p.Nearest)}
@@ -124,7 +126,7 @@ func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
 	return at
 }
 
-// snap rounds x if it is within 1e-7 of a whole number, or if nearest is set.
+// snap rounds x if it is within 1e-7 of a whole number. If nearest is set, it always rounds x.
 func snap(x float64, nearest bool) float64 {
 	whole := math.RoundToEven(x)
 	if nearest || math.Abs(x-whole) < 1e-7 {
@@ -185,7 +187,7 @@ func runsOf(set []bool) (runs []Run) {
 }
 
 // newTaps returns the taps of the positions of some runs. points has the point from which each
-// position is read.
+// position of the map is read. If around is set, the map wraps around.
 func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 	t := taps{runs: runs}
 	if g.Width > 1 {
@@ -240,7 +242,8 @@ type fieldKey struct {
 
 func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
 
-// maxCached bounds the positions of all fields in a Cache. A position takes about 40 bytes.
+// maxCached is the number of positions of all fields above which a Cache drops its oldest fields.
+// The latest field is kept in any case. A position takes about 40 bytes.
 const maxCached = 1 << 20
 
 // Of returns the field of the action on maps of the size g.

@@ -187,7 +187,7 @@ PairSums planes_sums(const float *a, const float *b, int rows, int stride, Runs 
 				vectors = 0;
 			}
 		}
-		if (exact)
+		if (exact) // a sum in float has overflowed, or terms of it have vanished
 			s = exact_sums(a, b, runs);
 		all.difference += s.difference;
 		all.aa += s.aa;

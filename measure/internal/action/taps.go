@@ -1,6 +1,7 @@
 package action
 
-// readPlane writes the values of one channel that the taps read.
+// readPlane writes the values of one channel that the taps read from src to the positions of the
+// runs in dst.
 func (t *taps) readPlane(dst, src []float32) {
 	k := 0
 	for _, r := range t.runs {
@@ -33,7 +34,7 @@ func (t *taps) interpolate(row, src []float32, k int) {
 	}
 }
 
-// between interpolates between a, b to the right of it, and c and d below them.
+// between interpolates between a, b to the right of a, and c and d below a and b.
 func between(a, b, c, d float32, fraction [2]float32) float32 {
 	a += fraction[0] * (b - a)
 	c += fraction[0] * (d - c)
@@ -71,8 +72,7 @@ func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	}
 }
 
-// readRows writes the values of all channels that the taps read. dst and src are positions x
-// channels.
+// readRows is readPlane for all channels. dst and src are positions x channels.
 func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	k := 0
 	for _, r := range t.runs {
@@ -111,6 +111,7 @@ func (t *taps) readRow(row, src []float32, k int, to []int32) {
 	}
 }
 
+// scatter writes value i of src to dst[to[i]], or to dst[i] if to is nil.
 func scatter(dst, src []float32, to []int32) {
 	if to == nil {
 		copy(dst, src)
@@ -121,8 +122,8 @@ func scatter(dst, src []float32, to []int32) {
 	}
 }
 
-// differRows adds the sums of all channels to the floor. moved is tau z, and z is positions x
-// channels.
+// differRows adds the sums of all channels to the floor. moved is tau z, with channel c of z in
+// channel to[c]. moved and z are positions x channels.
 func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *FloorSums) {
 	restored, original := make([]float32, channels), make([]float32, channels)
 	k := 0

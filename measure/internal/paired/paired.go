@@ -49,7 +49,7 @@ type Column struct {
 	Proportion  bool   // each value is 0 or 1
 	Difference  bool   // each value is -1, 0 or 1, the difference of two proportions
 	Transformed bool   // needs the transformed view
-	Guessed     bool   // random guessing gives 1 / classes; a score that is not higher has a warning
+	Guessed     bool   // random guessing gives 1 / classes; a score has a warning unless its interval lies above that
 	// Labelled reports whether the value is NaN for a sample without a label. The column then has a
 	// score only if every sample has a label.
 	Labelled bool
@@ -189,7 +189,8 @@ func (s *Spec) storedColumns() int {
 	return n
 }
 
-// parts returns the number of parts of the data that have sums: all samples, and each class.
+// parts returns the number of parts of the data that have sums. Part 0 is all samples, and part 1 +
+// k is class k.
 func (s *Spec) parts(site measure.Site) int {
 	if s.PerClass {
 		return 1 + len(site.Classes)

@@ -126,7 +126,7 @@ func (p *projection) samples() []measure.SampleScore {
 		length := math.Sqrt(max(0, values[a]))
 		largest := 0.0
 		for i := range n {
-			v := vectors.At(i, a) * length
+			v := vectors.At(i, a) * length // the coordinate of row i along component a
 			axes[a][i] = v
 			if math.Abs(v) > math.Abs(largest) {
 				largest = v

@@ -31,7 +31,7 @@ func (o *openPair) copyBorrowed() {
 	}
 }
 
-// shuffle adds a shuffled pair: the clean row of the sample before in the block, with the
+// shuffle adds a shuffled pair: the clean row of the previous sample of the block, with the
 // transformed row of sample i of the batch. It stores the clean row of sample i for the next pair.
 // It returns the open pair, or nil if the block is complete.
 func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair, error) {

@@ -27,9 +27,9 @@ func (t *table) clone() table {
 
 // add adds one sample's values to a part.
 func (t *table) add(part, group int, values []float64) {
-	cell := part*t.groups + group
-	t.count[cell]++
-	row := t.sum[cell*t.columns : (cell+1)*t.columns]
+	k := part*t.groups + group
+	t.count[k]++
+	row := t.sum[k*t.columns : (k+1)*t.columns]
 	for i, v := range values {
 		row[i] += v
 	}
@@ -86,9 +86,9 @@ func (t *table) at(part, group, column int) float64 {
 	return t.sum[(part*t.groups+group)*t.columns+column]
 }
 
-// replicates returns the means of a column over a part, each without one group. Each is the sum over
-// the other groups, not the total less the group, divided by their samples. So if all values of a
-// part are 0, or all are 1, the replicates equal the mean exactly.
+// replicates returns the means of a column over a part, each without one group. Each is the sum
+// over the other groups (not the total less the group) divided by the number of samples in them. So
+// if all values of a part are 0, or all are 1, the replicates equal the mean exactly.
 func (t *table) replicates(part, column int) []measure.Replicate {
 	n := t.n(part)
 	var out []measure.Replicate
