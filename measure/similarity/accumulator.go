@@ -16,7 +16,7 @@ type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
 	layers     []layer
-	index      [2][]int // of the layers of either side, into layers
+	index      [2][]int // for each side and layer of the grid, its index in layers
 	plans      []plan   // for each pair
 	block      int      // samples that are added together
 
@@ -106,7 +106,8 @@ func (f *comparison) blockOf(g measure.Grid) int {
 	return block * max(1, min(1024/block, 1<<22/(block*values)))
 }
 
-// pairLayers returns the layers of a pair.
+// pairLayers returns the layers of a pair, as indices into a.layers. u and v stand for such indices
+// in all functions of the accumulator.
 func (a *accumulator) pairLayers(pair int) (u, v int) {
 	p := a.grid.Pairs[pair]
 	return a.index[0][p[0]], a.index[1][p[1]]

@@ -12,15 +12,15 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// canonicalCorrelations holds canonical correlations and their vectors, in the coordinates of the
-// moments of a pair.
+// canonicalCorrelations holds canonical correlations, and for each the coefficients with which the
+// p variables of x and the q variables of y are combined.
 type canonicalCorrelations struct {
 	rho  []float64  // r values, descending
-	w, v *mat.Dense // p x r and q x r
+	w, v *mat.Dense // coefficients for x, p x r, and for y, q x r
 }
 
-// correlate returns the canonical correlations of whitened variables with the cross moments xy: p x
-// q.
+// correlate returns the canonical correlations of two representations from their whitenings x and y
+// and their cross moments xy: p x q.
 func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	if x.rank == 0 || y.rank == 0 {
 		return canonicalCorrelations{}, nil
@@ -232,7 +232,7 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 		return whitening{reliable: true}, nil
 	}
 	all := k
-	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // for resample.NearbyRanks
+	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // those that resample.NearbyRanks may name
 		all++
 	}
 	t := scaledColumns(vectors, values[:all])

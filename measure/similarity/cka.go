@@ -35,8 +35,8 @@ func ratio(a, b, c float64) float64 {
 	return a / math.Sqrt(b) / math.Sqrt(c)
 }
 
-// constantEstimate returns the similarity where x, y or both do not vary; ok is false where both
-// vary.
+// constantEstimate returns the similarity where a representation is constant. x and y report
+// whether the first and the second one are. ok is false where neither is.
 func constantEstimate(x, y bool) (e estimate, ok bool) {
 	nan := math.NaN()
 	switch {
@@ -58,8 +58,9 @@ func (m *pairMoments) eachGroup(f func(group, left int)) {
 }
 
 // cka returns CKA from the HSIC of x and y and that of each with itself, all biased (linear CKA,
-// Kornblith et al. 2019, section 3.2) or all unbiased (debiased CKA, Nguyen et al. 2021, equation 3).
-// The mean over all shuffles of the pairs is tr(HKH) tr(HLH) / ((n - 1) |HKH| |HLH|), or 0.
+// Kornblith et al. 2019, section 3.2) or all unbiased (debiased CKA, Nguyen et al. 2021, equation
+// 3). The null is the mean over all shuffles of the pairs: tr(HKH) tr(HLH) / ((n - 1) |HKH| |HLH|)
+// for biased estimates, 0 for unbiased ones.
 func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
 	hsic, minSamples := hsicSum.biased, 2
 	if unbiased {

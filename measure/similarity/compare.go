@@ -212,8 +212,9 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 // docs/explanation/intervals-and-nulls.md.
 const wideIntervalWarning = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
 
-// score returns the estimate of a statistic as a score of n samples. Without interval it has none,
-// though minibatch CKA has replicates in any case.
+// score returns the estimate of a statistic as a score of n samples. If interval is false, the
+// score has neither interval nor replicates, even if the estimate has replicates, as that of
+// minibatch CKA always has.
 func (e estimate) score(name string, n int, interval bool) measure.Score {
 	s := measure.Plain(name, e.value, n)
 	d, ok := Descriptor().Statistic(name)

@@ -7,7 +7,8 @@
 //	Sxx = Xᵀ X,  Syy = Yᵀ Y,  Sxy = Xᵀ Y     (p x p, q x q, p x q)
 //	K = X Xᵀ,    L = Y Yᵀ                    (n x n)
 //
-// Norms |.| are Frobenius norms, and H = I - 1 1ᵀ / n subtracts means. The statistics:
+// Norms |.| are Frobenius norms, and H = I - 1 1ᵀ / n subtracts means. HSIC, the Hilbert-Schmidt
+// independence criterion, is <HKH, HLH> up to a factor. The statistics:
 //
 //	linear-cka         |Sxy|^2 / (|Sxx| |Syy|) = <K, L> / (|K| |L|)            Kornblith et al. 2019
 //	debiased-cka       the same with unbiased estimates of HSIC                Song et al. 2012; Nguyen et al. 2021, equation 3
@@ -42,14 +43,16 @@
 //
 // Most statistics come from p x p second moments, which are streamed, or from n x n Gram matrices
 // where those are smaller. A study compares many pairs of layers in a measure.Grid, and reads its
-// samples in the blocks of a measure.Layout. Canonical correlations whiten by the Cholesky factor
-// of the moments where the variables are well conditioned. Otherwise they whiten by orthonormal
-// combinations, which a few passes over the observations find, so that nearly dependent variables
-// cost no precision. Directions below the rounding of float64 are left out. With fewer samples than
-// variables, the spans of cca, pwcca and linear-regression come from Gram matrices of variables
-// scaled to unit variance. Directions below 1e-7 of the largest are left out then, with a warning.
-// rbf-cka, rsa and mutual-knn need n x n values. With more than Settings.Samples samples they use
-// so many of them, drawn at random, and a warning says so.
+// samples in the blocks of a measure.Layout; the place of a sample is its position in that order.
+// For canonical correlations the variables are whitened, that is, combined to uncorrelated ones of
+// equal variance: by the Cholesky factor of the moments where the variables are well conditioned,
+// otherwise by orthonormal combinations, which a few passes over the observations find. So nearly
+// dependent variables cost no precision. Directions below the rounding of float64 are left out.
+// With fewer samples than variables, the spans of cca, pwcca and linear-regression come from Gram
+// matrices of variables scaled to unit variance. Directions below 1e-7 of the largest are left out
+// then, with a warning. rbf-cka, rsa and mutual-knn need n x n values. These and the statistics
+// that are not in the table use at most Settings.Samples samples, drawn at random. If there are
+// more, a warning says so.
 //
 // # Intervals and nulls
 //

@@ -147,7 +147,7 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 	if err != nil {
 		return err
 	}
-	m, err := r.gather(ctx, a, b, r.drawsFor([]statistic{{drawnNull: true}}, a, b))
+	m, err := r.gather(ctx, a, b, r.drawsFor([]statistic{{name: SVCCA, drawnNull: true}}, a, b))
 	if err != nil {
 		return err
 	}

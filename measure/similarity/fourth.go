@@ -27,7 +27,8 @@ type fourthMoments struct {
 	a, b float64   // A and B
 }
 
-// newFourthMoments returns the fourth moments of no observations: of all, then of each group.
+// newFourthMoments returns empty fourth moments: those of all observations, then those of each
+// group.
 func newFourthMoments(p, q, groups int) []*fourthMoments {
 	out := make([]*fourthMoments, 1+groups)
 	for i := range out {
@@ -71,7 +72,8 @@ func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	}
 }
 
-// meanShift returns by how much the mean of n observations changes when nb of mean mb are added.
+// meanShift returns by how much the mean of n observations changes when nb observations of mean mb
+// are added.
 func meanShift(n int, mean []float64, nb int, mb []float64) []float64 {
 	d := make([]float64, len(mean))
 	share := float64(nb) / float64(n+nb)
@@ -102,7 +104,7 @@ func (t *fourthMoments) about(m momentsView, d, e []float64) fourthMoments {
 	return out
 }
 
-// addRows adds observations x + dx and y + dy.
+// addRows adds observations. The rows of x + dx and of y + dy are their deviations from the means.
 func addRows[T float32 | float64](t *fourthMoments, x, y []T, dx, dy []float64) {
 	p, q := len(dx), len(dy)
 	for i := range len(x) / p {

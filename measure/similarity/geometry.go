@@ -34,6 +34,7 @@ func geometryStatistics() []statistic {
 		{name: EffectiveRank, minSamples: 2, wideBelow: wideForFew, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
 	}
 	for i := range out {
+		// difference: the statistics of a constant representation are computed like all others.
 		out[i].input, out[i].difference, out[i].unpaired = pairwiseInput, true, true
 	}
 	return out
@@ -97,7 +98,8 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 	return out, nil
 }
 
-// gridOf returns the comparison of a layer with itself.
+// gridOf returns the comparison of a layer with itself, on x or on T(x). Each of the two takes half
+// of the budget.
 func gridOf(s measure.Site) measure.Grid {
 	layers := []onnx.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}

@@ -32,8 +32,8 @@ func (f *comparison) Settings() any { return f.settings.encode() }
 // their own.
 func (f *comparison) Statistics() []string { return f.settings.Statistics }
 
-// Directional reports whether a selected statistic depends on which layer is A: the weights of
-// pwcca are those of A, and linear-regression predicts A from B.
+// Directional reports whether a selected statistic depends on which layer is A. For instance, the
+// weights of pwcca are those of A, and linear-regression predicts A from B.
 func (f *comparison) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }
 
 // Skip returns why none of the selected statistics can be computed, or "".
@@ -99,7 +99,7 @@ type plan struct {
 	p, q     int              // variables of both layers
 	stored   int              // samples whose values are stored, the first ones of the order
 	moments  bool             // second moments are gathered
-	groups   bool             // so are those of the groups of the jackknife
+	groups   bool             // second moments of each group of the jackknife are gathered too
 	refused  map[input]string // why the statistics of an input cannot be computed
 }
 

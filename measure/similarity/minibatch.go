@@ -51,7 +51,7 @@ func (b batchGram) hsic(o batchGram) float64 {
 const minBatch = 4
 
 // minibatchTotals holds sums of HSIC over minibatches for all pairs of a grid. A minibatch is
-// weighted by its number of samples.
+// weighted by its number of samples. Groups are those of the jackknife.
 type minibatchTotals struct {
 	n      []int       // samples, by group
 	self   [][]float64 // HSIC of each layer with itself, by group

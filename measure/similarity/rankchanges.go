@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// fewComponents is the number of components below which intervals of svcca are warned of: they held
-// in 80 to 97 % of sets, see docs/explanation/intervals-and-nulls.md.
+// fewComponents is the number of components below which a score of svcca has a warning: the 95 %
+// intervals of such scores contained the expected value in 80 to 97 % of data sets (see
+// docs/explanation/intervals-and-nulls.md).
 const fewComponents = 50
 
 // addRankChanges makes the replicates of svcca account for the number of components. The replicates
@@ -49,7 +50,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 // influence returns by how much a group increases the fractional number of leading components.
 func (s *singleMoments) influence(g int, w whitening) float64 {
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)
-	for i, v := range w.cut.Values[:w.rank] {
+	for i, v := range w.cut.Values[:w.rank] { // undo the whitening, which divides by the square root of v
 		squares[i] *= v
 	}
 	return w.cut.Influence(squares, trace(s.all)-s.traceWithout(g))

@@ -18,7 +18,7 @@ type representation struct {
 	calculator *calculator
 	moments    *singleMoments // nil until they are gathered
 	truncated  bool           // the sample holds leading principal components
-	lost       int            // number of directions that rounding has removed from a span
+	lost       int            // result of span: number of directions that rounding has removed
 
 	basis *mat.Dense // of the result of conditioned: coefficients of the original variables
 
@@ -122,8 +122,8 @@ func (r *representation) conditioned(ctx context.Context) (*representation, erro
 	})
 }
 
-// principal returns the principal components as a representation where they are fewer than the
-// variables, and the representation itself otherwise.
+// principal returns the principal components as a representation, or the representation itself
+// where it has fewer variables than n - 1.
 func (r *representation) principal(ctx context.Context) (*representation, error) {
 	return r.reduced(ctx, &r.principalForm, func(c principalComponents) int { return len(c.values) })
 }
@@ -141,7 +141,7 @@ func (r *representation) standardised(ctx context.Context) (*representation, err
 			return nil, err
 		}
 		out := r.calculator.newRepresentation(s)
-		out.lost = min(r.n-1, source.varying)
+		out.lost = min(r.n-1, source.varying) // at most; span subtracts the directions that are found
 		return out, nil
 	})
 }
@@ -202,7 +202,8 @@ func (r *representation) reduced(ctx context.Context, cache ***representation, c
 	})
 }
 
-// spans reports whether every representation of the same samples is a linear function of this one.
+// spans reports whether every representation of the same samples is a linear function of this one,
+// since it has as many dimensions as samples.
 func (r *representation) spans(ctx context.Context) (bool, error) {
 	return cached(&r.fullRank, func() (bool, error) {
 		if r.p < r.n-1 {

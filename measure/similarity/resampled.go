@@ -17,7 +17,8 @@ func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuf
 	return v
 }
 
-// A resampling is a statistic with its estimate, to which resampled adds replicates and null.
+// A resampling is a statistic with its estimate, to which the method resampled adds replicates and
+// null.
 type resampling struct {
 	statistic
 	estimate

@@ -46,7 +46,7 @@ const (
 	EffectiveRankDifference      = "effective-rank-difference"
 )
 
-// A statistic says what the computation of a statistic needs.
+// A statistic describes a statistic: its name, its function, and what the computation needs.
 type statistic struct {
 	name       string
 	minSamples int   // smallest number of samples that it is defined for
@@ -61,7 +61,7 @@ type statistic struct {
 	cost       func(n, p, q float64) float64 // multiplications, roughly
 	neighbours bool                          // it needs more samples than Settings.Neighbours
 	columns    bool                          // it needs n x p and p x q values in memory
-	difference bool                          // 0 if the two are equal, rather than 1
+	difference bool                          // 0 rather than 1 if the two representations are equal
 	unpaired   bool                          // it does not depend on how samples are paired: there is no null
 	zeroNull   func(Settings) bool           // whether the mean over all shuffles is 0; nil: shuffles are drawn
 	exponent   float64                       // it grows as this power of the number of samples
@@ -76,8 +76,8 @@ const (
 	minibatchInput              // Gram matrices of minibatches
 )
 
-// The numbers of samples below which intervals were measured to be too wide: of 200 samples but not
-// of 1,000, or of both.
+// Values of statistic.wideBelow. Intervals were measured to be too wide for 200 samples but not for
+// 1,000 (wideForFew), or for both (wideForAll).
 const (
 	wideForFew = 1000
 	wideForAll = math.MaxInt
