@@ -3,8 +3,9 @@
 // "Measuring Invariances in Deep Networks" (NIPS 2009), section 4.
 //
 // A unit i with activation h_i(x) fires if s_i h_i(x) reaches a threshold. The threshold is chosen
-// so that the unit fires for about one random input in a hundred. P(x) is the distribution of the
-// inputs, of which the data are a sample. With N inputs from P(x) and k = ceil(0.01 N),
+// so that the unit fires for about one random input in a hundred (the setting rate, 0.01 by
+// default). P(x) is the distribution of the inputs, of which the data are a sample. With N inputs
+// from P(x) and k = ceil(0.01 N),
 //
 //	q_i  = the k-th largest s_i h_i(x)
 //	f_i  = 1 if s_i h_i(x) >= q_i, else 0
@@ -12,13 +13,16 @@
 //	L(i) = mean over z in Z, x in T(z) of f_i(x)      local firing rate
 //	S(i) = L(i) / G(i)                                invariance score (section 4)
 //
-// Z is the set of reference stimuli, the inputs that activate the unit most. T(z) is the trajectory
-// of z: z itself and its transformed versions. The sign s_i is -1 or 1, whichever gives the higher
+// Z is the set of reference stimuli, the inputs that activate the unit most; the code calls them
+// references. T(z) is the trajectory of z: z itself and its transformed versions. An image is any
+// input on a trajectory, also if it is audio. The sign s_i is -1 or 1, whichever gives the higher
 // score, or 1 for layers that the study declares sparse. The score of a layer is the mean over the
 // top proportion p of its units (Inv_p). The data or the transformation have one or two kinds of
-// trajectory, such as the phase and the orientation of gratings; each kind is scored separately. The
-// place of a sample is its position in the random order of the study (measure.Layout). A job is one
-// run of the measure on a model and its data (procedure.Job).
+// trajectory, such as the phase and the orientation of gratings; each kind is scored separately.
+// The place of a sample is its position in the random order of the study (measure.Layout). A job is
+// one run of the measure on a model and its data (procedure.Job). It does its work in stages, each
+// of which is a pass over the inputs or over images on trajectories. Units are divided into groups,
+// so that the values that a stage holds for one group fit into memory.
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
 // least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and

@@ -15,7 +15,7 @@ import (
 // sketch, whose size grows with log k only. It then finds thresholds but no firing rates.
 type ThresholdEstimator struct {
 	units int          // number of units
-	sides []*topValues // for s = 1, and for s = -1 unless the units are sparse
+	sides []*topValues // for the sign s = 1, and for s = -1 unless the units are sparse
 }
 
 // ThresholdOptions are the options of a ThresholdEstimator.

@@ -15,7 +15,7 @@ type fullStats struct {
 	plain     *variances // of the units; nil if not needed
 	inverted  *variances // of the units after the inverse transformation; nil if not needed
 	threshold []float64  // of each unit, from a normal distribution; nil if not needed
-	base      []float64  // for each unit: number of samples at which it exceeds its threshold
+	base      []float64  // for each unit: number of untransformed samples at which it exceeds its threshold
 	local     []float64  // for each unit: number of images of all trajectories at which it does
 }
 

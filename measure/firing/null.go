@@ -8,15 +8,15 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A trackIndex states which samples lie on the same trajectories, such as the frames of a video at
-// one position of a scene: those of one track. Trajectories around samples of a track have images
-// in common, so that units fire on them alike.
+// A trackIndex states which samples lie on one track: samples whose trajectories have images in
+// common, such as the frames that a video shows at one position of a scene. A unit often fires on
+// the trajectories of all of them, or of none.
 type trackIndex struct {
 	of []int32 // number of the track of the sample at each place; nil: every sample has its own
 }
 
-// newTrackIndex returns the tracks of data whose trajectories are those of the transformation, if
-// own is false, or those of the data.
+// newTrackIndex returns the tracks of data. own reports whether the trajectories are those of the
+// data; else they come from a transformation, and each sample has a track of its own.
 func newTrackIndex(data dataset.Source, own bool) trackIndex {
 	if !own {
 		return trackIndex{}

@@ -139,12 +139,14 @@ type membership struct {
 }
 
 // trajectoryImages are the images on the trajectories of references. memberships returns the
-// references of an image.
+// references on whose trajectories an image is.
 type trajectoryImages struct {
 	numbers     []int // of the images (see image.number), ascending
 	memberships func(number int) []membership
 }
 
+// newTrajectoryImages returns the images on the trajectories of the samples at places, ascending.
+// nulls are those of the places that are random inputs of the null.
 func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 	if p.exclusive {
 		return exclusiveImages(p, places, nulls)

@@ -93,6 +93,7 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 		s.Max = high
 		return s
 	}
+	// No unit can score more than 1 / G, nor more than N / k if no values tie with its threshold.
 	s := meanOfTop(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(column(func(v unitScore) float64 { return v.global }))))
 	s.Low, s.High = r.interval(f, column(func(v unitScore) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)

@@ -29,7 +29,7 @@ type sketch struct {
 	k           int       // rank of the threshold
 	target      int       // total weight that remains when values are dropped: see keptWeight
 	step        int       // binary logarithm of the weight of a value at level 1
-	offsets     []int     // of each level among the items of a unit; the last one is size, the number of items
+	offsets     []int     // for each level, the index of its first value among the items of a unit; the last element is size, the number of items
 	items       []float32 // units x size
 	counts      []uint16  // units x levels: number of values
 	compactions []uint16  // units x levels: how often the level was compacted
@@ -37,20 +37,22 @@ type sketch struct {
 }
 
 const (
-	minLevel       = 8    // smallest capacity of a level
-	maxLevel       = 8192 // largest capacity of a level
+	minLevel       = 8    // smallest capacity of a level, before it is raised to those below
+	maxLevel       = 8192 // largest capacity of the last level
 	bottomCapacity = 32   // smallest capacity of level 0; sorting is cheaper for more values at once
 	minCapacity    = 12   // level 0 replaces levels of less capacity, at most maxStep of them
-	// smallest capacity of a level above 0; larger levels are sorted less often
+	// smallest capacity of the first two levels that are not replaced; larger levels are sorted less
+	// often
 	minUpperCapacity = 24
 	maxStep          = 4 // largest step, so that the lower half of level 0 has at least one value to move
 )
 
-// levels returns the capacities of a sketch's levels, in order of weight, and its step. Each level
-// has about two thirds of the capacity of the next one. The last level has the capacity perError /
-// relative, and there are as many levels as twice the target weight needs. The lowest levels, of
-// less than minCapacity, are replaced by a single level 0. step is the number of levels that are
-// replaced, or 1 if there are none.
+// levels returns the capacities of a sketch's levels, in order of weight, and its step. k is the
+// rank of the threshold, and relative the allowed relative error of that rank. Each level has about
+// two thirds of the capacity of the next one. The last level has the capacity perError / relative,
+// and there are as many levels as twice the target weight needs. The lowest levels, of less than
+// minCapacity, are replaced by a single level 0. step is the number of levels that are replaced, or
+// 1 if there are none.
 func levels(k int, relative float64) (capacities []int, step int) {
 	top := float64(minLevel)
 	if relative > 0 {
@@ -161,7 +163,8 @@ func (s *sketch) add(u int, v float32) bool {
 	return true
 }
 
-// compactBottom makes room at level 0, which is full.
+// compactBottom makes room at level 0, which is full. If level 1 has room too, it moves values up
+// without regard to the total weight, which is the fast and usual case.
 func (s *sketch) compactBottom(u int) {
 	n := s.levels()
 	if s.offsets[1] == bottomCapacity && n > 1 && int(s.counts[u*n+1])+bottomCapacity/2>>s.step <= s.capacity(1) {

@@ -7,7 +7,8 @@ import (
 
 // topValues stores, for each unit, the k largest values (or a sketch of them), the number of other
 // values that equal the k-th largest, and the inputs with the z largest values, which are its
-// reference stimuli. k is the field rank, and z the field references.
+// reference stimuli. k is the field rank, and z the field references. All values are multiplied by
+// a sign s.
 type topValues struct {
 	units, rank, references int
 	n                       int // number of inputs so far

@@ -58,8 +58,8 @@ func (p image) transformed(op transform.Op) (tensor.Tensor, error) {
 	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.waveform}.Apply(op)
 }
 
-// trajectoriesOf returns the trajectories of a job: those of its transformation or, without one,
-// those of the data.
+// trajectoriesOf returns the kinds of trajectory of a job: those of its transformation or, without
+// one, those of the data.
 func (m *firing) trajectoriesOf(j *procedure.Job) []trajectory {
 	if j.Transform != nil {
 		return []trajectory{m.transformTrajectory(j)}
