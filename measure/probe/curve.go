@@ -85,7 +85,7 @@ func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sa
 // sampleColumns holds one value for each of some samples, in a column for each statistic and then
 // for each statistic's null.
 type sampleColumns struct {
-	samples []int       // indices
+	samples []int       // indices of samples in the run
 	columns [][]float64 // each has a value for each of samples
 }
 
@@ -139,7 +139,7 @@ func (p *sampleColumns) scores(statistics []estimate, parameter string, in func(
 	var out []measure.Score
 	for c, e := range statistics {
 		e.n, e.seeds = len(rows), 1
-		e.compute = func(network int, samples []int) float64 {
+		e.compute = func(network int, samples []int) float64 { // network 0 stands for the statistic, -1 for its null
 			column := take(p.columns[c], rows)
 			if network < 0 {
 				column = take(p.columns[c+len(statistics)], rows)

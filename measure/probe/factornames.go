@@ -17,7 +17,8 @@ func factorNames(j *procedure.Job) []string {
 }
 
 // checkFactors returns an error for the first name that is not a factor of a job's data. key is the
-// path of the setting, and otherData is Unknown.OtherData of the error.
+// path of the setting. otherData reports whether the setting applies to all data of the study (see
+// procedure.Unknown).
 func checkFactors(j *procedure.Job, selected []string, otherData bool, key ...string) error {
 	names := factorNames(j)
 	for _, name := range selected {

@@ -14,7 +14,8 @@ import (
 // RepresentationEquivariance returns the measure representation-equivariance: how well a probe
 // predicts z' from z and the transformation's parameter, with z and z' of unit length. Its
 // statistics are mse (the mean over components), cosine, identity-mse and identity-cosine (those of
-// predicting z itself), and gain = 1 - mse / identity-mse.
+// predicting z itself), and gain = 1 - mse / identity-mse. Training.Standardise has no effect,
+// since the length of the vectors is 1.
 func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 512}
@@ -102,7 +103,8 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	return vectorScores(sets, outcomes, unchanged), nil
 }
 
-// vectorErrors holds the mean squared errors and the cosines of predicted vectors, by test sample.
+// vectorErrors holds two lists, by test sample: the mean squared errors of predicted vectors, and
+// their cosines with the true ones.
 type vectorErrors [][]float64
 
 func newVectorErrors(n int) vectorErrors { return vectorErrors{make([]float64, n), make([]float64, n)} }

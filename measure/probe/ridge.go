@@ -132,8 +132,8 @@ func (s *source) blocks(use func(x, y []float64)) error {
 	return nil
 }
 
-// solution returns the linear layer for one penalty lambda. Directions in which the training
-// samples do not vary get weight 0.
+// solution returns the linear layer for one penalty lambda, with the names of weights that
+// train.MLP gives. Directions in which the training samples do not vary get weight 0.
 func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda float64) map[string]tensor.Tensor {
 	d, k := qxy.Dims()
 	scaled := mat.NewDense(d, k, nil)

@@ -55,7 +55,7 @@ func (p *probeSpec) network() (*onnx.Model, error) {
 		return train.MLP(p.seed, sizes(p.input.width())...)
 	}
 	d := p.input.dim()
-	embed, err := train.MLP(p.seed+1, 1, embeddingDim)
+	embed, err := train.MLP(p.seed+1, 1, embeddingDim) // a seed other than that of rest
 	if err != nil {
 		return nil, err
 	}

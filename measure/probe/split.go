@@ -50,7 +50,7 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 // divide divides samples, in the given order, by fractions. A fraction of 0 means that the part has
 // its samples already.
 func (p *split) divide(order []int, fractions []float64) {
-	n, sum := float64(len(order)), 1.0
+	n, sum := float64(len(order)), 1.0 // the sum of the settings, which may differ by rounding
 	if fractions[1] == 0 || fractions[2] == 0 {
 		sum = fractions[0] + fractions[1] + fractions[2]
 	}

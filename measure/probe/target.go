@@ -125,6 +125,9 @@ func (t *target) setClasses(values []float64) {
 	}
 }
 
+// maxSpread is the standard deviation of a target above which a warning is given.
+const maxSpread = 20
+
 // checkSplit returns the split without the samples whose target is unknown. It adds warnings about
 // the target, for instance if it is constant over the training samples.
 func (t *target) checkSplit(s split) split {
@@ -137,7 +140,7 @@ func (t *target) checkSplit(s split) split {
 		t.checkClasses(out)
 	case t.spread(out.train) == 0:
 		t.warnings = append(t.warnings, t.name+" is constant over the training samples")
-	case t.spread(out.train) > 20:
+	case t.spread(out.train) > maxSpread:
 		t.warnings = append(t.warnings, fmt.Sprintf("%s has a standard deviation of %.3g: training may need more epochs than are set; set scale: {%[1]s: ...}", t.name, t.spread(out.train)))
 	}
 	return out
