@@ -21,8 +21,9 @@
 // |m1(X)|, with the fraction of samples for which it is above delta (equation 2); and the l2
 // distance between x and x'.
 //
-// A job is one run of the measure on two models, A and B, which are m1 and m2 (procedure.Job). For
-// example, for two models and images x in memory:
+// A job is one run of the measure on two models, A and B, which are m1 and m2 (procedure.Job). A
+// trial is one of several repetitions of a study, with other noise and other images. For example,
+// for two models and images x in memory:
 //
 //	const seed = 1 // of the noise
 //	scores, err := stir.Compare(ctx, a, b, x, stir.Defaults(), seed)

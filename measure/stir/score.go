@@ -186,8 +186,8 @@ func (r *run) sameClasses() bool {
 	return a == b && r.a.class != nil && r.b.class != nil
 }
 
-// missedWarnings returns a warning if some images did not get within the distance delta. common are
-// the result of inversionScores.
+// missedWarnings returns a warning if some images did not get within the distance delta. common is
+// the result of inversionScores, in which the second score is the fraction missed.
 func (r *run) missedWarnings(common []measure.Score) []string {
 	fraction := common[1].Value
 	if fraction == 0 {

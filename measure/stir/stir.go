@@ -87,9 +87,10 @@ func (m *stir) Work(j *procedure.Job) int64 {
 		if v.kind != Arbitrary {
 			models = 2
 		}
-		work += n * (models*gradientWork*int64(o.Steps+1) + 2) // 2: both models run on the result
+		// The search computes the loss after the last step too. Then both models run on the result.
+		work += n * (models*gradientWork*int64(o.Steps+1) + 2)
 	}
-	return work + 2*n
+	return work + 2*n // both models run on the samples
 }
 
 // An inversion is one search for all images.
@@ -163,7 +164,7 @@ type run struct {
 	job        *procedure.Job
 	samples    []dataset.Sample
 	x          tensor.Tensor // n x c x h x w, with the size and channels of A's input
-	a, b       *responses    // on x
+	a, b       *responses    // of the two models to x
 	checkpoint *jobCheckpoint
 	work       int64 // finished so far, in forward passes
 
