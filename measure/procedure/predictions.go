@@ -17,7 +17,8 @@ func CorrectPredictions(ctx context.Context, s Subject, samples []dataset.Sample
 		return nil, err
 	}
 	defer session.Close()
-	buf, err := session.NewBuffers(min(len(samples), 32))
+	const batch = 32
+	buf, err := session.NewBuffers(min(len(samples), batch))
 	if err != nil {
 		return nil, err
 	}

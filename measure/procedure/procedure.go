@@ -3,10 +3,11 @@
 //
 // A Procedure runs a Job: one or two models with their layers, a source of samples, and a
 // checkpoint. A procedure that needs a transformation gets all its values or its range, so that it
-// can follow a sample along a trajectory or draw a value for each sample. It runs until its scores
-// are computed or its context ends. A later run restores the checkpoint and continues. Procedures
-// are seeded and reproducible on one machine: a resumed run gives exactly the scores of an
-// uninterrupted one.
+// can follow a sample along a trajectory (its transformed versions, or the frames before and after
+// it, in order) or draw a value for each sample. A trial is one of several repetitions of all
+// random draws of a study. It runs until its scores are computed or its context ends. A later run
+// restores the checkpoint and continues. Procedures are seeded and reproducible on one machine: a
+// resumed run gives exactly the scores of an uninterrupted one.
 //
 // For example, to run a procedure on a job:
 //

@@ -27,8 +27,9 @@ type Value struct {
 // only value has no Transform, so Draw must not be called.
 var ReadyPairs = &Transform{Name: "pair", Identity: "pair", PerTrial: true, Values: []Value{{}}}
 
-// Draw returns the Op of a value for the sample with the given index in the data. It is the Op that
-// accumulators with the same key get. All values of a list use the same random numbers.
+// Draw returns the Op of a value, that is, the transformation with the parameters that are drawn
+// for the sample with the given index in the data. Accumulators with the same key get the same Op.
+// All values of a list use the same random numbers.
 func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 	return Draw(t.Values[value].Transform, t.PerTrial, k, index)
 }
