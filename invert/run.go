@@ -25,7 +25,7 @@ type run struct {
 	saved            time.Time // when the last checkpoint was written
 
 	// The tensors of the current batch. A step reads one copy of the state and writes the other.
-	state          [2][][]float32 // in the order of stepBuilder.state
+	state          [2][][]float32 // both copies of it, in the order of stepBuilder.state
 	scheduleValues [][]float32    // in the order of stepBuilder.schedule
 	constantRows   [][]float32    // in the order of stepBuilder.constants
 	measured       [][]float32    // loss and gradient norm of each sample, which a step writes
@@ -33,9 +33,10 @@ type run struct {
 }
 
 // A shard holds the inputs and outputs of one of the concurrent runs of the engine: its rows of the
-// tensors. The first element is for even steps, which read the first copy of the state and write
-// the second one; the second element is for odd steps.
+// tensors of a batch.
 type shard struct {
+	// in[0] and out[0] are for even steps, which read the first copy of the state and write the
+	// second one; in[1] and out[1] are for odd steps. The index is called the parity of a step.
 	in, out   [2][]*ort.Value
 	state     [2][]*ort.Value // in the order of stepBuilder.state; they stay on the engine's device
 	constants []*ort.Value    // likewise

@@ -173,7 +173,7 @@ func (s *Search) Run(ctx context.Context, p Problem) (*Result, error) {
 	if err != nil {
 		return nil, s.wrapError(ctx, err)
 	}
-	defer unsaved.Hold(ctx)()
+	defer unsaved.Hold(ctx)() // after a signal the program waits until the checkpoint is saved
 	for {
 		result, err := s.runBatches(ctx, p, constants)
 		var memory *ort.DeviceMemoryError
