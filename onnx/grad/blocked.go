@@ -12,7 +12,7 @@ import (
 // next convolution has it reordered back. Gradients are therefore written so that they stay
 // blocked. The values are the same.
 
-// blockSize is the number of channels in a block; it is 8 on older CPUs.
+// blockSize is the number of channels in a block. On older CPUs it is 8, which divides 16.
 const blockSize = 16
 
 // blockable reports whether a tensor of the graph can be in the blocked layout.

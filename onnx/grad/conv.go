@@ -321,7 +321,7 @@ func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int
 	return g
 }
 
-// usesAll reports whether fewer positions than a dilation remain unused at the end of a spatial
+// usesAll reports whether fewer positions than a dilation remain unused at the end of the i-th spatial
 // axis of x, so that the kernel gradient has no additional taps. It is false if that is unknown.
 func (op *operation) usesAll(f geometry, x onnx.Value, i int) bool {
 	shape := op.shape(x)

@@ -10,8 +10,9 @@ import (
 // allInputs stands for all inputs in linearInputs.
 const allInputs = math.MaxInt
 
-// linearInputs is the number of an operator's first inputs in each of which it is linear while the
-// others are fixed, apart from its addend. Concat is linear in all of them together.
+// linearInputs has the number k for an operator that is linear in each of its first k inputs while
+// the others are fixed, apart from a term that is added (see addend). Concat is linear in all its
+// inputs together.
 var linearInputs = map[string]int{
 	"Conv": 2, "ConvTranspose": 2, "Einsum": allInputs, "Gemm": 2, "MatMul": 2, "Mul": 2, "Concat": allInputs,
 	"AveragePool": 1, "Cast": 1, "CastLike": 1, "CumSum": 1, "DepthToSpace": 1, "Expand": 1, "Flatten": 1, "Gather": 1, "GatherElements": 1,

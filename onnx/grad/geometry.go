@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A geometry describes how the kernel of a convolution or pool slides over the n spatial axes. Tap
-// k of output position p reads position p*stride + k*dilation - before of the input.
+// A geometry describes how the kernel of a convolution or pool slides over the n spatial axes. A
+// tap is one position of the kernel. For output position p, tap k reads position p*stride +
+// k*dilation - before of the input.
 type geometry struct {
 	kernel             []int // -1 where the size is unknown
 	strides, dilations []int

@@ -9,7 +9,8 @@ import (
 
 // Y = mean of X over n positions: dX = dY / n
 func globalAveragePool(op *operation) {
-	op.accumulateUnexpanded(0, true, func() onnx.Value {
+	const keepsChannels = true
+	op.accumulateUnexpanded(0, keepsChannels, func() onnx.Value {
 		rank := op.rank(op.x(0))
 		if space := op.shape(op.x(0))[2:]; isFixed(space) {
 			return op.times(op.dy(0), 1/float64(tensor.Size(space)))

@@ -59,7 +59,8 @@ func expanding(f func(r reduction) onnx.Value) rule {
 		case r.all:
 			op.accumulate(0, func() onnx.Value { return op.expandLike(f(r), r.data) })
 		default:
-			op.accumulateUnexpanded(0, r.axesValue == "" && !slices.Contains(r.axes, 1), func() onnx.Value { return f(r) })
+			keepsChannels := r.axesValue == "" && !slices.Contains(r.axes, 1)
+			op.accumulateUnexpanded(0, keepsChannels, func() onnx.Value { return f(r) })
 		}
 	}
 }
