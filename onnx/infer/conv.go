@@ -111,8 +111,15 @@ func (op *operation) resize(x layout) layout {
 // ones are malformed.
 const maxScale = 1 << 10
 
-// depthToSpace returns the layout of the output of DepthToSpace (toSpace is set) or SpaceToDepth.
-func (op *operation) depthToSpace(x layout, toSpace bool) layout {
+// The values of moveBlocks's argument expands.
+const (
+	toSpace = true
+	toDepth = false
+)
+
+// moveBlocks returns the layout of the output of DepthToSpace, which expands space by blocks of
+// channels, or of SpaceToDepth, the inverse.
+func (op *operation) moveBlocks(x layout, expands bool) layout {
 	block := onnx.AttrInt(op.node, "blocksize", 1)
 	if len(x) != 4 || block < 1 || block > maxScale {
 		return x
@@ -129,9 +136,9 @@ func (op *operation) depthToSpace(x layout, toSpace bool) layout {
 			out[i] = out[i].resized(size / by)
 		}
 	}
-	scale(1, !toSpace, block*block)
-	scale(2, toSpace, block)
-	scale(3, toSpace, block)
+	scale(1, !expands, block*block)
+	scale(2, expands, block)
+	scale(3, expands, block)
 	return out
 }
 

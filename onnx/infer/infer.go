@@ -37,15 +37,21 @@ var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 // otherSize is the assumed size of a free axis of unknown meaning.
 const otherSize = 16
 
+// The values of infer's argument distinct.
+const (
+	typicalSizes  = false
+	distinctSizes = true
+)
+
 // infer infers what is known about the tensors of the main graph. stated are axes that the caller
-// knows. Free dimensions are assumed to have the typical size of their letter, or, if distinctSizes
-// is set, a different size each.
-func infer(m *onnx.Model, stated map[string]onnx.Axes, distinctSizes bool) *inference {
+// knows. Free dimensions are assumed to have the typical size of their letter, or, if distinct is
+// set, a different size each.
+func infer(m *onnx.Model, stated map[string]onnx.Axes, distinct bool) *inference {
 	in := &inference{
 		opset: m.Opset(), types: m.ElementTypes(), facts: map[string]fact{}, symbols: map[string]int{}, stated: stated,
 		assumedSizes: map[int]bool{},
 	}
-	if distinctSizes {
+	if distinct {
 		in.distinctSizes = 1
 	}
 	g := m.Proto().Graph

@@ -37,7 +37,7 @@ func Analyze(m *onnx.Model) *Info {
 	}
 	// The two inferences assume different sizes for free dimensions. Results that agree do not
 	// depend on these sizes.
-	first, second := infer(m, nil, false), infer(m, nil, true)
+	first, second := infer(m, nil, typicalSizes), infer(m, nil, distinctSizes)
 	free := map[[2]int]int{}
 	for name, f := range first.facts {
 		s.shapes[name] = commonShape(f.layout.sizes(), second.facts[name].layout.sizes(), free)

@@ -36,8 +36,8 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"GatherElements": fromFirstInput(func(op *operation, x layout) layout { return keepLetters(x, op.layout(1)) }),
 	"Pad":            fromFirstInput((*operation).pad),
 	"OneHot":         fromFirstInput((*operation).oneHot),
-	"DepthToSpace":   fromFirstInput(func(op *operation, x layout) layout { return op.depthToSpace(x, true) }),
-	"SpaceToDepth":   fromFirstInput(func(op *operation, x layout) layout { return op.depthToSpace(x, false) }),
+	"DepthToSpace":   fromFirstInput(func(op *operation, x layout) layout { return op.moveBlocks(x, toSpace) }),
+	"SpaceToDepth":   fromFirstInput(func(op *operation, x layout) layout { return op.moveBlocks(x, toDepth) }),
 
 	"Resize Upsample": fromFirstInput((*operation).resize),
 	"Conv ConvInteger QLinearConv ConvTranspose DeformConv FusedConv": fromFirstInput((*operation).conv),
@@ -87,7 +87,8 @@ func (op *operation) layerNormalization(x layout) []layout {
 	if !ok {
 		return []layout{x}
 	}
-	l := reduced(x, func(i int) bool { return i >= from }, true)
+	const keep = true
+	l := reduced(x, func(i int) bool { return i >= from }, keep)
 	return []layout{x, l, l}
 }
 
