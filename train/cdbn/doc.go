@@ -6,20 +6,22 @@
 // (2009) tests. A layer is a restricted Boltzmann machine. The hidden units of group k share the
 // filter W_k and the bias b_k. For an image v the input of the unit at position x of group k is
 //
-//	I_k(x) = b_k + sum over c, y of W_k,c(y) v_c(x + y).
+//	I_k(x) = b_k + sum over channels j and positions y of W_k,j(y) v_j(x + y).
 //
 // At most one unit of a block B, 2 x 2 positions of a group, is on (probabilistic max-pooling):
 //
 //	P(h_x = 1 | v) = exp I(x) / (1 + sum over B of exp I),    P(p_B = 1 | v) = 1 - 1 / (1 + sum over B of exp I).
 //
-// Visible units are Gaussian with standard deviation 1; their mean is c plus the sum of the filters
-// at the positions of units that are on. Above the first layer they are binary, with the logistic
-// function of that sum as probability. Train uses contrastive divergence with one step (CD-1): it
-// draws units h given images v, computes the mean v' given h, and updates by
+// Visible units are Gaussian with standard deviation 1. Their mean is a bias c_j of the channel plus
+// the sum of the filters at the positions of units that are on. Above the first layer they are
+// binary, with the logistic function of that sum as probability. Train uses contrastive divergence
+// with one step (CD-1): it draws units h given images v, computes the mean v' given h, and changes
+// the parameters along
 //
-//	dW = mean over positions of (v P(h|v) - v' P(h|v')) - decay W,   db = mean of (P(h|v) - P(h|v')) + weight (target - mean of P(h|v)).
+//	dW = mean over positions of (v P(h|v) - v' P(h|v')) - decay W,
+//	db = mean of (P(h|v) - P(h|v')) + weight (target - mean of P(h|v)),   dc = mean of (v - v').
 //
-// The last term is the sparsity penalty of Lee et al. on the bias. A step is one ONNX graph:
+// The last term of db is the sparsity penalty of Lee et al. on the bias. A step is one ONNX graph:
 // convolutions, sampling and update. The second layer is trained on the probabilities of the
 // pooling units of the first. Model returns the network as an ONNX model for images of any size,
 // with the probabilities of the pooling units of each layer as outputs.

@@ -17,7 +17,7 @@ type Settings struct {
 	Units    int     // number of groups, K
 	Filter   int     // side of a filter in pixels; 0: 10
 	Block    int     // side of a block; 0: 2
-	Binary   bool    // visible units are probabilities, else Gaussian
+	Binary   bool    // visible units are binary and images are their probabilities; else Gaussian
 	Target   float64 // target mean activation; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5
 	Decay    float64 // of the filters
@@ -74,15 +74,15 @@ func (s Settings) check(x tensor.Tensor) error {
 	return nil
 }
 
-// A Layer is a trained layer of K groups on C channels.
+// A Layer is a trained layer of K groups on images with m channels. Filters have f x f pixels.
 type Layer struct {
-	W      tensor.Tensor // K x C x f x f
-	B      tensor.Tensor // K
-	C      tensor.Tensor // C
-	Scale  float64       // factor of images, which gives them standard deviation 1
+	W      tensor.Tensor // filters, K x m x f x f
+	B      tensor.Tensor // biases of the groups, K
+	C      tensor.Tensor // biases of the visible channels, m
+	Scale  float64       // factor of images, which gives those of training the root mean square 1
 	Block  int           // side of a block
 	Binary bool          // as in Settings
-	Curve  []Point       // by step
+	Curve  []Point       // of each step
 }
 
 // Train trains a layer on images, n x channels x height x width.
@@ -148,7 +148,7 @@ func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) erro
 			return err
 		}
 		p.Step = step + 1
-		if p.Error-p.Error != 0 {
+		if math.IsNaN(p.Error) || math.IsInf(p.Error, 0) {
 			return fmt.Errorf("step %d: the reconstruction error is %g: lower the rate", p.Step, p.Error)
 		}
 		l.Curve = append(l.Curve, p)

@@ -48,7 +48,7 @@ func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
 }
 
 // Encode returns the probabilities of the pooling units of a layer, n x K x h x w, for images,
-// n x C x height x width. The next layer is trained on them.
+// n x channels x height x width. The next layer is trained on them.
 func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	m, err := Model(l)
 	if err != nil {
@@ -84,7 +84,7 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor
 
 // Images returns the filters of the groups of the top layer, c x side x side. For deeper layers it
 // sums the filters of the layer below, weighted by the filters of the layer and shifted by one
-// block per position. This treats units as linear (Figure 4).
+// block per position. This treats units as linear (Goodfellow et al. 2009, figure 4).
 func Images(layers ...*Layer) []tensor.Tensor {
 	var below []tensor.Tensor
 	for k := range layers[0].W.Shape[0] {
@@ -102,7 +102,9 @@ func Images(layers ...*Layer) []tensor.Tensor {
 	return below
 }
 
-// spread sums images weighted by a filter, C x f x f, shifted by step pixels per position.
+// spread returns the filter of a unit in the pixels of the input: the sum of images, one for each
+// channel of the unit's own filter (channels x f x f), weighted by its values and shifted by step
+// pixels per position.
 func spread(filter tensor.Tensor, images []tensor.Tensor, step int) tensor.Tensor {
 	c, side, f := images[0].Shape[0], images[0].Shape[1], filter.Shape[1]
 	out := tensor.New(c, side+(f-1)*step, side+(f-1)*step)

@@ -15,8 +15,8 @@ import (
 type layerGraph struct {
 	Settings
 	b             *onnx.Builder
-	channels      int
-	height, width int // of the hidden units
+	channels      int // of the visible units
+	height, width int // of the map of hidden units
 }
 
 // hiddenGiven returns the probabilities of the hidden units given the visible ones, b x K x h x w:
@@ -63,11 +63,11 @@ func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// correlation returns the mean over images and positions of visible times hidden units, K x C x f x
-// f.
+// correlation returns the mean over images and positions of visible times hidden units, K x
+// channels x f x f.
 func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 	b := m.b
-	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // C x K x f x f
+	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // channels x K x f x f
 	return b.Mul(b.Transpose(sum, 1, 0, 2, 3), b.Scalar(1/float32(m.Batch*m.height*m.width)))
 }
 
@@ -169,9 +169,10 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 	return e, nil
 }
 
-// initialise draws small filters. Hidden biases start where units without input have the target
-// activation, exp b / (1 + n exp b) = target in a block of n. Visible biases of binary units start
-// at the mean of the images.
+// initialise sets the parameters before the first step. Filters are normal with standard deviation
+// 0.1 / f. Hidden biases are such that units without input have the target activation, exp b / (1 +
+// n exp b) = target in a block of n units. Visible biases of binary units reproduce the mean of the
+// images.
 func (e *engine) initialise(images tensor.Tensor) {
 	if e.Binary {
 		c := ort.Data[float32](e.in["c"])
