@@ -17,7 +17,8 @@
 //	first, err := autoencoder.Train(ctx, rt, patches, validation, autoencoder.Settings{Units: 100, Decay: 1e-3})
 //	inner, err := autoencoder.Encode(ctx, rt, first, patches)
 //	second, err := autoencoder.Train(ctx, rt, inner, ...)
-//	model, err := autoencoder.Model(14, 1, autoencoder.Branch{Name: "stack", Layers: []*autoencoder.Layer{first, second}})
+//	stack := autoencoder.Branch{Name: "stack", Layers: []*autoencoder.Layer{first, second}}
+//	model, err := autoencoder.Model(14, 1, stack) // images of 14 x 14 pixels and 1 channel
 //
 // Model returns an ONNX model of one or more stacks, whose outputs are their layers. Stacks that
 // share lower layers share them in the model. Images returns the filters of the units.

@@ -22,7 +22,7 @@ type Settings struct {
 	Weight float64 // of the sparsity penalty; 0: none
 	Epochs int     // 0: 40
 	Batch  int     // 0: 100
-	Rate   float64 // Adam's, falling along half a cosine; 0: 0.002
+	Rate   float64 // learning rate of Adam if Optimiser is nil; 0: 0.002
 	Seed   uint64  // of the initial weights and the order of patterns
 	Engine ort.Options
 
@@ -35,7 +35,7 @@ type Settings struct {
 	Best           bool
 	RollbackFactor float64          // of train.FitOptions: rolls back epochs that increase J; 0: none
 	RollbackByLoss bool             // rolls back by |x - y|^2 alone
-	Patience       int              // epochs without a better reconstruction, after which training ends; 0: none
+	Patience       int              // epochs without a better reconstruction, after which training ends; 0: no limit
 	Checkpoint     train.Checkpoint // optional
 	Identity       string           // of the training, see train.FitOptions
 	// AfterEpoch is called after each epoch. An error ends the training. Optional.

@@ -94,7 +94,7 @@ func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Te
 
 // Images returns the filters of the units of the top layer, each c x side x side. For the first
 // layer these are the rows of W1, for deeper layers the linear combinations of the filters below,
-// weighted by W1. This treats units as linear (Figure 4).
+// weighted by W1. This treats units as linear (Goodfellow et al. 2009, figure 4).
 func Images(side, channels int, layers ...*Layer) []tensor.Tensor {
 	images := layers[0].W1
 	for _, l := range layers[1:] {
