@@ -80,7 +80,8 @@ func newTarget(filter tensor.Tensor) *target {
 
 // gabor returns the function of six parameters: the position in pixels, the logarithms of both
 // standard deviations, and the wave vector in cycles per ten pixels. Standard deviations are
-// limited to 0.4 pixels to twice the longer side, and the frequency to 0.7.
+// limited to 0.4 pixels to twice the longer side. The frequency is limited to 0.7 cycles per pixel,
+// about that of a chessboard of single pixels.
 func (f *target) gabor(p []float64) Gabor {
 	side := float64(max(f.h, f.w))
 	bounded := func(v float64) float64 { return min(2*side, max(0.4, math.Exp(v))) }
@@ -116,8 +117,9 @@ func (f *target) solved(p []float64) Gabor {
 	return g
 }
 
-// starts returns the starts of the search: at the centre of energy of the filter, with the
-// strongest frequencies of its spectrum, in a narrow and a wide window.
+// starts returns the starts of the search: at the centre of energy of the filter, with the two
+// strongest frequencies of its spectrum, each in a narrow and in a wide window (standard deviations
+// of 0.12 and 0.3 of the longer side).
 func (f *target) starts() [][]float64 {
 	var x, y float64
 	for i, v := range f.data {
@@ -139,7 +141,7 @@ func (f *target) starts() [][]float64 {
 func (f *target) peakFrequencies(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak
-	const fine = 2 // waves for each cycle over the side
+	const fine = 2 // the spectrum is computed at multiples of 1 / fine cycles over the side
 	for i := -fine * f.h / 2; i <= fine*f.h/2; i++ {
 		for j := 0; j <= fine*f.w/2; j++ {
 			fx, fy := float64(j)/float64(fine*f.w), float64(i)/float64(fine*f.h)
