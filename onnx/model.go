@@ -156,7 +156,7 @@ func nameStandard(p *pb.ModelProto) {
 	}
 	for _, s := range sets {
 		if s.GetDomain() == long {
-			s.Domain = pbutil.Ptr("")
+			s.Domain = new("")
 		}
 	}
 	if p.Graph == nil {
