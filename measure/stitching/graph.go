@@ -29,7 +29,7 @@ type incompatible string
 
 func (e incompatible) Error() string { return string(e) }
 
-// maps describes a layer as feature maps: channels at the positions of a grid.
+// maps describes a layer as feature maps of one sample: channels at the positions of a grid.
 type maps struct {
 	channels int
 	grid     []int // height and width, or length; none for a vector
@@ -71,7 +71,8 @@ func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.R
 	}
 	g := onnx.NewBuilder(opset)
 	images := g.Input(imagesName, onnx.Float, append([]int{-1}, a.Model.ImageShape()...)...)
-	front, err := a.Model.Include(g.Scope("front"), images, 1, from.Name)
+	const n = 1 // constant inputs of a model are those of one image, and are broadcast to the batch
+	front, err := a.Model.Include(g.Scope("front"), images, n, from.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.R
 	if err != nil {
 		return nil, err
 	}
-	scores, err := b.Model.IncludeAfter(g.Scope("back"), to, z, 1)
+	scores, err := b.Model.IncludeAfter(g.Scope("back"), to, z, n)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,10 @@
 //
 //	x -> front of a -> stitch -> back of b -> class
 //
-// If both layers are feature maps, the stitch is a 1 x 1 convolution, that is, one linear map of the
-// channels at each position; maps of different sizes are resized first. Otherwise it is a linear map
-// of all values. It is trained by Adam on some of the samples and tested on the others.
+// If both layers are feature maps, the stitch is a 1 x 1 convolution, that is, one linear map of
+// the channels at each position; maps of different sizes are resized first. Otherwise it is a
+// linear map of all values. The stitch is trained by Adam on some of the samples and tested on the
+// others.
 //
 // A job is one run of the measure on two models, A and B (procedure.Job). A model that is stitched to
 // itself by the identity has exactly its own accuracy:
