@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A layerAction computes the statistics of samples at a layer. It implements paired.Action. A row
-// of tau z has the values of tau z in the order of the layer's values, without those before the
-// first position, and then for each position 1 if it counts and 0 otherwise.
+// A layerAction computes the statistics of samples at a layer. It implements paired.Action, whose z
+// is f(x). A row of tau z has the values of tau z in the order of the layer's values, without those
+// before the first position, and then for each position 1 if it counts and 0 otherwise.
 type layerAction struct {
 	maps     onnx.Maps
 	settings Settings
@@ -108,7 +108,7 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 
 // A pair is a row of tau z with its sums with the transformed row of the same sample.
 type pair struct {
-	acted, transformed *float32 // the first values
+	acted, transformed *float32 // the first values, by whose addresses a row is recognised
 	field              *action.Field
 	sums               action.Sums
 }

@@ -11,11 +11,11 @@
 // and the scores are means over samples. The statistics are of the family of Kvinge et al. 2022
 // (G-empirical equivariance deviation). The tests of the libraries escnn and e3nn use them too.
 //
-// Quarter turns of square maps, flips and translations by whole positions are exact: tau permutes
-// positions, and the floor is 0. Otherwise tau interpolates as the transformation of the input did.
-// A sequence of transformations is one map of positions, which is interpolated once. What moves no
-// positions, such as a change of colour or a corruption, has the identity as tau; the error is then
-// one of invariance.
+// Quarter turns of square maps, flips and translations by whole positions are exact: tau copies
+// single values, and the floor is 0. Otherwise tau interpolates as the transformation of the input
+// did. A sequence of transformations is one map of positions, which is interpolated once. What
+// moves no positions, such as a change of colour or a corruption, has the identity as tau; the
+// error is then one of invariance.
 //
 // The sums are over the positions that count: the positions p of the map without a margin at each
 // side, for which the position that tau reads p from and the one that tau moves p to lie there too.
@@ -53,15 +53,15 @@ type Settings struct {
 }
 
 // Channels is the action of a cyclic group on channels: the regular representation of rotations by
-// multiples of 360 / n degrees. Channels form fields of n, and a rotation by one step moves the values
-// of channel c of a field to channel c + 1.
+// multiples of 360 / n degrees. Channels form groups of n, called fields as in the library escnn,
+// and a rotation by one step moves the values of channel c of a field to channel c + 1.
 type Channels struct {
 	Cyclic int    `key:"cyclic" json:"cyclic" default:"1" min:"1" max:"360" doc:"number n of rotations of the group; 1: channels stay. Layers whose channels are not a multiple of n keep them"`
 	Order  string `key:"order" json:"order" default:"inner" enum:"inner|outer" doc:"inner: the n channels of a field follow each other, as in escnn; outer: all fields of one rotation follow each other"`
 	Sense  string `key:"sense" json:"sense" default:"forward" enum:"forward|backward" doc:"forward: a counter-clockwise rotation moves channel c to c + 1; backward: to c - 1"`
 }
 
-// The columns of a pair, for package paired.
+// The columns of a pair of tau f(x) and f(Tx), for package paired.
 const (
 	relativeError = iota
 	cosine
