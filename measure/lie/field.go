@@ -14,7 +14,8 @@ type field struct {
 	h, w int // 0: a vector, which no transformation moves
 }
 
-// fieldOf returns the field of a layer, and whether the layer can be measured.
+// fieldOf returns the field of a layer, and whether the layer can be measured. Maps of a single
+// position are treated as a vector.
 func fieldOf(l onnx.Layer) (field, bool) {
 	f := field{axes: l.Axes}
 	if string(l.Axes) == "NC" {
@@ -36,8 +37,8 @@ func imageField(shape []int) field {
 	return field{maps: onnx.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
 }
 
-// generate adds X z, the generator applied to a batch of n maps, to the graph. It returns "" if X z is
-// zero.
+// generate adds X z, the generator applied to a batch of n maps, to the graph. slopes is the value
+// of Settings.Slopes. generate returns "" if X z is zero.
 func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n int, z onnx.Value) onnx.Value {
 	if g.Velocity == nil || f.h == 0 {
 		return ""

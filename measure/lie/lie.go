@@ -127,8 +127,8 @@ func (m *method) Skip(j *procedure.Job) string {
 // minOpset is the first operator set with Where, which package grad writes for some derivatives.
 const minOpset = 9
 
-// Work implements procedure.Procedure. A tangent costs about as much as a forward pass, and that of
-// a layer's contribution half as much.
+// Work implements procedure.Procedure. A tangent, the result of a Jacobian-vector product, costs
+// about as much as a forward pass, and that of a layer's contribution half as much.
 func (m *method) Work(j *procedure.Job) int64 {
 	passes := int64(2)
 	if m.settings.Contributions {
