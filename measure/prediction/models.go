@@ -78,7 +78,8 @@ func ModelAgreement(s ModelSettings) measure.Measure {
 	})
 }
 
-// classesColumn holds the number of classes, the same for every sample.
+// classesColumn holds the number of classes, the same for every sample. It follows the columns of
+// predictions and confidences.
 const classesColumn = 11
 
 // agreementPair computes the columns of ModelAgreement from the log-probabilities of two models.

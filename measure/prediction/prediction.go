@@ -60,7 +60,8 @@ var predictionColumns = []paired.Column{
 // values are correct-clean, correct-moved, predicted-clean, predicted-moved (indices of classes),
 // confidence-clean and confidence-moved.
 func Accuracy(s Settings) measure.Measure {
-	// Guessed: the score clean has a warning if it is not higher than that of random guessing.
+	// Guessed: the score clean has a warning unless its interval lies above the accuracy of random
+	// guessing.
 	return paired.New(paired.Spec{
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
 		Needs: measure.Needs{Prediction: true, Labels: true, Transformed: true, TransformOptional: true},
