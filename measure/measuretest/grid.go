@@ -94,6 +94,7 @@ func (c GridCase) checkReadOnly(t *testing.T) {
 	same("B", b.B, c.B)
 }
 
+// A gridSubject is the subject of a GridCase.
 type gridSubject struct {
 	measure.GridAccumulator
 	c GridCase

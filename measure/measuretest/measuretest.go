@@ -47,6 +47,7 @@ type subject interface {
 	encoding.BinaryUnmarshaler
 }
 
+// check runs all checks of a contract.
 func (c contract) check(t *testing.T) {
 	t.Helper()
 	all := make([]int, c.layout.N)
@@ -144,6 +145,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
+// empty returns an empty accumulator.
 func (c contract) empty(t fataler) subject {
 	t.Helper()
 	a, err := c.open()
@@ -153,6 +155,7 @@ func (c contract) empty(t fataler) subject {
 	return a
 }
 
+// feed returns a new accumulator with the samples at some places, which are added in batches of size.
 func (c contract) feed(t fataler, places []int, size int) subject {
 	t.Helper()
 	a := c.empty(t)

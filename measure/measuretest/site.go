@@ -34,6 +34,7 @@ func Run(t *testing.T, c Case) {
 	}}.check(t)
 }
 
+// A siteSubject is the subject of a Case.
 type siteSubject struct {
 	measure.Accumulator
 	c Case
