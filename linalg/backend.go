@@ -36,9 +36,9 @@ type Backend struct {
 // it, and returns a description of it. Call it once, before any computation.
 //
 // If $NOETHER_BLAS is a path, only that library is tried; if it is "none", no library. Else
-// LoadBackend tries Apple's Accelerate (on macOS), OpenBLAS and MKL in their usual folders, in this
-// order. A library is used only if it solves a small problem correctly. If there is none, gonum's
-// own code is used, and Backend.Hint says what to install.
+// LoadBackend tries Apple's Accelerate (on macOS only), OpenBLAS, and MKL (not on macOS) in their
+// usual folders, in this order. A library is used only if it solves a small problem correctly. If
+// there is none, gonum's own code is used, and Backend.Hint says what to install.
 func LoadBackend() Backend {
 	named := os.Getenv(backendEnv) // "": search
 	if named == "none" {

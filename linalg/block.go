@@ -17,7 +17,8 @@ type Block struct {
 }
 
 // A Scratch is memory for products of variables, which successive calls reuse. The zero Scratch is
-// ready to use. It grows to ScratchSize.
+// ready to use. It grows to ScratchSize for blocks in float32, and to twice as much for blocks in
+// float64.
 type Scratch struct {
 	products   []float32
 	products64 []float64

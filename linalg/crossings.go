@@ -2,7 +2,8 @@ package linalg
 
 import "fmt"
 
-// A Crossing is a CrossScatter of some variables of one block with some variables of another one.
+// A Crossing is a CrossScatter between successive variables of one block and successive variables
+// of another one: P variables from X on, and Q variables from Y on.
 type Crossing struct {
 	X, Y int // the first variable of All in either block
 	All  *CrossScatter[float64]

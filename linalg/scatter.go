@@ -75,7 +75,7 @@ func (s *Scatter[T]) Clone() *Scatter[T] {
 	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
 }
 
-// Write writes the scatter to a state.
+// Write writes the scatter to a state, the serialised form of an accumulator.
 func (s *Scatter[T]) Write(w *state.Writer) {
 	w.Int(s.N)
 	if s.N == 0 {
