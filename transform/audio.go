@@ -46,7 +46,7 @@ type Gain struct {
 type Filter struct {
 	audioOnly
 	Frequency Distribution // the cutoff in Hz
-	High      bool         // high-pass
+	High      bool         // high-pass instead of low-pass
 }
 
 // Reverb convolves audio with the impulse response of audio.MeetingRoom, the room of Plachouras et

@@ -45,7 +45,7 @@ func (t RandomCrop) Random() bool { return true }
 func (t RandomCrop) OnMaps() bool { return true }
 
 // A shiftOp is a draw of RandomCrop. padding is the fraction of the sides; right and down are the
-// position of the box, as fractions of its range, in [0, 1).
+// position of the box, as fractions of the range of positions, in [0, 1).
 type shiftOp struct{ padding, right, down float64 }
 
 // offset returns the position of the box relative to the image along a side of the image, in pixels:

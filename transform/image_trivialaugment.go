@@ -33,10 +33,10 @@ type augmentation struct {
 	name     string
 	strength func(fraction float64) float64      // at a fraction of the largest level; nil: none
 	signed   bool                                // the strength is negated with probability 1/2
-	op       func(strength float64, h, w int) Op // on images of h x w
+	op       func(strength float64, h, w int) Op // the change of an image of h x w
 }
 
-// upTo returns strengths that grow linearly.
+// upTo returns strengths that grow linearly with the level, from 0 to largest.
 func upTo(largest float64) func(float64) float64 {
 	return func(fraction float64) float64 { return fraction * largest }
 }

@@ -15,7 +15,7 @@ type Kind struct {
 	Name   string  // as in study files, for instance "gaussian-blur"
 	Doc    string  // one sentence
 	Params []Param // in the order in which they are drawn
-	Audio  bool    // whether it applies to audio, not to images
+	Audio  bool    // whether it applies to audio only
 	// Short lists the parameters that a bare value sets, as in `rotate: 30` or
 	// `translate: [-0.1, 0.1]`. It may be empty.
 	Short []string

@@ -13,8 +13,8 @@ type PointMap struct {
 	// translation is a circular shift.
 	Wrap bool
 
-	h, w int
-	m    matrix // from a position of the result to the position that it is read from
+	h, w int    // size of the map
+	m    matrix // from a position of the result to the position that it is read from, both relative to the centre
 }
 
 // A pointMapper is an Op that moves positions. PointMap returns how, and whether that is known.

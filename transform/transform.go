@@ -1,6 +1,7 @@
 // Package transform provides transformations of images and audio. It rotates, shifts, blurs and
-// changes the colours of images as functions of torchvision do, which the comments name, and has the
-// corruptions of ImageNet-C. It stretches audio, shifts its pitch, filters it and adds noise.
+// changes the colours of images as functions of torchvision do, which the comments name, and has
+// the corruptions of ImageNet-C. It stretches audio, shifts its pitch, filters it, and adds
+// reverberation and noise.
 //
 // A Transform is a family T_theta with a distribution of its parameter theta. Draw returns an Op,
 // the transformation of one drawn parameter:
