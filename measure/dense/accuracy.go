@@ -162,7 +162,8 @@ func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([
 	var out []labelledBox
 	for _, o := range truth.Objects {
 		b := output.Box{Left: o.Left, Top: o.Top, Right: o.Right, Bottom: o.Bottom, Class: a.class(o.Class)}
-		moved, visible := m.box(b, false) // around the moved corners
+		const ellipse = false // labelled boxes are drawn around their moved corners
+		moved, visible := m.box(b, ellipse)
 		if b.Class < 0 || visible == 0 && b.Area() > 0 {
 			continue
 		}

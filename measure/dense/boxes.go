@@ -62,14 +62,15 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	}
 	none := fmt.Sprintf("no image has a box of a score of at least %g that counts: set a lower confidence, or check preprocess and output", s.Confidence)
 	const noPair = "no box is matched"
+	const all = "" // the factor of scores over all boxes
 	spec.Derived = []paired.Derived{
-		proportion(ratio("matched", "", inPairs, allBoxes, none)),
-		ratio("iou", "", iouSum, pairCount, noPair),
-		proportion(ratio("class-flips", "", flipSum, pairCount, noPair)),
-		ratio("confidence-change", "", changeSum, pairCount, noPair),
+		proportion(ratio("matched", all, inPairs, allBoxes, none)),
+		ratio("iou", all, iouSum, pairCount, noPair),
+		proportion(ratio("class-flips", all, flipSum, pairCount, noPair)),
+		ratio("confidence-change", all, changeSum, pairCount, noPair),
 	}
 	if f.Keypoints > 0 {
-		spec.Derived = append(spec.Derived, ratio("keypoint-distance", "", distanceSum, distanceCount, "no keypoint of a pair is visible"))
+		spec.Derived = append(spec.Derived, ratio("keypoint-distance", all, distanceSum, distanceCount, "no keypoint of a pair is visible"))
 	}
 	curve := func(factor string) {
 		at := len(columns)

@@ -178,7 +178,8 @@ func transformOf(name string, value any) transform.Transform {
 	return transform.Translate{X: transform.Fixed(xy[0].(float64)), Y: transform.Fixed(xy[1].(float64))}
 }
 
-// A box at left, top, right, bottom in tenths of the image, of class 0 with a score of 0.9.
+// box returns a box at left, top, right and bottom in tenths of the image, of class 0 with a score of
+// 0.9.
 func box(left, top, right, bottom float64) output.Box {
 	return output.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
 }
@@ -193,9 +194,9 @@ func TestBoxesByHand(t *testing.T) {
 	}
 	identity, right := transform.Identity{}, transform.Translate{X: transform.Fixed(0.3)}
 	for name, c := range map[string]struct {
-		transform   transform.Transform
-		clean, then []output.Box
-		want        map[string]float64
+		transform    transform.Transform
+		clean, found []output.Box
+		want         map[string]float64
 	}{
 		"the same": {identity, []output.Box{box(1, 1, 4, 4), with(box(5, 5, 9, 9), 1, 0.6)}, []output.Box{with(box(5, 5, 9, 9), 1, 0.6), box(1, 1, 4, 4)},
 			map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=1": 1, "matched confidence=0.9": 1}},
@@ -215,7 +216,7 @@ func TestBoxesByHand(t *testing.T) {
 		"around": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []output.Box{box(6, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
 		"small":  {identity, []output.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []output.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
 	} {
-		got, _ := measured(t, f, defaults(), c.transform, boxRows(f, c.clean), boxRows(f, c.then))
+		got, _ := measured(t, f, defaults(), c.transform, boxRows(f, c.clean), boxRows(f, c.found))
 		for statistic, want := range c.want {
 			s, ok := got[statistic]
 			if !ok {
@@ -287,8 +288,8 @@ func TestConfidenceOfMaps(t *testing.T) {
 	f := mapFormat(2, 2)
 	f.Channels = 2
 	clean := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{0, 1, 0, 1, 0.55, 0.95, 0.7, 0.8}}
-	then := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{1, 1, 0, 0, 0.5, 0.5, 0.5, 0.5}}
-	got, _ := measured(t, f, defaults(), transform.Identity{}, clean, then)
+	moved := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{1, 1, 0, 0, 0.5, 0.5, 0.5, 0.5}}
+	got, _ := measured(t, f, defaults(), transform.Identity{}, clean, moved)
 	for name, want := range map[string]float64{"pixel-agreement": 0.5, "pixel-agreement confidence=0.5": 0.5, "pixel-agreement confidence=0.6": 2. / 3,
 		"pixel-agreement confidence=0.7": 2. / 3, "pixel-agreement confidence=0.8": 0.5, "pixel-agreement confidence=0.9": 1, "miou": 1. / 3, "miou class=0": 1. / 3, "miou class=1": 1. / 3} {
 		near(t, name, got[name].Value, want)
@@ -298,16 +299,16 @@ func TestConfidenceOfMaps(t *testing.T) {
 func TestOnlyVisiblePositionsCount(t *testing.T) {
 	t.Parallel()
 	f := mapFormat(3, 4)
-	clean, then := tensor.New(1, 1, 4, 4), tensor.New(1, 1, 4, 4)
+	clean, moved := tensor.New(1, 1, 4, 4), tensor.New(1, 1, 4, 4)
 	for i := range 16 {
-		clean.Data[i], then.Data[i] = float32(i%4%3), 2
+		clean.Data[i], moved.Data[i] = float32(i%4%3), 2
 		if i%4 > 0 {
-			then.Data[i] = float32((i%4 - 1) % 3)
+			moved.Data[i] = float32((i%4 - 1) % 3)
 		}
 	}
-	got, _ := measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25)}, clean, then)
+	got, _ := measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25)}, clean, moved)
 	near(t, "pixel-agreement", got["pixel-agreement"].Value, 1)
-	got, _ = measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25), Sampling: transform.Sampling{Outside: transform.Wrapped}}, clean, then)
+	got, _ = measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25), Sampling: transform.Sampling{Outside: transform.Wrapped}}, clean, moved)
 	near(t, "pixel-agreement", got["pixel-agreement"].Value, 0.75)
 }
 
