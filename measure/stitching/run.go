@@ -81,6 +81,7 @@ func indicator(yes bool) float64 {
 	return 0
 }
 
+// progress reports that some work has been finished, in the units of Work. note is shown with it.
 func (r *run) progress(work int64, note string) {
 	r.work += work
 	r.job.Progress(r.work, note)

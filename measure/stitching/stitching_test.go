@@ -62,10 +62,12 @@ func (s source) At(_ context.Context, i int, f dataset.Frame) (dataset.Sample, e
 // A shape describes a test network: convolution, ReLU, convolution, sum with a shortcut, mean over
 // space, linear layer. The layers are named stem, inner, block, pooled and scores.
 type shape struct {
-	side, stride, width int
-	softmax             bool
-	last                bool // the block has its channels last
-	one                 bool // one class, not three
+	side         int  // of the input images, in pixels
+	stride       int  // of the first convolution
+	width        int  // channels of each convolution
+	softmax      bool // the scores are probabilities
+	channelsLast bool // in the layer block
+	oneClass     bool // instead of three
 }
 
 // open returns a test network that classifies by the mean of the channels, up to random maps.
@@ -90,17 +92,17 @@ func open(t testing.TB, name string, s shape, layers ...string) procedure.Subjec
 	b.Output("stem", b.Relu(stem))
 	b.Output("inner", b.Conv("stem", b.Const("v", random(0.01, s.width, s.width, 3, 3)), "", pads))
 	block := b.Relu(b.Add("stem", "inner"))
-	if s.last {
+	if s.channelsLast {
 		block = b.Transpose(block, 0, 2, 3, 1)
 	}
 	b.Output("block", block)
 	mean := b.ReduceMean("block", false, 2, 3)
-	if s.last {
+	if s.channelsLast {
 		mean = b.ReduceMean("block", false, 1, 2)
 	}
 	b.Output("pooled", mean)
 	classes := 3
-	if s.one {
+	if s.oneClass {
 		classes = 1
 	}
 	readout := tensor.New(s.width, classes)
@@ -146,7 +148,7 @@ func untrained(start string) Settings {
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	data := newSource(120, 8)
-	for _, s := range []shape{{8, 1, 6, false, false, false}, {8, 2, 6, true, true, false}} {
+	for _, s := range []shape{{side: 8, stride: 1, width: 6}, {side: 8, stride: 2, width: 6, softmax: true, channelsLast: true}} {
 		net := open(t, "net", s, "stem", "block", "pooled", "scores")
 		j := jobOf(t, net, net, data)
 		samples, err := j.Read(t.Context(), dataset.Indices(120), net.Model.Frame())
@@ -179,7 +181,7 @@ func TestIdentity(t *testing.T) {
 // means. The network is then as accurate as without a stitch.
 func TestLeastSquares(t *testing.T) {
 	t.Parallel()
-	for _, s := range []shape{{4, 1, 6, false, false, false}, {8, 2, 6, false, true, false}} {
+	for _, s := range []shape{{side: 4, stride: 1, width: 6}, {side: 8, stride: 2, width: 6, channelsLast: true}} {
 		net := open(t, "net", s, "block", "pooled")
 		j := jobOf(t, net, net, newSource(400, s.side))
 		j.Pairs = [][2]int{{0, 0}, {1, 1}, {0, 1}}
@@ -196,8 +198,8 @@ func TestLeastSquares(t *testing.T) {
 func TestTrained(t *testing.T) {
 	t.Parallel()
 	data := newSource(400, 8)
-	a := open(t, "a", shape{8, 1, 6, false, false, false}, "block", "pooled")
-	b := open(t, "b", shape{8, 2, 9, true, true, false}, "block", "pooled")
+	a := open(t, "a", shape{side: 8, stride: 1, width: 6}, "block", "pooled")
+	b := open(t, "b", shape{side: 8, stride: 2, width: 9, softmax: true, channelsLast: true}, "block", "pooled")
 	settings := Defaults()
 	settings.Start, settings.Epochs, settings.Rate = random, 20, 0.01
 	scores := scoresOf(t, settings, jobOf(t, a, b, data))
@@ -222,8 +224,8 @@ func TestTrained(t *testing.T) {
 func TestLayersThatCannotBeStitched(t *testing.T) {
 	t.Parallel()
 	data := newSource(40, 8)
-	a := open(t, "a", shape{8, 1, 6, false, false, false}, "stem", "inner")
-	b := open(t, "b", shape{8, 1, 9, false, false, false}, "stem")
+	a := open(t, "a", shape{side: 8, stride: 1, width: 6}, "stem", "inner")
+	b := open(t, "b", shape{side: 8, stride: 1, width: 9}, "stem")
 	for _, c := range []struct {
 		from, to procedure.Subject
 		pair     [2]int
@@ -259,8 +261,8 @@ func interrupted(t testing.TB, j *procedure.Job, reports int) context.Context {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	data := newSource(160, 8)
-	a := open(t, "a", shape{8, 1, 6, false, false, false}, "block", "pooled")
-	b := open(t, "b", shape{8, 2, 9, false, false, false}, "block", "pooled")
+	a := open(t, "a", shape{side: 8, stride: 1, width: 6}, "block", "pooled")
+	b := open(t, "b", shape{side: 8, stride: 2, width: 9}, "block", "pooled")
 	settings := Defaults()
 	settings.Epochs = 6
 	m, err := New(settings)
@@ -326,7 +328,7 @@ func TestInvalidSettings(t *testing.T) {
 
 func TestTooFewSamples(t *testing.T) {
 	t.Parallel()
-	net := open(t, "net", shape{8, 1, 6, false, false, false}, "block")
+	net := open(t, "net", shape{side: 8, stride: 1, width: 6}, "block")
 	m, err := New(Defaults())
 	if err != nil {
 		t.Fatal(err)
@@ -351,8 +353,8 @@ func TestTooFewClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, data := open(t, "net", shape{8, 1, 6, false, false, false}, "block"), newSource(40, 8)
-	single := open(t, "single", shape{8, 1, 6, false, false, true}, "block")
+	net, data := open(t, "net", shape{side: 8, stride: 1, width: 6}, "block"), newSource(40, 8)
+	single := open(t, "single", shape{side: 8, stride: 1, width: 6, oneClass: true}, "block")
 	for outputs, want := range map[*[]int]string{{}: "at least two classes", {1}: "at least two classes", {0, 2}: ""} {
 		b := net
 		b.Outputs = *outputs
