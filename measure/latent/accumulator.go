@@ -27,14 +27,14 @@ type accumulator struct {
 // A fold holds second moments over its samples and their positions p: same those of the pairs
 // (f(x)_p, f(Tx)_p) and, if positions move, moved those of ((tau f(x))_p, f(Tx)_p).
 type fold struct {
-	samples     int
+	samples     int // number of its samples
 	same, moved *linalg.Scatter[float64]
 }
 
 // rows buffers observations of one fold before they are added to its moments. same and moved are
 // n x 2C: the C channels of the clean maps, then those of the transformed maps.
 type rows struct {
-	fold, n     int
+	fold, n     int // index of the fold, and number of observations
 	same, moved []float32
 }
 
@@ -81,6 +81,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
+// check returns an error for a batch that does not fit the site.
 func (a *accumulator) check(b *measure.Batch) error {
 	n := len(b.Place)
 	for _, z := range []tensor.Tensor{b.Clean, b.Transformed} {

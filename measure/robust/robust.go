@@ -300,6 +300,7 @@ func (c attackCheckpoint) Save(write func(io.Writer) error) error {
 	})
 }
 
+// restore continues from the checkpoint of the job, if there is one of the same samples.
 func (r *run) restore() error {
 	if r.job.Checkpoint == nil {
 		return nil
