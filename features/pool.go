@@ -27,7 +27,7 @@ func poolings() []Pooling { return []Pooling{Mean, Max, Class, Flatten} }
 // A pool pools the activations of one layer.
 type pool struct {
 	kind    Pooling
-	run     int       // number of successive elements with the same mean, if the pooled axes are the last; else 0
+	run     int       // number of successive elements whose mean is one value of the vector, if the pooled axes are the last; else 0
 	targets []int32   // unless run > 0: index in the vector of each element of an activation; -1: left out
 	dim     int       // length of the vector
 	share   float64   // 1 / number of elements that are pooled into one
@@ -65,6 +65,7 @@ func (p Pooling) pools(l onnx.Layer, i int) bool {
 	return p != Flatten && len(l.Axes) == len(l.Shape)+1 && strings.ContainsRune("HWT", rune(l.Axes[i+1]))
 }
 
+// newPool returns the pool of a layer, whose axes must allow the pooling (Pooling.Check).
 func newPool(p Pooling, l onnx.Layer) *pool {
 	size := tensor.Size(l.Shape)
 	out := &pool{kind: p, dim: p.Dim(l)}

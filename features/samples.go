@@ -43,7 +43,7 @@ const (
 )
 
 // samplesName returns the name of the Samples of a request in the store. It includes the frame,
-// since factors may depend on it.
+// that is, how images are resized and cropped, since factors may depend on it.
 func (r *Request) samplesName() string {
 	return fmt.Sprintf("samples %s %d %v", r.Data, r.N, r.Model.Frame())
 }
@@ -91,6 +91,7 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	return found, s.saveSamples(&r, found)
 }
 
+// decodeSamples reads what saveSamples has written.
 func decodeSamples(raw []byte) (*Samples, error) {
 	r, err := state.NewReader(raw, samplesKind, samplesVersion)
 	if err != nil {

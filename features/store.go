@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Store is a folder of representations on disk. Several processes may use it at the same time.
+// A Store is a folder on disk of representations and of what was computed from them, such as
+// trained probes. Several processes may use it at the same time.
 type Store struct {
 	Dir  string
 	Size int64 // largest total size in bytes; 0: 20 GB
@@ -25,9 +26,9 @@ type Store struct {
 
 const defaultSize = 20_000_000_000 // bytes
 
-// Default returns the user's store: the folder representations in NOETHER_CACHE, or
-// noether/representations in the user's cache folder. NOETHER_REPRESENTATIONS_SIZE sets its size in
-// bytes.
+// Default returns the user's store: the folder representations in the folder $NOETHER_CACHE or, if
+// that is not set, noether/representations in the user's cache folder.
+// $NOETHER_REPRESENTATIONS_SIZE sets its size in bytes.
 func Default() (*Store, error) {
 	s := &Store{}
 	if dir := os.Getenv("NOETHER_CACHE"); dir != "" {

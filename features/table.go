@@ -19,7 +19,7 @@ type Table struct {
 	Dim       int   // d
 
 	data []float32 // n x d; nil if the rows are on disk
-	file *os.File
+	file *os.File  // nil if the rows are in memory
 }
 
 // NewTable returns a table in memory that uses data, n x d. If positions is nil, they are 0 to n -
@@ -79,9 +79,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // A writer writes a table row by row.
 type writer struct {
 	to        *bufio.Writer
-	sum       hash.Hash32
+	sum       hash.Hash32 // checksum of what has been written
 	dim       int
-	positions []int
+	positions []int // of the rows that have been written
 }
 
 func newWriter(to io.Writer, dim int) (*writer, error) {
