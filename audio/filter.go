@@ -9,13 +9,15 @@ var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*
 // samples a second. The filter attenuates by 3 dB at hz, and by about 24 dB more for each octave
 // above. If hz is half the rate or more, LowPass returns a copy of the waveform.
 func LowPass(wave []float32, hz float64, rate int) []float32 {
-	return cascade(wave, hz, rate, false)
+	const high = false
+	return cascade(wave, hz, rate, high)
 }
 
 // HighPass applies a high-pass Butterworth filter of order 4, which attenuates below hz as that of
 // LowPass does above. If hz is half the rate or more, it returns silence.
 func HighPass(wave []float32, hz float64, rate int) []float32 {
-	return cascade(wave, hz, rate, true)
+	const high = true
+	return cascade(wave, hz, rate, high)
 }
 
 // cascade applies the two sections of a low-pass or, with high, of a high-pass filter.

@@ -82,8 +82,8 @@ func dot(taps []float32, wave []float32, from int) float32 {
 // sample before it. taps[p][i] is the weight of the input sample at offset i - half + 1 from that
 // sample.
 type bank struct {
-	half int
-	taps [][]float32
+	half int         // half the number of weights of a filter
+	taps [][]float32 // 2 half weights for each phase
 }
 
 var bankCache sync.Map // from [2]int{up, down} to *bank
