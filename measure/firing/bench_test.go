@@ -66,12 +66,13 @@ func BenchmarkInputs(b *testing.B) {
 		{"first", "/layer1/layer1.0/Relu_output_0", 2 << 20, []int{800, 3200, 10_000}},
 	} {
 		for _, inputs := range c.inputs {
-			b.Run(fmt.Sprintf("%s-%dMiB-%d", c.name, c.memory>>20, inputs), func(b *testing.B) { inputsOf(b, c.layers, c.memory, inputs) })
+			b.Run(fmt.Sprintf("%s-%dMiB-%d", c.name, c.memory>>20, inputs), func(b *testing.B) { benchmarkInputs(b, c.layers, c.memory, inputs) })
 		}
 	}
 }
 
-func inputsOf(b *testing.B, layers string, memory int64, inputs int) {
+// benchmarkInputs runs one case of BenchmarkInputs.
+func benchmarkInputs(b *testing.B, layers string, memory int64, inputs int) {
 	machine.BoundGarbage(memory)
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{layers}, Preprocess: cifar})
 	if err != nil {

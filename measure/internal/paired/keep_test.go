@@ -39,7 +39,7 @@ func TestKeepBelow(t *testing.T) {
 		t.Errorf("without a bound the values of samples %v are stored, want 0, 2 and 6", got)
 	}
 	if again := newAccumulator(difference(), all); again.UnmarshalBinary(state) != nil {
-		t.Error("UnmarshalBinary refused the state of a site whose values are all stored")
+		t.Error("UnmarshalBinary refused a state that has the values of all its samples")
 	}
 	whole, err := fed(t, all, 0, 1, 2, 3, 4).MarshalBinary()
 	if err != nil {
