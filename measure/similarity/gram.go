@@ -86,7 +86,7 @@ func newPrincipalComponents(k pairMatrix) (principalComponents, error) {
 	if err != nil {
 		return principalComponents{}, err
 	}
-	floor := values[0] * float64(k.n) * 0x1p-52
+	floor := values[0] * float64(k.n) * 0x1p-52 // smaller eigenvalues are rounding errors of float64
 	r := 0
 	for r < len(values) && values[r] > floor {
 		r++

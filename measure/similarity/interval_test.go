@@ -86,7 +86,7 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 				continue
 			}
 			if k.drawnNull || k.compute != nil {
-				draws = 1 / (1./80 + 1./10)
+				draws = 1 / (1./80 + 1./10) // the null is itself the mean over 10 shuffles
 			}
 			if null := got[name].Null; math.Abs(null-mean) > 4.5*sd/math.Sqrt(draws)+1e-9 {
 				t.Errorf("%s of %d x %d: null %v, but shuffles give %v +- %v", name, size.n, size.p, null, mean, sd/math.Sqrt(draws))
@@ -95,6 +95,7 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 	}
 }
 
+// valueOfMany returns a statistic with the settings of allStatistics: 5 neighbours.
 func valueOfMany(t *testing.T, name string, x, y *mat.Dense) float64 {
 	t.Helper()
 	a, b := x.RawMatrix(), y.RawMatrix()
@@ -115,7 +116,7 @@ func TestReplicates(t *testing.T) {
 		order := shuffled(0, size.n, size.n)
 		for _, name := range Names() {
 			if size.p > 100 && statisticOf(name).compute != nil {
-				continue // these are computed in the same way if there are more variables
+				continue // these are computed in the same way where there are more variables than samples
 			}
 			replicates := got[name].Replicates
 			groups := len(replicates)

@@ -98,7 +98,7 @@ func (m *minibatchTotals) merge(o *minibatchTotals) {
 // hsicTotals are the sums of HSIC over the minibatches of n samples.
 type hsicTotals struct {
 	n          int
-	xy, xx, yy float64
+	xy, xx, yy float64 // of X with Y, and of each with itself
 }
 
 func (s hsicTotals) plus(o hsicTotals) hsicTotals {

@@ -46,6 +46,7 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 	return r.resampled(ctx, others, x, y, out)
 }
 
+// rbf computes rbf-cka.
 func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).radial)
 	if err != nil {
@@ -54,9 +55,11 @@ func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, e
 	if !a.defined || !b.defined {
 		return undefinedEstimate("more than half of the samples are at the same place: the median distance is 0"), nil
 	}
-	return cka(newHSICSums(a.k, b.k, r.cuts, true), a.self, b.self, false), nil
+	const diagonal, unbiased = true, false
+	return cka(newHSICSums(a.k, b.k, r.cuts, diagonal), a.self, b.self, unbiased), nil
 }
 
+// mutualNeighbours computes mutual-knn.
 func (r *calculator) mutualNeighbours(ctx context.Context, x, y *representation) (estimate, error) {
 	k := r.settings.Neighbours
 	a, b, err := ofBoth(ctx, x, y, (*representation).neighbours)

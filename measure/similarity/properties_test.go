@@ -276,10 +276,10 @@ func TestBadlyScaledGramMatrices(t *testing.T) {
 		return x
 	}
 	x, y := scaled(), scaled()
-	near := mat.NewDense(n, p, nil) // 20 directions, and further ones that are 1e-9 times as large
-	near.Apply(func(i, j int, _ float64) float64 {
+	nearly20 := mat.NewDense(n, p, nil) // 20 directions, and further ones that are 1e-9 times as large
+	nearly20.Apply(func(i, j int, _ float64) float64 {
 		return x.At(i, j%20)*math.Pow(10, float64(j%20)/4) + 1e-9*x.At(i, j)
-	}, near)
+	}, nearly20)
 	s := Defaults()
 	s.Statistics = []string{CCA, PWCCA, LinearRegression}
 	for name, score := range compared(t, x, y, s) {
@@ -288,7 +288,7 @@ func TestBadlyScaledGramMatrices(t *testing.T) {
 		}
 	}
 	const want = "19 of 39 directions of the second representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors"
-	for name, score := range compared(t, near, near, s) {
+	for name, score := range compared(t, nearly20, nearly20, s) {
 		if !slices.Contains(score.Warnings, want) {
 			t.Errorf("%s: warnings %q lack %q", name, score.Warnings, want)
 		}

@@ -265,7 +265,8 @@ func (r *representation) radial(ctx context.Context) (rbfKernel, error) {
 		if err != nil || !k.radial(r.calculator.settings.Bandwidth) {
 			return rbfKernel{}, err
 		}
-		return rbfKernel{k, newHSICSums(k, k, r.calculator.cuts, true), true}, nil
+		const diagonal = true
+		return rbfKernel{k, newHSICSums(k, k, r.calculator.cuts, diagonal), true}, nil
 	})
 }
 

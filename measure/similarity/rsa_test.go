@@ -9,8 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Replicates of rsa are the correlations of the remaining pairs, ranked again, with and without ties.
-// The second-order error is small beside what a group changes.
+// Replicates of rsa are the correlations of the remaining pairs, ranked again, with and without
+// ties. rsa computes them to first order: what it neglects is small beside the spread of the
+// replicates.
 func TestRSAReplicatesRankAgain(t *testing.T) {
 	t.Parallel()
 	const n, groups = 200, 20

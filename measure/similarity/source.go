@@ -59,11 +59,11 @@ func (d *dense[T]) Read(index []int, dst []float64) error {
 // of each variable.
 type centredSample struct {
 	source   Source
-	order    []int
-	n, p     int
-	mean     []float64
-	constant bool    // no variable varies
-	largest  float64 // the largest deviation from the mean, scaled
+	order    []int     // the rows of the source that are read
+	n, p     int       // number of observations and of variables
+	mean     []float64 // of each variable
+	constant bool      // no variable varies
+	largest  float64   // the largest deviation from the mean, scaled
 	// scale multiplies the deviations. It differs from 1 where their squares might overflow or
 	// vanish in float32.
 	scale float64
@@ -74,7 +74,8 @@ type centredSample struct {
 func chunkOf(p int) int { return min(1024, max(32, 1<<21/p)) }
 
 // newCentredSample reads the observations once to compute their means. It returns an error for NaN
-// and infinities. name is the name of the matrix in errors.
+// and infinities. name is the name of the matrix in errors, or empty for a matrix that the program
+// itself computed.
 func newCentredSample(ctx context.Context, name string, source Source, order []int) (*centredSample, error) {
 	_, p := source.Dims()
 	s := &centredSample{source: source, order: order, n: len(order), p: p, mean: make([]float64, p)}
@@ -221,6 +222,7 @@ func Pooled(s Source, channels int) (Source, error) {
 	return &pooled{s, n, p, channels}, nil
 }
 
+// A pooled is the Source that Pooled returns. p is the number of variables of the source of.
 type pooled struct {
 	of             Source
 	n, p, channels int

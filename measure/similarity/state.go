@@ -108,6 +108,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// readBlock reads the block of samples that is not complete.
 func (a *accumulator) readBlock(r *state.Reader) {
 	a.pending.places = r.Ints()
 	size := a.block
@@ -125,6 +126,7 @@ func (a *accumulator) readBlock(r *state.Reader) {
 	}
 }
 
+// readStored reads the stored values of the layers.
 func (a *accumulator) readStored(r *state.Reader) {
 	a.stored.places = r.Ints()
 	seen := map[int]bool{}

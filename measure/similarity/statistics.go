@@ -72,7 +72,7 @@ type input int
 
 const (
 	momentInput    input = iota // p x p moments, or n x n Gram matrices where those are smaller
-	pairwiseInput               // n x n values, one for each pair of samples
+	pairwiseInput               // the values of at most Settings.Samples samples, most often as n x n values of their pairs
 	minibatchInput              // Gram matrices of minibatches
 )
 
@@ -171,7 +171,7 @@ type Settings struct {
 	Variance   float64  `key:"variance" json:"variance" default:"0.99" min:"0" max:"1" doc:"svcca: fraction of the variance that the leading components hold"`
 	Bandwidth  float64  `key:"bandwidth" json:"bandwidth" default:"0.4" min:"0" doc:"rbf-cka: width of the kernel, as a fraction of the median distance"`
 	Neighbours int      `key:"neighbours" json:"neighbours" default:"10" min:"1" doc:"mutual-knn, jaccard, second-order-cosine, rank-similarity, cknna: number of nearest neighbours of a sample"`
-	Samples    int      `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples for statistics of n x n matrices, taken in random order; memory grows with the square"`
+	Samples    int      `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"rbf-cka, rsa, mutual-knn and the statistics under Further statistics on that page: largest number of samples, taken in random order; memory grows with its square"`
 
 	Metric        string  `key:"metric" json:"metric" default:"euclidean" enum:"euclidean|cosine" doc:"statistics of nearest neighbours: how neighbours are chosen"`
 	Centre        string  `key:"centre" json:"centre" default:"columns" enum:"columns|none" doc:"rsa, neighbours by cosine, aligned-cosine, permutation-procrustes, eigenspace-overlap: whether the mean of each column is subtracted"`

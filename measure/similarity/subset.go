@@ -211,7 +211,7 @@ func (s *subset) coordinates(ctx context.Context, centring int) (*coordinates, e
 			return nil, err
 		}
 		k := 0
-		for k < len(values) && values[k] > values[0]*float64(max(n, p))*0x1p-52 {
+		for k < len(values) && values[k] > values[0]*float64(max(n, p))*0x1p-52 { // smaller ones are rounding errors of float64
 			k++
 		}
 		if centring == centred {

@@ -17,7 +17,7 @@ import (
 // A whitening turns p variables into r uncorrelated ones of unit scatter: Tᵀ S T = I.
 type whitening struct {
 	t    *mat.Dense // p x r; nil where r is 0
-	rank int
+	rank int        // r
 	// reliable is false where variables are so nearly linearly dependent that rounding errors hide
 	// how they depend on each other.
 	reliable bool
