@@ -48,7 +48,7 @@ func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
 		}
 		for range min(r.Int(), maxProbes) {
 			name := r.String()
-			found := make(outcome, min(r.Int(), 1<<16))
+			found := make(outcome, min(r.Int(), 1<<16)) // at most, so that a damaged number does not fill the memory
 			for i := range found {
 				found[i] = r.Floats()
 			}

@@ -79,7 +79,7 @@ func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sa
 		}
 	}
 	sums.average(len(transforms))
-	return append(out, sums.scores(c.statistics, "", nil)...), nil
+	return append(out, sums.scores(c.statistics, "", nil)...), nil // over all samples and values
 }
 
 // sampleColumns holds one value for each of some samples, in a column for each statistic and then

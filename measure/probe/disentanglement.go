@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// quarters is the number of parts of the range that disentanglement scores separately (Figure 8).
+// quarters is the number of parts of the range that disentanglement scores separately, as Figure 8
+// of the paper does.
 const quarters = 4
 
 // Disentanglement returns the measure disentanglement. rmse-change is the increase of a probe's
@@ -40,8 +41,9 @@ func (m *disentanglement) Skip(j *procedure.Job) string {
 
 func (m *disentanglement) Work(j *procedure.Job) int64 {
 	s := &m.settings
+	const representations = 1 // z alone
 	test := int64(s.Split[2] * float64(j.Data.Len()))
-	return int64(j.Data.Len()) + test + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), 1)
+	return int64(j.Data.Len()) + test + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), representations)
 }
 
 func (m *disentanglement) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {

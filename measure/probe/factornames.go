@@ -31,13 +31,14 @@ func checkFactors(j *procedure.Job, selected []string, otherData bool, key ...st
 
 // checkNames checks the factors that the targets name.
 func (t *Targets) checkNames(j *procedure.Job) error {
-	if err := checkFactors(j, t.Factors, false, "factors"); err != nil {
+	const otherData = true // the settings classes and scale may name factors of other data of the study
+	if err := checkFactors(j, t.Factors, !otherData, "factors"); err != nil {
 		return err
 	}
-	if err := checkFactors(j, t.Classes, true, "classes"); err != nil {
+	if err := checkFactors(j, t.Classes, otherData, "classes"); err != nil {
 		return err
 	}
-	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), true, "scale")
+	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), otherData, "scale")
 }
 
 // checkNames checks the factors that select test and validation samples.
@@ -53,7 +54,8 @@ func (p *Part) checkNames(j *procedure.Job, key string) error {
 	if p.Factor == "" {
 		return nil
 	}
-	if err := checkFactors(j, []string{p.Factor}, false, key, "factor"); err != nil {
+	const otherData = false
+	if err := checkFactors(j, []string{p.Factor}, otherData, key, "factor"); err != nil {
 		return err
 	}
 	names := p.categories(j.Data)

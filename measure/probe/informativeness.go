@@ -57,7 +57,8 @@ func (t *Targets) skip(r *Representation, j *procedure.Job) string {
 
 func (m *informativeness) Work(j *procedure.Job) int64 {
 	s := &m.settings
-	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), 1)
+	const representations = 1 // z alone
+	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), representations)
 }
 
 // work returns the work, in forward passes, of training the probes of all kinds and seeds, with

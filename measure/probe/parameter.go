@@ -50,7 +50,8 @@ func (m *parameterEquivariance) Skip(j *procedure.Job) string {
 }
 
 func (m *parameterEquivariance) Work(j *procedure.Job) int64 {
-	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, 1, 2)
+	const targets, representations = 1, 2 // the parameter; z and z'
+	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, targets, representations)
 }
 
 func (m *parameterEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
@@ -107,11 +108,12 @@ func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *targe
 		return nil, err
 	}
 	var out []measure.Score
+	const factor = "" // the target is the parameter, not a factor
 	for _, d := range sets {
-		out = append(out, d.scores(outcomes, "")...)
+		out = append(out, d.scores(outcomes, factor)...)
 	}
 	if len(sets) > 0 {
-		out = append(out, baseline(want, parts, ""))
+		out = append(out, baseline(want, parts, factor))
 	}
 	return out, nil
 }

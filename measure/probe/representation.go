@@ -44,7 +44,8 @@ func (m *representationEquivariance) Skip(j *procedure.Job) string {
 }
 
 func (m *representationEquivariance) Work(j *procedure.Job) int64 {
-	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, 1, 1)
+	const targets, representations = 1, 1 // z'; z
+	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, targets, representations)
 }
 
 func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {

@@ -95,7 +95,7 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pos
 }
 
 // newInput returns the vectors of a layer that tables hold. id identifies the tables among those of
-// the layer.
+// the layer; empty: the clean vectors.
 func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)

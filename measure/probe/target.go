@@ -146,6 +146,7 @@ func (t *target) checkSplit(s split) split {
 	return out
 }
 
+// checkClasses adds warnings for classes without a training sample, and for a target of one class.
 func (t *target) checkClasses(s split) {
 	count := make([]int, t.classes)
 	for _, i := range s.train {
