@@ -103,6 +103,7 @@ func (r *run) restore() error {
 	})
 }
 
+// read reads the progress of the run, its results so far and the accumulators of the current group.
 func (r *run) read(f *state.Reader) {
 	progress := f.Ints()
 	if len(progress) != 4 || progress[0] < 0 || progress[0] > len(r.groups) || progress[1] < 0 || progress[2] < 0 {
@@ -178,6 +179,7 @@ func (r *run) readLength(f *state.Reader, g group) bool {
 // additionalNames are the statistics of layerResult.additional, in the order of checkpoints and scores.
 var additionalNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
+// write writes the results of a layer.
 func (f *layerResult) write(w *state.Writer) {
 	for side := range f.sides() {
 		w.Float32s(f.q[side])

@@ -87,6 +87,8 @@ func (l labels) hasTwoClasses() bool {
 	return n > 1
 }
 
+// newLabels returns the labels with the class of each place, and the same classes shuffled for the
+// null.
 func (r *run) newLabels(class map[int]int) labels {
 	l := labels{class: class, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int

@@ -150,7 +150,9 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	}
 	for _, p := range l.trajectories {
 		once += int64(p.total)
-		if p.exclusive { // the references themselves were run by the threshold stage
+		// The threshold stage has run the references themselves. Those that are random inputs of the null
+		// run again.
+		if p.exclusive {
 			once -= max(0, n-maxNulls)
 		}
 		if m.needsFullTrajectories() && p.tmeasures {

@@ -88,7 +88,7 @@ func (g group) forEachPart(work func(at int, c chunk)) {
 	g.forEach(maxPart, work)
 }
 
-// maxPart is the number of units in a part.
+// maxPart is the largest number of units in a part.
 const maxPart = 1 << 13
 
 // forEachChunk calls work for every chunk of the group and its index in the group, in parallel.

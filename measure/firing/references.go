@@ -105,14 +105,15 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 func assignUnits(references int, c chunk, g *ThresholdEstimator, reference func(index int32) int32, null func(dst []int32, unit int, strongest []int32) []int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	var random []int32
+	const ofNull = true
 	visit := func(each func(r int32, w assignment)) {
 		for u := range c.count() {
 			for side, t := range g.sides {
 				strongest := t.strongest(u)
 				random = null(random, c.lo+u, strongest)
 				for slot, index := range strongest {
-					each(reference(index), newAssignment(u, side, false))
-					each(random[slot], newAssignment(u, side, true))
+					each(reference(index), newAssignment(u, side, !ofNull))
+					each(random[slot], newAssignment(u, side, ofNull))
 				}
 			}
 		}
@@ -187,7 +188,7 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 			}
 		}
 	}
-	n := len(p.amounts)
+	n := len(p.amounts) // images are numbered place by place, n for each
 	t.memberships = func(number int) []membership {
 		r, _ := slices.BinarySearch(places, number/n)
 		return []membership{{reference: int32(r), times: 1, itself: number%n == p.centre}}

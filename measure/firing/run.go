@@ -251,6 +251,8 @@ func images(places []int, samples []dataset.Sample) []image {
 	return out
 }
 
+// updateThresholds adds the activations of a batch to the estimators of thresholds and, if they are
+// wanted, to the moments of the units of a group.
 func (r *run) updateThresholds(g group, s *activations) error {
 	in := make([]Input, len(s.images))
 	for i, p := range s.images {

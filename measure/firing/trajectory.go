@@ -207,17 +207,18 @@ type step struct {
 // Settings.Steps draws of each value that is random.
 func (m *firing) stepsOf(j *procedure.Job) []step {
 	var out []step
+	const fixed = true
 	for v, value := range j.Transform.Values {
 		if transform.Random(value.Transform) {
 			for draw := range m.settings.Steps {
 				op := func(index int) transform.Op { return m.draw(j, v, draw, index) }
-				out = append(out, step{stepAmount(op(0), len(out)+1, false), op})
+				out = append(out, step{stepAmount(op(0), len(out)+1, !fixed), op})
 			}
 			continue
 		}
 		op := func(index int) transform.Op { return j.Transform.Draw(j.Key, v, index) }
 		if first := op(0); !isIdentity(first, j.A.Model) {
-			out = append(out, step{stepAmount(first, len(out)+1, true), op})
+			out = append(out, step{stepAmount(first, len(out)+1, fixed), op})
 		}
 	}
 	return out
