@@ -63,9 +63,9 @@ func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n
 	return f.along(b, *g.Velocity, slopes, z)
 }
 
-// along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y dz/dy,
-// where v_x = v[0] x + v[1] y + v[2] and v_y likewise from v[3:]. An axis is differentiated by a product
-// with a matrix.
+// along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y
+// dz/dy, where v_x = v[0] x + v[1] y + v[2] w, and v_y likewise from v[3:] with h in place of w. An
+// axis is differentiated by a product with a matrix.
 func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value) onnx.Value {
 	var sum onnx.Value
 	const transposed = true

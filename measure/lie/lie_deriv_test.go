@@ -172,8 +172,8 @@ func TestLieDeriv(t *testing.T) {
 				for g, v := range l.Lee {
 					compare(l.Module+" lee "+g, scores[l.Tensor+" "+g+" lee"], v, 0)
 				}
-				for theirs, ours := range map[string]string{"translation": "translate-x", "rotation": "rotate", "scale": "scale"} {
-					compare(l.Module+" contribution "+ours, scores[l.Tensor+" "+ours+" contribution"], l.Terms[theirs]/10, 1e-7*largest[theirs])
+				for paperName, name := range map[string]string{"translation": "translate-x", "rotation": "rotate", "scale": "scale"} {
+					compare(l.Module+" contribution "+name, scores[l.Tensor+" "+name+" contribution"], l.Terms[paperName]/10, 1e-7*largest[paperName])
 				}
 			}
 			t.Logf("%d values of %d modules", compared, len(want.Layers))
