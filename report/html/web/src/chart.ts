@@ -197,8 +197,8 @@ function atLayer(t: Table, rows: number[], chosen: string): number[] {
   );
 }
 
-// untransformed returns the rows of the first transformation alone, of a statistic that is the same
-// under every one.
+// untransformed returns the rows; of a statistic that is the same under every transformation, only
+// those of the first.
 function untransformed(c: Context, rows: number[]): number[] {
   if (!c.statistic.untransformed) return rows;
   const first = new Map<string, string>();

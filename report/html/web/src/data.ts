@@ -25,7 +25,7 @@ export interface Measure {
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
   colours: Record<string, Record<string, ColourScale>>; // by table and statistic
   charts: Chart[] | null; // the first is shown first
-  probes?: boolean; // by probes, which its variants are; its factors stand side by side
+  probes?: boolean; // it trains probes: variants are kinds of probes, and factors stand side by side
   statistics: Statistic[];
 }
 
@@ -68,14 +68,14 @@ export interface SheetModel {
   views: SheetView[]; // under each value of the parameter
   most: number[]; // indices of the samples that change most
   least: number[];
-  fails?: number[]; // of those that are classified correctly only as they are
+  fails?: number[]; // indices of the samples that are classified correctly only as they are
   right: number; // number of samples that are classified correctly as they are
   labelled: number;
   by_class: ByClass[] | null;
   confusion?: [number, number, number][]; // label, predicted class, number of samples
 }
 
-/** The same under one value of the parameter. */
+/** The predictions for the samples, and the counts, under one value of the parameter. */
 export interface SheetView {
   moved?: number[]; // predicted class of each transformed sample
   confidence?: number[];
@@ -156,14 +156,16 @@ export interface Chart {
   texts?: number;
 }
 
+/** An axis of a chart. See report/chart.go. */
 export interface Axis {
   field: Field;
-  end?: Field;
+  end?: Field; // if a mark spans an interval, its end
   title: string;
   percent?: boolean;
   free?: boolean;
 }
 
+/** The fields of the vertical and of the horizontal axis of bars and tiles. */
 export interface Sides {
   down: Field;
   across?: Field;
@@ -171,14 +173,14 @@ export interface Sides {
 
 /** The colours of a heat map: equally spaced values with the colours of tiles and of text on them. */
 export interface ColourScale {
-  unit: boolean;
-  signed: boolean;
-  stops: number[];
-  colours: string[];
-  inks: string[];
+  unit: boolean; // the statistic's range is 0 to 1
+  signed: boolean; // there are values of both signs, and colours diverge from 0
+  stops: number[]; // the values
+  colours: string[]; // of tiles
+  inks: string[]; // of text on tiles
 }
 
-/** How a series is drawn. */
+/** How a series is drawn: an index of the colours, a marker, and dashes. See report/palette.go. */
 export interface Look {
   colour: number;
   marker: string;
@@ -187,14 +189,15 @@ export interface Look {
 
 /** The relation of a score to accuracy, with its chart. */
 export interface Relation {
-  score: string;
-  name: string;
-  by: 'model' | 'data';
-  of: string;
+  score: string; // MEASURE.STATISTIC@TRANSFORM
+  name: string; // of the score, for readers
+  by: 'model' | 'data'; // what a point is
+  of: string; // the data set that all models share, or the model that all data sets share
   chart: Scatter;
-  text: string;
+  text: string; // how to read the chart, and how well the score predicts accuracy
 }
 
+/** A chart of points with a fitted line. See report/scatter.go. */
 export interface Scatter {
   title: string;
   x: string;

@@ -16,7 +16,8 @@ export interface Content {
   title: string;
   description: string; // read out to people who do not see the chart
   wide?: boolean;
-  // spec is a Vega chart; show draws content that is none. With neither there is nothing to draw.
+  // Returns a Vega chart (spec), or a function that draws other content (show), and the sentences.
+  // With neither of the two there is nothing to draw.
   build: () => { spec?: Spec; show?: (into: HTMLElement) => Drawable; text: string };
   describe: Describe;
   // Calls mark with the value of the x axis that the reader has chosen, a layer or a parameter's value,

@@ -32,7 +32,7 @@ export class Glance {
   private readonly curvesBox = element('div', { class: 'curves' });
   private readonly strip = element('div', { class: 'strip' }); // samples, as they are and transformed
   private readonly matrices: Matrix[];
-  private looks!: Series;
+  private looks!: Series; // the models, with their colours and markers
   private pointed = ''; // the column under the pointer
   private drawn = ''; // what the curves and the strip show
   private views: View[] = [];

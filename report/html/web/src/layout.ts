@@ -1,6 +1,6 @@
-// A graph laid out along its depth, from left to right. What reads has a column after all that it
-// reads. A longest path lies in lane 0, at the bottom; branches, and lines that pass by boxes, have
-// lanes above.
+// A graph laid out along its depth, from left to right. An item is in a column to the right of all
+// items that it reads from. The lanes are its rows: a longest path lies in lane 0, at the bottom;
+// branches, and lines that pass by boxes, have lanes above.
 
 /** A box of the graph. */
 export interface Item {
