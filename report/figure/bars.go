@@ -39,11 +39,11 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 		return nil, fmt.Errorf("the figure would have %d bars, but %d is the maximum: select fewer scores", len(names)*len(parts.names), maxBars)
 	}
 	s := newStyle(o)
-	step := vg.Length(len(parts.names))*barHeight + 1.6*vg.Millimeter
+	step := vg.Length(len(parts.names))*barHeight + 1.6*vg.Millimeter // bars of one name, and a gap
 	var panels []*plot.Plot
 	for _, g := range parts.groups {
 		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), "")
-		b := &bars{group: g, measures: o.measures, names: names, by: by, series: len(parts.names), style: s}
+		b := &bars{group: g, measures: o.measures, names: names, by: by, perName: len(parts.names), style: s}
 		p.Add(b)
 		swapAxes(p, s, names, o, len(parts.groups))
 		s.setValueRange(p, g, o)
@@ -109,9 +109,9 @@ func swapAxes(p *plot.Plot, s style, names []string, o Options, panels int) {
 type bars struct {
 	group
 	measures report.Measures
-	names    []string // of the groups of bars, from top to bottom
-	by       Field    // field of the names
-	series   int      // number of bars in a group
+	names    []string // of the categories, from top to bottom
+	by       Field    // field whose values are the names
+	perName  int      // number of bars with the same name, one for each colour
 	style    style
 }
 
@@ -121,12 +121,12 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, t := range niceTicks(p.X.Min, p.X.Max) {
 		c.StrokeLine2(draw.LineStyle{Color: b.style.hairline, Width: vg.Points(0.4)}, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
 	}
-	const groupHeight = 0.84 // of the distance between groups of bars, which is 1
-	band := groupHeight / float64(b.series)
+	const categoryHeight = 0.84 // of the bars of a name; the distance between names is 1
+	band := categoryHeight / float64(b.perName)
 	for _, m := range b.group.series {
 		l := m.look
 		for _, r := range m.rows {
-			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + groupHeight/2 - (float64(m.place)+0.5)*band
+			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + categoryHeight/2 - (float64(m.place)+0.5)*band
 			middle, half := y(at), (y(at+band*0.42) - y(at))
 			c.SetColor(l.withOpacity(0.75))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: x(min(0, r.Value)), Y: middle - half}, Max: vg.Point{X: x(max(0, r.Value)), Y: middle + half}}.Path())

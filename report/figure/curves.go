@@ -118,7 +118,7 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title fun
 		panels = append(panels, p)
 	}
 	f := newFigure(panels, parts.legend(), o, s)
-	if o.Height == 0 { // further lines of titles leave the data their height
+	if o.Height == 0 { // titles of several lines make the figure higher, not the data area lower
 		lines := 1
 		for _, p := range panels {
 			lines = max(lines, 1+strings.Count(p.X.Label.Text, "\n"))
@@ -185,6 +185,9 @@ func extent(g group) (low, high float64) {
 	return low, high
 }
 
+// maxMarkers is the largest number of points of a curve that are marked.
+const maxMarkers = 60
+
 // addCurve draws a series as a line over x with its band and its null.
 func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure.StatisticDescriptor) error {
 	rows := slices.Clone(m.rows)
@@ -215,7 +218,7 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 	}
 	line.LineStyle = l.line(1)
 	p.Add(line)
-	if len(value) <= 60 && !grey {
+	if len(value) <= maxMarkers && !grey {
 		marks, err := plotter.NewScatter(value)
 		if err != nil {
 			return err
@@ -226,8 +229,7 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 	return nil
 }
 
-// addNull draws the null: a shaded area below it if higher is more invariant, otherwise a dotted
-// line.
+// addNull draws the null as a dotted line, with a shaded area below it if higher is more invariant.
 func addNull(p *plot.Plot, null plotter.XYs, l look, about measure.StatisticDescriptor) error {
 	if len(null) == 0 {
 		return nil

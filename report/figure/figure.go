@@ -11,8 +11,8 @@
 // Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
 // Unless the options specify otherwise, the first field in which they differ (model,
 // transformation, data, ...) determines the colour, and the others the panel. Bands and
-// error bars show the rows' 95 % intervals. The null is a shaded area if higher values are more
-// invariant, otherwise a dotted line.
+// error bars show the rows' 95 % intervals. The null is a dotted line, with a shaded area below it if
+// higher values are more invariant.
 package figure
 
 import (
@@ -70,7 +70,7 @@ type Options struct {
 	Zoom   bool  // axes span the values instead of the statistic's range
 	Colour Field // field shown by colour; "" means the first field that differs
 	Panel  Field // field shown by panels; "" means all others that differ
-	Across Field // columns of a heat map; "" means chosen from the rows
+	Across Field // columns of a heat map, or the categories of bars; "" means chosen from the rows
 	Down   Field // rows of a heat map
 	Labels bool  // label the points of a scatter
 	// Highlight is the only value of the field of colours that is drawn in colour, above the others in
@@ -84,8 +84,8 @@ type Options struct {
 	// name.
 	Parameters map[string]string
 
-	measures report.Measures // measures of the rows that are drawn
-	across   int             // maximum number of panels side by side; 0 means as many as fit
+	measures  report.Measures // measures of the rows that are drawn
+	maxAcross int             // maximum number of panels side by side; 0 means as many as fit
 }
 
 // Formats lists the file formats of Figure.Write.
@@ -200,7 +200,8 @@ func panelHeight(panels int, o Options) vg.Length {
 		down := (panels + panelsAcross(panels, o) - 1) / panelsAcross(panels, o)
 		return vg.Length(o.Height) * vg.Millimeter / vg.Length(max(1, down))
 	}
-	return min(width(o)/vg.Length(panelsAcross(panels, o))*0.74, 62*vg.Millimeter)
+	const aspect, most = 0.74, 62 * vg.Millimeter // height by width, and the largest height
+	return min(width(o)/vg.Length(panelsAcross(panels, o))*aspect, most)
 }
 
 // panelsAcross returns the number of panels side by side.
@@ -210,8 +211,8 @@ func panelsAcross(panels int, o Options) int {
 		each = 40 * vg.Millimeter // two panels in one column of a page
 	}
 	most := max(1, int(width(o)/each))
-	if o.across > 0 {
-		most = min(most, o.across)
+	if o.maxAcross > 0 {
+		most = min(most, o.maxAcross)
 	}
 	if panels == 4 && most == 3 { // two rows of two instead of three and one
 		return 2
@@ -227,7 +228,7 @@ func (f *Figure) draw(c draw.Canvas) {
 	c.SetColor(f.style.ground)
 	c.Fill(c.Rectangle.Path())
 	if f.title != "" {
-		f.style.write(c, f.style.heading, f.title, vg.Point{X: c.Center().X, Y: c.Max.Y - 1*vg.Millimeter}, middle, above)
+		f.style.write(c, f.style.heading, f.title, vg.Point{X: c.Center().X, Y: c.Max.Y - 1*vg.Millimeter}, middle, below)
 	}
 	c = draw.Crop(c, 0, 0, 0, -f.titleHeight())
 	f.drawLegend(c)
@@ -244,7 +245,7 @@ func (f *Figure) draw(c draw.Canvas) {
 func (f *Figure) drawPanels(c draw.Canvas) {
 	gap := 2.5 * vg.Millimeter
 	tiles := draw.Tiles{Rows: f.down(), Cols: f.across, PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 3, PadLeft: gap / 3, PadRight: gap / 2}
-	most := margins{}
+	most := margins{} // the largest that any panel needs
 	for i, p := range f.panels {
 		most = most.max(marginsOf(p, tiles.At(c, i%f.across, i/f.across)))
 	}
@@ -258,7 +259,7 @@ func (f *Figure) drawPanels(c draw.Canvas) {
 	}
 }
 
-// A spaced ticker leaves out ticks of another ticker until the labels of the others do not touch.
+// A spaced ticker leaves out ticks of the embedded ticker until the labels of the rest do not touch.
 type spaced struct {
 	plot.Ticker
 	room   vg.Length                    // length of the axis

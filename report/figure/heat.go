@@ -30,12 +30,13 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	return f, err
 }
 
-// heatMaps draws a heat map for each panel. Without asked fields its sides are those of the report.
+// heatMaps draws a heat map for each panel. If the options name no field for its sides, they are those
+// that the report would show.
 func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" {
 		sides := report.HeatSides(all, o.measures)
-		if sides.Down != "pair" { // classes, and values with a mean, are not shown
+		if sides.Down != "pair" { // rows of single classes, and of values that have a mean, are not shown
 			sides = report.HeatSides(summary(rows), o.measures)
 		}
 		o.Down, o.Across = sides.Down, sides.Across
@@ -53,7 +54,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
 	}
 	if down == "pair" {
-		o.across = 2 // because its names are long
+		o.maxAcross = 2 // because names of pairs are long
 	}
 	order := curveOrder
 	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "parameter" || f == "part" }) {
@@ -175,7 +176,7 @@ func shownBySides(across, down Field) []Field {
 type matrix struct {
 	across, down []string    // names of the columns and of the rows
 	values       [][]float64 // down x across
-	depths       []string    // of layers down
+	depths       []string    // of the layers, if these are the rows; shown if their names become equal
 	scale        *colourBar
 	style        style
 }
@@ -200,14 +201,14 @@ func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, 
 	for range m.down {
 		m.values = append(m.values, slices.Repeat([]float64{math.NaN()}, len(m.across)))
 	}
-	at := func(names []string) map[string]int {
+	indices := func(names []string) map[string]int {
 		place := map[string]int{}
 		for i, n := range names {
 			place[n] = i
 		}
 		return place
 	}
-	x, y := at(m.across), at(m.down)
+	x, y := indices(m.across), indices(m.down)
 	for i := range rows {
 		r := &rows[i]
 		m.values[y[down.Of(measures, r)]][x[across.Of(measures, r)]] = r.Value
@@ -239,7 +240,7 @@ func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 		p.Y.Tick.Marker, p.Y.Label.Text = m.ticks(m.depths, -1, room, int(high/nameHeight+0.5)), Field("depth").Title()
 	}
 	if m.rotates(room) {
-		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/4, right, above
+		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/4, right, below
 	}
 	p.X.Tick.Length, p.Y.Tick.Length, p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0, 0, 0
 }

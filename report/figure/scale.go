@@ -52,7 +52,7 @@ func (s *colourBar) draw(c draw.Canvas, style style) {
 		y := low + vg.Length((t.Value-s.Low)/(s.High-s.Low))*(high-low)
 		style.write(c, style.small, t.Label, vg.Point{X: x + 3.2*vg.Millimeter, Y: y}, left, centre)
 	}
-	t := style.text(style.small, middle, above)
+	t := style.text(style.small, middle, below)
 	t.Rotation = math.Pi / 2
 	c.FillText(t, vg.Point{X: x + 8*vg.Millimeter, Y: (c.Min.Y + c.Max.Y) / 2}, style.fit(style.small, s.title, c.Max.Y-c.Min.Y))
 }

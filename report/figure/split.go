@@ -117,7 +117,7 @@ func highlighted(names []string, asked string) (int, error) {
 // another value of the first field, do not break across lines, if a line has room for them.
 func (s *split) keepTogether(o Options) Options {
 	if most := panelsAcross(len(s.groups), o); s.each > 1 && s.each < most {
-		o.across = most - most%s.each
+		o.maxAcross = most - most%s.each
 	}
 	return o
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes:
-// 8 and 7 points.
+// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes of
+// papers: 8 and 7 points, and 8.5 for the title.
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font
-	ground, ink, muted, hairline color.Color
+	ground, ink, muted, hairline color.Color // of background, text, axes and grid lines
 }
 
 func newStyle(o Options) style {
@@ -45,7 +45,7 @@ const (
 	left   = draw.XLeft
 	middle = draw.XCenter
 	right  = draw.XRight
-	above  = draw.YTop // the text is below the point
+	below  = draw.YTop // the text is below the point
 	centre = draw.YCenter
 )
 
@@ -198,7 +198,7 @@ func clean(words string) string { return report.Printable(words) }
 func (s style) panel(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = s.ground
-	p.Title.Text, p.Title.TextStyle = title, s.text(s.label, middle, above)
+	p.Title.Text, p.Title.TextStyle = title, s.text(s.label, middle, below)
 	p.Title.Padding = 1 * vg.Millimeter
 	for axis, words := range map[*plot.Axis]string{&p.X: x, &p.Y: y} {
 		axis.Label.Text = words
