@@ -36,18 +36,18 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 
 // runJSON is a run in the JSON interface.
 type runJSON struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	Study    string     `json:"study"`
-	Started  time.Time  `json:"started"`
-	Finished *time.Time `json:"finished"`
-	Progress Progress   `json:"progress"`
-	Models   []subject  `json:"models"`
-	Data     []dataJSON `json:"data"`
+	ID       string      `json:"id"`
+	Name     string      `json:"name"`
+	Study    string      `json:"study"`
+	Started  time.Time   `json:"started"`
+	Finished *time.Time  `json:"finished"`
+	Progress Progress    `json:"progress"`
+	Models   []modelJSON `json:"models"`
+	Data     []dataJSON  `json:"data"`
 }
 
-// A subject is a model of a run in the JSON interface.
-type subject struct {
+// A modelJSON is a model of a run in the JSON interface.
+type modelJSON struct {
 	Name   string            `json:"name"`
 	SHA256 string            `json:"sha256"`
 	Tags   map[string]string `json:"tags"`
@@ -63,13 +63,13 @@ type dataJSON struct {
 // json returns the run as the JSON interface shows it.
 func (r *run) json(record scores.Record) runJSON {
 	out := runJSON{ID: r.id, Name: r.name(), Study: record.Study, Started: record.Started, Finished: record.Finished, Progress: r.progress(record),
-		Models: []subject{}, Data: []dataJSON{}}
+		Models: []modelJSON{}, Data: []dataJSON{}}
 	for _, m := range record.Models {
 		tags := m.Tags
 		if tags == nil {
 			tags = map[string]string{}
 		}
-		out.Models = append(out.Models, subject{m.Name, m.SHA256, tags})
+		out.Models = append(out.Models, modelJSON{m.Name, m.SHA256, tags})
 	}
 	for _, d := range record.Data {
 		out.Data = append(out.Data, dataJSON{d.Name, d.N, d.Fingerprint})
@@ -194,7 +194,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name str
 	})
 }
 
-// differenceJSON is a difference in the JSON interface; NaN is null.
+// A differenceJSON is the difference of two scores in the JSON interface; NaN is null.
 type differenceJSON struct {
 	A      scores.Row `json:"a"`
 	B      scores.Row `json:"b"`

@@ -39,7 +39,7 @@ func forest(differences []scores.Difference, layers map[string]string) []forestL
 		l := &out[i]
 		at := func(v float64) float64 {
 			if most := widest[scale{l.A.Measure, l.A.Statistic}]; most > 0 && !math.IsNaN(v) {
-				return math.Round(10*(50+48*max(-1, min(1, v/most)))) / 10
+				return math.Round(10*(50+48*max(-1, min(1, v/most)))) / 10 // a margin of 2 at both ends
 			}
 			return 50
 		}

@@ -1,6 +1,6 @@
 'use strict';
-// The list narrows down while one types. Runs that are going on say how far they are, and their scores
-// are shown as they come.
+// The list of runs is filtered while the user types. The page shows the progress of unfinished runs, and
+// is refreshed as their scores are written.
 
 const search = document.querySelector('#q');
 const rows = [...document.querySelectorAll('table.runs tbody tr')];
@@ -9,12 +9,14 @@ search?.addEventListener('input', () => {
   for (const row of rows) row.hidden = !words.every((w) => row.textContent.toLowerCase().includes(w));
 });
 
+// left describes the time left; it must agree with Progress.Remaining in library.go.
 function left(seconds) {
   if (seconds < 120) return `about ${seconds} s left`;
   if (seconds < 7200) return `about ${Math.round(seconds / 60)} min left`;
   return `about ${Math.round(seconds / 3600)} h left`;
 }
 
+// show writes a run's progress into the elements that show it.
 function show(progress) {
   for (const state of document.querySelectorAll(`[data-run="${CSS.escape(progress.run)}"]`)) {
     state.className = `state ${progress.state}`;
@@ -41,8 +43,8 @@ async function refresh() {
 }
 
 const pause = 1000; // milliseconds between two refreshes, at least
-const done = new Map(); // cells of each run, when it was last heard of
-let waiting = 0;
+const done = new Map(); // number of finished cells by run, from the last event
+let waiting = 0; // identifier of the timer of the next refresh; 0: none
 
 // follow refreshes the scores when a run has finished a cell.
 function follow(progress) {

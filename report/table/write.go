@@ -113,7 +113,7 @@ func (t *Table) spans() string {
 	return strings.Repeat("& ", len(t.Labels)) + strings.Join(cells, " & ") + " \\\\\n" + strings.Join(rules, " ") + "\n"
 }
 
-// latex returns the same for LaTeX.
+// latex returns the text of the cell in LaTeX, with the interval in small print.
 func (c Cell) latex() string {
 	if c.Value == "" {
 		return "--"
