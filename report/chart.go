@@ -47,16 +47,17 @@ type Chart struct {
 	Legend   string `json:"legend,omitempty"` // "" if there is none, "page", or "chart" for one in each panel
 	Null     string `json:"null,omitempty"`   // the legend's note on the null
 
-	Reading []ReadingPart `json:"reading"`
-	// Statements is the kind of the statements below it, or "text" for the texts of its rows.
+	Reading []ReadingPart `json:"reading"` // the sentence that says how to read the chart
+	// Statements is the kind of the statements below the chart, or "text" if the rows of its table have
+	// sentences of their own.
 	Statements string `json:"statements"`
-	Texts      int    `json:"texts,omitempty"` // maximum number of texts
+	Texts      int    `json:"texts,omitempty"` // maximum number of these sentences
 }
 
 // An Axis describes an axis. The title may hold {statistic}.
 type Axis struct {
 	Field   Field  `json:"field"`
-	End     Field  `json:"end,omitempty"` // if a mark spans an interval, its end
+	End     Field  `json:"end,omitempty"` // if a mark spans an interval, its end; Field is its start
 	Title   string `json:"title"`
 	Percent bool   `json:"percent,omitempty"` // labels are percentages
 	Free    bool   `json:"free,omitempty"`    // the range need not include 0
@@ -68,6 +69,7 @@ type Sides struct {
 	Across Field `json:"across,omitempty"` // "" for bars
 }
 
+// curveColours are the fields for the colours of curves and bars, in order of preference.
 var curveColours = []Field{"model", "transform", "parameter", "data", "variant", "factor"}
 
 // The charts of score rows.
@@ -148,7 +150,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 		}
 	}
 	var out []Chart
-	add := func(c Chart, suits bool) {
+	add := func(c Chart, suits bool) { // adds the chart if it suits
 		if suits {
 			out = append(out, c)
 		}

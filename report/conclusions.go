@@ -72,9 +72,9 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 	if m.Across != "name" || m.about.Direction == measure.Neutral {
 		return nil
 	}
-	type lead struct{ a, b MatrixCell } // a differs from b and from all others of the column
+	type lead struct{ a, b MatrixCell } // a is the best or the worst of a column; b, the next, clearly differs
 	compared, intervals := 0, false
-	leads, lags := map[int][]lead{}, map[int][]lead{}
+	leads, lags := map[int][]lead{}, map[int][]lead{} // by model: where it is the best, the worst
 	for column := range m.Columns {
 		cells := m.byQuality(slices.DeleteFunc(slices.Clone(m.Cells), func(c MatrixCell) bool { return c.Column != column }))
 		n := len(cells)

@@ -17,8 +17,8 @@ const (
 )
 
 // depthChange returns a sentence on how the first statistic of the curves over depth becomes worse
-// in each model, and at which depth. It is of the first transformation of the study under which it
-// does, since the first screen shows the curves of the first transformation.
+// in each model, and at which depth. Transformations are tried in the order of the study, and the
+// sentence is about the first under which some model becomes worse.
 func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
 	panels := CurvePanels(rows, rec.Measures)
 	if len(panels) == 0 {

@@ -26,7 +26,7 @@ type Distribution struct {
 
 // A Subject identifies what a distribution describes.
 type Subject struct {
-	Of        string // what has one value each: "sample" or "unit"
+	Of        string // "sample" if each sample has a value, or "unit" if each unit of a layer has one
 	Model     string
 	Layer     string // "" for the whole model
 	Data      string
@@ -77,11 +77,11 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 		if n++; n <= maxKept {
 			kept = append(kept, keptValue{at, v})
 		}
-		e, known := ranges[scaleOf(s)]
+		ends, known := ranges[scaleOf(s)]
 		if !known {
-			e = [2]float64{v, v}
+			ends = [2]float64{v, v}
 		}
-		ranges[scaleOf(s)] = [2]float64{min(e[0], v), max(e[1], v)}
+		ranges[scaleOf(s)] = [2]float64{min(ends[0], v), max(ends[1], v)}
 	})
 	if err != nil {
 		return nil, nil, err
@@ -92,8 +92,8 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 	for i := range found {
 		index[found[i].Subject] = i
 		found[i].Counts = make([]int, bins)
-		e := ranges[scaleOf(found[i].Subject)]
-		found[i].Low, found[i].High = widenRange(e[0], e[1])
+		ends := ranges[scaleOf(found[i].Subject)]
+		found[i].Low, found[i].High = widenRange(ends[0], ends[1])
 	}
 	if n <= maxKept {
 		for _, k := range kept {
@@ -187,6 +187,7 @@ func widenRange(low, high float64) (float64, float64) {
 	return low, high
 }
 
+// count adds a value to its bin. Mean holds the sum of the values until all are counted.
 func (d *Distribution) count(v float64) {
 	bin := int(bins * (v - d.Low) / (d.High - d.Low))
 	d.Counts[min(max(bin, 0), bins-1)]++

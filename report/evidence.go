@@ -8,8 +8,8 @@ import (
 )
 
 // Replicates holds the jackknife replicates of the scores of a run: the value of each score without
-// one group of samples, for each group. They make the intervals of
-// differences between scores on the same samples narrower. A nil *Replicates has none.
+// one group of samples, for each group. They make the intervals of differences between scores on the
+// same samples narrower. A nil *Replicates has none.
 type Replicates struct {
 	byKey map[replicateKey][]measure.Replicate
 }
@@ -43,8 +43,8 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 }
 
 // difference returns the difference b - a of two scores of a run with its 95 % interval. If both
-// are of the same data and have replicates, the interval is that of the paired difference.
-// Otherwise the scores are treated as independent, and half widths add in quadrature.
+// are of the same data and have replicates, the interval is that of the paired difference. Otherwise
+// the scores are treated as independent: the half widths of their intervals add in quadrature.
 func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 	score := func(r *scores.Row) measure.Score {
 		s := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Field is a property of score rows that a chart shows by an axis, a colour or a panel.
+// A Field is a property of score rows that a chart shows by an axis, a colour or a panel: one of
+// FieldNames. An Axis may also name a column of numbers of its chart's table.
 type Field string
 
 // A FieldLabel holds the texts of a field.
@@ -18,7 +19,9 @@ type FieldLabel struct {
 	Empty string `json:"empty,omitempty"` // shown for the empty value
 }
 
-// fields holds the labels of all fields and their values in a row.
+// fields holds the labels of all fields and their values in a row. The two models of a comparison are
+// "reference" and "compared", its second layer is "other"; "model" names both models. "pair" and
+// "part" are of the scores of probes, see Parts.
 var fields = map[Field]struct {
 	FieldLabel
 	of func(*scores.Row) string // the value of the field in a row; nil for the model, see Field.Of
@@ -97,9 +100,9 @@ func (f Field) varies(measures Measures, rows []scores.Row) bool {
 var quarterNames = []string{"– –", "–", "+", "+ +"}
 
 // Parts returns for each row the name of its part of the range of its transformation, or "" for a
-// row without a parameter. The parts of four values are named by quarterNames, those of other
-// numbers "1", "2" and so on. Transformations with different ranges share names. order holds all
-// names that can occur.
+// row without a parameter. Each value of the parameter stands for a part. If a transformation has
+// four values, quarterNames names them, otherwise "1", "2" and so on. Transformations with different
+// ranges share names. order holds all names that can occur, from the lowest part to the highest.
 func Parts(rows []scores.Row) (parts, order []string) {
 	type scale struct{ measure, transform string }
 	scaleOf := func(r *scores.Row) scale { return scale{r.Measure, r.Transform} }

@@ -13,7 +13,7 @@ import (
 
 const (
 	minSpan  = 0.05 // share of a statistic's range; a curve that varies no more is described as constant
-	minTrend = 0.6  // smallest Spearman correlation with depth for a curve to rise or fall
+	minTrend = 0.6  // smallest size of Spearman's correlation with depth at which a curve rises or falls
 
 	maxNameWidth = 48 // of a name in a sentence, see Shorten
 )
@@ -22,7 +22,7 @@ const (
 type finding struct {
 	text     string
 	weight   float64  // size of the effect relative to the statistic's range
-	evidence evidence // that the compared scores differ
+	evidence evidence // how certain it is that the compared scores differ
 	rank     int      // by evidence and weight, among the findings on one statistic
 }
 

@@ -107,7 +107,8 @@ func distinguishTitles(all []Matrix) {
 }
 
 // headlineOf returns the statistic that summarises a section: one with a direction, preferably with
-// a null, and preferably from 0 to 1 with higher values better.
+// a null, and preferably from 0 to 1 with higher values better. indices are those of the section's
+// rows. Statistics of untransformed samples are not considered.
 func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticDescriptor, bool) {
 	var best measure.StatisticDescriptor
 	bestRank := -1
@@ -138,8 +139,8 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
 	down := Field("model")
-	// One score for each cell: of all samples, the first variant, the mean over values or, without a
-	// mean, the first value, and the deepest layer.
+	// A cell shows one score: of all samples, of the first variant, of the deepest layer, and the mean
+	// over values or, without a mean, the first value.
 	indices = keepFirst(indices, func(i int) string { return rows[i].Variant })
 	if slices.ContainsFunc(indices, func(i int) bool { return rows[i].Layer != "" }) {
 		m.Layer = Layered(rows, s.Name)
@@ -267,7 +268,7 @@ func CurvePanels(rows []scores.Row, known []measure.Descriptor) []CurvePanel {
 		bySection = append(bySection, panels)
 	}
 	var out []CurvePanel
-	for i := 0; len(out) < maxPanels && i < 8; i++ {
+	for i := range maxPanels { // the i-th statistic of each section
 		for _, panels := range bySection {
 			if i < len(panels) && len(out) < maxPanels {
 				out = append(out, panels[i])

@@ -12,7 +12,7 @@ import (
 // Places names the layers of models by their order and their module, for readers who do not know
 // the names of tensors.
 type Places struct {
-	byLayer map[[2]string]string
+	byLayer map[[2]string]string // by model and layer
 }
 
 // NewPlaces returns the places of the layers in rows: their order among the layers of the model
@@ -71,18 +71,22 @@ func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
 // Of returns the place of a layer, such as "layer 7 of 20 (layer2.1)".
 func (p Places) Of(model, layer string) string { return p.byLayer[[2]string{model, layer}] }
 
-// moduleOf returns the block in the name of a tensor that PyTorch exported, such as "layer2.1" for
-// "/layer2/layer2.1/relu/Relu_output_0", or "" if the name has none.
+// maxModuleWidth is the maximum width of the name of a module, see Shorten.
+const maxModuleWidth = 24
+
+// moduleOf returns the first numbered module in the name of a tensor that PyTorch exported, such as
+// "layer2.1" for "/layer2/layer2.1/relu/Relu_output_0", or else the outermost module. It returns ""
+// if the name has none.
 func moduleOf(tensor string) string {
 	parts := strings.Split(strings.Trim(tensor, "/"), "/")
-	parts = parts[:len(parts)-1] // the operator
+	parts = parts[:len(parts)-1] // without the operator
 	for _, part := range parts {
 		if i := strings.LastIndex(part, "."); i > 0 && i < len(part)-1 && unicode.IsDigit(rune(part[i+1])) {
-			return Shorten(part, 24)
+			return Shorten(part, maxModuleWidth)
 		}
 	}
 	if len(parts) > 0 {
-		return Shorten(parts[0], 24)
+		return Shorten(parts[0], maxModuleWidth)
 	}
 	return ""
 }

@@ -12,7 +12,8 @@
 // in several ways. A unit is one value of a layer: a channel at a position. The null of a score is
 // what chance alone gives. A cell of a run is one measure of one model on one data set under one
 // value of a transformation in one trial; a derived cell holds means of such cells. A run folder
-// holds the files of a run.
+// holds the files of a run. A view of samples is the samples moved by one value of a transformation's
+// parameter. A contact sheet is one image of several samples side by side.
 //
 //	shown := report.Overview(result.Rows)
 //	for _, sentence := range report.Conclusions(result.Rows, result.Record, nil) {

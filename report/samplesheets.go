@@ -20,13 +20,13 @@ type SampleSheet struct {
 	Image []byte `json:"image,omitempty"`
 }
 
-// HasClasses reports whether the sheet has counts of several classes.
+// HasClasses reports whether some model has counts of correct predictions for several classes.
 func (s SampleSheet) HasClasses() bool {
 	return slices.ContainsFunc(s.Models, func(m scores.SheetModel) bool { return len(m.ByClass) > 1 })
 }
 
-// Drops returns the losses of accuracy of all classes, for each model and each transformed view of
-// the samples.
+// Drops returns how much accuracy each class loses, for each model and each view of the samples, in
+// one list.
 func (s SampleSheet) Drops() []float64 {
 	var out []float64
 	for _, m := range s.Models {

@@ -16,7 +16,7 @@ type Series struct {
 	Model     string // includes the other model, if there is one
 	Data      string
 	Transform string // includes the parameter value, unless the rows are a mean over values
-	Factor    string // the factor of the samples, a class or a part of them that is scored; "": all
+	Factor    string // the class or other factor to which the samples are limited; "": all samples
 	Variant   string // a setting that tells scores of one measure apart, such as the probe
 	Rows      []scores.Row
 }
@@ -46,7 +46,8 @@ func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Serie
 	return all
 }
 
-// finite reports whether a value is finite; a divergence may be infinite.
+// finite reports whether a value is a finite number. A missing value is NaN, and a divergence may be
+// infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // byCase groups series by transformation, factor, variant and data, so that the series of a group
@@ -118,13 +119,13 @@ func (s Series) highest(d measure.Direction) scores.Row {
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// isAtShuffledLevel reports whether a high score, where higher is better, does not exceed that of
-// shuffled pairs by more than rounding. In SEIS, a layer with fewer observations than
-// spatial patterns reaches 1 for any data and must not be reported as best.
+// isAtShuffledLevel reports whether a score above 0.5 does not exceed that of shuffled pairs, its
+// null, by more than rounding. Higher must be better. In SEIS, a layer with fewer observations than
+// positions reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
-// Best returns the row of the most invariant layer; for a statistic without a direction, that with
-// the highest value.
+// Best returns the row of the layer with the best value; for a statistic without a direction, that
+// with the highest value.
 func (s Series) Best(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.lowest()
@@ -132,7 +133,7 @@ func (s Series) Best(d measure.Direction) scores.Row {
 	return s.highest(d)
 }
 
-// Worst returns the row of the least invariant layer; for a statistic without a direction, that
+// Worst returns the row of the layer with the worst value; for a statistic without a direction, that
 // with the lowest value.
 func (s Series) Worst(d measure.Direction) scores.Row {
 	if d == measure.Lower {

@@ -14,7 +14,7 @@ import (
 type Statement struct {
 	Kind   string  `json:"kind"`   // CurveStatement, GapStatement or ExtremesStatement
 	Text   string  `json:"text"`   // one or two sentences
-	Weight float64 `json:"weight"` // size of the effect relative to the statistic's range
+	Weight float64 `json:"weight"` // of a curve, the size of the effect relative to the statistic's range; else 0
 	Rows   []int   `json:"rows"`   // indices of the rows
 }
 

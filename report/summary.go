@@ -13,7 +13,7 @@ import (
 func Extent(rec scores.Record, rows []scores.Row) string {
 	models, data := len(rec.Models), len(rec.Data)
 	parts := []string{Plural(max(models, len(distinct(rows, byModel))), "model"), Plural(max(data, len(distinct(rows, byData))), "data set")}
-	if n := len(distinct(rows, byTransform)); n > 0 { // clips and gratings need no transformation
+	if n := len(distinct(rows, byTransform)); n > 0 { // measures of videos and gratings need none
 		parts = append(parts, Plural(n, "transform"))
 	}
 	return strings.Join(append(parts, Plural(len(distinct(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
