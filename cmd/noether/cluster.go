@@ -78,8 +78,7 @@ func clusterStatusCommand() *cobra.Command {
 }
 
 // printStatus prints a table of tasks (without all only those that are neither done nor queued),
-// the number of tasks in each state, and the number of finished cells, of which each is one measure
-// of one model on one data set, under one transformation value, in one trial.
+// the number of tasks in each state, and the number of finished cells.
 func printStatus(s *cluster.Status, all bool) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them.
+// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them. memory is
+// --memory, the bound of accumulators; mem and limit are --mem and --time, what a task requests.
 type submitFlags struct {
 	out, profile, memory             string
 	vars                             []string

@@ -119,7 +119,8 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 		f.seis.Variance = f.similarity.Variance
 		return nil
 	}
-	known := append([]string{"all", "seis", "similarity"}, similarity.Names()...)
+	alone := []string{"all", "seis", "similarity"} // these are no statistics
+	known := append(slices.Clone(alone), similarity.Names()...)
 	for _, name := range f.measures {
 		if err := similarity.NotComputed(name); err != nil {
 			return usagef(c, "--measure: %v", err)
@@ -127,7 +128,7 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 		if !slices.Contains(known, name) {
 			return usagef(c, "--measure: unknown statistic %q: use one of %s", name, strings.Join(known, ", "))
 		}
-		if slices.Contains(known[:3], name) {
+		if slices.Contains(alone, name) {
 			return usagef(c, "--measure %s cannot be combined with other statistics", name)
 		}
 	}

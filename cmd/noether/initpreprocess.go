@@ -60,7 +60,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	inside := m.Normalisation() != nil || m.Input().Type == onnx.Uint8
 	switch {
 	case inside || m.Frame().Channels != 3:
-	case min(height, width) >= 128:
+	case min(height, width) >= 128: // most networks of large images are trained on ImageNet
 		preset = "imagenet"
 	case height == 32 && width == 32:
 		preset = "cifar10"

@@ -15,7 +15,7 @@ import (
 func manualsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "manuals DIR",
-		Short:  "Write the manual pages and shell completions in the layout of a folder share",
+		Short:  "Write the manual pages and shell completions in the layout of /usr/share",
 		Args:   usageArgs(cobra.ExactArgs(1)),
 		Hidden: true,
 		RunE:   func(c *cobra.Command, args []string) error { return writeManuals(c.Root(), args[0]) },
