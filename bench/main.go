@@ -4,11 +4,12 @@
 //
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
 //
-// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS
-// is a folder, not in this repository, of bench.py, reference implementations in PyTorch and numpy,
-// and export.py, which exports networks; without it their columns and the rows of these networks
-// stay empty. Noether and its peer, the reference implementation of the same task, take turns. A
-// table has the median of the rounds, the smallest and the largest value, and the peak memory.
+// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS is
+// a folder outside this repository. It has bench.py, which holds reference implementations in PyTorch
+// and numpy, and export.py, which exports networks. Without it the columns of PyTorch and numpy, and
+// the rows of exported networks, stay empty. Noether and its peer, the reference implementation of
+// the same task, take turns. A table has the median of the rounds, the smallest and the largest
+// value, and the peak memory.
 // Without names, all tables but cells, grid, grid-memory, stir, submission and the three of
 // networks are measured. Tables that are not measured keep their stored results.
 package main

@@ -24,7 +24,7 @@ type runner struct {
 	remove func()          // removes work
 	data   string          // NOETHER_TESTDATA
 	peers  string          // PEERS; "" means that there are none
-	built  map[string]bool // of the files in work
+	built  map[string]bool // names of the files in work that are complete
 }
 
 func newRunner() (*runner, error) {
@@ -76,9 +76,9 @@ func python() string {
 	return "/usr/bin/python3"
 }
 
-// golang runs a Go benchmark of a package once for a count of iterations, with settings as
-// NAME=VALUE. A setting whose value is "model:NAME:SIZE" gets the path of that network, and
-// "dir:PATH" a path in which $WORK stands for the work folder.
+// golang returns a source that runs a Go benchmark of a package for a number of iterations, with
+// settings as environment variables, NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path of
+// that network, and "dir:PATH" by the path, in which $WORK stands for the work folder.
 func golang(pkg, benchmark string, iterations int, settings ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
@@ -138,9 +138,9 @@ func parseBenchmark(out string) (metrics, error) {
 	return found, nil
 }
 
-// peer runs a Python script, which prints one JSON object with its metrics. The name is relative to
-// PEERS, or to this repository if it starts with "bench/". "$PEERS" and "$DATA" in arguments stand
-// for these folders.
+// peer returns a source that runs a Python script, which prints one JSON object with its metrics. The
+// script is relative to PEERS, or to this repository if it starts with "bench/". "$PEERS", "$DATA" and
+// "$WORK" in arguments stand for the folders of the runner.
 func peer(script string, args ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		if r.peers == "" {
@@ -184,7 +184,7 @@ func numbers(text []byte, m metrics) error {
 	return nil
 }
 
-// arrays makes the arrays of a comparison, then runs a source on them.
+// arrays returns a source that makes two arrays of n x p to compare, then runs another source on them.
 func arrays(n, p int, then source) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		name := fmt.Sprintf("arrays-%dx%d", n, p)
@@ -195,10 +195,10 @@ func arrays(n, p int, then source) source {
 	}
 }
 
-// firstRun exports a network and does what a newcomer does: init, run --dry-run and run of the
-// study as it was written, on a folder of images. Its metrics are the seconds that the dry run
-// states ("stated") and those that the run takes ("s"), its processor time ("cpu-s") and peak
-// ("MiB-peak").
+// firstRun returns a source that exports a network and does what a newcomer does: init, run --dry-run
+// and run of the study as it was written, on a folder of images. Its metrics are the number of images,
+// the seconds that the dry run predicts ("stated"), those that the run takes ("s"), its processor time
+// ("cpu-s") and its peak memory ("MiB-peak").
 func firstRun(net string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		model, err := r.model(ctx, net, "224")

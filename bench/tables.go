@@ -20,6 +20,7 @@ const (
 	noether = "Noether"
 )
 
+// tables are all tables, in the order in which they are measured.
 var tables = []table{
 	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
 		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
@@ -79,22 +80,22 @@ var tables = []table{
 	}},
 }
 
-// rate returns a row that compares rates. from is the peer, a script whose JSON has per_second and
-// peak_mib, and by the benchmark of Noether, with the rate metric and the peak memory as its metric
-// memory ("": not measured).
-func rate(work, metric string, from, by source, memory string) row {
+// rate returns a row that compares the rates of a peer and of Noether. ofPeer is a script whose JSON
+// has per_second and peak_mib. ofNoether is a benchmark with the rate as the metric named by metric,
+// and the peak memory as that named by memory ("": the memory of neither is measured).
+func rate(work, metric string, ofPeer, ofNoether source, memory string) row {
 	peakOfPeer := ""
 	if memory != "" {
 		peakOfPeer = "peak_mib"
 	}
 	return row{text: map[string]string{"work": work}, ratios: []string{"ratio"}, cells: []cell{
-		{column: pytorch, from: from, metric: "per_second", unit: metric, memory: peakOfPeer},
-		{column: noether, from: by, metric: metric, unit: metric, memory: memory},
+		{column: pytorch, from: ofPeer, metric: "per_second", unit: metric, memory: peakOfPeer},
+		{column: noether, from: ofNoether, metric: metric, unit: metric, memory: memory},
 	}}
 }
 
-// seis returns a row on SEIS. If compared is set it has a cell of the peer in PyTorch, which takes
-// minutes and so is measured once.
+// seis returns a row on the measure SEIS, see package measure/seis. If compared is set it has a cell
+// of the peer in PyTorch, which takes minutes and so is measured once.
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
 	if compared {
