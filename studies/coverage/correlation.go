@@ -66,7 +66,7 @@ func correlations(out io.Writer, samples int) error {
 	}
 	for _, units := range []int{6, 12, 40} {
 		for _, points := range []int{1, 5} {
-			for _, correlation := range []float64{0, 0.8} {
+			for _, correlation := range []float64{0, 0.8} { // of the means of units
 				p := population{units, points, correlation, 0.3}
 				pearson, spearman, err := p.covered(samples)
 				if err != nil {

@@ -86,8 +86,8 @@ func (t table) mean(model, layer string) float64 {
 	return sum / n
 }
 
-// moved reports whether a model has scores of natural tests.
-func (t table) moved(model string) bool {
+// hasNatural reports whether a model has scores of natural tests.
+func (t table) hasNatural(model string) bool {
 	return slices.ContainsFunc(t.layers(model, nil), func(l string) bool { return !math.IsNaN(t.mean(model, l)) })
 }
 

@@ -26,22 +26,22 @@ func (p plan) tables() error {
 	if err != nil {
 		return err
 	}
-	if t.moved("ridge") {
+	if t.hasNatural("ridge") {
 		if err := p.ridgeTables(t); err != nil {
 			return err
 		}
 	}
-	if t.moved("depth") {
+	if t.hasNatural("depth") {
 		if err := p.depths(t); err != nil {
 			return err
 		}
 	}
-	if t.moved("copies") {
+	if t.hasNatural("copies") {
 		if err := p.write("copies", []string{"test"}, t.copies()); err != nil {
 			return err
 		}
 	}
-	if networks := slices.DeleteFunc(t.belief(), func(n string) bool { return !t.moved(n) }); len(networks) > 0 {
+	if networks := slices.DeleteFunc(t.belief(), func(n string) bool { return !t.hasNatural(n) }); len(networks) > 0 {
 		if err := p.write("cdbn", []string{"test"}, t.beliefTable(networks)); err != nil {
 			return err
 		}
