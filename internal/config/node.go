@@ -103,8 +103,8 @@ func (n *Node) Get(key string) *Node {
 // Limits on files, so that a hostile file (aliases of aliases) gives an error and does not exhaust
 // the memory.
 const (
-	maxNodes = 1_000_000
-	maxDepth = 100
+	maxNodes = 1_000_000 // values, those of aliases counted each time
+	maxDepth = 100       // of nested values; a text nested deeper than maxNesting is not even parsed
 	maxBytes = 16 << 20
 )
 
@@ -243,9 +243,9 @@ func (n *Node) float(v float64, t *token.Token) *Node {
 // with an exponent, or a variable.
 func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	switch {
-	case a.Token.Type == token.StringType && scientific.MatchString(a.Value):
+	case a.Token.Type == token.StringType && scientificPattern.MatchString(a.Value):
 		return b.scientific(n, a.Value)
-	case a.Token.Type == token.StringType && oneVariable.MatchString(a.Value):
+	case a.Token.Type == token.StringType && oneVariablePattern.MatchString(a.Value):
 		return b.variable(n, a.Value)
 	}
 	return b.text(n, a.Value)
@@ -292,8 +292,8 @@ func (b *builder) integer(n *Node, a *ast.IntegerNode) (*Node, error) {
 	return n, nil
 }
 
-// scientific matches a number with an exponent that the YAML parser reads as text: 1e-05.
-var scientific = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
+// scientificPattern matches a number with an exponent that the YAML parser reads as text: 1e-05.
+var scientificPattern = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
 
 func (b *builder) scientific(n *Node, s string) (*Node, error) {
 	v, err := strconv.ParseFloat(s, 64)
@@ -304,8 +304,8 @@ func (b *builder) scientific(n *Node, s string) (*Node, error) {
 	return n, nil
 }
 
-// oneVariable matches a text that consists of one variable.
-var oneVariable = regexp.MustCompile(`^\$\{[^}]*\}$`)
+// oneVariablePattern matches a text that consists of one variable.
+var oneVariablePattern = regexp.MustCompile(`^\$\{[^}]*\}$`)
 
 // variable returns the value of an unquoted variable: a number or boolean if its text is one, so
 // that `limit: ${LIMIT:-2000}` is a number.
@@ -339,15 +339,15 @@ func (n *Node) size() int {
 	return n.nodes
 }
 
-// variable matches ${NAME} or ${NAME:-default}.
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+// variablePattern matches ${NAME} or ${NAME:-default}.
+var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
 // text returns the node for a text, with variables replaced.
 func (b *builder) text(n *Node, s string) (*Node, error) {
 	n.Kind = String
 	var missing string
-	n.Text = variable.ReplaceAllStringFunc(s, func(m string) string {
-		g := variable.FindStringSubmatch(m)
+	n.Text = variablePattern.ReplaceAllStringFunc(s, func(m string) string {
+		g := variablePattern.FindStringSubmatch(m)
 		v, given := b.vars[g[1]]
 		if !given {
 			v = os.Getenv(g[1])

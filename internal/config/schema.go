@@ -97,11 +97,11 @@ func (f field) schema() map[string]any {
 func Words(words []string) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"enum": words},
-		map[string]any{"title": "variable", "type": "string", "pattern": oneVariable.String()},
+		map[string]any{"title": "variable", "type": "string", "pattern": oneVariablePattern.String()},
 	}}
 }
 
 // orVariable returns the schema of a scalar of a type, or of a variable.
 func orVariable(kind string) map[string]any {
-	return map[string]any{"title": kind, "type": []string{kind, "string"}, "pattern": oneVariable.String()}
+	return map[string]any{"title": kind, "type": []string{kind, "string"}, "pattern": oneVariablePattern.String()}
 }

@@ -90,7 +90,7 @@ func Hint() string {
 
 // Decode returns the image of JPEG data: an *RGB, or an *image.Gray for an image without colour. It
 // returns false if there is no library, and for what it leaves to another decoder: images of
-// another size than width x height, in four inks, or damaged.
+// another size than width x height, in CMYK, or damaged.
 func Decode(data []byte, width, height int) (image.Image, bool) {
 	l := loaded()
 	if l.problem != nil || len(data) == 0 || width <= 0 || height <= 0 {
