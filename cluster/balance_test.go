@@ -45,12 +45,12 @@ func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) 
 			}
 		}
 		if len(shards[c.Model]) != of || of > max(1, c.Blocks) {
-			t.Fatalf("%s of %d blocks is divided into %v", c.Model, c.Blocks, shards[c.Model])
+			t.Fatalf("%s of %d blocks is divided into the shards %v, want each of them once", c.Model, c.Blocks, shards[c.Model])
 		}
 		delete(shards, c.Model)
 	}
 	if len(shards) > 0 {
-		t.Fatalf("unknown models: %v", shards)
+		t.Fatalf("there are tasks of the models %v, which have no costs", shards)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestTaskCount(t *testing.T) {
 	}
 	costs[2].Samples = 1
 	if got := TaskCount(costs, time.Hour); got != len(costs) {
-		t.Errorf("with a guess: %d tasks for %d models", got, len(costs))
+		t.Errorf("with a guess among the costs there are %d tasks for %d models, want one each", got, len(costs))
 	}
 	if got := TaskCount(costs[3:], time.Hour); got != 1 {
 		t.Errorf("without costs: %d tasks, want 1", got)

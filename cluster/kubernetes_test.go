@@ -65,11 +65,11 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 	}
 	tasks, merge := decodeJobs(t, text)
 	if tasks.Name != "noether-bung-cifar-10-3" || merge.Name != tasks.Name+"-merge" || tasks.Namespace != "vision" || merge.Namespace != "vision" {
-		t.Errorf("the jobs are %s/%s and %s/%s", tasks.Namespace, tasks.Name, merge.Namespace, merge.Name)
+		t.Errorf("the jobs are %s/%s and %s/%s, want noether-bung-cifar-10-3 and its merge in the namespace vision", tasks.Namespace, tasks.Name, merge.Namespace, merge.Name)
 	}
 	spec := tasks.Spec
 	if *spec.CompletionMode != batch.IndexedCompletion || *spec.Completions != 3 || *spec.Parallelism != 3 || *spec.BackoffLimitPerIndex != 2 || *spec.MaxFailedIndexes != 3 {
-		t.Errorf("the job is %+v", spec)
+		t.Errorf("the job is %+v, want 3 indexed completions with 2 retries each", spec)
 	}
 	rules := []batch.PodFailurePolicyRule{
 		{Action: batch.PodFailurePolicyActionIgnore, OnPodConditions: []batch.PodFailurePolicyOnPodConditionsPattern{{Type: core.DisruptionTarget, Status: core.ConditionTrue}}},
@@ -81,7 +81,7 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 	}
 	pod := spec.Template.Spec
 	if pod.RestartPolicy != core.RestartPolicyNever { // which a pod failure policy requires
-		t.Errorf("the restart policy is %s", pod.RestartPolicy)
+		t.Errorf("the restart policy is %s, want Never", pod.RestartPolicy)
 	}
 	c := pod.Containers[0]
 	want := []string{"noether", "cluster", "task", "/mnt/shared/runs/big one", "--submission", "3", "--device", "cuda", "--threads", "8", "--save-every", "1m0s"}
@@ -89,23 +89,23 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 		t.Error(diff)
 	}
 	if c.Resources.Requests.Cpu().Value() != 8 || c.Resources.Limits.Memory().Value() != 6<<30 || c.Resources.Limits.Name("nvidia.com/gpu", "").Value() != 2 {
-		t.Errorf("the resources are %+v", c.Resources)
+		t.Errorf("the resources are %+v, want 8 CPUs, 6 GiB and 2 GPUs", c.Resources)
 	}
 	if diff := cmp.Diff([]core.EnvVar{{Name: "EMPTY"}, {Name: "HTTPS_PROXY", Value: "http://proxy:3128"}, {Name: "TRICKY", Value: "yes"}}, c.Env); diff != "" {
 		t.Error(diff)
 	}
 	if pod.Volumes[0].PersistentVolumeClaim.ClaimName != "shared" || c.VolumeMounts[0].MountPath != "/mnt/shared" || c.VolumeMounts[0].Name != pod.Volumes[0].Name {
-		t.Errorf("the volume %+v is mounted at %+v", pod.Volumes[0], c.VolumeMounts)
+		t.Errorf("the volume %+v is mounted at %+v, want the claim shared at /mnt/shared", pod.Volumes[0], c.VolumeMounts)
 	}
 	if pod.ServiceAccountName != "runner" || pod.ImagePullSecrets[0].Name != "pull" || pod.NodeSelector["zone"] != "1" {
-		t.Errorf("the pod is %+v", pod)
+		t.Errorf("the pod is %+v, want the service account, the secret and the node selector of the profile", pod)
 	}
 	if *merge.Spec.BackoffLimit != 2 { // with the first start, 3 tries
 		t.Errorf("the merge starts again %d times, want 2", *merge.Spec.BackoffLimit)
 	}
 	m := merge.Spec.Template.Spec
 	if m.InitContainers[0].Command[2] != "wait" || m.Containers[0].Command[1] != "merge" || m.RestartPolicy != core.RestartPolicyNever {
-		t.Errorf("the merge runs %v, then %v", m.InitContainers, m.Containers)
+		t.Errorf("the merge runs %v, then %v, want wait and then merge, never restarted", m.InitContainers, m.Containers)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestProfileOfTheUser(t *testing.T) {
 	t.Setenv("HOME", dir)
 	p, err := LoadProfile("")
 	if err != nil || p.CPUs != 4 {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("the profile is %+v, error %v; want 4 CPUs", p, err)
 	}
 	own, err := os.UserConfigDir()
 	if err != nil {
@@ -60,7 +60,7 @@ func TestProfileOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err = LoadProfile(""); err != nil || p.Account != "physics" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("the profile is %+v, error %v; want the account physics", p, err)
 	}
 	if _, err := LoadProfile(filepath.Join(dir, "none.yaml")); err == nil {
 		t.Error("a missing profile is accepted")
@@ -74,12 +74,12 @@ func TestDurations(t *testing.T) {
 		"3:00:00": 3 * time.Hour, "2-06:00": 54 * time.Hour, "1-00:00:01": 24*time.Hour + time.Second,
 	} {
 		if got, err := ParseDuration(text); err != nil || time.Duration(got) != want {
-			t.Errorf("%s is %v, %v", text, got, err)
+			t.Errorf("ParseDuration(%q) = %v, want %v; error %v", text, got, want, err)
 		}
 	}
 	for _, text := range []string{"", "5", "-1h", "1e9h", "400-00:00:00", "1:2:3:4", "one hour", "99999:00"} {
 		if got, err := ParseDuration(text); err == nil {
-			t.Errorf("%q is %v", text, got)
+			t.Errorf("ParseDuration(%q) = %v, want an error", text, got)
 		}
 	}
 	for d, want := range map[time.Duration]string{time.Second: "0-00:01:00", 25*time.Hour + time.Second: "1-01:01:00"} {
@@ -108,7 +108,7 @@ func FuzzProfile(f *testing.F) {
 				break
 			}
 			if strings.ContainsRune(line, '\r') {
-				t.Errorf("the line %q", line)
+				t.Errorf("the line %q has a carriage return, want none", line)
 			}
 		}
 	})

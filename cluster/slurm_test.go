@@ -12,12 +12,12 @@ func TestParseSbatch(t *testing.T) {
 		"123\n": "123", "123;lab\n": "123", "Welcome to the cluster!\nsbatch: info: 3 credits\n77\n": "77", "5\n\nthank you\n": "5",
 	} {
 		if got, err := parseSbatch(out); err != nil || got != want {
-			t.Errorf("%q gives %q, %v", out, got, err)
+			t.Errorf("parseSbatch(%q) = %q, want %q; error %v", out, got, want, err)
 		}
 	}
 	for _, out := range []string{"", "\n", "Submitted batch job", "-3", "0x10", "99999999999999"} {
 		if got, err := parseSbatch(out); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q gives %q, %v", out, got, err)
+			t.Errorf("parseSbatch(%q) = %q, want an error of one line; error %v", out, got, err)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func FuzzSchedulerOutput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out string) {
 		for at, q := range parseQueue(out) {
 			if !isNumber(at.job) || at.task < 0 || !isState(q.State) || q.Reason != printable(q.Reason) {
-				t.Errorf("%+v %+v", at, q)
+				t.Errorf("%+v is read as %+v, want a job, a task, a state and a printable reason", at, q)
 			}
 			if s := q.state(); s != Queued && s != Running {
 				t.Error(s)
@@ -84,9 +84,9 @@ func FuzzSchedulerOutput(f *testing.F) {
 			}
 		}
 		if id, err := parseSbatch(out); err == nil && !isNumber(id) {
-			t.Errorf("the job %q", id)
+			t.Errorf("the job is %q, want a number", id)
 		} else if err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
-			t.Errorf("the error %q", err)
+			t.Errorf("the error is %q, want one line without escape sequences", err)
 		}
 		if n := parseMaxTasks(out); n < 0 {
 			t.Error(n)

@@ -71,7 +71,7 @@ func TestTasksWithoutAScheduler(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, err := Find(t.Context(), run, s); err != nil || status.Count(Queued) != 3 || !status.Active() {
-		t.Fatalf("before: %+v, %v", status, err)
+		t.Fatalf("before the tasks start, the status is %+v, want 3 queued; error %v", status, err)
 	}
 	for i := range smallTasks {
 		t.Setenv("JOB_COMPLETION_INDEX", fmt.Sprint(i))
@@ -81,7 +81,7 @@ func TestTasksWithoutAScheduler(t *testing.T) {
 	}
 	status, err := Wait(t.Context(), run, s, time.Millisecond)
 	if err != nil || status.Count(Done) != 3 || status.Active() {
-		t.Fatalf("after: %+v, %v", status, err)
+		t.Fatalf("after the tasks, the status is %+v, want 3 done; error %v", status, err)
 	}
 	st, err := study.Load(filepath.Join(run, "study.yaml"), nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestTasksWithoutAScheduler(t *testing.T) {
 		}
 	}
 	if status, err = Find(t.Context(), run, s); err != nil || status.Merge != Done || status.Done != status.Cells {
-		t.Errorf("at last: %+v, %v", status, err)
+		t.Errorf("after the merge, the status is %+v, want all cells done; error %v", status, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestWaitForIncompleteMerge(t *testing.T) {
 	}
 	status, err := Wait(t.Context(), run, s, time.Millisecond)
 	if !errors.Is(err, ErrMergeEnded) || status.Merge != missing {
-		t.Errorf("%+v, %v", status, err)
+		t.Errorf("Wait returns %+v, error %v; want a missing merge and ErrMergeEnded", status, err)
 	}
 }
 
@@ -138,14 +138,14 @@ func TestStoppedTaskResumes(t *testing.T) {
 		}
 	}
 	if err := RunTask(ctx, run, 1, 1, stopped); !errors.Is(err, ErrStopped) {
-		t.Fatalf("a stopped task: error %v", err)
+		t.Fatalf("a stopped task: error %v, want ErrStopped", err)
 	}
 	status, err := Find(t.Context(), run, s)
 	if one := status.Tasks[0]; err != nil || one.TaskState.State != Stopped || one.State != Queued || !status.Active() {
-		t.Fatalf("%+v, %v", status.Tasks[0], err)
+		t.Fatalf("the first task is %+v, error %v; want a stopped one that is queued again", status.Tasks[0], err)
 	}
 	if work := workOf(t, run, o); work[0].Forwards == 0 || work[0].Forwards >= 900 || work[1].Forwards != 900 {
-		t.Errorf("the remaining work is %+v", work)
+		t.Errorf("the remaining work is %+v, want a part of the first model and 900 samples of the second", work)
 	}
 	left := o
 	var total int64
@@ -157,7 +157,7 @@ func TestStoppedTaskResumes(t *testing.T) {
 		t.Errorf("%d of 900 samples are left: the stopped task saved nothing", total)
 	}
 	if status, _ = Find(t.Context(), run, s); status.Tasks[0].State != Done || status.Tasks[0].Start != 2 {
-		t.Errorf("%+v", status.Tasks[0])
+		t.Errorf("the first task is %+v, want a second start that is done", status.Tasks[0])
 	}
 }
 
@@ -194,7 +194,7 @@ func TestFailedTaskRecordsError(t *testing.T) {
 	}
 	status, err := Find(t.Context(), run, s)
 	if err != nil || status.Tasks[1].State != Failed || !strings.Contains(status.Tasks[1].Note, "b.onnx") || status.Tasks[0].State != Done {
-		t.Errorf("%+v, %v", status.Tasks, err)
+		t.Errorf("the tasks are %+v, error %v; want the first done, and the second failed with a note on b.onnx", status.Tasks, err)
 	}
 	for _, bad := range [][2]int{{1, 0}, {1, 4}, {2, 1}, {-1, 1}} {
 		if err := RunTask(t.Context(), run, bad[0], bad[1], o); err == nil || strings.Contains(err.Error(), "\n") {
@@ -296,10 +296,10 @@ func TestMergeStates(t *testing.T) {
 		}
 	}
 	if e := parseAccounts("8|CANCELLED by 0\n8.batch|CANCELLED\n7_1|COMPLETED\n", "8"); e[0] != "CANCELLED" || len(e) != 1 {
-		t.Errorf("%v", e)
+		t.Errorf("the accounts of job 8 are %v, want CANCELLED alone", e)
 	}
 	if e := parseShow("JobId=8 JobName=x-merge JobState=TIMEOUT Reason=None\n", "8"); e[0] != "TIMEOUT" || len(e) != 1 {
-		t.Errorf("%v", e)
+		t.Errorf("the state of job 8 is %v, want TIMEOUT alone", e)
 	}
 }
 
@@ -317,11 +317,11 @@ func TestDamagedTaskFiles(t *testing.T) {
 	}
 	raw, err := json.Marshal(status)
 	if err != nil || status.Count(Done) != 0 || strings.Contains(string(raw), "u001b[2J\",\"error") {
-		t.Errorf("%s, %v", raw, err)
+		t.Errorf("the status is %s, error %v; want no task that is done, and no escape sequence", raw, err)
 	}
 	for i, task := range status.Tasks[:2] {
 		if !strings.Contains(task.Note, "reading "+taskFile(run, 1, i+1)) {
-			t.Errorf("the note of a task with a damaged file is %q", task.Note)
+			t.Errorf("the note of a task with a damaged file is %q, want the name of the file", task.Note)
 		}
 	}
 }
@@ -358,7 +358,7 @@ func TestReadRecord(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := Read(dir); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("an empty folder: %v", err)
+		t.Errorf("an empty folder: error %v, want os.ErrNotExist in one line", err)
 	}
 	for _, text := range []string{"", "[]", `{"version": 2}`, `{"version":1,"submissions":[{"number":2}]}`, `{"version":1,"submissions":[{"number":1,"tasks":[{}]}]}`,
 		`{"version":1,"submissions":[{"number":1,"jobs":[{"id":"1","tasks":[1]}]}]}`} {
@@ -366,7 +366,7 @@ func TestReadRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r, err := Read(dir); err == nil || !strings.Contains(err.Error(), "cluster.json") {
-			t.Errorf("%s: %+v, %v", text, r, err)
+			t.Errorf("%s is read as %+v, error %v; want an error that names cluster.json", text, r, err)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestCalibrate(t *testing.T) {
 	}
 	work := workOf(t, run, o)
 	if len(work) != 2 || work[0].Forwards != 900 || work[0].Cells != 4 || work[0].Blocks != 20 {
-		t.Fatalf("the work is %+v", work)
+		t.Fatalf("the work is %+v, want two models, the first of 900 samples, 4 cells and 20 blocks", work)
 	}
 	costs, err := Costs(t.Context(), work, func(ctx context.Context, w study.Work) (Cost, error) {
 		if w.Model == "b" {
@@ -393,11 +393,11 @@ func TestCalibrate(t *testing.T) {
 	}
 	a, b := costs[0], costs[1]
 	if !a.Measured || a.Samples <= 0 || a.Samples > 60 || a.Blocks != 20 {
-		t.Errorf("measured cost: %+v", a)
+		t.Errorf("the measured cost is %+v, want one of 0 to 60 s and 20 blocks", a)
 	}
 	// Both models have the same size: the guess is scaled to the measured cost.
 	if b.Measured || b.Note != "no measurement" || b.Samples < a.total()*0.99 || b.Samples > a.total()*1.01 {
-		t.Errorf("guessed cost: %+v, measured %+v", b, a)
+		t.Errorf("the guessed cost is %+v, want the measured one, %+v, within 1 %%", b, a)
 	}
 	if left, _ := filepath.Glob(filepath.Join(run, "cells", "*")); len(left) > 0 {
 		t.Errorf("a calibration leaves %v in the run folder", left)
@@ -405,7 +405,7 @@ func TestCalibrate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Costs(ctx, work, func(context.Context, study.Work) (Cost, error) { return Cost{}, ctx.Err() }); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled calibration: %v", err)
+		t.Errorf("a cancelled calibration: error %v, want context.Canceled", err)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestColourScale(t *testing.T) {
 			t.Errorf("%v in %v: scale %+v, want %g to %g, signed %t", c.values, c.of, s, c.low, c.high, c.signed)
 		}
 		if s.At(s.Low) != s.colours()[0].RGBA() || s.At(s.High+1) != s.colours()[len(s.colours())-1].RGBA() {
-			t.Errorf("%v: the ends are coloured %v and %v", c.values, s.At(s.Low), s.At(s.High))
+			t.Errorf("%v: the ends are coloured %v and %v, want the first and the last colour", c.values, s.At(s.Low), s.At(s.High))
 		}
 	}
 }
@@ -144,18 +144,18 @@ func TestNarrowScatter(t *testing.T) {
 	for _, logit := range []bool{true, false} {
 		s := NewScatter(points, nil, "", "x", "y", logit)
 		if s.Right-s.Left < 0.06 || s.Left > 0.5 || s.Right < 0.506 {
-			t.Errorf("logit %v: the horizontal axis is from %v to %v", logit, s.Left, s.Right)
+			t.Errorf("logit %v: the horizontal axis is from %v to %v, want 0.06 or more around 0.5", logit, s.Left, s.Right)
 		}
 		low, high := s.Low, s.High
 		if logit {
 			low, high = correlation.InverseLogit(low, 0), correlation.InverseLogit(high, 0)
 		}
 		if high-low < 0.055 || low > 0.95 {
-			t.Errorf("logit %v: the vertical axis is from %v to %v", logit, low, high)
+			t.Errorf("logit %v: the vertical axis is from %v to %v, want 0.055 or more from at most 0.95", logit, low, high)
 		}
 		for _, p := range s.Points {
 			if p.Low >= p.At || p.High < p.At || p.Low < s.Low || p.High > s.High || p.Left != p.X || p.Right != p.X {
-				t.Errorf("logit %v: the bars of %+v on an axis from %v to %v", logit, p, s.Low, s.High)
+				t.Errorf("logit %v: the bars of %+v are not around the point and on the axis from %v to %v", logit, p, s.Low, s.High)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func TestScatterOfEqualScores(t *testing.T) {
 	undefined := correlation.Coefficient{Value: math.NaN()}
 	s := NewScatter(points, &correlation.Fit{Pearson: undefined, Spearman: undefined}, "", "x", "y", true)
 	if len(s.Line) > 0 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "no correlation") {
-		t.Errorf("%d points of a line, notes %q", len(s.Line), s.Notes)
+		t.Errorf("%d points of a line and the notes %q, want no line and a note that there is no correlation", len(s.Line), s.Notes)
 	}
 	if low := correlation.InverseLogit(s.Low, 0); low < 0.002 {
 		t.Errorf("the axis begins at %v, and the points are at %v", low, correlation.InverseLogit(s.Points[0].At, 0))

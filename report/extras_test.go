@@ -40,7 +40,7 @@ func TestDistribute(t *testing.T) {
 		}
 	}
 	if a.Low != 0 || a.High != 40 || a.Mean != 20 {
-		t.Errorf("from %g to %g, mean %g", a.Low, a.High, a.Mean)
+		t.Errorf("the values are from %g to %g with the mean %g, want 0 to 40 with 20", a.Low, a.High, a.Mean)
 	}
 	if b.Low != a.Low || b.High != a.High || b.N() != 1 || b.Counts[10] != 1 || b.Mean != 10 {
 		t.Errorf("b is %+v, want the bins of a with one value", b)
@@ -81,7 +81,7 @@ func TestDistributionsAreSampledEvenly(t *testing.T) {
 		}
 	}
 	if len(of["daccuracy"]) != 1 || len(omitted) != 1 || omitted[0] != (Omission{"distance", len(found) - 1, 4 * layers}) {
-		t.Errorf("omitted: %+v", omitted)
+		t.Errorf("the omitted distributions are %+v, want those of distance", omitted)
 	}
 	row := scores.Row{Model: "a", Layer: "0", Measure: "distance", Statistic: "cosine", Null: nan}
 	for _, c := range ChartsOf(Describe([]scores.Row{row}, nil)[0], []scores.Row{row}, Attachments{Distributions: found, Omitted: omitted}) {
@@ -211,9 +211,9 @@ func TestRelations(t *testing.T) {
 		t.Fatalf("the fit is %+v, want a Spearman correlation of 1", fit)
 	}
 	if few := Relations(rows[:6], record); len(few) != 1 || few[0].Fit != nil {
-		t.Errorf("three points: %+v", few)
+		t.Errorf("the relation of three points is %+v, want one without a fit", few)
 	}
 	if two := Relations(rows[:4], record); two != nil {
-		t.Errorf("two points: %+v", two)
+		t.Errorf("the relation of two points is %+v, want none", two)
 	}
 }

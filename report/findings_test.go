@@ -196,11 +196,11 @@ func TestFindingsOfSingleLayers(t *testing.T) {
 	}
 	rows := []scores.Row{row("oriented", "energy", 2, 0.66), row("invariant", "strongest", 3, 0.99)}
 	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for invariant (0.990) and lowest for oriented (0.660)." {
-		t.Errorf("findings on two models with one layer each: %q", got)
+		t.Errorf("findings on two models with one layer each: %q, want one that compares the models", got)
 	}
 	rows = append(rows, row("oriented", "pooled", 3, 0.2))
 	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of oriented under turn (v) is highest at energy (0.660) and lowest at pooled (0.200)") {
-		t.Errorf("findings on models with one and with two layers: %q", got)
+		t.Errorf("findings on models with one and with two layers: %q, want one that compares the layers of oriented", got)
 	}
 }
 

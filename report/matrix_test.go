@@ -26,7 +26,7 @@ func TestMatrices(t *testing.T) {
 	}
 	m := all[0]
 	if !slices.Equal(m.Models, []string{"resnet20", "resnet56"}) || !slices.Equal(m.Columns, []string{"quarter", "gray", "jitter"}) || len(m.Cells) != 6 {
-		t.Fatalf("models %q, columns %q, %d cells", m.Models, m.Columns, len(m.Cells))
+		t.Fatalf("models %q, columns %q, %d cells; want two ResNets, three transformations and 6 cells", m.Models, m.Columns, len(m.Cells))
 	}
 	for _, c := range m.Cells {
 		r := rows[c.Row]
@@ -80,7 +80,7 @@ func TestMatrixOfPairs(t *testing.T) {
 	}
 	m := Matrices([]scores.Row{pair("a", "b", 0.9), pair("b", "a", 0.4)}, reporttest.Measures())[0]
 	if m.Across != "compared" || len(m.Cells) != 2 || m.Models[m.Cells[1].Model] != "b" || m.Columns[m.Cells[1].Column] != "a" {
-		t.Errorf("the matrix of pairs is %+v", m)
+		t.Errorf("the matrix of pairs is %+v, want two cells, the second of b against a", m)
 	}
 }
 
@@ -96,11 +96,11 @@ func TestMatrixOfAnything(t *testing.T) {
 		}
 		for _, m := range Matrices(rows, rec.Measures) {
 			if !finite(m.Low) || !finite(m.High) || m.Low >= m.High {
-				t.Errorf("%s: the scale is %g to %g", m.Section, m.Low, m.High)
+				t.Errorf("%s: the scale is %g to %g, want finite ends in this order", m.Section, m.Low, m.High)
 			}
 			for _, c := range m.Cells {
 				if !(c.Shade >= 0 && c.Shade <= 1) || !finite(rows[c.Row].Value) {
-					t.Errorf("%s: %+v", m.Section, c)
+					t.Errorf("%s has the cell %+v, want a finite value and a shade from 0 to 1", m.Section, c)
 				}
 			}
 		}
@@ -153,7 +153,7 @@ func TestFindingsByEvidence(t *testing.T) {
 		"Cosine distance under turn is highest at a (1.226) and lowest at b (0.200); none of them does better than chance.",
 	}
 	if got := Findings(append(rows, distance...), reporttest.Measures(), nil); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("the findings are %q, want %q", got, want)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestSections(t *testing.T) {
 	between := pairRow("a", "b", "x", "y", 1, 0.7)
 	got := Sections([]scores.Row{alone, between}, reporttest.Measures())
 	if len(got) != 2 || got[0].Key != "similarity" || got[1].Key != "similarity-between" {
-		t.Fatalf("%d sections", len(got))
+		t.Fatalf("%d sections, want similarity and similarity-between", len(got))
 	}
 	if !got[0].Has(&alone) || got[0].Has(&between) || got[1].Has(&alone) || !got[1].Has(&between) {
 		t.Error("rows are in the wrong section")
@@ -233,7 +233,7 @@ func TestHeadlineOfEquivarianceError(t *testing.T) {
 		got[m.Section] = m.Statistic
 	}
 	if got["equivariance-error"] != "relative-error" || got["distance"] != "cosine" {
-		t.Errorf("the headlines are %v", got)
+		t.Errorf("the headlines are %v, want relative-error and cosine", got)
 	}
 	var panels []string
 	for _, p := range CurvePanels(rows, reporttest.Measures()) {

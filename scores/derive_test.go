@@ -61,7 +61,7 @@ func TestMeanOverValuesInterval(t *testing.T) {
 	}
 	got := scores.OverValues(cells)
 	if len(got) != 1 || got[0].Parameter != "" || got[0].Trial != 0 || got[0].Transform != "turn" {
-		t.Fatalf("derived %+v", got)
+		t.Fatalf("derived %+v, want one score of turn over its parameters", got)
 	}
 	g, want := got[0].Layers[0].Scores[0], grouped("ei", together, groups)
 	for what, pair := range map[string][2]float64{
@@ -72,7 +72,7 @@ func TestMeanOverValuesInterval(t *testing.T) {
 		}
 	}
 	if g.N != n || len(g.Replicates) != groups {
-		t.Errorf("n is %d with %d replicates", g.N, len(g.Replicates))
+		t.Errorf("n is %d with %d replicates, want %d with %d", g.N, len(g.Replicates), n, groups)
 	}
 }
 
@@ -88,15 +88,15 @@ func TestMeanOverTrials(t *testing.T) {
 	}
 	got := scores.OverTrials(cells)
 	if len(got) != 1 || got[0].Trial != scores.MeanOverTrials || got[0].Parameter != "90" {
-		t.Fatalf("derived %+v", got)
+		t.Fatalf("derived %+v, want one mean over trials at 90", got)
 	}
 	s := got[0].Layers[0].Scores[0]
 	const half = 0.19632432
 	if math.Abs(s.Value-0.5) > 1e-12 || math.Abs(s.Low-0.5+half) > 1e-7 || math.Abs(s.High-0.5-half) > 1e-7 || !math.IsNaN(s.Null) {
-		t.Errorf("%+v", s)
+		t.Errorf("the mean is %+v, want 0.5 with half an interval of 0.196 and no null", s)
 	}
 	if s.N != 100 || !slices.Equal(s.Warnings, []string{"small", "odd"}) {
-		t.Errorf("n %d, warnings %v", s.N, s.Warnings)
+		t.Errorf("n is %d and the warnings %v, want 100, small and odd", s.N, s.Warnings)
 	}
 }
 
@@ -137,11 +137,11 @@ func TestMeanOfSharedScores(t *testing.T) {
 		cell("", 0, p("ei", 9)),   // not one of several values
 	})
 	if len(got) != 1 {
-		t.Fatalf("derived %+v", got)
+		t.Fatalf("derived %+v, want one result", got)
 	}
 	s := got[0].Layers[0].Scores
 	if len(s) != 2 || s[0].Statistic != "ei" || s[0].Value != 1.5 || s[1].Statistic != "kl" || !math.IsNaN(s[1].Value) {
-		t.Errorf("derived %+v", s)
+		t.Errorf("derived %+v, want ei of 1.5 and kl of NaN", s)
 	}
 	if s[0].Replicates != nil || !math.IsNaN(s[0].Low) {
 		t.Errorf("an interval without replicates: %+v", s[0])
@@ -168,7 +168,7 @@ func TestTable(t *testing.T) {
 	var got []line
 	for _, r := range scores.Table("study", cells) {
 		if r.Study != "study" || r.Model != "m" || r.Depth != scores.NoDepth || r.Statistic != "ei" || r.N != 10 {
-			t.Errorf("row %+v", r)
+			t.Errorf("the row is %+v, want ei of m in the study, without a layer, over 10", r)
 		}
 		got = append(got, line{r.Parameter, r.Trial, r.Value, r.Warning})
 	}
@@ -195,7 +195,7 @@ func TestMeanOfConstantValuesKeepsInterval(t *testing.T) {
 	}
 	got := scores.OverValues(cells)[0].Layers[0].Scores[0]
 	if math.Abs(got.Low-0.992) > 1e-12 || got.High != 1 {
-		t.Errorf("the interval is [%v, %v]", got.Low, got.High)
+		t.Errorf("the interval is [%v, %v], want [0.992, 1]", got.Low, got.High)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestMeanOfEqualScoresKeepsTheirInterval(t *testing.T) {
 	}
 	got := scores.OverValues(cells)[0].Layers[0].Scores[0]
 	if got.Low != 0.763 || got.High != 0.833 {
-		t.Errorf("the interval is [%v, %v]", got.Low, got.High)
+		t.Errorf("the interval is [%v, %v], want [0.763, 0.833]", got.Low, got.High)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestDiffIsPaired(t *testing.T) {
 	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
 	unpaired := Comparison{}.Diff(a, b)
 	if len(unpaired) != 1 || unpaired[0].Paired || unpaired[0].Significant() || math.Abs(unpaired[0].Value-.02) > 1e-12 {
-		t.Fatalf("%+v", unpaired)
+		t.Fatalf("the differences are %+v, want an unpaired one of 0.02 that is not significant", unpaired)
 	}
 	paired := Comparison{SameSamples: func(string) bool { return true }}.Diff(a, b)[0]
 	half := 4.302652730 * .01 / math.Sqrt(3)
@@ -57,7 +57,7 @@ func TestRoundingIsNotSignificant(t *testing.T) {
 	}{{1.0 / 3, 1.0/3 + 4e-16, false}, {200, 200 + 1e-4, false}, {0.5, 0.5 + 1e-5, true}, {200, 201, true}} {
 		d := Difference{A: row(c.a), B: row(c.b), Value: c.b - c.a, Low: c.b - c.a, High: c.b - c.a}
 		if d.Significant() != c.beyond {
-			t.Errorf("%v against %v: beyond %v", c.a, c.b, d.Significant())
+			t.Errorf("%v against %v: Significant returns %v, want %v", c.a, c.b, d.Significant(), c.beyond)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestDiffMatches(t *testing.T) {
 	}
 	d := Comparison{Models: map[string]string{"old": "new"}}.Diff(a, b)
 	if len(d) != 1 || d[0].A.Model != "old" || d[0].B.Model != "new" || math.Abs(d[0].Value-.2) > 1e-12 {
-		t.Errorf("%+v", d)
+		t.Errorf("the differences are %+v, want one of 0.2 between old and new", d)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestDistinct(t *testing.T) {
 	all = append(all, Difference{A: Row{Model: "k", Data: "d", Transform: "gray", Measure: "accuracy", Statistic: "clean"}})
 	got := Distinct(all, func(_, statistic string) bool { return statistic == "clean" })
 	if len(got) != 4 || got[2].A.Statistic != "moved" || got[3].A.Model != "k" {
-		t.Errorf("%+v", got)
+		t.Errorf("the distinct differences are %+v, want 4, with moved and the model k last", got)
 	}
 }
 
@@ -112,11 +112,11 @@ func TestCondition(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(failing) != len(want) {
-			t.Fatalf("%s: %+v", text, failing)
+			t.Fatalf("%s fails for %+v, want the values %v", text, failing, want)
 		}
 		for i := range want {
 			if failing[i].Value != want[i] {
-				t.Errorf("%s: %+v", text, failing[i])
+				t.Errorf("%s fails for %+v, want the value %v", text, failing[i], want[i])
 			}
 		}
 		if again, err := ParseCondition(c.String()); err != nil || again != c {
@@ -125,11 +125,11 @@ func TestCondition(t *testing.T) {
 	}
 	c, _ := ParseCondition("seis.equivariance < 0")
 	if _, err := c.Failing(differences); err == nil || !strings.Contains(err.Error(), "effective-invariance.ei") {
-		t.Errorf("a condition without matching scores: error %v", err)
+		t.Errorf("a condition without matching scores: error %v, want one with %q", err, "effective-invariance.ei")
 	}
 	for _, text := range []string{"", "ei < 1", "a.b", "a.b < x", "a.b < NaN", "a.b = 3", "< 1"} {
 		if c, err := ParseCondition(text); err == nil {
-			t.Errorf("%q: %+v", text, c)
+			t.Errorf("ParseCondition(%q) = %+v, want an error", text, c)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func FuzzCondition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ParseCondition(text)
 		if err == nil && (math.IsNaN(c.Bound) || math.IsInf(c.Bound, 0)) {
-			t.Fatalf("%q: %+v", text, c)
+			t.Fatalf("ParseCondition(%q) = %+v, want a finite bound", text, c)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestConditionOnValues(t *testing.T) {
 	}
 	c, _ := ParseCondition("stir.other < 1")
 	if _, err := c.FailingValues(rows); err == nil || !strings.Contains(err.Error(), "stir.stir") {
-		t.Errorf("a name that no row has: error %v", err)
+		t.Errorf("a name that no row has: error %v, want one with %q", err, "stir.stir")
 	}
 }
 

@@ -21,7 +21,7 @@ func TestFailureRoundTrip(t *testing.T) {
 	}
 	got, err := scores.ReadFailure(path)
 	if err != nil || cmp.Diff(want, got) != "" {
-		t.Errorf("%v %s", err, cmp.Diff(want, got))
+		t.Errorf("error %v; the failure that was written differs from the one that was read: %s", err, cmp.Diff(want, got))
 	}
 	if w := got.Describe(); w != "seis of model m on data d under tilt 15, trial 2" {
 		t.Errorf("what: %s, want %s", w, "seis of model m on data d under tilt 15, trial 2")

@@ -207,7 +207,7 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := scores.ReadParquet(bytes.NewReader(other.Bytes()), int64(other.Len())); err == nil || !strings.Contains(err.Error(), `no column "depth"`) {
-		t.Errorf("another table: %v", err)
+		t.Errorf("another table: error %v, want one with %q", err, `no column "depth"`)
 	}
 }
 
@@ -386,7 +386,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := scores.ReadRecord(path); err == nil || !strings.Contains(err.Error(), "reading "+path) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the error is %v, want one that names %s", name, err, path)
 		}
 	}
 }

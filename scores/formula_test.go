@@ -11,9 +11,9 @@ func TestWithoutFormulas(t *testing.T) {
 	rows := []scores.Row{{Study: "s", Model: `=HYPERLINK("http://x")`, Layer: "@sum", Data: "+cmd", Factor: "-2+3", Parameter: "-15", OtherLayer: "a=b"}}
 	got := scores.WithoutFormulas(rows)[0]
 	if got.Model != `'=HYPERLINK("http://x")` || got.Layer != "'@sum" || got.Data != "'+cmd" || got.Factor != "'-2+3" {
-		t.Errorf("%+v", got)
+		t.Errorf("the row is %+v, want an apostrophe before each text that looks like a formula", got)
 	}
 	if got.Parameter != "-15" || got.OtherLayer != "a=b" || got.Study != "s" || rows[0].Layer != "@sum" {
-		t.Errorf("%+v from %+v", got, rows[0])
+		t.Errorf("the row is %+v, want the other texts and the original row, %+v, unchanged", got, rows[0])
 	}
 }

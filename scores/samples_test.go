@@ -36,6 +36,6 @@ func TestSamplesOfEarlierVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got[0].Model != "m" || got[0].Index != 3 || got[0].Value != 0.5 || got[0].OtherModel != "" || got[0].Label != -1 {
-		t.Errorf("%+v", got)
+		t.Errorf("read %+v, want the one row that was written", got)
 	}
 }

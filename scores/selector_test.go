@@ -39,7 +39,7 @@ func TestSelect(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(got) != len(want) {
-			t.Fatalf("%s: %v", text, got)
+			t.Fatalf("%s selects %v, want %v", text, got, want)
 		}
 		for i := range want {
 			if got[i].Value != want[i] {
@@ -58,7 +58,7 @@ func TestSelect(t *testing.T) {
 	}
 	for _, text := range []string{"", "ei", ".ei", "a.", "a.b@", "@x"} {
 		if s, err := ParseSelector(text); err == nil {
-			t.Errorf("%q: %+v", text, s)
+			t.Errorf("ParseSelector(%q) = %+v, want an error", text, s)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestSelectModelOfTwoRuns(t *testing.T) {
 	s := Selector{Measure: "effective-invariance", Statistic: "ei"}
 	want := `model m on d has two values of effective-invariance.ei: 0.7 in study "first" and 0.6 in study "second"; leave one run out, or measure the models under different names`
 	if _, err := s.Select([]Row{a, b}); err == nil || err.Error() != want {
-		t.Errorf("error is %v", err)
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSelectorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Selector{Measure: word.Draw(t, "m"), Statistic: word.Draw(t, "s"), Transform: word.Draw(t, "t"), Layer: word.Draw(t, "l")}
 		if got, err := ParseSelector(s.String()); err != nil || got != s {
-			t.Fatalf("%s: %+v, %v", s, got, err)
+			t.Fatalf("ParseSelector(%q) = %+v, error %v; want %+v", s.String(), got, err, s)
 		}
 	})
 }

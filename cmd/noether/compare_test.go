@@ -66,7 +66,7 @@ func TestCompareArrays(t *testing.T) {
 	for _, r := range rows {
 		d, _ := similarity.Descriptor().Statistic(r.Statistic)
 		if r.Model != a || r.Value == nil || r.N != 120 || (r.Null == nil) != (d.Null == "") || r.Low == nil || r.High == nil {
-			t.Errorf("%s: %+v", r.Statistic, r)
+			t.Errorf("%s has the score %+v, want one of %s over 120 samples with a value, an interval, and the null that its description states", r.Statistic, r, a)
 			continue
 		}
 		want, exact := 1., true
@@ -77,7 +77,7 @@ func TestCompareArrays(t *testing.T) {
 			exact = false
 		}
 		if exact && math.Abs(*r.Value-want) > 1e-6 {
-			t.Errorf("%s of equal representations: %+v", r.Statistic, r)
+			t.Errorf("%s of equal representations is %+v, want the value %g", r.Statistic, r, want)
 		}
 	}
 }
@@ -101,10 +101,10 @@ func TestCompareAnArchive(t *testing.T) {
 	path := write(t, dir, "a.npz", buf.Bytes())
 	text, err := output(t, "compare", path, "--measure", "linear-cka", "--pool", "mean")
 	if err != nil || strings.Count(text, "linear-cka") != 3 || !strings.Contains(text, path+":one and "+path+":three") {
-		t.Errorf("all pairs of three arrays give %v and\n%s", err, text)
+		t.Errorf("all pairs of three arrays give\n%s\nerror %v, want three rows of linear-cka", text, err)
 	}
 	if text, err = output(t, "compare", path+":one", path+":two"); err != nil || !strings.Contains(text, "debiased-cka") {
-		t.Errorf("two arrays by their keys give %v and\n%s", err, text)
+		t.Errorf("two arrays by their keys give\n%s\nerror %v, want debiased-cka", text, err)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestCorrelateOverModels(t *testing.T) {
 	defer file.Close()
 	rows, err := scores.ReadCSV(file)
 	if err != nil || len(rows) != 12 || rows[0].Measure != "correlation" || rows[0].N != 6 {
-		t.Errorf("%d rows, %v: %+v", len(rows), err, rows)
+		t.Errorf("%d rows, want 12 of correlations of 6 points; error %v: %+v", len(rows), err, rows)
 	}
 	if code, message := call(t, append([]string{"plot", "--chart", "scatter", "--group", "kind", "-o", fig}, flags...)...); code != 0 {
 		t.Fatal(message)
@@ -60,10 +60,10 @@ func TestCorrelateOverModels(t *testing.T) {
 		}
 	}
 	if got, err := output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--model", "m[0-4]", "--bootstrap", "60", "--json"); err != nil || !strings.Contains(got, `"n": 5,`) {
-		t.Errorf("five of the models: %v %.200s", err, got)
+		t.Errorf("five of the models give %.200s, want n of 5; error %v", got, err)
 	}
 	if code, message := call(t, "correlate", run, "--x", "a.b@turn", "--csv", csv); code != 1 || !strings.Contains(message, "no score matches a.b@turn") {
-		t.Errorf("exit %d: %s", code, message)
+		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, message, "no score matches a.b@turn")
 	}
 }
 

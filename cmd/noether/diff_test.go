@@ -90,7 +90,7 @@ func TestDiffWithSTIR(t *testing.T) {
 		if row.Statistic == "stir" {
 			found++
 			if row.Layer != "conv" || row.Value < 0.9 || !strings.HasSuffix(row.Model, ")") || row.Model == row.Other {
-				t.Errorf("%+v", row)
+				t.Errorf("a row is %+v, want the layer conv, a value of at least 0.9 and two models", row)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func TestDiffWithSTIR(t *testing.T) {
 	}
 	text, err = output(t, append(common, "--fail-if", "stir.stir < 0.5")...)
 	if err != nil || !strings.Contains(text, "→") {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("diff prints %s, error %v; want an arrow between models and no failure", text, err)
 	}
 	for _, c := range []struct {
 		args []string
@@ -181,7 +181,7 @@ func TestDiffOfPredictions(t *testing.T) {
 		}
 	}
 	if text, err = output(t, "diff", a, b); err != nil || !strings.Contains(text, "negative flips") {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("diff prints %s, error %v; want negative flips", text, err)
 	}
 	const flips = "prediction-agreement.negative-flips"
 	for _, c := range []struct {

@@ -67,11 +67,11 @@ func TestExport(t *testing.T) {
 	}
 	for format, want := range map[string]string{"--latex": `\begin{tabular}`, "--markdown": "| model |"} {
 		if got, err := output(t, "export", run, format); err != nil || !strings.Contains(got, want) || strings.Contains(got, "cosine") {
-			t.Errorf("%s: %v %q", format, err, got)
+			t.Errorf("%s prints %q, error %v; want %q and no cosine", format, got, err, want)
 		}
 	}
 	if got, err := output(t, "export", run, "--csv", "--wide", "--measure", "distance"); err != nil || !strings.Contains(got, "cosine distance") {
-		t.Errorf("wide: %v %q", err, got)
+		t.Errorf("the wide table is %q, want a column cosine distance; error %v", got, err)
 	}
 	for _, c := range []struct {
 		args []string
@@ -113,7 +113,7 @@ measures: [distance]
 		}
 		rows, err := scores.ReadCSV(strings.NewReader(text))
 		if err != nil || len(rows) == 0 {
-			t.Fatalf("%d rows, %v", len(rows), err)
+			t.Fatalf("%d rows, want some; error %v", len(rows), err)
 		}
 		return rows[0]
 	}
@@ -129,20 +129,20 @@ measures: [distance]
 		}
 	}
 	if safe.Parameter != "-15" || safe.Value != plain.Value {
-		t.Errorf("numbers changed: %+v", safe)
+		t.Errorf("the row is %+v, want the parameter -15 and the value %v as without --csv-safe", safe, plain.Value)
 	}
 	if wide, err := output(t, "export", run, "--csv-safe", "--wide"); err != nil || strings.Contains(wide, "\n=") || strings.Contains(wide, "\n\"=") || !strings.Contains(wide, "'=HYPERLINK") {
-		t.Errorf("%v: %s", err, wide)
+		t.Errorf("--csv-safe --wide prints %s, error %v; want names without formulas", wide, err)
 	}
 	file := filepath.Join(dir, "safe.csv")
 	if code, message := call(t, "export", run, "--csv-safe", "-o", file); code != 0 {
 		t.Fatal(message)
 	}
 	if raw, err := os.ReadFile(file); err != nil || !strings.Contains(string(raw), "'=HYPERLINK") {
-		t.Errorf("%v: %s", err, raw)
+		t.Errorf("the file holds %s, error %v; want names without formulas", raw, err)
 	}
 	if code, message := call(t, "export", run, "--csv-safe", "--json"); code != 2 || !strings.Contains(message, "cannot be combined") {
-		t.Errorf("exit %d: %s", code, message)
+		t.Errorf("exit %d: %s, want exit 2 and a message with %q", code, message, "cannot be combined")
 	}
 }
 
@@ -183,6 +183,6 @@ func TestExportToMLflow(t *testing.T) {
 		}
 	}
 	if runs != 2 || !strings.Contains(seen["/api/2.0/mlflow/runs/create"], `"mlflow.parentRunId","value":"r1"`) || strings.Count(seen["/api/2.0/mlflow/runs/update"], "FINISHED") != 2 {
-		t.Errorf("%d runs: %s, %s", runs, seen["/api/2.0/mlflow/runs/create"], seen["/api/2.0/mlflow/runs/update"])
+		t.Errorf("%d runs, want 2, of which one is a child, and both are finished: %s, %s", runs, seen["/api/2.0/mlflow/runs/create"], seen["/api/2.0/mlflow/runs/update"])
 	}
 }

@@ -61,7 +61,7 @@ func TestModelOfTheHub(t *testing.T) {
 	}
 	if err != nil || found.Path != "hf://org/net" || len(found.ClassNames) != 8 || found.ClassNames[7] != "Barn Owl" ||
 		found.Preprocess == nil || found.Preprocess.Std[0] != 0.25 || found.Preprocess.Crop[0] != 16 {
-		t.Errorf("inspect: %q, %v", text, err)
+		t.Errorf("inspect prints %q, want the preprocessing of the repository; error %v", text, err)
 	}
 
 	study := filepath.Join(dir, "study.yaml")

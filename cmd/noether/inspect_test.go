@@ -45,7 +45,7 @@ func TestInspectShowsHowBoxesAreDecoded(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if d := found.Decoded; d == nil || d.Kind != "boxes" || d.Layout != "suppressed" || d.Classes != 2 || !slices.Equal(d.Names, []string{"cat", "owl"}) {
-		t.Errorf("decoded: %+v", d)
+		t.Errorf("the decoded output is %+v, want boxes of two classes after suppression, cat and owl", d)
 	}
 }
 
@@ -105,6 +105,6 @@ func TestInspectOfTextEncoder(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if last := found.Layers[len(found.Layers)-1]; found.Takes != "arrays" || found.Classes != 3 || last.Name != "logits" || found.Layers[0].Axes != "NTC" || !slices.Equal(found.Layers[0].Shape, []int{12, 16}) {
-		t.Errorf("%+v", found)
+		t.Errorf("inspect prints %+v, want a model of arrays with 3 classes, from an NTC layer of 12 x 16 to logits", found)
 	}
 }

@@ -150,7 +150,7 @@ func TestInitFitsModelAndData(t *testing.T) {
 		}
 		for _, not := range c.lacks {
 			if strings.Contains(string(text), not) {
-				t.Errorf("%s on %s: %q in\n%s", c.model, c.data, not, text)
+				t.Errorf("%s on %s: the study has %q, want none\n%s", c.model, c.data, not, text)
 			}
 		}
 		if code, message := call(t, "run", study, "-o", filepath.Join(t.TempDir(), "run")); code != 0 {

@@ -130,7 +130,7 @@ func TestFolderThatCannotBeWrittenIsFoundBeforeTheWork(t *testing.T) {
 	blocked := write(t, dir, "file", nil)
 	code, message := call(t, "run", path, "-o", filepath.Join(blocked, "run"))
 	if code != 1 || !strings.Contains(message, "the run folder") {
-		t.Errorf("exit %d: %s", code, message)
+		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, message, "the run folder")
 	}
 }
 

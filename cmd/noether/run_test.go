@@ -67,7 +67,7 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	}
 	text, err := output(t, "report", run)
 	if err != nil || !strings.Contains(text, "1 of 6 cells") || strings.Contains(text, "scores.csv") {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("report prints %s, error %v; want 1 of 6 cells and no scores.csv", text, err)
 	}
 	record.Keys = record.Keys[1:] // as if the remaining cell belonged to the study before a change
 	if err := scores.WriteRecord(filepath.Join(run, "run.json"), record); err != nil {
@@ -93,7 +93,7 @@ func TestReportErrorKeepsScores(t *testing.T) {
 	}
 	err = showResult(&study.Result{Rows: readScores(t, run), Record: record}, run, printFlags{})
 	if err == nil || !strings.Contains(oneLine(err.Error()), report+": it is a folder; the scores are kept, and noether report "+run) {
-		t.Errorf("%v", err)
+		t.Errorf("the error is %v, want one that says that %s is a folder and how to make the report", err, report)
 	}
 	if len(readScores(t, run)) == 0 {
 		t.Error("there are no scores")
@@ -102,7 +102,7 @@ func TestReportErrorKeepsScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := output(t, "report", run); err != nil || !strings.Contains(text, report) {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("report prints %s, error %v; want %s", text, err, report)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 	run := filepath.Join(dir, "run")
 	text, err := output(t, "run", study, "-o", run)
 	if err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one of one line", err)
 	}
 	for _, want := range []string{"2 of 2 cells are done, with 1 failure", "Failed", "model cut", "truncated", "scores.csv"} {
 		if !strings.Contains(text, want) {
@@ -163,7 +163,7 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 		t.Error("the valid model has no scores")
 	}
 	if code, message := call(t, "run", study, "-o", filepath.Join(dir, "fast"), "--fail-fast"); code != 1 || !strings.Contains(message, "cut.onnx") {
-		t.Errorf("exit %d: %s", code, message)
+		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, message, "cut.onnx")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "fast", "scores.csv")); err == nil {
 		t.Error("the run continued despite fail-fast")
@@ -197,11 +197,11 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 	}
 	for _, flags := range [][]string{{"--log", "xml"}, {"--log", "json", "--log-level", "loud"}} {
 		if _, code := errorOutput(t, append([]string{"run", study}, flags...)...); code != 2 {
-			t.Errorf("%v exits with %d", flags, code)
+			t.Errorf("%v exits with %d, want 2", flags, code)
 		}
 	}
 	if text, code := errorOutput(t, "run", study, "--metrics", "nowhere:x"); code != 1 || !strings.Contains(text, "metrics") {
-		t.Errorf("exit %d: %s", code, text)
+		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, text, "metrics")
 	}
 }
 
@@ -213,12 +213,12 @@ func TestCheckExitsByWhatItLeaves(t *testing.T) {
 		t.Fatal(message)
 	}
 	if text, err := output(t, "check", run); err != nil || !strings.Contains(text, "no problems were found") {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("check prints %s, error %v; want no problems", text, err)
 	}
 	write(t, run, "cells/nonsense", nil)
 	text, err := output(t, "check", run, "--json")
 	if err == nil || !json.Valid([]byte(text)) || !strings.Contains(text, `"foreign"`) {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("check --json prints %s, error %v; want a foreign file and an error", text, err)
 	}
 	if code, message := call(t, "check", run, "--fix"); code != 0 {
 		t.Error(message)
@@ -227,6 +227,6 @@ func TestCheckExitsByWhatItLeaves(t *testing.T) {
 		t.Error(message)
 	}
 	if code, message := call(t, "check", dir); code != 1 || !strings.Contains(message, "not a run folder") {
-		t.Errorf("exit %d: %s", code, message)
+		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, message, "not a run folder")
 	}
 }

@@ -42,7 +42,7 @@ func TestServe(t *testing.T) {
 	}
 	res, err := http.Get(address + "api/v1/runs")
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("%q: %v %v", address, res, err)
+		t.Errorf("the server at %q answers %v, error %v; want status 200", address, res, err)
 	}
 	stop()
 	if err := <-done; err != nil {
@@ -79,9 +79,9 @@ func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	}
 	t.Setenv("NOETHER_TOKEN", "")
 	if code, message := call(t, "serve", filepath.Join(t.TempDir(), "none")); code != 1 || !strings.Contains(message, "none") {
-		t.Errorf("exit %d, %q", code, message)
+		t.Errorf("exit %d, %q, want exit 1 and a message with %q", code, message, "none")
 	}
 	if code, message := call(t, "serve", t.TempDir(), "--listen", l.Addr().String()); code != 1 || !strings.Contains(message, "serving") {
-		t.Errorf("a port that is taken: exit %d, %q", code, message)
+		t.Errorf("a port that is taken: exit %d, %q, want exit 1 and a message with %q", code, message, "serving")
 	}
 }

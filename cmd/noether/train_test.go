@@ -40,7 +40,7 @@ func TestTrain(t *testing.T) {
 	}
 	text, err = output(t, "train", file, "-o", out)
 	if err != nil || !strings.Contains(text, "small: ") || !strings.Contains(text, "validation  loss") {
-		t.Errorf("run again: %q, error %v", text, err)
+		t.Errorf("run again, train prints %q, want the results of the networks; error %v", text, err)
 	}
 }
 
@@ -81,10 +81,10 @@ func TestTrainVary(t *testing.T) {
 		Tags map[string]string
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil || len(s) != 3 || s[2].Name != "small/seed-3" || s[2].Tags["seed"] != "3" {
-		t.Errorf("the summaries are %+v, error %v", s, err)
+		t.Errorf("the summaries are %+v, want 3 with the last of seed 3; error %v", s, err)
 	}
 	if text, err := output(t, "train", file, "-o", out); err != nil || strings.Count(text, "validation  loss") != 3 {
-		t.Errorf("run again: %q, error %v", text, err)
+		t.Errorf("run again, train prints %q, want three results; error %v", text, err)
 	}
 	run := filepath.Join(dir, "run")
 	study := write(t, dir, "s.yaml", []byte("name: s\ndata: {name: d, shapes: {n: 60, size: 8}}\nmodels: {checkpoints: nets, every: 1, layers: output}\n"+
@@ -94,7 +94,7 @@ func TestTrainVary(t *testing.T) {
 	}
 	text, err = output(t, "correlate", run, "--x", "effective-invariance.ei@turn", "--bootstrap", "60", "--json")
 	if err != nil || strings.Count(text, `"unit": "nets/seed-2"`) != 2 || !strings.Contains(text, `"units": 3`) {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("correlate prints %s, error %v; want 3 units, of which nets/seed-2 has two points", text, err)
 	}
 }
 
@@ -116,10 +116,10 @@ func TestTrainSegmenter(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil || !(s.Test.MeanIoU > 0.1) {
-		t.Fatalf("%s, error %v", text, err)
+		t.Fatalf("the summary is %s, want a mean IoU above 0.1; error %v", text, err)
 	}
 	if text, err := output(t, "train", file, "-o", out); err != nil || !strings.Contains(text, "mean IoU") {
-		t.Errorf("%q, error %v", text, err)
+		t.Errorf("run again, train prints %q, want a mean IoU; error %v", text, err)
 	}
 	run := filepath.Join(dir, "run")
 	study := write(t, dir, "s.yaml", []byte("name: s\ndata: {name: b, shapes: "+data+", seed: 2}}\nmodels: {checkpoints: net, output: {class-map: logits}}\ntransforms: flip\nmeasures: [dense-accuracy, dense-equivariance]\n"))

@@ -42,7 +42,7 @@ batch: 50
 			}
 			var trained struct{ Test struct{ Accuracy float64 } }
 			if err := json.Unmarshal([]byte(text), &trained); err != nil || trained.Test.Accuracy <= 0.12 {
-				t.Fatalf("%s: accuracy %v, %v", text, trained.Test.Accuracy, err)
+				t.Fatalf("%s: accuracy %v, want more than 0.12; error %v", text, trained.Test.Accuracy, err)
 			}
 			study, run := filepath.Join(out, "study.yaml"), filepath.Join(out, "run")
 			if code, message := call(t, "init", filepath.Join(out, "model.onnx"), filepath.Join(dir, "test.bin"), "-o", study); code != 0 {

@@ -55,6 +55,6 @@ func TestOpen(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
 	if err := Open(file); !errors.Is(err, ErrNoDesktop) {
-		t.Errorf("without a desktop: %v", err)
+		t.Errorf("without a desktop: error %v, want ErrNoDesktop", err)
 	}
 }

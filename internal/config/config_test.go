@@ -58,7 +58,7 @@ func TestDecodeSingleValueForList(t *testing.T) {
 	}
 	var got outer
 	if err := Decode(n, &got); err != nil || len(got.Files) != 1 || got.Files[0] != "one" {
-		t.Errorf("files %q, error %v", got.Files, err)
+		t.Errorf("the files are %q, want one; error %v", got.Files, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestShortForm(t *testing.T) {
 		}
 		var got folder
 		if err := Decode(n, &got); err != nil || got != (folder{"photos", true}) {
-			t.Errorf("%q gives %+v, error %v", src, got, err)
+			t.Errorf("%q gives %+v, want the folder photos; error %v", src, got, err)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func TestMergeKeys(t *testing.T) {
 	for i, want := range map[int]outer{2: {Name: "c", N: 5}, 3: {Name: "d", N: 6, Seed: 3}} {
 		var got outer
 		if err := Decode(n.Items[i], &got); err != nil || got.Name != want.Name || got.N != want.N || got.Seed != want.Seed {
-			t.Errorf("%d: %+v, %v", i, got, err)
+			t.Errorf("item %d is %+v, error %v; want %+v", i, got, err, want)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestAliasesOfAliasesEndInAnError(t *testing.T) {
 		src += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
 	if _, err := Parse("s.yaml", []byte(src), vars); err == nil || !strings.Contains(err.Error(), "too large") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with %q", err, "too large")
 	}
 }
 
@@ -279,10 +279,10 @@ func TestFileTooLong(t *testing.T) {
 	}
 	data, err := ReadFile(path)
 	if err != nil || len(data) != maxBytes+1 {
-		t.Fatalf("%d bytes, error %v", len(data), err)
+		t.Fatalf("%d bytes, want %d; error %v", len(data), maxBytes+1, err)
 	}
 	if _, err := Parse(path, data, nil); err == nil || !strings.Contains(err.Error(), "must not be larger than 16 MiB") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with %q", err, "must not be larger than 16 MiB")
 	}
 }
 

@@ -31,9 +31,9 @@ func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b := schema.Properties["b"]; b["$ref"] != "#/$defs/a" || b["description"] != "other" {
-		t.Errorf("the property is %v", b)
+		t.Errorf("the property is %v, want a reference to a with a description of its own", b)
 	}
 	if len(schema.Defs) != 1 || schema.Defs["a"]["type"] != "string" {
-		t.Errorf("the definitions are %v", schema.Defs)
+		t.Errorf("the definitions are %v, want the string a alone", schema.Defs)
 	}
 }

@@ -81,7 +81,7 @@ func TestArchives(t *testing.T) {
 			continue
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, "dog", "b.png")); err != nil || string(got) != "dog" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: dog/b.png holds %q, error %v; want dog", name, got, err)
 		}
 	}
 	dir, err := c.Tree(t.Context(), s.URL+"/flat.zip", hexSum(served["/flat.zip"]))
@@ -92,7 +92,7 @@ func TestArchives(t *testing.T) {
 		t.Errorf("the folder holds %v, want 2 files", files)
 	}
 	if _, err := c.Tree(t.Context(), s.URL+"/p.rar", ""); err == nil || !strings.Contains(err.Error(), "not an archive") {
-		t.Errorf("an archive of another kind: %v", err)
+		t.Errorf("an archive of another kind: error %v, want one with %q", err, "not an archive")
 	}
 }
 
@@ -145,7 +145,7 @@ func TestDamagedArchives(t *testing.T) {
 		c := newCache(t)
 		s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) { w.Write(raw[:len(raw)/2]) })
 		if _, err := c.Tree(t.Context(), s.URL+"/a"+kind, ""); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("half of an archive %s: the error is %v, want one line", kind, err)
 		}
 		if left, _ := filepath.Glob(c.path("content", "*", "*tree*")); len(left) > 0 {
 			t.Errorf("%s: half an archive is left: %v", kind, left)
@@ -160,7 +160,7 @@ func TestDamagedArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := unpack(t.Context(), file, "a.tar", t.TempDir(), 1<<20, 10); err == nil || !strings.Contains(err.Error(), "the archive is damaged") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the error is %v, want one that says that the archive is damaged", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func TestDamagedArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := unpack(ctx, file, "a.tar", t.TempDir(), 1<<20, 10); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: error %v, want context.Canceled", err)
 	}
 }
 

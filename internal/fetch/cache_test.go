@@ -118,11 +118,11 @@ func TestExternalFiles(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), list()); err == nil || !strings.Contains(err.Error(), "different file") {
-		t.Errorf("a model of another hash: %v", err)
+		t.Errorf("a model of another hash: error %v, want one with %q", err, "different file")
 	}
 	noModel := func(string) ([]string, error) { return nil, errors.New("is no model") }
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), noModel); err == nil || !strings.Contains(err.Error(), "different file") {
-		t.Errorf("what is no model and has another hash: %v", err)
+		t.Errorf("what is no model and has another hash: error %v, want one with %q", err, "different file")
 	}
 	upper := strings.ToUpper(hexSum([]byte("alone")))
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx#sha256="+upper, strings.ToLower(upper), list()); err != nil {

@@ -84,7 +84,7 @@ func TestFileIsFetchedOnceAndVerified(t *testing.T) {
 	url := s.URL + "/models/net.onnx?token=secret"
 	path := want(t, c, url, hexSum(content1), content1)
 	if filepath.Base(path) != "net.onnx" {
-		t.Errorf("the file is called %s", path)
+		t.Errorf("the file is called %s, want net.onnx", path)
 	}
 	want(t, c, url, hexSum(content1), content1)
 	want(t, c, url+"#sha256="+hexSum(content1), "", content1)

@@ -82,14 +82,14 @@ func TestHubLayout(t *testing.T) {
 		t.Errorf("the model is %s, want %s", path, want)
 	}
 	if to, err := os.Readlink(path); err != nil || filepath.ToSlash(to) != "../../../blobs/"+hexSum(content1) {
-		t.Errorf("it is a link to %s, %v", to, err)
+		t.Errorf("it is a link to %s, want the blob %s; error %v", to, hexSum(content1), err)
 	}
 	if ref, err := os.ReadFile(filepath.Join(root, "refs", "main")); err != nil || string(ref) != hubtest.Commit {
-		t.Errorf("refs/main is %q, %v", ref, err)
+		t.Errorf("refs/main is %q, want %q; error %v", ref, hubtest.Commit, err)
 	}
 	for name, data := range map[string]string{"preprocessor_config.json": "{}", "config.json": `{"id2label": {}}`} {
 		if got, err := os.ReadFile(filepath.Join(root, "snapshots", hubtest.Commit, name)); err != nil || string(got) != data {
-			t.Errorf("%s is %q, %v", name, got, err)
+			t.Errorf("%s is %q, want %q; error %v", name, got, data, err)
 		}
 		if _, err := os.Stat(filepath.Join(root, "blobs", hubtest.GitHash([]byte(data)))); err != nil {
 			t.Error(err)
@@ -122,11 +122,11 @@ func TestHubWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(path + "_data"); err != nil || string(got) != "weights" {
-		t.Errorf("the weights are %q, %v", got, err)
+		t.Errorf("the weights are %q, want weights; error %v", got, err)
 	}
 	delete(h.Files, "onnx/model.onnx_data")
 	if _, err := newCacheOf(t, h, "").Model(t.Context(), "hf://org/net", "", oneWeight); err == nil || !strings.Contains(err.Error(), "which the repository lacks") {
-		t.Errorf("without its weights: %v", err)
+		t.Errorf("without its weights: error %v, want one with %q", err, "which the repository lacks")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestHubRefusals(t *testing.T) {
 	c.Hub.Address = "none"
 	refuseModel(t, c, "hf://org/net", `HF_ENDPOINT is "none"`)
 	if _, err := c.File(t.Context(), "hf://org/net/a.npy", ""); err == nil || !strings.Contains(err.Error(), "as data by webdataset") {
-		t.Errorf("as data: %v", err)
+		t.Errorf("as data: error %v, want one with %q", err, "as data by webdataset")
 	}
 }
 
@@ -354,7 +354,7 @@ func TestModelIn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := ModelIn(dir); err == nil || !strings.Contains(err.Error(), "no .onnx file") {
-		t.Errorf("of an empty folder: %v", err)
+		t.Errorf("of an empty folder: error %v, want one with %q", err, "no .onnx file")
 	}
 	for _, name := range []string{"b.onnx", "model.onnx", "onnx/model.onnx"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))

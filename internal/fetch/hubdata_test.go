@@ -54,10 +54,10 @@ func TestDataOfTheHub(t *testing.T) {
 	refuse("hf://org/net", "is a model, not a data set")
 	refuse("hf://datasets/org", "names no data set")
 	if _, err := c.DataFiles(t.Context(), "hf://datasets/org/net", ".tar"); err == nil || !strings.Contains(err.Error(), "no file with the extension .tar") {
-		t.Errorf("shards of a repository without any: %v", err)
+		t.Errorf("shards of a repository without any: error %v, want one with %q", err, "no file with the extension .tar")
 	}
 	if _, err := c.Model(t.Context(), "hf://datasets/org/net", "", noWeights); err == nil || !strings.Contains(err.Error(), "is a data set, not a model") {
-		t.Errorf("a data set as a model: %v", err)
+		t.Errorf("a data set as a model: error %v, want one with %q", err, "is a data set, not a model")
 	}
 	c.Hub.Offline = true
 	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")

@@ -138,7 +138,7 @@ func TestDamagedExternalFileIsFetchedAgain(t *testing.T) {
 		}
 		weights := filepath.Join(filepath.Dir(path), "net.bin")
 		if raw, err := os.ReadFile(weights); err != nil || string(raw) != "content of /m/net.bin" {
-			t.Fatalf("the weights are %q, error %v", raw, err)
+			t.Fatalf("the weights are %q, want those of the server; error %v", raw, err)
 		}
 		flip(t, weights)
 		forget()

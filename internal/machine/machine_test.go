@@ -72,7 +72,7 @@ func TestAllocations(t *testing.T) {
 
 func TestThisProcess(t *testing.T) {
 	if n := Cores(); n < 1 || n > runtime.NumCPU() {
-		t.Errorf("%d cores of %d", n, runtime.NumCPU())
+		t.Errorf("Cores returns %d, want 1 to %d", n, runtime.NumCPU())
 	}
 	held := make([]byte, 64<<20)
 	for i := range held {

@@ -279,7 +279,7 @@ func TestArtifactsElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := run.Artifact(t.Context(), "a", strings.NewReader("")); !errors.Is(err, ErrArtifacts) {
-			t.Errorf("%s: %v", uri, err)
+			t.Errorf("artifacts at %s: the error is %v, want ErrArtifacts", uri, err)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func TestErrors(t *testing.T) {
 	_, c := newServer(t)
 	c.password = "wrong"
 	if _, err := c.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "401 UNAUTHENTICATED") {
-		t.Errorf("wrong password: %v", err)
+		t.Errorf("wrong password: error %v, want one with %q", err, "401 UNAUTHENTICATED")
 	}
 	invalid := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "create") {
@@ -306,15 +306,15 @@ func TestErrors(t *testing.T) {
 	defer invalid.Close()
 	o, _ := New(invalid.URL, Credentials{Token: "t"})
 	if _, err := o.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is it an MLflow server?") {
-		t.Errorf("no MLflow: %v", err)
+		t.Errorf("no MLflow: error %v, want one with %q", err, "is it an MLflow server?")
 	}
 	if _, err := o.Start(t.Context(), "1", "n", "", time.Now()); err == nil || !strings.Contains(err.Error(), "302") {
-		t.Errorf("a redirection: %v", err)
+		t.Errorf("a redirection: error %v, want one with %q", err, "302")
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Experiment(stopped, "x"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled context: %v", err)
+		t.Errorf("a cancelled context: error %v, want context.Canceled", err)
 	}
 }
 

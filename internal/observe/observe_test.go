@@ -29,7 +29,7 @@ func get(t *testing.T, url string) string {
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v", url, r.Status, err)
+		t.Fatalf("%s answers %s, error %v; want status 200", url, r.Status, err)
 	}
 	return string(body)
 }
@@ -131,7 +131,7 @@ func TestTracesArrive(t *testing.T) {
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	if _, err := Trace(t.Context(), "1", nil); err == nil || !strings.Contains(err.Error(), "http/protobuf") {
-		t.Errorf("grpc: %v", err)
+		t.Errorf("grpc: error %v, want one with %q", err, "http/protobuf")
 	}
 	_, span = otel.Tracer("test").Start(t.Context(), "pass")
 	span.End()

@@ -150,7 +150,7 @@ func TestStreamErrors(t *testing.T) {
 			t.Error(err)
 		}
 		if err := w.Close(); !errors.Is(err, errFull) {
-			t.Errorf("with room for %d bytes: %v", room, err)
+			t.Errorf("with room for %d bytes: error %v, want errFull", room, err)
 		}
 	}
 	w, times := Stream(io.Discard, "test", 1), 0
@@ -160,7 +160,7 @@ func TestStreamErrors(t *testing.T) {
 		return err
 	})
 	if err == nil || !strings.Contains(err.Error(), "1 bytes at first and 2") {
-		t.Errorf("nested output of another length: %v", err)
+		t.Errorf("nested output of another length: error %v, want one with %q", err, "1 bytes at first and 2")
 	}
 }
 
@@ -281,7 +281,7 @@ func TestErrors(t *testing.T) {
 		})
 	}
 	if _, err := NewReader(example(), "test", 2); err == nil || !strings.Contains(err.Error(), "version 1; this program reads version 2") {
-		t.Errorf("another version: %v", err)
+		t.Errorf("another version: error %v, want one with %q", err, "version 1; this program reads version 2")
 	}
 }
 

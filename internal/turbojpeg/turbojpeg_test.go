@@ -50,7 +50,7 @@ func TestEqualsPIL(t *testing.T) {
 		data, size := read(t, name)
 		got, ok := Decode(data, size.Width, size.Height)
 		if ok == slices.Contains(left, name) {
-			t.Errorf("%s: decoded is %v", name, ok)
+			t.Errorf("%s: Decode returns %v, want %v", name, ok, !ok)
 		}
 		if !ok {
 			continue
@@ -99,7 +99,7 @@ func TestLeavesToOthers(t *testing.T) {
 		"negative":        {data, -1, -1},
 	} {
 		if _, ok := Decode(c.data, c.width, c.height); ok {
-			t.Errorf("%s: an image", name)
+			t.Errorf("%s: Decode returns an image, want none", name)
 		}
 	}
 	if _, ok := Decode(data, size.Width, size.Height); !ok {
@@ -131,7 +131,7 @@ func TestParallel(t *testing.T) {
 	}
 	wait.Wait()
 	if idle := len(loaded().idle); idle > 8 {
-		t.Errorf("%d decoders for 8 goroutines", idle)
+		t.Errorf("%d decoders are kept after 8 goroutines, want 8 at most", idle)
 	}
 }
 

@@ -148,7 +148,7 @@ func TestFormatsAndSizes(t *testing.T) {
 		}
 		b.Reset()
 		if err := f.Write(&b, "pdf"); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("%PDF-")) {
-			t.Errorf("the PDF begins with %q, error %v", b.Bytes()[:min(b.Len(), 8)], err)
+			t.Errorf("the PDF begins with %q, want %%PDF-; error %v", b.Bytes()[:min(b.Len(), 8)], err)
 		}
 		if !bytes.Contains(b.Bytes(), []byte("/FontFile2")) {
 			t.Error("the PDF does not embed its font")

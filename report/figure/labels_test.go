@@ -91,7 +91,7 @@ func checkLabels(t *testing.T, f *Figure) {
 	t.Helper()
 	all := labels(f)
 	if len(all) < 3 {
-		t.Errorf("%d texts", len(all))
+		t.Errorf("the figure has %d texts, want at least 3", len(all))
 	}
 	const slack = 0.3 // points
 	for i, l := range all {
@@ -189,16 +189,16 @@ func TestManyModels(t *testing.T) {
 		for asked, want := range map[string]string{"": "m00", "m17": "m17"} {
 			parts := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: chart, Highlight: asked}))
 			if !slices.Contains(parts, want) || !slices.Contains(parts, "39 others") {
-				t.Errorf("%s: %q", chart, parts)
+				t.Errorf("%s has the texts %q, want %q and 39 others among them", chart, parts, want)
 			}
 		}
 	}
 	if got := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Bars})); !slices.Contains(got, "m00") || !slices.Contains(got, "m39") {
-		t.Errorf("bars: %q", got)
+		t.Errorf("the bars have the texts %q, want m00 and m39 among them", got)
 	}
 	_, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "m99"})
 	if err == nil || !strings.Contains(err.Error(), `no "m99" to highlight`) {
-		t.Errorf("highlighting what is not there: %v", err)
+		t.Errorf("highlighting what is not there: error %v, want one with %q", err, `no "m99" to highlight`)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestParameterAxes(t *testing.T) {
 	}
 	got := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: Parameter, Parameters: map[string]string{"rotate": "angle (degrees)"}}))
 	if !slices.Contains(got, "angle (degrees)") || !slices.Contains(got, "value of blur") {
-		t.Errorf("the axes are among %q", got)
+		t.Errorf("the axes are among %q, want angle (degrees) and value of blur", got)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestSignedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := f.scale; !s.Signed || s.Low != -s.High {
-		t.Errorf("the scale of values from -0.56 to 0.3 is %+v", s)
+		t.Errorf("the scale of values from -0.56 to 0.3 is %+v, want a signed one that is symmetric about 0", s)
 	}
 }
 

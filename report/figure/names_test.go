@@ -17,7 +17,7 @@ func TestFitAllKeepsNamesApart(t *testing.T) {
 	}
 	got := s.fitAll(s.small, names, 15*vg.Millimeter)
 	if !slices.Equal(got, []string{"layer1.0", "layer1.2", "layer3.1"}) {
-		t.Errorf("in 15 mm the names are %q", got)
+		t.Errorf("in 15 mm the names are %q, want layer1.0, layer1.2 and layer3.1", got)
 	}
 	if got := s.fitAll(s.small, []string{"/stage1/block/conv/a_long_name_1", "/stage1/block/conv/a_long_name_2", "/stage2/block/conv/a_long_name_1"}, 15*vg.Millimeter); countDistinct(got) != 3 {
 		t.Errorf("names without modules of their own are %q", got)

@@ -136,19 +136,19 @@ func TestHTMLLoadsNothing(t *testing.T) {
 		for _, a := range n.Attr {
 			switch a.Key {
 			case "src", "srcset", "action", "data", "background", "style":
-				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+				t.Errorf("<%s %s=%q> can load something or holds a style, want none", n.Data, a.Key, a.Val)
 			case "href":
 				if !strings.HasPrefix(a.Val, "#") {
 					t.Errorf("<%s href=%q> leaves the page", n.Data, a.Val)
 				}
 			}
 			if strings.HasPrefix(a.Key, "on") {
-				t.Errorf("<%s %s>", n.Data, a.Key)
+				t.Errorf("<%s %s> holds a script, want none", n.Data, a.Key)
 			}
 		}
 		switch {
 		case n.Data == "link" || n.Data == "iframe" || n.Data == "base" || n.Data == "object":
-			t.Errorf("<%s>", n.Data)
+			t.Errorf("the page has an element <%s>, which loads something, want none", n.Data)
 		case n.Data == "meta" && attribute(n, "http-equiv") != "":
 			policy = attribute(n, "content")
 		case n.Data == "script" && attribute(n, "type") == "":
@@ -218,7 +218,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 			found[n.Data]++
 			for _, a := range n.Attr {
 				if strings.HasPrefix(a.Key, "on") || strings.HasPrefix(a.Val, "javascript:") && !strings.HasPrefix(a.Key, "data-") {
-					t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+					t.Errorf("<%s %s=%q> holds a script, want none", n.Data, a.Key, a.Val)
 				}
 			}
 		})

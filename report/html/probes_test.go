@@ -126,7 +126,7 @@ func TestProbeChartsOtherwise(t *testing.T) {
 		t.Errorf("curves over quarters: %q", got)
 	}
 	if said := v.texts(t, probeSection("parameter-equivariance")+".sentences"); len(said) != 2 {
-		t.Errorf("%q", said)
+		t.Errorf("the sections have the sentences %q, want two", said)
 	}
 	v.do(t, script(fmt.Sprintf(`{ const s = document.querySelector(%q); s.value = "hue"; s.dispatchEvent(new Event("change")) }`, probeSection("disentanglement")+"select[name=factor]")), until(complete))
 	if got := titles("disentanglement"); strings.Count(got, "hue under") != 2 || strings.Contains(got, "value") {

@@ -132,7 +132,7 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells, 50 %'`))
 	b.do(t, until(`[...document.querySelectorAll('.overview th[scope=row]')].some((t) => t.textContent === 'vgg')`)) // without a reload
 	if key := evaluate[string](t, b, `document.querySelector('.key').textContent.trim()`); strings.HasPrefix(key, ".") || strings.Contains(key, "..") {
-		t.Errorf("the key of the matrix is %q", key)
+		t.Errorf("the key of the matrix is %q, want no empty sentence", key)
 	}
 	if on := evaluate[string](t, b, `document.querySelector('#q').value`); on != "vgg" {
 		t.Errorf("the search is %q after scores came, want %q", on, "vgg")

@@ -134,7 +134,7 @@ func open(t *testing.T, client *http.Client, url string) string {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK || len(body) == 0 {
-		t.Errorf("%s: %s with %d bytes, %v", url, answer.Status, len(body), err)
+		t.Errorf("%s: status %s with %d bytes, want 200 with some; error %v", url, answer.Status, len(body), err)
 	}
 	return string(body)
 }
@@ -167,7 +167,7 @@ func TestAnswersWithoutCompression(t *testing.T) {
 	}
 	for _, accept := range []string{"identity", "br, gzip;q=0", "deflate"} {
 		if encoding, body := ask(accept); encoding != "" || !strings.HasPrefix(body, "study,") {
-			t.Errorf("Accept-Encoding %q: encoding %q, text %.20q", accept, encoding, body)
+			t.Errorf("Accept-Encoding %q: encoding %q, want none; text %.20q", accept, encoding, body)
 		}
 	}
 	_, plain := ask("identity")
@@ -175,7 +175,7 @@ func TestAnswersWithoutCompression(t *testing.T) {
 		encoding, body := ask(accept)
 		z, err := gzip.NewReader(strings.NewReader(body))
 		if err != nil || encoding != "gzip" {
-			t.Fatalf("Accept-Encoding %q: encoding %q, %v", accept, encoding, err)
+			t.Fatalf("Accept-Encoding %q: encoding %q, want gzip; error %v", accept, encoding, err)
 		}
 		if raw, err := io.ReadAll(z); err != nil || string(raw) != plain {
 			t.Errorf("Accept-Encoding %q: %d bytes, want %d: %v", accept, len(raw), len(plain), err)

@@ -210,7 +210,7 @@ func TestWaysThroughTheSite(t *testing.T) {
 	for _, page := range []string{"/nothing", "/runs/0123", "/runs/0123/report"} {
 		status, text, header := get(t, url+page)
 		if status != http.StatusNotFound || !strings.Contains(text, back+"Noether runs</a>") || !strings.Contains(text, "not found") && !strings.Contains(text, "there is no page /nothing") || header.Get("Content-Type") != htmlType {
-			t.Errorf("%s: status %d, %s", page, status, text)
+			t.Errorf("%s: status %d, want 404 and a page with a link to the runs: %s", page, status, text)
 		}
 	}
 }

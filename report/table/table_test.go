@@ -96,11 +96,11 @@ func TestHostileAndMissing(t *testing.T) {
 	rows = rows[1:] // the first model lacks a score
 	md := written(t, rows, Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
 	if strings.Contains(md, "<script>") || strings.Contains(md, "\x1b") || strings.Count(md, "\n") != 4 || !strings.Contains(md, `a\|b`) || !strings.Contains(md, "–") {
-		t.Errorf("Markdown: %q", md)
+		t.Errorf("the Markdown is %q, want four lines with escaped names", md)
 	}
 	tex := written(t, rows, Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
 	if strings.Contains(tex, `\input{`) || !strings.Contains(tex, `\textbackslash{}input\{`) || !strings.Contains(tex, " -- ") {
-		t.Errorf("LaTeX: %q", tex)
+		t.Errorf("the LaTeX is %q, want escaped names", tex)
 	}
 	if _, err := Of(nil, Options{Measures: reporttest.Measures()}); err == nil {
 		t.Error("a table without scores: no error")

@@ -97,7 +97,7 @@ func TestBestAndWorst(t *testing.T) {
 		}
 	}
 	if fields := strings.Fields(row); strings.Join(fields, " ") != "0.100 near 0.700 far" {
-		t.Errorf("row %q in\n%s", row, text)
+		t.Errorf("the row is %q, want 0.100 near and 0.700 far, in\n%s", row, text)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTerminalFits(t *testing.T) {
 		for line := range strings.Lines(printed(t, rows, rec, Options{Width: width, All: rapid.Bool().Draw(t, "all")})) {
 			line = strings.TrimSuffix(line, "\n")
 			if ansi.StringWidth(line) > width {
-				t.Fatalf("%d cells in %d: %q", ansi.StringWidth(line), width, line)
+				t.Fatalf("a line has %d cells in a terminal of %d: %q", ansi.StringWidth(line), width, line)
 			}
 			if strings.ContainsAny(line, "\x1b\a") {
 				t.Fatalf("control characters in %q", line)
@@ -180,7 +180,7 @@ func TestTerminalFits(t *testing.T) {
 func TestTerminalOfNothing(t *testing.T) {
 	t.Parallel()
 	if text := printed(t, nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{All: true}); !strings.Contains(text, "There are no scores yet.") {
-		t.Errorf("an empty run prints %q", text)
+		t.Errorf("an empty run prints %q, want that there are no scores yet", text)
 	}
 }
 

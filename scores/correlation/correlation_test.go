@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cases) < 6 {
-		t.Fatalf("%d cases", len(cases))
+		t.Fatalf("%d cases, want at least 6", len(cases))
 	}
 	for _, c := range cases {
 		near(t, c.Name+" pearson", Pearson(c.X, c.Y).Value, c.Pearson, 1e-12)
@@ -63,7 +63,7 @@ func TestInterval(t *testing.T) {
 	near(t, "low", c.Low, math.Tanh(math.Atanh(0.5)-1.959963985/5), 1e-9)
 	near(t, "high", c.High, math.Tanh(math.Atanh(0.5)+1.959963985/5), 1e-9)
 	if c := fisher(0.5, 3, 1); !math.IsNaN(c.Low) {
-		t.Errorf("three points have the interval %v", c)
+		t.Errorf("three points have the interval %v, want none", c)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestLogit(t *testing.T) {
 		n := rapid.IntRange(0, 10000).Draw(t, "n")
 		p := rapid.Float64Range(0.001, 0.999).Draw(t, "p")
 		if got := InverseLogit(Logit(p, n), n); math.Abs(got-p) > 1e-9 {
-			t.Fatalf("Unlogit(Logit(%g, %d)) = %g", p, n, got)
+			t.Fatalf("InverseLogit(Logit(%g, %d)) = %g, want %g", p, n, got, p)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestProperties(t *testing.T) {
 		}
 		r := Pearson(x, y).Value
 		if !math.IsNaN(r) && (r < -1 || r > 1) {
-			t.Fatalf("r = %g", r)
+			t.Fatalf("r = %g, want a value from -1 to 1", r)
 		}
 		if s := Pearson(y, x).Value; !math.IsNaN(r) && math.Abs(r-s) > 1e-9 {
 			t.Fatalf("r is not symmetric: %g, %g", r, s)
@@ -134,23 +134,23 @@ func TestAnalyse(t *testing.T) {
 	}
 	near(t, "slope", f.Line.Slope, 4, 0.03)
 	if f.Pearson.Value < 0.98 || f.Pearson.Low > f.Pearson.Value || f.Pearson.High < f.Pearson.Value {
-		t.Errorf("r = %v", f.Pearson)
+		t.Errorf("r = %v, want at least 0.98 within its interval", f.Pearson)
 	}
 	inside := 0
 	for i, p := range points {
 		line, single := f.At(p.X), f.Predict(p.X)
 		if !(single.Low <= line.Low && line.Low <= line.Value && line.Value <= line.High && line.High <= single.High) {
-			t.Fatalf("point %d: %v within %v", i, line, single)
+			t.Fatalf("point %d: the band %v is not within that of single points, %v", i, line, single)
 		}
 		if single.Low <= p.Y && p.Y <= single.High {
 			inside++
 		}
 	}
 	if inside < 35 {
-		t.Errorf("%d of 40 points are within the intervals of single ones", inside)
+		t.Errorf("%d of 40 points are within the intervals of single ones, want at least 35", inside)
 	}
 	if e := f.MeanAbsoluteError(); e < 0.005 || e > 0.04 {
-		t.Errorf("the mean absolute error is %g", e)
+		t.Errorf("the mean absolute error is %g, want 0.005 to 0.04", e)
 	}
 	again, _ := Analyse(points, Options{Logit: true, Seed: 1})
 	if again.At(0.3) != f.At(0.3) {
@@ -190,7 +190,7 @@ func TestBadInput(t *testing.T) {
 		return p
 	}
 	if _, err := Analyse(at(1, 2, 3, 4), Options{}); !errors.Is(err, errTooFew) {
-		t.Errorf("two points: %v", err)
+		t.Errorf("two points: error %v, want errTooFew", err)
 	}
 	for name, c := range map[string]struct {
 		points []Point
@@ -236,21 +236,21 @@ func TestRowsOfAFit(t *testing.T) {
 			got[r.Statistic] = r
 		}
 		if len(rows) != 7 || got["pearson"].Value != fit.Pearson.Value || got["pearson"].Low != fit.Pearson.Low || got["leave-one-out-error"].Value != fit.MeanAbsoluteError() {
-			t.Errorf("%+v", rows)
+			t.Errorf("the rows are %+v, want 7 with the values of the fit", rows)
 		}
 		p := got["predicted"]
 		if math.Abs(p.Value-0.5) > 0.02 || !(p.Low < 0.5 && 0.5 < p.High) || p.Variant != "effective-invariance.ei@rotation ~ accuracy.clean" || p.Transform != "rotation" {
-			t.Errorf("the prediction is %+v", p)
+			t.Errorf("the prediction is %+v, want 0.5 within its interval, under rotation", p)
 		}
 		if by == ByModel && (p.Model != "new" || p.Data != "test") || by == ByData && (p.Model != "test" || p.Data != "new") {
-			t.Errorf("the prediction is of %s on %s", p.Model, p.Data)
+			t.Errorf("the prediction is of %s on %s, want the new one on the set", p.Model, p.Data)
 		}
 		var b strings.Builder
 		if err := scores.WriteCSV(&b, rows); err != nil {
 			t.Fatal(err)
 		}
 		if back, err := scores.ReadCSV(strings.NewReader(b.String())); err != nil || len(back) != len(rows) {
-			t.Errorf("read back: %d rows, %v", len(back), err)
+			t.Errorf("%d rows are read back, want %d; error %v", len(back), len(rows), err)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func TestIndependentUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Units != 5 || alone.Units != 100 || f.Pearson.Value != alone.Pearson.Value || f.Pearson.N != 5 {
-		t.Errorf("%d and %d units, r = %v and %v", f.Units, alone.Units, f.Pearson, alone.Pearson)
+		t.Errorf("%d and %d units, r = %v and %v; want 5 and 100 units and the same r", f.Units, alone.Units, f.Pearson, alone.Pearson)
 	}
 	want := fisher(alone.Pearson.Value, 5, 1)
 	if f.Pearson.Low != want.Low || f.Pearson.High != want.High || f.Spearman.Low > f.Pearson.Value-0.5 {
@@ -287,10 +287,10 @@ func TestIndependentUnits(t *testing.T) {
 		t.Errorf("errors of %v without a training, and %v without a checkpoint", f.MeanAbsoluteError(), alone.MeanAbsoluteError())
 	}
 	if a, b := f.At(2), alone.At(2); b.High-b.Low > (a.High-a.Low)/2 {
-		t.Errorf("bands of %v and %v", a, b)
+		t.Errorf("the bands over units and over points are %v and %v, want the second at most half as wide", a, b)
 	}
 	if len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "5 independent units") || len(alone.Warnings) > 0 {
-		t.Errorf("warnings %q and %q", f.Warnings, alone.Warnings)
+		t.Errorf("the warnings are %q and %q, want one of 5 independent units, and none", f.Warnings, alone.Warnings)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestFewPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !math.IsNaN(f.Spearman.Low) || !math.IsNaN(f.Spearman.High) || f.Pearson.High-f.Pearson.Low < 0.5 {
-		t.Errorf("intervals of four points: %v and %v", f.Pearson, f.Spearman)
+		t.Errorf("the intervals of four points are %v and %v, want a wide one of r and none of rho", f.Pearson, f.Spearman)
 	}
 	if want := []string{"4 independent units: too few to tell a relation from chance", "Spearman's rho is exactly +1 and has no interval"}; !slices.Equal(f.Warnings, want) {
 		t.Errorf("warnings %q, want %q", f.Warnings, want)
@@ -322,6 +322,6 @@ func TestConstantScoresHaveAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !math.IsNaN(f.Pearson.Value) || !slices.Contains(f.Warnings, "the second score is 0.25 everywhere, so that there is no correlation") {
-		t.Errorf("Pearson's r is %v, with the warnings %q", f.Pearson.Value, f.Warnings)
+		t.Errorf("Pearson's r is %v, with the warnings %q; want NaN, and a warning that the second score is constant", f.Pearson.Value, f.Warnings)
 	}
 }

@@ -27,10 +27,10 @@ func TestSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := sets[1].Points[3]; p.Unit != "" {
-		t.Errorf("the unit of %+v", p)
+		t.Errorf("the unit of %+v is not empty", p)
 	}
 	if s, err := (Relation{X: x, Y: y, By: ByModel, Units: map[string]string{"m3": "a training"}}).Sets(rows); err != nil || s[1].Points[3].Unit != "a training" || s[1].Points[2].Unit != "" {
-		t.Errorf("units of %+v, %v", s, err)
+		t.Errorf("the points are %+v, want the unit of m3 alone; error %v", s, err)
 	}
 	if len(sets) != 3 || sets[1].Name != "d1" || len(sets[1].Points) != 5 || len(sets[2].Points) != 0 || len(sets[2].Unlabelled) != 5 {
 		t.Fatalf("by model: %+v; want 3 sets, d1 with 5 points, d2 with 5 unlabelled", sets)

@@ -59,7 +59,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	r := scores.Row{Model: "a", Layer: "l", Measure: "m", Statistic: "s", Variant: "mlp", Factor: "x", Parameter: "10"}
 	if k := kindOf(r); k != (kind{"m", "s mlp x 10", "a l"}) {
-		t.Errorf("kind %+v", k)
+		t.Errorf("the kind is %+v, want model m, s mlp x 10 and layer a l", k)
 	}
 	other, changed := r, r
 	other.Model, changed.Parameter = "b", "20"
@@ -118,7 +118,7 @@ func TestCorrelationsCover(t *testing.T) {
 	for _, p := range []population{{8, 1, 0.5, 0.3}, {10, 3, 0, 0.3}} {
 		pearson, spearman, err := p.covered(samples)
 		if err != nil || pearson < 0.91 || pearson > 0.99 || spearman < 0.91 || spearman > 0.995 {
-			t.Errorf("%+v: %.3f of the intervals of r and %.3f of those of rho hold, %v", p, pearson, spearman, err)
+			t.Errorf("%+v: %.3f of the intervals of r and %.3f of those of rho hold, want about 0.95; error %v", p, pearson, spearman, err)
 		}
 	}
 	r, rho := population{8, 1, 1, 0}.values()
@@ -127,7 +127,7 @@ func TestCorrelationsCover(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := run([]string{"correlation", "-samples", "2"}, &out); err != nil || strings.Count(out.String(), "\n") != 14 {
-		t.Errorf("%v: %s", err, out.String())
+		t.Errorf("correlation prints %s, error %v; want 14 lines", out.String(), err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestProcedureStudy(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "study.yaml"))
 	if err != nil || strings.Count(string(text), "shapes: {n: 40") != 3 || !strings.Contains(string(text), "seed: 1002") {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("the study is %s, error %v; want three data sets of 40 shapes and the seed 1002", text, err)
 	}
 	if err := run([]string{"procedures", "-n", "4", "-o", dir}, nil); err == nil {
 		t.Error("sets of 4 images are accepted")

@@ -116,7 +116,7 @@ func TestBeliefTable(t *testing.T) {
 	scored.add(scores.Row{Model: "depth", Layer: "decays0/layer1", Data: "pan", Statistic: "invariance", Value: 1})
 	networks := scored.belief()
 	if !slices.Equal(networks, []string{"cdbn/seed-1", "cdbn/seed-2"}) {
-		t.Fatalf("the belief networks are %v", networks)
+		t.Fatalf("the belief networks are %v, want those of seeds 1 and 2", networks)
 	}
 	for _, r := range scored.beliefTable(networks) {
 		want := map[string]string{"layer 1": "25.0", "layer 2": "30.0", "change in percent": "50"}[r.statistic]

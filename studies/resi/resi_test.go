@@ -32,7 +32,7 @@ func TestData(t *testing.T) {
 	set := func(name string) []byte {
 		raw, err := os.ReadFile(filepath.Join(dir, "out", name+".bin"))
 		if err != nil || len(raw) != len(data) {
-			t.Fatalf("%s: %d bytes, error %v", name, len(raw), err)
+			t.Fatalf("%s has %d bytes, want %d; error %v", name, len(raw), len(data), err)
 		}
 		return raw
 	}
@@ -60,7 +60,7 @@ func TestData(t *testing.T) {
 				}
 			}
 			if dotted < 20 || dotted > 45 {
-				t.Fatalf("%s: a dot of %d pixels", name, dotted)
+				t.Fatalf("%s has a dot of %d pixels, want 20 to 45", name, dotted)
 			}
 			if colour == hue(float64(image[0])/classes) {
 				same += 1. / n
@@ -126,11 +126,11 @@ func TestTable(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 1+2*7 || !strings.HasPrefix(lines[1], "`linear-cka`,mean rank,1,") || !strings.HasPrefix(lines[8], "`gulp`,mean rank,2,") {
-		t.Fatalf("the table is\n%s", out.String())
+		t.Fatalf("want a head and 7 lines for linear-cka and gulp, and the table is\n%s", out.String())
 	}
 	for i, line := range lines[2:8] {
 		if f := strings.Split(line, ","); f[2] != "1: 1.00" {
-			t.Errorf("test %d of a similarity that agrees: %s", i, line)
+			t.Errorf("test %d of a similarity that agrees: %s, want 1: 1.00", i, line)
 		}
 	}
 	for i, want := range []string{"2: -1.00", "2: -1.00", "2: 0.00", "2: 0.00", "2: 0.00", "2: 0.00"} {

@@ -111,7 +111,7 @@ func TestCorrelations(t *testing.T) {
 	}
 	got, err := runOn(t, row("pearson", "0.914", "0.8", "0.95")+row("spearman", "-0.5", "", ""), "correlations", "-name", "effective-invariance.ei@rotation=EI")
 	if want := "test set,statistic,value,spearman,low,high\nclean,EI,+0.91,-0.50,+0.80,+0.95\n"; err != nil || got != want {
-		t.Errorf("%v\n%s", err, got)
+		t.Errorf("the table is\n%s\nwant\n%s\nerror %v", got, want, err)
 	}
 	if _, err := runOn(t, row("pearson", "0.9", "", ""), "correlations"); err == nil {
 		t.Error("no rank correlation: no error")

@@ -62,10 +62,10 @@ func TestTables(t *testing.T) {
 	}
 	layers := depths(values)
 	if got := layers[1]; !slices.Equal(got, []string{"FCN", "plain", "Relu", "translation by 1 pixel", "1.000", "1.000", "1.000"}) {
-		t.Errorf("the first layer is %q", got)
+		t.Errorf("the first layer is %q, want an error of 1 of the FCN's first ReLU under a translation by 1 pixel", got)
 	}
 	if got := layers[6][2:5]; !slices.Equal(got, []string{"stage2", "translation by 1 pixel", "2.000"}) {
-		t.Errorf("the second layer is %q", got)
+		t.Errorf("the second layer is %q, want stage2 with an error of 2", got)
 	}
 }
 

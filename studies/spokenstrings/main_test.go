@@ -62,7 +62,7 @@ func TestLayout(t *testing.T) {
 			}
 			words, seconds := s.Factors["words"], float64(s.Input.Len())/8000
 			if rate := s.Factors["words-per-second"]; words < 3 || words > 7 || math.Abs(rate-words/seconds) > 1e-9 {
-				t.Fatalf("%s: %v words in %v seconds, at %v a second", s.Name, words, seconds, rate)
+				t.Fatalf("%s: %v words in %v seconds, at %v a second, want 3 to 7 words at their quotient", s.Name, words, seconds, rate)
 			}
 			least, most = min(least, words/seconds), max(most, words/seconds)
 		}

@@ -65,12 +65,12 @@ func TestTables(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	if _, err := collect(append(rows(), rows()[0])); err == nil || !strings.Contains(err.Error(), "two scores") {
-		t.Errorf("two scores of one network: error %v", err)
+		t.Errorf("two scores of one network: error %v, want one with %q", err, "two scores")
 	}
 	if _, err := collect([]scores.Row{{Measure: "informativeness", Statistic: "rmse", Value: math.NaN()}}); err == nil || !strings.Contains(err.Error(), "no scores") {
-		t.Errorf("without scores: error %v", err)
+		t.Errorf("without scores: error %v, want one with %q", err, "no scores")
 	}
 	if err := run([]string{"-o", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "scores.csv") {
-		t.Errorf("without files: error %v", err)
+		t.Errorf("without files: error %v, want one with %q", err, "scores.csv")
 	}
 }
