@@ -426,7 +426,7 @@ class Drawing implements Drawable {
     return g;
   }
 
-  // folded reports whether a box is a group, and not an operation within one.
+  // folded reports whether a box is that of a group, open or not, and not an operation within one.
   private folded(box: Box): boolean {
     return box.operation < 0 || this.members[box.group].length === 1;
   }
@@ -545,7 +545,7 @@ function legend({ stops, colours }: ColourScale): SVGElement {
   return g;
 }
 
-// place is where a value lies on a scale, from 0 to the number of colours less 1.
+// placeOf returns where a value lies on a scale, from 0 to the number of colours less 1.
 function placeOf({ stops, colours }: ColourScale, v: number): number {
   const share = (v - stops[0]) / (stops[stops.length - 1] - stops[0]);
   return Math.max(0, Math.min(1, share)) * (colours.length - 1);
