@@ -52,12 +52,12 @@ type Adversarial struct {
 	Norm     string  // of the ball: l2 or linf
 	Radius   float64 // for inputs with values in [0, 1]
 	Steps    int     // at least 1
-	StepSize float64 // 0: 2.5 Radius / Steps
-	// AtX starts at x, for AdversarialTraining. Without it the search starts at a point drawn
-	// uniformly from the ball; with TRADES and MART at x plus normal noise with a standard
-	// deviation of 0.001.
+	StepSize float64 // length of a step (linf: change of a value); 0: 2.5 Radius / Steps
+	// AtX starts the search at x; only AdversarialTraining can. Without AtX the search of
+	// AdversarialTraining starts at a point drawn uniformly from the ball, and that of TRADES and
+	// MART at x plus normal noise with a standard deviation of 0.001.
 	AtX  bool
-	Beta float64 // of TRADES and MART
+	Beta float64 // beta of TRADES and MART
 }
 
 func (a *Adversarial) ball() ball.Ball { return ball.Ball{Norm: ball.Norm(a.Norm), Radius: a.Radius} }
@@ -78,7 +78,7 @@ func (a *Adversarial) check(s Spec) error {
 	case a.Radius == 0:
 		return errors.New("adversarial training needs a radius")
 	case a.Steps < 1 || a.StepSize < 0 || math.IsNaN(a.StepSize):
-		return fmt.Errorf("adversarial training with %d steps of size %g: they must be at least 1, and above 0", a.Steps, a.StepSize)
+		return fmt.Errorf("adversarial training with %d steps of size %g: at least 1 step is needed, and a size that is not negative", a.Steps, a.StepSize)
 	case a.Beta < 0 || math.IsNaN(a.Beta):
 		return fmt.Errorf("beta is %g: it must not be negative", a.Beta)
 	case a.AtX && a.Defence != AdversarialTraining:
@@ -125,15 +125,15 @@ func (p *program) search() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	image := p.sampleShape()
+	shape := p.sampleShape()
 	var direction onnx.Value
 	if ball.Norm(a.Norm) == ball.Linf {
 		direction = b.Sign(gradients[0])
 	} else {
-		direction, _ = ball.Normalise(b, gradients[0], image)
+		direction, _ = ball.Normalise(b, gradients[0], shape)
 	}
 	centre := infer.InputLike(b, centreName, x)
-	next := a.ball().Project(b, b.Add(x, b.Mul(direction, b.Scalar(float32(a.stepSize())))), centre, image)
+	next := a.ball().Project(b, b.Add(x, b.Mul(direction, b.Scalar(float32(a.stepSize())))), centre, shape)
 	infer.OutputLike(b, foundName, next, x)
 	m, err := b.Model()
 	if err != nil {
@@ -193,7 +193,7 @@ func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, tar
 	return b.Add(b.Add(CrossEntropy.write(b, adversarial, target), margin), b.Mul(beta, b.Mul(kl, weight)))
 }
 
-// divergence returns KL(p || q) of each sample, from logarithms of probabilities.
+// divergence returns KL(p || q) of each sample, given log p and log q, b x classes.
 func divergence(b *onnx.Builder, logP, logQ onnx.Value) onnx.Value {
 	return b.ReduceSum(b.Mul(b.Exp(logP), b.Sub(logP, logQ)), false, 1)
 }

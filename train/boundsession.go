@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A boundSession runs one graph. It has a buffer for each input name and shape.
+// A boundSession runs one graph. It keeps a buffer for each name of an input or output and each
+// shape that occurred.
 type boundSession struct {
 	runtime *ort.Runtime
 	session *ort.Session
@@ -46,7 +47,7 @@ func (s *boundSession) bind(name string, v *ort.Value) {
 	}
 }
 
-// buffer returns the buffer for an input of a shape.
+// buffer returns the buffer for an input or output of a type and shape.
 func (s *boundSession) buffer(name string, t onnx.Type, shape ...int) (*ort.Value, error) {
 	key := fmt.Sprint(name, shape)
 	v, ok := s.cache[key]
@@ -100,15 +101,16 @@ func (s *boundSession) setScalar(name string, x float32) error {
 const notUnrolled = -1
 
 // feedScalarsAndMasks sets the optimiser's per-step scalars (such as the learning rate) and the
-// dropout masks of n samples. iteration counts the steps of the training from 1.
-func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, iteration, unrolledIndex int) error {
-	for j, v := range t.program.spec.Optimiser.scalars(iteration, t.rate(iteration)) {
+// dropout masks of n samples. step is the number of the step, from 1, without those that were
+// rolled back.
+func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, step, unrolledIndex int) error {
+	for j, v := range t.program.spec.Optimiser.scalars(step, t.rate(step)) {
 		if err := s.setScalar(inputName(unrolledIndex, scalarName(j)), float32(v)); err != nil {
 			return err
 		}
 	}
 	for _, m := range t.program.masks {
-		if err := s.setFloats(inputName(unrolledIndex, m.name), m.draw(t.program.spec.Seed, iteration, n)); err != nil {
+		if err := s.setFloats(inputName(unrolledIndex, m.name), m.draw(t.program.spec.Seed, step, n)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +126,7 @@ func inputName(unrolledIndex int, name string) string {
 	return unrolledName(unrolledIndex, name)
 }
 
-// feed copies a batch to the inputs.
+// feed copies a batch to the inputs of a session. unrolledIndex is explained at notUnrolled.
 func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	if len(b.Inputs) != len(t.program.inputs) {
 		return fmt.Errorf("the batch has %d inputs and the model takes %d", len(b.Inputs), len(t.program.inputs))

@@ -70,7 +70,7 @@ func (s *Spec) checkTasks() error {
 		case task.Loss.write == nil:
 			return fmt.Errorf("the task with the output %q has no loss", task.Output)
 		case !(task.Weight >= 0) || math.IsInf(task.Weight, 0):
-			return fmt.Errorf("the weight of the task with the output %q is %g: it must not be negative", task.Output, task.Weight)
+			return fmt.Errorf("the weight of the task with the output %q is %g: it must be at least 0 and finite", task.Output, task.Weight)
 		case s.Mixup > 0 || s.Adversarial != nil:
 			return fmt.Errorf("several tasks cannot be combined with mixup or adversarial training")
 		}
@@ -162,7 +162,8 @@ func (t *Trainer) feedMasks(s *boundSession, masks tensor.Tensor, n, classes int
 	return nil
 }
 
-// regions counts the positions of each class in predictions and masks.
+// regions counts positions, by class: those predicted as the class, those labelled with it in the
+// masks, and those for which both hold.
 type regions struct{ both, predicted, labelled []int }
 
 // add counts the positions that have a class in the masks.
@@ -204,9 +205,9 @@ func positionClasses(info *infer.Info, output string) int {
 	return -1
 }
 
-// moveMask returns the mask of a transformed image: the class of each position, -1 for positions that
-// are read from outside. read returns the row and the column that position (i, j) of the result is
-// read from. Beyond the borders the mask is repeated if wrap is set.
+// moveMask returns the mask of a transformed image: the class of each position, -1 for positions
+// that are read from outside the image. read returns the row and the column that position (i, j) of
+// the result is read from. Beyond the borders the mask is repeated if wrap is set.
 func moveMask(mask tensor.Tensor, read func(i, j int) (row, column float64), wrap bool) tensor.Tensor {
 	h, w := mask.Shape[0], mask.Shape[1]
 	out := tensor.New(h, w)
@@ -227,7 +228,7 @@ func moveMask(mask tensor.Tensor, read func(i, j int) (row, column float64), wra
 	return out
 }
 
-// presence returns, for each class of positions but 0, the background, whether a mask has it.
+// presence returns 1 or 0 for each class of positions but 0, the background: whether a mask has it.
 func presence(mask tensor.Tensor, classes int) []float32 {
 	out := make([]float32, max(0, classes-1))
 	for k := range out {

@@ -23,7 +23,7 @@ func (t *Trainer) evaluateBatch(ctx context.Context, b Batch) (result batchResul
 	return t.evaluateInput(ctx, b, nil)
 }
 
-// evaluateInput evaluates the network on a batch whose input is x, if that is not nil.
+// evaluateInput evaluates the network on a batch, with x in place of its input unless x is nil.
 func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (result batchResult, err error) {
 	if err := t.feed(t.evaluation, &b, notUnrolled); err != nil {
 		return result, fmt.Errorf("evaluating: %w", err)

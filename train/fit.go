@@ -49,17 +49,18 @@ func batches(ctx context.Context, src Source, epoch int, indices []int, size int
 // FitOptions are the options of Fit.
 type FitOptions struct {
 	Epochs int // largest number of passes over the training samples
-	Batch  int // samples in a step; 0: 32. The last batch of an epoch may be smaller
+	Batch  int // samples of a step; 0: 32. The last batch of an epoch may be smaller
 	// Patience stops training after this number of epochs without a smaller validation loss; 0:
 	// never.
 	Patience int
 	Seed     uint64 // of the order of samples
-	// RollbackFactor, between 0 and 1, rolls back an epoch after which Epoch.Objective is larger
-	// than after the last epoch that was not rolled back. Weights and the optimiser's state are
-	// restored, and the learning rate is multiplied by RollbackFactor from then on. 0: no epoch is
-	// rolled back.
+	// RollbackFactor, between 0 and 1, rolls back each epoch that increases Epoch.Objective, in
+	// comparison with the last epoch that was not rolled back. Weights and the optimiser's state
+	// return to those before the epoch, and the learning rate is multiplied by RollbackFactor from
+	// then on. 0: no epoch is rolled back.
 	RollbackFactor float64
-	// RollbackByLoss compares Epoch.Validation, the loss without the penalty, instead.
+	// RollbackByLoss compares Epoch.Validation, the loss without the penalty, instead of the
+	// objective.
 	RollbackByLoss bool
 	// KeepLast keeps the weights of the last epoch that was not rolled back. Without it, if there
 	// are validation samples, Fit restores the weights of the epoch with the smallest validation
@@ -226,7 +227,7 @@ func (r *fitter) validate(ctx context.Context, e *Epoch) error {
 	if math.IsNaN(e.Validation) || math.IsInf(e.Validation, 0) {
 		return fmt.Errorf("training, epoch %d: the validation loss is %g: lower the learning rate, or clip gradients", e.Number, e.Validation)
 	}
-	if r.trainer.search != nil && r.trainer.program.metricCount() > 1 {
+	if r.trainer.search != nil && r.trainer.program.metricCount() > 1 { // with an accuracy
 		if e.ValidationRobust, err = r.trainer.EvaluateRobust(ctx, r.validation, r.Batch); err != nil {
 			return err
 		}
@@ -247,7 +248,8 @@ func (r *fitter) bestEpoch() int {
 	return r.epochs[len(r.epochs)-1].Best
 }
 
-// trainOnce takes the steps of one epoch and returns the means over its samples.
+// trainOnce takes the steps of one epoch, on the samples in the given order, and returns the means
+// over them.
 func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Metrics, err error) {
 	perRun := max(1, r.trainer.program.spec.StepsPerRun)
 	group := make([]Batch, 0, perRun)
@@ -318,7 +320,7 @@ func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics 
 		return Metrics{math.NaN(), math.NaN(), math.NaN()}, 0, fmt.Errorf("evaluating: %d samples in batches of %d", n, batch)
 	}
 	var sum Metrics
-	if t.program.metricCount() < 2 {
+	if t.program.metricCount() < 2 { // no accuracy
 		sum.Accuracy = math.NaN()
 	}
 	var counts regions

@@ -45,11 +45,12 @@ type program struct {
 	// running means and variances of BatchNormalization; empty unless in training mode
 	statistics     []stateTensor
 	optimiserState []stateTensor
-	// in the graph of a step; with TRADES and MART those on x come before those on x'
+	// norms and masks are those of the BatchNormalization and Dropout nodes in the graph of a step.
+	// With TRADES and MART the forward pass on x comes before that on x'.
 	norms  []batchNorm
 	masks  []mask
 	inputs []onnx.ValueInfo // of the model
-	output onnx.Value
+	output onnx.Value       // that the loss is computed from
 	// number of the optimiser's scalars
 	scalars     int
 	classes     int   // number of classes of the output; -1 if unknown

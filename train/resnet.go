@@ -31,7 +31,7 @@ func StandardResNet(depth, width int) (ResNet, error) {
 		blocks, stages, byDefault = []int{2}, 4, 64
 	case depth == 34:
 		blocks, stages, byDefault = []int{3, 4, 6, 3}, 4, 64
-	case depth < 8 || depth > 1202 || depth%6 != 2:
+	case depth < 8 || depth > 1202 || depth%6 != 2: // 1202 is the deepest of the paper
 		return ResNet{}, fmt.Errorf("a residual network has no depth of %d: it is 18, 34, or 6 n + 2, such as 20 or 56", depth)
 	}
 	if width == 0 {
@@ -80,7 +80,7 @@ func (n ResNet) Build() (*onnx.Model, error) {
 	return l.finish(l.dropout(l.pool(maps[last]), n.Dropout), n.Widths[last], n.Classes)
 }
 
-// encode returns the outputs of the stages of a residual network.
+// encode returns the output of each stage of a residual network.
 func (l *layers) encode(x onnx.Value, n ResNet) (maps []onnx.Value) {
 	width := n.Widths[0]
 	x = l.Relu(l.norm(l.conv(x, "conv", n.Shape[0], width, 3, 1), "norm", width))
@@ -98,7 +98,8 @@ func (l *layers) encode(x onnx.Value, n ResNet) (maps []onnx.Value) {
 	return maps
 }
 
-// block returns relu(x + f(x)), where f has two convolutions.
+// block returns relu(x + f(x)), where f has two convolutions. Where f changes the shape, a 1 x 1
+// convolution of x takes the place of x.
 func (l *layers) block(x onnx.Value, name string, in, out, stride int) onnx.Value {
 	y := l.Relu(l.norm(l.conv(x, name+".conv1", in, out, 3, stride), name+".norm1", out))
 	y = l.norm(l.conv(y, name+".conv2", out, out, 3, 1), name+".norm2", out)

@@ -8,8 +8,8 @@ import (
 
 // A snapshot is the state of a training at the start of an epoch.
 type snapshot struct {
-	state [][]float32
-	done  int
+	state [][]float32 // values of the state tensors
+	done  int         // as in Trainer
 }
 
 // snapshot returns a copy of the current state, or nil if epochs are never rolled back.

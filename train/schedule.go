@@ -9,7 +9,7 @@ type Schedule func(t, total int) float64
 func Constant(int, int) float64 { return 1 }
 
 // Cosine returns cosine annealing to 0 (Loshchilov and Hutter 2017, without restarts) after a
-// linear warm-up over the first steps.
+// linear warm-up over the first warmup steps.
 func Cosine(warmup int) Schedule {
 	return func(t, total int) float64 {
 		if t <= warmup {

@@ -24,8 +24,8 @@ type Spec struct {
 	Seed         uint64 // of dropout masks, of Mixup and of the starting points of Adversarial
 	Loss         Loss   // on Output
 	Optimiser    Optimiser
-	// Tasks are further losses, on other outputs. The loss of a sample is Loss plus the sum of theirs,
-	// each times its weight.
+	// Tasks are further losses, on other outputs. The loss of a sample is Loss plus the loss of
+	// each task times its weight.
 	Tasks []Task
 	// Penalty, if not nil, writes the nodes of a scalar that is added to the mean loss of a batch
 	// in each step, such as a constraint on activations. Tensors of the model keep their names.

@@ -18,17 +18,17 @@ import (
 // other goroutines while training runs, within bounded memory.
 type Stream struct {
 	Data dataset.Source
-	// Preprocess holds the frame in which samples are read. Its mean and standard deviation are
-	// applied after Augment.
+	// Preprocess holds the frame in which samples are read: the size and crop of images, the rate
+	// and length of audio. Its mean and standard deviation are applied after Augment.
 	Preprocess model.Preprocess
 	// Augment transforms each sample. Draws depend on the seed, the epoch and the sample.
 	// Evaluation does not augment. Optional.
 	Augment transform.Transform
 	Seed    uint64
-	// Factor is the factor of variation used as the target, b x 1; "": the labels are the targets.
-	// MaskTarget and PresenceTarget stand for targets from masks.
+	// Factor names the target of the main loss: a factor of variation, a known property of the
+	// samples, as b x 1; or MaskTarget or PresenceTarget; "": the labels.
 	Factor string
-	Tasks  []string // targets of Spec.Tasks, as Factor
+	Tasks  []string // targets of Spec.Tasks, named as in Factor
 	// MaskClasses is the number of classes of masks, for PresenceTarget.
 	MaskClasses int
 	Read        dataset.ReadOptions // how far samples are decoded ahead
@@ -114,7 +114,7 @@ func pointers(list []Targets) []*Targets {
 	return out
 }
 
-// add appends a sample to the batch.
+// add appends a sample to the batch, which has room for size samples.
 func (s *Stream) add(sample dataset.Sample, size int) error {
 	b := &s.batch
 	if len(b.Inputs) == 0 {

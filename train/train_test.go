@@ -300,7 +300,7 @@ func TestEarlyStopping(t *testing.T) {
 	}
 	last := epochs[len(epochs)-1]
 	if last.Number == 300 || last.Number-last.Best != 5 {
-		t.Fatalf("%+v", last)
+		t.Fatalf("the last epoch is %+v, want it five after the best", last)
 	}
 	metrics, err := tr.Evaluate(t.Context(), validation, 30)
 	if err != nil {

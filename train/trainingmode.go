@@ -108,14 +108,15 @@ func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value 
 	return y[:1]
 }
 
-// outputStatistics writes the running statistics after the step. Each forward pass updates them:
-// with TRADES those on x, x' and x again.
+// outputStatistics writes the running statistics after the step. Each forward pass updates them.
+// With TRADES the passes are on x, on x' and on x again.
 func (p *program) outputStatistics(b *onnx.Builder) {
 	running := map[string]onnx.Value{}
 	for _, s := range p.statistics {
 		running[s.name] = onnx.Value(s.name)
 	}
-	norms := slices.DeleteFunc(slices.Clone(p.norms), func(n batchNorm) bool { return running[n.mean] == "" }) // after the output
+	// Without the nodes that the output does not depend on, whose statistics are not in p.statistics.
+	norms := slices.DeleteFunc(slices.Clone(p.norms), func(n batchNorm) bool { return running[n.mean] == "" })
 	if a := p.spec.Adversarial; a != nil && a.Defence == TRADES {
 		norms = slices.Concat(norms, norms[:len(norms)/2])
 	}
@@ -127,7 +128,7 @@ func (p *program) outputStatistics(b *onnx.Builder) {
 	}
 }
 
-// updatedStatistics writes the running statistics after a forward pass.
+// updatedStatistics writes the running statistics after a forward pass, given those before it.
 func (m *batchNorm) updatedStatistics(b *onnx.Builder, runningMean, runningVariance onnx.Value) (mean, variance onnx.Value) {
 	follow := func(running, batch onnx.Value) onnx.Value {
 		return b.Add(b.Mul(running, b.Scalar(float32(m.momentum))), b.Mul(batch, b.Scalar(float32(1-m.momentum))))

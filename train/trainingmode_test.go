@@ -130,10 +130,10 @@ func TestMask(t *testing.T) {
 	}
 	n := float64(a.Len())
 	if share := float64(zeros) / n; math.Abs(share-0.3) > 4*math.Sqrt(0.21/n) {
-		t.Errorf("a share of %g is zero", share)
+		t.Errorf("a share of %g is zero, want 0.3", share)
 	}
 	if math.Abs(sum/n-1) > 0.03 {
-		t.Errorf("the mean is %g", sum/n)
+		t.Errorf("the mean is %g, want 1", sum/n)
 	}
 	if b := m.draw(1, 7, 10); !slices.Equal(a.Data, b.Data) {
 		t.Error("the same step has another mask")
@@ -161,7 +161,7 @@ func TestTrainingModeResumes(t *testing.T) {
 		}
 	}
 	if saved.Saves != 4 {
-		t.Errorf("%d saves", saved.Saves)
+		t.Errorf("%d saves, want one after each of 4 epochs", saved.Saves)
 	}
 	other := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
 	if _, err := other.Fit(t.Context(), images(50, 1), nil, FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved}); err == nil || !strings.Contains(err.Error(), "another network") {
@@ -172,6 +172,7 @@ func TestTrainingModeResumes(t *testing.T) {
 func TestTrainingModeErrors(t *testing.T) {
 	t.Parallel()
 	tr := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true})
+	before := tr.Weights()
 	for _, class := range []int{-1, 3} {
 		data := images(4, 1)
 		data.Classes[2] = class
@@ -179,13 +180,12 @@ func TestTrainingModeErrors(t *testing.T) {
 			t.Errorf("class %d: %v", class, err)
 		}
 	}
-	before := tr.Weights()
+	if !slices.Equal(before["linear.bias"].Data, tr.Weights()["linear.bias"].Data) {
+		t.Error("a step that failed has changed the weights")
+	}
 	diverging := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
 	if _, err := diverging.Fit(t.Context(), images(200, 1), nil, FitOptions{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
 		t.Errorf("a rate of 1e30: %v", err)
-	}
-	if !slices.Equal(before["linear.bias"].Data, tr.Weights()["linear.bias"].Data) {
-		t.Error("a failed step has changed the weights")
 	}
 	for name, build := range map[string]func() (*onnx.Model, error){
 		"no widths":   ConvNet{Shape: []int{3, 8, 8}, Classes: 2}.Build,
