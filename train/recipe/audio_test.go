@@ -83,7 +83,7 @@ func TestModelOfFeatures(t *testing.T) {
 	}
 	text := strings.Replace(audioText, "{convnet: {widths: [8, 8], depth: 1}}", "{onnx: {file: "+file+", training-mode: true}}", 1)
 	must(t, parse(t, text), bare)
-	a, b := models(t, whole), models(t, bare)
+	a, b := readModel(t, whole), readModel(t, bare)
 	if in := b.Inputs(); len(in) != 1 || len(in[0].Shape) != 3 || in[0].Shape[1].Size != 20 {
 		t.Errorf("the inputs of the saved network are %v", in)
 	}
@@ -104,7 +104,8 @@ func TestModelOfFeatures(t *testing.T) {
 	}
 }
 
-func models(t *testing.T, dir string) *onnx.Model {
+// readModel reads the network in the folder of a training.
+func readModel(t *testing.T, dir string) *onnx.Model {
 	t.Helper()
 	m, err := onnx.Read(filepath.Join(dir, modelFile))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // datasets holds the data of a training.
 type datasets struct {
 	train, validation, test dataset.Source // validation and test may be nil
-	shape                   []int          // of a sample in its frame: the size and channels at which it is read
+	shape                   []int          // of a sample at the size at which it is read
 	classes                 []string       // names of the labels
 	maskClasses             []string       // of pixels; nil if they have no names
 }

@@ -64,7 +64,7 @@ func TestRepositoryFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../studies/training/*.yaml")
 	if err != nil || len(files) < 3 {
-		t.Fatalf("%v, %v", files, err)
+		t.Fatalf("the training files of the studies: %v, %v", files, err)
 	}
 	networks, err := filepath.Glob("../../internal/demo/networks/*.yaml")
 	if err != nil || len(networks) != 3 {
@@ -78,8 +78,9 @@ func TestRepositoryFiles(t *testing.T) {
 	}
 }
 
-// Every training on CIFAR-10 takes all of its images, and every network on images or scenes that is
-// not from ReSi can be made larger, by variables alone.
+// Every training file can be read with the variables of its full size. Those of trainings on
+// CIFAR-10 take all of its training images, and have variables for the epochs and the network's
+// size.
 func TestRepositoryFilesAtFullSize(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../studies/training/*.yaml")

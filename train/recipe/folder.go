@@ -39,8 +39,8 @@ type folder struct {
 	opened     time.Duration // processor time of the process when the folder was opened
 }
 
-// cpuSeconds returns the processor time of the process since the folder was opened. A process trains
-// the networks of a series one after the other.
+// cpuSeconds returns the processor time of the process since the folder was opened. A process may
+// run several trainings, one after the other (see RunAll).
 func (d *folder) cpuSeconds() float64 { return math.Round((machine.CPUTime() - d.opened).Seconds()) }
 
 // openFolder creates the folder, or opens that of the same training.
@@ -92,13 +92,13 @@ type layerLog []logRow
 
 // A logRow holds the results of an epoch of a layer. train and validation are errors of
 // reconstruction (of an autoencoder, train includes the penalties); activity is the mean activation
-// of units.
+// of units; rate is the learning rate. objective is Point.Objective of package autoencoder.
 type logRow struct {
-	layer, epoch                      int
+	layer, epoch                      int     // from 1
 	train, validation, activity, rate float64 // validation and activity are 0 if unknown
 	objective                         float64 // 0 if unknown
 	rolledBack                        bool
-	time                              float64 // seconds
+	time                              float64 // duration in seconds
 }
 
 func (l layerLog) last() logRow { return l[len(l)-1] }

@@ -55,7 +55,7 @@ type Network struct {
 }
 
 type autoencoderKeys struct {
-	Layers []autoencoderLayerKeys `key:"layers,required" doc:"layers, the first first"`
+	Layers []autoencoderLayerKeys `key:"layers,required" doc:"layers, in order from the input"`
 }
 
 type autoencoderLayerKeys struct {
@@ -66,7 +66,7 @@ type autoencoderLayerKeys struct {
 }
 
 type cdbnKeys struct {
-	Layers []cdbnLayerKeys `key:"layers,required" doc:"layers, the first first"`
+	Layers []cdbnLayerKeys `key:"layers,required" doc:"layers, in order from the input"`
 	Filter int             `key:"filter" default:"10" min:"1" doc:"side of a filter"`
 	Block  int             `key:"block" default:"2" min:"1" doc:"side of a block of probabilistic max-pooling"`
 }
@@ -103,8 +103,8 @@ type stageKeys struct {
 }
 
 type segmentKeys struct {
-	Decoder string `key:"decoder" enum:"unet|fcn" default:"unet" doc:"unet: with the encoder's maps of each size, fcn: from its last stage only"`
-	Classes int    `key:"classes" min:"2" max:"65535" doc:"number of classes of pixels; default: that of shapes"`
+	Decoder string `key:"decoder" enum:"unet|fcn" default:"unet" doc:"what the decoder reads: the encoder's maps of every size (unet), or only those of its last stage (fcn)"`
+	Classes int    `key:"classes" min:"2" max:"65535" doc:"number of classes of pixels; default: that of the data (shapes with figures or texture, coco with masks)"`
 	stageKeys
 }
 

@@ -174,7 +174,8 @@ func (l *layerTraining) writeSheets(images [][]tensor.Tensor) error {
 	}
 	for i, list := range images {
 		side := list[0].Shape[1]
-		sheet, err := filters.Sheet(list, int(math.Ceil(math.Sqrt(float64(len(list))))), max(1, 40/side))
+		columns, scale := int(math.Ceil(math.Sqrt(float64(len(list))))), max(1, 40/side) // filters of some 40 pixels
+		sheet, err := filters.Sheet(list, columns, scale)
 		if err != nil {
 			return err
 		}

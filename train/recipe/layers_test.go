@@ -61,7 +61,7 @@ func TestLayerwise(t *testing.T) {
 			dir := t.TempDir()
 			s := must(t, parse(t, c.text), dir)
 			if len(s.Layers) != 2 || s.Epochs != 6 || s.Layers[1].Units != c.shapes[1][0] || !(s.Layers[0].End < s.Layers[0].Start) || s.Parameters == 0 {
-				t.Errorf("%+v", s)
+				t.Errorf("the summary is %+v", s)
 			}
 			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
 			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" {

@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	s := must(t, parse(t, plainText), dir)
 	if s.Epochs != 3 || s.Samples != 96 || s.Validation.Samples != 24 || s.Test.Samples != 40 || s.Test.Accuracy == nil || s.Kept < 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("the summary is %+v", s)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
 	if err != nil || len(rows) != 4 || rows[3][0] != "3" || rows[1][3] == "" {
@@ -152,8 +152,8 @@ func TestFineTuning(t *testing.T) {
 		for i := range a.Data {
 			same = same && a.Data[i] == b.Data[i]
 		}
-		if same == strings.HasPrefix(w.Name, "linear.") {
-			t.Errorf("%s: unchanged: %v", w.Name, same)
+		if trained := strings.HasPrefix(w.Name, "linear."); same == trained {
+			t.Errorf("%s: changed: %v, want %v", w.Name, !same, trained)
 		}
 	}
 	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights match") {
@@ -246,6 +246,6 @@ func TestRegression(t *testing.T) {
 	t.Parallel()
 	s := must(t, parse(t, plainText, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}]\n -> target: x\n"), t.TempDir())
 	if s.Test.Accuracy != nil || !(s.Test.Loss > 0) {
-		t.Errorf("%+v", s.Test)
+		t.Errorf("the test gives %+v, want a loss and no accuracy", s.Test)
 	}
 }

@@ -131,7 +131,7 @@ func (f *File) outputs(o *datasets, target string) (int, error) {
 		case n == 0 && f.Network.Segment != nil:
 			return 0, f.node.Get("network").Errorf("the number of classes of the masks is not known: set classes")
 		case n == 0:
-			return 0, f.node.Get("target").Errorf("the data do not name the classes of masks: presence is for shapes with figures")
+			return 0, f.node.Get("target").Errorf("the data do not name the classes of masks: presence is for shapes with figures or texture, and for coco with masks")
 		case target == train.PresenceTarget:
 			return n - 1, nil
 		}

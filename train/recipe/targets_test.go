@@ -75,11 +75,11 @@ func TestTargetsOfMasks(t *testing.T) {
 	presence := []string{"tasks: {target: presence, weight: 0.5}\n -> target: presence\n", "{segmenter: {decoder: unet, widths: [6, 8], blocks: 1}} -> {resnet: {widths: [6, 8], blocks: 1}}", "epochs: 3 -> epochs: 1"}
 	s := must(t, parse(t, segmentText, presence...), t.TempDir())
 	if s.Test.Accuracy != nil || s.Test.MeanIoU != nil || !(s.Test.Loss > 0) {
-		t.Errorf("%+v", s.Test)
+		t.Errorf("the test of presence gives %+v, want a loss alone", s.Test)
 	}
 	both := []string{"figures: [1, 2] -> figures: [1, 1]", "figures: [1, 2] -> figures: [1, 1]", "tasks: {target: presence, weight: 0.5} -> tasks: [classes, presence]", "epochs: 3 -> epochs: 1", "unet -> fcn"}
 	if s := must(t, parse(t, segmentText, both...), t.TempDir()); s.Test.MeanIoU == nil {
-		t.Errorf("%+v", s.Test)
+		t.Errorf("the test of a segmenter with two further tasks has no mean IoU: %+v", s.Test)
 	}
 }
 

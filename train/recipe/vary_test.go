@@ -32,7 +32,7 @@ func TestVary(t *testing.T) {
 	}
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, spec.RunsFile))).ReadAll()
 	if err != nil || len(rows) != 5 || len(summaries) != 4 {
-		t.Fatalf("%v, %v", rows, err)
+		t.Fatalf("%d summaries; %s holds %q, error %v", len(summaries), spec.RunsFile, rows, err)
 	}
 	if got, want := rows[0][:4], []string{"run", "augment", "rate", "seed"}; !slices.Equal(got, want) {
 		t.Errorf("columns %q, want %q", got, want)
@@ -41,7 +41,7 @@ func TestVary(t *testing.T) {
 		t.Errorf("row %q, want %q", got, want)
 	}
 	if s := summaries[2]; s.Name != "plain/seed-2-augment-plain-rate-0.05" || s.Tags["augment"] != "plain" || s.Tags["seed"] != "2" {
-		t.Errorf("%+v", s)
+		t.Errorf("the third summary is %+v", s)
 	}
 	alone := t.TempDir()
 	must(t, parse(t, plainText, change, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}] -> augment: [{affine: {rotate: [-20, 20]}}]", "epochs: 2 -> seed: 2\nepochs: 2"), alone)
@@ -108,7 +108,7 @@ func TestVaryList(t *testing.T) {
 	}
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, spec.RunsFile))).ReadAll()
 	if err != nil || !slices.Equal(rows[0][:4], []string{"run", "batch", "epochs", "seed"}) || !slices.Equal(rows[3][:4], []string{"seed-3-batch-32", "32", "", "3"}) {
-		t.Errorf("%v, %q", err, rows)
+		t.Errorf("%s holds %q, error %v", spec.RunsFile, rows, err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestVaryNeedsItsOwnFolder(t *testing.T) {
 	dir := t.TempDir()
 	must(t, parse(t, plainText, "epochs: 3 -> epochs: 1"), dir)
 	if _, err := RunAll(t.Context(), parse(t, varyText), dir, options(t)); err == nil || !strings.Contains(err.Error(), "a single training") {
-		t.Errorf("%v", err)
+		t.Errorf("several trainings in the folder of one: %v", err)
 	}
 }
 

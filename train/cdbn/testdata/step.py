@@ -1,4 +1,4 @@
-"""Writes step.json: two steps of contrastive divergence computed in numpy, place by place, for the tests of this package.
+"""Writes step.json: two steps of contrastive divergence computed in numpy, position by position, for the tests of this package.
 
     python3 step.py > step.json
 
@@ -8,12 +8,13 @@ import json
 import numpy as np
 
 r = np.random.default_rng(3)
-B, C, K, f, H, W = 2, 2, 3, 3, 6, 8
-h, w = H - f + 1, W - f + 1
+B, C, K, f, H, W = 2, 2, 3, 3, 6, 8  # samples, channels, groups of hidden units, side of a filter, sides of an image
+h, w = H - f + 1, W - f + 1  # sides of a group
 target, weight, decay, rate = 0.1, 2.0, 0.01, 0.2
 
 
 def told(v, p):
+    """The input of each hidden unit: the filter applied to v, plus the bias."""
     out = np.zeros((B, K, h, w))
     for y in range(h):
         for x in range(w):
@@ -22,6 +23,7 @@ def told(v, p):
 
 
 def given(v, p):
+    """The probability of each hidden unit given v, where at most one unit of a block of 2 x 2 is on."""
     e = np.exp(told(v, p))
     q = np.zeros_like(e)
     for y in range(0, h, 2):
@@ -37,6 +39,7 @@ def free_energy(v, p):
 
 
 def drawn(q, u):
+    """States of the hidden units, drawn from their probabilities q by one uniform number u for each block."""
     on = np.zeros_like(q)
     for b, k, y, x in np.ndindex(B, K, h // 2, w // 2):
         at = 0.0
@@ -49,6 +52,7 @@ def drawn(q, u):
 
 
 def visible(on, p, binary):
+    """The means of the visible units given the states of the hidden units."""
     v = np.zeros((B, C, H, W)) + p["c"][None, :, None, None]
     for b, k, y, x in np.ndindex(B, K, h, w):
         v[b, :, y:y + f, x:x + f] += on[b, k, y, x] * p["W"][k]
@@ -56,6 +60,7 @@ def visible(on, p, binary):
 
 
 def match(v, q):
+    """For each element of each filter, the mean of q times the value of v that the element is multiplied by."""
     out = np.zeros((K, C, f, f))
     for i in range(f):
         for j in range(f):
@@ -64,6 +69,7 @@ def match(v, q):
 
 
 def step(v, u, p, velocity, momentum, binary):
+    """Updates the parameters p, and returns the error of reconstruction and the mean activation."""
     q = given(v, p)
     seen = visible(drawn(q, u), p, binary)
     again = given(seen, p)
