@@ -26,7 +26,7 @@ func TestMetadata(t *testing.T) {
 	}
 	read, err := onnx.Read(path)
 	if err != nil || len(read.Proto().MetadataProps) != 2 {
-		t.Errorf("%v, %v", read, err)
+		t.Errorf("the model does not have two properties: %v, %v", read, err)
 	}
 	for name, content := range map[string]string{"text.onnx": "this is no model", "none.onnx": ""} {
 		bad := filepath.Join(t.TempDir(), name)

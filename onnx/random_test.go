@@ -30,7 +30,7 @@ func TestRandomNodes(t *testing.T) {
 	})
 	want := []string{`node "noise" (RandomNormalLike)`, `node "draw" (Multinomial)`, `node "on" (Dropout)`, `node "fed" (Dropout)`, `node "inner" (Bernoulli)`}
 	if got := m.RandomNodes(); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("random nodes %q, want %q", got, want)
 	}
 }
 

@@ -4,9 +4,9 @@
 usage: NOETHER_TESTDATA=/data golden.py
 
 The networks are written out here from the weights in the ONNX files. Starts come from a formula, so that no generator is shared
-with the Go code; and steps are few, since sooner or later a unit near zero falls on one side in float32 and on the other in
-float64, and the paths part. For each case: the key of the best picture after each step (loss; margin for attacks), and every 97th value of
-the best pictures in the end.
+with the Go code. Steps are few: sooner or later a unit near zero is positive in float32 and negative in float64, and from then on
+the searches differ. For each case: the key of the best picture after each step, that is, the number that the search makes small
+(the loss, or the margin in attacks), and every 97th value of the best pictures in the end.
 """
 import json, os, pathlib
 import numpy as np, onnx, onnx.numpy_helper as nh, torch, torch.nn.functional as F

@@ -288,6 +288,6 @@ func TestInBranches(t *testing.T) {
 		}
 	}
 	if len(got) != 4 || inside != 1 {
-		t.Errorf("%v", got)
+		t.Errorf("inside a branch: %v; want 4 layers, one of them inside", got)
 	}
 }
