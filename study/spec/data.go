@@ -29,13 +29,13 @@ type Data struct {
 	Camera   *cameraKeys   `key:"camera" doc:"patches of still images under a simulated moving camera, with trajectories over time"`
 
 	Where       map[string]factorValues `key:"where" doc:"only samples whose factors (or label) have these values: {duration: [0, 4], speaker: {values: [theo, lucas]}}; [low, high] is a range"`
-	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means over the pixels; hue 0 to 180, the others 0 to 255, as in OpenCV), level (of audio, dBFS)"`
+	Factors     []string                `key:"factors" doc:"factors that are computed from the samples: hue, saturation, value (means over the pixels; hue 0 to 179, the others 0 to 255, as in OpenCV), level (of audio: its root mean square in dB relative to 1, dBFS)"`
 	Corrupt     *corruptKeys            `key:"corrupt" doc:"corrupts the samples as in ImageNet-C and CIFAR-10-C; transformations are applied to the corrupted samples"`
 	Split       *splitKeys              `key:"split" doc:"a part of the samples, selected at random and stratified by label"`
 	Shuffle     bool                    `key:"shuffle" doc:"shuffle before the limit is applied; the seed of the study determines the order"`
 	Limit       int                     `key:"limit" min:"1" doc:"use only the first N samples"`
 	Stratified  bool                    `key:"stratified" doc:"the limit draws from each class in its proportion"`
-	Classes     []string                `key:"classes" doc:"the model's output for each class of the data, in order: indices or ImageNet synsets; or present, if the classes are synsets. The other outputs are removed before the softmax"`
+	Classes     []string                `key:"classes" doc:"the model's output for each class of the data, in order: an index, the model's name of it, or an ImageNet synset (a WordNet ID such as n01440764); or present, if the classes of the data are synsets. The other outputs are removed before the softmax"`
 	SHA256      string                  `key:"sha256" doc:"SHA-256 of the data file, if the entry is a single file; a different hash is an error"`
 	Fingerprint string                  `key:"fingerprint" doc:"hash of the samples; a different hash is an error. A run writes it into the resolved study"`
 
@@ -231,7 +231,7 @@ type shapesKeys struct {
 	Channels int       `key:"channels" default:"3" min:"1" max:"3" doc:"3: colour, 1: white on black"`
 	Seed     uint64    `key:"seed" default:"1" doc:"seed of the random factors"`
 	Kinds    []string  `key:"kinds" doc:"kinds of figures; default: all"`
-	Scale    []float64 `key:"scale" doc:"[low, high]: diameter, as a fraction of the side"`
+	Scale    []float64 `key:"scale" doc:"[low, high]: diameter of the circumscribed circle, as a fraction of the side"`
 	Rotation []float64 `key:"rotation" doc:"[low, high]: degrees"`
 	X        []float64 `key:"x" doc:"[low, high]: offset to the right, as a fraction of the side"`
 	Y        []float64 `key:"y" doc:"[low, high]: offset downwards, as a fraction of the side"`
@@ -246,7 +246,7 @@ type tonesKeys struct {
 	Length   float64   `key:"length" default:"1" min:"0" doc:"seconds"`
 	Seed     uint64    `key:"seed" default:"1" doc:"seed of the random factors"`
 	Pitch    []float64 `key:"pitch" doc:"[low, high]: Hz, uniform on a logarithmic scale"`
-	Loudness []float64 `key:"loudness" doc:"[low, high]: dBFS during a tone"`
+	Loudness []float64 `key:"loudness" doc:"[low, high]: root mean square during a tone, in dB relative to an amplitude of 1 (dBFS)"`
 	Beats    []float64 `key:"beats" doc:"[low, high]: tones per second"`
 	Bright   []float64 `key:"bright" doc:"[low, high]: amplitude of each harmonic relative to the one below it"`
 }

@@ -23,10 +23,10 @@ type Study struct {
 	Transforms  []Transform   `key:"transforms" doc:"transformations of the input, or of feature maps"`
 	Measures    []MeasureSpec `key:"measures,required" doc:"what to measure; a name, or a name with settings"`
 	Trials      int           `key:"trials" default:"1" min:"1" doc:"independent repetitions of every random draw"`
-	Samples     bool          `key:"samples" doc:"keep the values of all samples and layers in samples.parquet, not only those of the first 500 samples for predictions and the last layer"`
+	Samples     bool          `key:"samples" doc:"keep the values of all samples and all layers in samples.parquet. Otherwise it has those of the first 500 samples of each data set, for predictions and the last layer"`
 	Images      int           `key:"pictures" min:"0" max:"24" default:"6" doc:"number of samples that the report shows, clean and under each transformation"`
 	Batch       int           `key:"batch" min:"1" doc:"samples in one call of ONNX Runtime; chosen by the memory if not given. Scores do not depend on it"`
-	Memory      Size          `key:"memory" doc:"bytes that accumulators of a layer, and those of a pass over the data, may hold, for instance 512MiB. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
+	Memory      Size          `key:"memory" doc:"bytes that the running sums of measures (accumulators) may hold, for instance 512MiB: those of one layer, and those of all that is measured in one pass over the data. If not given: 256MiB for a layer, and for a pass a quarter of the free memory if that is more"`
 
 	memorySet bool         // the study or SetMemory has set Memory
 	imagesSet bool         // the study has set Images

@@ -23,7 +23,7 @@ type Model struct {
 	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; default: inferred"`
 	Axes       map[string]string     `key:"axes" doc:"axes of tensors that are inferred wrongly, for example {/features/out: NHWC}"`
 	Tokens     *Tokens               `key:"tokens" doc:"layout of the tokens; default: inferred"`
-	Output     Output                `key:"output" doc:"name of the output with the class scores, or the layout of outputs with a place in the image, for example {boxes: yolov8}; default: inferred"`
+	Output     Output                `key:"output" doc:"name of the output with the class scores, or the format of outputs with positions in the image, for example {boxes: yolov8}; default: inferred"`
 	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
 
 	// An entry with checkpoints is replaced by entries with onnx before it is decoded.
@@ -35,7 +35,7 @@ type Model struct {
 
 // Tokens is the layout of a model's tokens.
 type Tokens struct {
-	Prefix int   `key:"prefix" default:"0" min:"0" doc:"number of leading tokens without a place: class, distillation, registers"`
+	Prefix int   `key:"prefix" default:"0" min:"0" doc:"number of leading tokens without a position in the image: class, distillation, registers"`
 	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for example [14, 14]"`
 }
 

@@ -4,8 +4,9 @@ import (
 	"slices"
 )
 
-// Reduced returns a small version of the study for estimating the cost of the whole: the given
-// number of samples of each data set, the first value of the first transformation, and one trial.
+// Reduced returns a small version of the study for estimating the cost of the whole: at most the
+// given number of samples of each data set, the first transformation with its first value, and one
+// trial.
 func (s *Study) Reduced(samples int) *Study {
 	out := *s
 	out.Data = slices.Clone(s.Data)
