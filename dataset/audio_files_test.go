@@ -150,7 +150,7 @@ func TestAudioFit(t *testing.T) {
 		t.Errorf("notes %s, want %s", got, "[1 of 4 audio files are left out because they are shorter than an item of 0.1 s: 0_lucas_0.wav]")
 	}
 	if got := s.Describe(1); got.Name != "0_lucas_2.wav#1" || got.Index != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("sample 1 is described as %+v, want 0_lucas_2.wav#1", got)
 	}
 }
 

@@ -23,8 +23,9 @@
 //	OpenShapes, OpenGratings   synthetic images with known factors
 //	OpenScenes                 synthetic images of several figures with the class of each pixel
 //	OpenTones                  synthetic audio with known factors
-//	OpenAudio                  WAV and FLAC files, whole or in items of equal length, labelled by
-//	                           folder, file name or CSV file; LibriSpeech
+//	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file;
+//	                           LibriSpeech. A sample is an item: a whole file, or a piece of fixed
+//	                           length
 //	dataset/video              patches of videos, or of images under a moving camera, with trajectories
 //	Pair                       samples of one source with ready-made transformed versions of another
 //	Concat                     several sources, one after the other

@@ -345,8 +345,8 @@ func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	}
 	s.Truth = &Truth{Objects: make([]Object, len(m.objects)), Area: frame.area(h, w)}
 	for k, o := range m.objects {
-		o.Left, o.Top = frame.place(o.Left, o.Top, h, w)
-		o.Right, o.Bottom = frame.place(o.Right, o.Bottom, h, w)
+		o.Left, o.Top = frame.fractions(o.Left, o.Top, h, w)
+		o.Right, o.Bottom = frame.fractions(o.Right, o.Bottom, h, w)
 		s.Truth.Objects[k] = o
 	}
 	return s, nil

@@ -161,11 +161,11 @@ func TestManyBoxes(t *testing.T) {
 	text.WriteString("]}")
 	parsed, err := parseCOCO(strings.NewReader(text.String()), false)
 	if err != nil || len(parsed.annotations) != n {
-		t.Fatal(err)
+		t.Fatalf("not all annotations are read, error %v", err)
 	}
 	c := &COCO{fileList: fileList{dir: cocoFolder(t)}}
 	if err := c.fill(parsed); err != nil || len(c.images[0].objects) != n {
-		t.Errorf("%v", err)
+		t.Errorf("the image has %d objects, want %d: %v", len(c.images[0].objects), n, err)
 	}
 }
 

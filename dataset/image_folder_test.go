@@ -102,7 +102,7 @@ func TestFolderFollowsLinks(t *testing.T) {
 	}
 	src, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
 	if err != nil || src.Len() != 2 || src.Classes()[0] != "linked" {
-		t.Fatalf("%+v, %v", src, err)
+		t.Fatalf("a folder with a link to two images: %+v, %v", src, err)
 	}
 	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
 		t.Skipf("symbolic links cannot be made here: %v", err)

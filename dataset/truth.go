@@ -55,9 +55,9 @@ func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	}
 }
 
-// place converts a point of an image of h x w pixels to fractions of the width and the height of
+// fractions converts a point of an image of h x w pixels to fractions of the width and the height of
 // the framed image.
-func (f Frame) place(x, y float64, h, w int) (fx, fy float64) {
+func (f Frame) fractions(x, y float64, h, w int) (fx, fy float64) {
 	win := f.window(h, w)
 	return (x*float64(win.resizedW)/float64(w) - float64(win.left)) / float64(win.width),
 		(y*float64(win.resizedH)/float64(h) - float64(win.top)) / float64(win.height)

@@ -32,10 +32,10 @@ type Concatenation struct {
 
 // Concat concatenates sources, the parts, in the order given, each under a name. The samples carry
 // the factors that all parts have, and the factor part, which is the index of the part and has the
-// names as categories. Classes and names of categories are those
-// of the first part, followed by new names of later parts. If a part has no classes, no sample has
-// a label, and Notes explains this. The index of a sample is its position in the concatenation, and
-// its name starts with the name of its part.
+// names of the parts as categories. The classes are those of the first part, followed by those of
+// later parts that it lacks; likewise the categories of each factor. If a part has no classes, no
+// sample has a label, and Notes explains this. The index of a sample is its position in the
+// concatenation, and its name starts with the name of its part.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
 	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{partFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {

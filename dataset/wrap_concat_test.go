@@ -100,7 +100,7 @@ func TestConcat(t *testing.T) {
 	}
 	chosen, err := Where(t.Context(), j, map[string]Condition{partFactor: {Values: []string{"test"}}})
 	if err != nil || chosen.Len() != 2 {
-		t.Errorf("%v, %v", chosen, err)
+		t.Errorf("the part test is %v, error %v; want two samples", chosen, err)
 	}
 }
 
@@ -121,14 +121,14 @@ func TestConcatErrors(t *testing.T) {
 		}
 	}
 	if _, err := Concat([]string{"one", "one"}, []Source{a, b}); err == nil || !strings.Contains(err.Error(), "called") {
-		t.Error(err)
+		t.Errorf("two parts of one name: error %v", err)
 	}
 	b.classes = nil
 	j, err := Concat([]string{"one", "two"}, []Source{a, b})
 	if err != nil || j.Classes() != nil || !strings.Contains(fmt.Sprint(j.Notes()), "the labels of one are left out") {
-		t.Errorf("%v, %v", j.Notes(), err)
+		t.Errorf("a part without labels: notes %v, error %v", j.Notes(), err)
 	}
 	if s, err := j.At(t.Context(), 0, Frame{}); err != nil || s.Label != NoLabel {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("with a part without labels a sample is %v, error %v; want no label", s, err)
 	}
 }

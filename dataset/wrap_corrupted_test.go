@@ -31,7 +31,7 @@ func TestCorrupt(t *testing.T) {
 		t.Error("the corruption does not depend on its name, or has no effect")
 	}
 	if once.Label != clean.Label || once.Index != 2 || once.Name != clean.Name {
-		t.Errorf("%+v", once)
+		t.Errorf("the corrupted sample has another label, index or name: %+v", once)
 	}
 	picked, err := Subset(a, []int{5, 2})
 	if err != nil {
@@ -47,6 +47,6 @@ func TestCorrupt(t *testing.T) {
 		t.Error("different sources have the same fingerprint")
 	}
 	if described, err := Describe(t.Context(), a, 2); err != nil || described.Label != clean.Label {
-		t.Errorf("%+v, %v", described, err)
+		t.Errorf("the corrupted sample is described as %+v, error %v", described, err)
 	}
 }
