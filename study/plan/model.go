@@ -105,7 +105,7 @@ func guessedTokens(layers []onnx.Layer) string {
 		}
 		taken := fmt.Sprintf("a sequence of %d", l.Shape[0])
 		if h, w, plane := maps.Size(); plane {
-			taken = fmt.Sprintf("%d without a place and a grid of %d x %d", l.Shape[0]-h*w, h, w)
+			taken = fmt.Sprintf("%d without a position and a grid of %d x %d", l.Shape[0]-h*w, h, w)
 		}
 		return fmt.Sprintf("the %d tokens of layer %s are taken for %s, from their number alone: set tokens: {prefix: ..., grid: [rows, columns]} if they are not", l.Shape[0], l.Name, taken)
 	}

@@ -14,8 +14,8 @@ func TestGuessedTokens(t *testing.T) {
 		layer onnx.Layer
 		want  string
 	}{
-		{onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC"}, "the 17 tokens of layer z are taken for 1 without a place and a grid of 4 x 4"},
-		{onnx.Layer{Name: "z", Shape: []int{16, 8}, Axes: "NTC"}, "0 without a place and a grid of 4 x 4"},
+		{onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC"}, "the 17 tokens of layer z are taken for 1 without a position and a grid of 4 x 4"},
+		{onnx.Layer{Name: "z", Shape: []int{16, 8}, Axes: "NTC"}, "0 without a position and a grid of 4 x 4"},
 		{onnx.Layer{Name: "z", Shape: []int{12, 8}, Axes: "NTC"}, "a sequence of 12, from their number alone: set tokens: {prefix: ..., grid: [rows, columns]}"},
 		{onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC", Tokens: &onnx.Tokens{Prefix: 5, Height: 3, Width: 4}}, ""},
 		{onnx.Layer{Name: "z", Shape: []int{8, 4, 4}, Axes: "NCHW"}, ""},

@@ -114,8 +114,8 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 
 // firstSample returns the first readable sample in the study's order; false if none is readable.
 func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Sample, bool, error) {
-	for _, place := range d.Order {
-		s, err := d.Source.At(ctx, place, m.Net.Frame())
+	for _, i := range d.Order {
+		s, err := d.Source.At(ctx, i, m.Net.Frame())
 		if err == nil || ctx.Err() != nil {
 			return s, err == nil, err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestDataThatEndEarly checks the error where a data set gives fewer samples than it has places,
-// with and without a cancelled context.
+// TestDataThatEndEarly checks the error where a data set gives fewer samples than it announced, with
+// and without a cancelled context.
 func TestDataThatEndEarly(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancelCause(t.Context())

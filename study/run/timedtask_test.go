@@ -17,7 +17,7 @@ func TestTimedTasksFeedEveryGroup(t *testing.T) {
 			last, fed := -1, 0
 			for _, r := range timedStarts(l, batch) {
 				if r[0] <= last || r[1] <= r[0] || r[1] > n {
-					t.Fatalf("%d samples, batch %d: places %v after %d", n, batch, r, last)
+					t.Fatalf("%d samples, batch %d: the range %v follows position %d", n, batch, r, last)
 				}
 				for place := r[0]; place < r[1]; place++ {
 					groups[l.Group(place)] = true

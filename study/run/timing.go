@@ -15,7 +15,7 @@ import (
 
 const (
 	timedSamples    = 32              // samples of a pass that are run; two batches if these are more
-	engineTimeLimit = 4 * time.Second // after it only one further batch is run, at least the second, and no further view is transformed
+	engineTimeLimit = 4 * time.Second // a batch that starts after it is the last, unless it is the first; no view is transformed after it
 	timedBlocks     = 20              // blocks of measure.Layout that accumulators are fed: one of each jackknife group
 )
 
