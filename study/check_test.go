@@ -168,7 +168,7 @@ func TestCheckWithoutTheModels(t *testing.T) {
 	}
 	found := mustCheck(t, out, false, o)
 	if len(found) != 1 || !found[0].Note || found[0].Kind != rundir.Unknown || !strings.Contains(found[0].Why, "small.onnx") {
-		t.Errorf("%+v", found)
+		t.Errorf("findings %+v, want a note that the model is missing", found)
 	}
 	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("a folder of something else: %v", err)

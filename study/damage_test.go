@@ -131,7 +131,7 @@ func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	}
 	before, _, ok := strings.Cut(string(old), `,"files"`)
 	if !ok {
-		t.Fatalf("%s", old)
+		t.Fatalf("the record has no checksums of files: %s", old)
 	}
 	damage(record, before+"}\n")
 	again("a record of an earlier version")

@@ -34,7 +34,10 @@
 //	run.json           what was run, skipped, unreadable and failed
 //	cells/KEY.json     a finished cell, written whole or not at all
 //	states/            accumulators and checkpoints of unfinished cells
+//	shared/            checkpoints that several cells of a procedure share
 //	failures/          what failed, and why; the rest of the study is still computed
+//	pictures/          sheets of images for the report
+//	aside/             damaged files and files in the place of the run's own, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
 // ReadResult and ReadCells read it; Check finds damaged files.

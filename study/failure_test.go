@@ -207,7 +207,7 @@ batch: 8
 			got, err := Run(t.Context(), s, filepath.Join(t.TempDir(), "run"), o)
 			var f *Failures
 			if !errors.As(err, &f) || len(f.Failed) != 1 || f.Failed[0].Parameter != "20" || !strings.Contains(f.Error(), "out of luck") {
-				t.Fatalf("%v", err)
+				t.Fatalf("error %v, want the failure of the cell of the value 20 alone", err)
 			}
 			if strings.HasPrefix(how, "crash") && !strings.Contains(strings.Join(f.Failed[0].Log, "\n"), "failure_test.go") {
 				t.Errorf("the log does not contain the place of the crash: %q", f.Failed[0].Log)
@@ -233,7 +233,7 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	r, err := Merge(t.Context(), parseIn(t, dir, twoModels), []string{out}, o)
 	var f *Failures
 	if !errors.As(err, &f) || len(f.Failed) != 6 || f.Done != 6 || len(r.Rows) == 0 {
-		t.Fatalf("%v", err)
+		t.Fatalf("error %v, want failures of the 6 cells of other", err)
 	}
 	for _, want := range []string{"lacks every shard", "shard 1/2 failed", "NaN"} {
 		if !strings.Contains(f.Failed[0].Error, want) {

@@ -30,7 +30,7 @@ func TestFeatureMaps(t *testing.T) {
 	}
 	quarter := sheets["quarter"]
 	if quarter.Parameter != "180" || quarter.Measure != "equivariance-error" || !quarter.HasInput || len(quarter.Layers) < 2 {
-		t.Errorf("%+v", quarter.MapSheet)
+		t.Errorf("the sheet of quarter is %+v", quarter.MapSheet)
 	}
 	if t1 := quarter.Tile; !quarter.same(0, 0, 1, t1.Width, t1.Height) {
 		t.Error("T(x) is not x turned")
@@ -125,7 +125,7 @@ func TestGraphIsRecorded(t *testing.T) {
 		}
 	}
 	if len(m.Graph) < len(m.Layers) || len(m.Graph[0].Reads) != 0 || len(m.Graph[1].Reads) == 0 {
-		t.Errorf("%+v", m.Graph)
+		t.Errorf("the graph does not begin with the input and an operation that reads it: %+v", m.Graph)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestWrongFactors(t *testing.T) {
 			failed = append(failed, f.Error)
 		}
 		if !slices.ContainsFunc(failed, func(text string) bool { return strings.Contains(text, want) }) {
-			t.Errorf("%s: %q", change, failed)
+			t.Errorf("%s: the failures are %q, want one with %q", change, failed, want)
 		}
 		if err := plan.Close(); err != nil {
 			t.Error(err)
@@ -107,7 +107,7 @@ func TestFactorsOfOtherData(t *testing.T) {
 	defer plan.Close()
 	for _, f := range plan.Failed() {
 		if f.Measure == "informativeness" {
-			t.Errorf("%+v", f)
+			t.Errorf("a scale of other data of the study is an error: %+v", f)
 		}
 	}
 	if !slices.ContainsFunc(plan.Failed(), func(f scores.Failure) bool { return f.Measure == "disentanglement" && f.Data == "gratings" }) {

@@ -270,7 +270,7 @@ func (c *checker) cell(name string) error {
 	return nil
 }
 
-// cellTable checks a file of per-sample values, unit scores or response curves of a cell. If it is
+// cellTable checks a file of per-sample values, unit scores or tuning curves of a cell. If it is
 // damaged, the cell's record is moved aside too, so that the next run computes the cell again.
 func (c *checker) cellTable(file, key, suffix string) error {
 	record, ok := c.valid[key]

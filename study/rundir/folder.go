@@ -53,8 +53,7 @@ var writtenFolders = []string{"", "cells", "states", "failures", "shared", viewS
 // An obstacle has the name of a file or a folder of a run but is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
 
-// obstacles returns the obstacles in the folder. A symbolic link is judged by its
-// target.
+// obstacles returns the obstacles in the folder. A symbolic link is judged by its target.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
 	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) { // the parent of the folders of sheets, and the others

@@ -51,7 +51,7 @@ func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cell
 			}
 		}
 	}
-	var complete []int // positions in s.index of the samples with every projection
+	var complete []int // positions in s.indices of the samples with every projection
 	for i, index := range s.indices {
 		missing := slices.ContainsFunc(order, func(k key) bool {
 			return slices.ContainsFunc(sheet.Parameters, func(p string) bool { return found[k][point{slices.Index(sheet.Parameters, p), index}] == nil })

@@ -88,7 +88,7 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 	}
 }
 
-func TestShardsCoverEveryPlaceOnceInWholeBlocks(t *testing.T) {
+func TestShardsCoverEveryPositionOnceInWholeBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.NewLayout(rapid.IntRange(1, 5000).Draw(t, "n"))

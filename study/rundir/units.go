@@ -46,7 +46,7 @@ func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	return nil
 }
 
-// AddCurves adds response curves of units. A procedure calls it as Job.Curves.
+// AddCurves adds tuning curves of units. A procedure calls it as Job.Curves.
 func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	if u.curveWriter == nil {
 		u.curveWriter = scores.NewCurveWriter(&u.curves)
