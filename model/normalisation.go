@@ -147,7 +147,7 @@ func (w *affineWalk) normalisation() *Normalisation {
 	for _, high := range []float64{1, 255} {
 		offset, fits := 0.0, true
 		for c, k := range w.scale {
-			low, spread := w.shift[c], k*high // the result for black; for white less that for black
+			low, spread := w.shift[c], k*high // the result for black; that for white minus that for black
 			fits = fits && spread >= 0.5 && (spread < 16 || k == 1) && low <= 0.01*spread && low+spread > 0
 			offset = max(offset, math.Abs(low/spread+0.5))
 		}
