@@ -27,8 +27,8 @@ func saveAudio(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Valu
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "m.onnx"), b)
 }
 
-// echo returns twice its input.
-func echo(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(2)) }
+// twice returns 2 x.
+func twice(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(2)) }
 
 // outputs runs a model on waveforms and returns its only layer.
 func outputs(t *testing.T, m *model.Model, sounds ...tensor.Tensor) tensor.Tensor {
@@ -55,22 +55,31 @@ func wave(values ...float32) tensor.Tensor {
 func TestAudioModels(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
+	x := wave(0.5, -0.5, 0.25)
+	mean, variance := 0.25/3, 0.0
+	for _, v := range x.Data {
+		variance += (float64(v) - mean) * (float64(v) - mean) / 3
+	}
+	var standardised []float32 // twice the standardised waveform
+	for _, v := range x.Data {
+		standardised = append(standardised, float32(2*(float64(v)-mean)/math.Sqrt(variance+1e-7)))
+	}
 	for name, c := range map[string]struct {
 		shape []int
 		o     model.Options
-		want  []float32
+		want  []float32 // of the waveform x
 	}{
-		"b x n":             {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"b x 1 x n":         {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"free length":       {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"length given":      {[]int{-1, 1, -1}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
-		"one at a time":     {[]int{1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"mean and range":    {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: model.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
-		"standardised":      {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Standardise: true}}, []float32{1.9611614 * 1.0, -2.7456258 * 1.0, 0.7844645}},
-		"standardised, n 1": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, []float32{1.9611614, -2.7456258, 0.7844645}},
+		"b x n":                     {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"b x 1 x n":                 {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"free length":               {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"length given":              {[]int{-1, 1, -1}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
+		"one at a time":             {[]int{1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"mean and range":            {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: model.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
+		"standardised":              {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Standardise: true}}, standardised},
+		"standardised, free length": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, standardised},
 	} {
 		c.o.Layers = []string{"output"}
-		m, err := model.Open(rt, saveAudio(t, echo, c.shape...), c.o)
+		m, err := model.Open(rt, saveAudio(t, twice, c.shape...), c.o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -78,17 +87,7 @@ func TestAudioModels(t *testing.T) {
 		if !m.TakesAudio() || m.Frame() != (dataset.Frame{Length: 3}) {
 			t.Errorf("%s: audio %v, frame %+v", name, m.TakesAudio(), m.Frame())
 		}
-		x := wave(0.5, -0.5, 0.25)
 		got := outputs(t, m, x, x)
-		if name[:4] == "stan" {
-			mean, variance := 0.25/3, 0.0
-			for _, v := range x.Data {
-				variance += (float64(v) - mean) * (float64(v) - mean) / 3
-			}
-			for i, v := range x.Data {
-				c.want[i] = float32(2 * (float64(v) - mean) / math.Sqrt(variance+1e-7))
-			}
-		}
 		for i, v := range got.At(1).Data {
 			if math.Abs(float64(v-c.want[i])) > 1e-5 {
 				t.Errorf("%s: %v, want %v", name, got.At(1).Data, c.want)
@@ -172,7 +171,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 		"free":                  {[]int{-1, -1, -1}, 12, false},
 	} {
 		for _, reread := range []bool{false, true} {
-			m, err := model.Open(rt, saveAudio(t, echo, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reread})
+			m, err := model.Open(rt, saveAudio(t, twice, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reread})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -220,8 +219,8 @@ func TestAudioModelErrors(t *testing.T) {
 		"that of the features, 16000 samples per s": {[]int{-1, 12, 11}, features(logmel.Settings{Rate: 16000}, 800)},
 	} {
 		c.o.Layers = []string{"output"}
-		_, err := model.Open(rt, saveAudio(t, echo, c.shape...), c.o)
-		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "sounds of 800 samples", "800"), want) || strings.Contains(err.Error(), "\n") {
+		_, err := model.Open(rt, saveAudio(t, twice, c.shape...), c.o)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want %q", c.shape, err, want)
 		}
 	}
@@ -232,7 +231,7 @@ func TestAudioModelErrors(t *testing.T) {
 func TestShortVectorsAreNotAudio(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	path := saveAudio(t, echo, -1, 12)
+	path := saveAudio(t, twice, -1, 12)
 	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
 		t.Errorf("twelve numbers: %v", err)
 	}

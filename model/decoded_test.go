@@ -27,7 +27,8 @@ type constant struct {
 	values []float32
 	typ    onnx.Type // 0: float
 	free   bool      // without an axis for the batch
-	lost   bool      // the second size is not declared
+	// undeclared leaves the second size of the shape out of the declaration; with free only.
+	undeclared bool
 }
 
 // writeConstants writes a model that returns constants, and returns its path.
@@ -56,7 +57,7 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 			for _, d := range c.shape[1:] {
 				info.Shape = append(info.Shape, onnx.Dim{Size: d})
 			}
-			if c.lost {
+			if c.undeclared {
 				info.Shape[1].Size = -1
 			}
 		} else {
@@ -97,7 +98,7 @@ func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor
 		t.Fatal("no output is decoded")
 	}
 	if guessed == s.IsSet() {
-		t.Errorf("the layout was inferred: %v", guessed)
+		t.Errorf("the layout was inferred: %v, though it is set: %v", guessed, s.IsSet())
 	}
 	return f, run(t, m)
 }
@@ -137,9 +138,9 @@ func text(f *output.Format, row []float32) string {
 	return strings.Join(out, "; ")
 }
 
-// anchors returns the values of 21 anchors of which the given columns are those of the first, or the
-// transpose.
-func anchors(columns int, first bool, rows ...[]float32) []float32 {
+// anchors returns the values of 21 anchors, which are the given rows followed by zeros: 21 x columns
+// or, with columnsFirst, columns x 21.
+func anchors(columns int, columnsFirst bool, rows ...[]float32) []float32 {
 	out := make([]float32, 21*columns)
 	for i := range 21 {
 		for c := range columns {
@@ -147,7 +148,7 @@ func anchors(columns int, first bool, rows ...[]float32) []float32 {
 			if i < len(rows) {
 				v = rows[i][c]
 			}
-			if first {
+			if columnsFirst {
 				out[c*21+i] = v
 			} else {
 				out[i*columns+c] = v
@@ -162,7 +163,8 @@ func logOdds(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 func TestBoxLayouts(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"names": `{0: 'cat', 1: "driver's cab", 2: 'owl'}`, "stride": "32"}
-	// Two cats of which the second is suppressed, an owl at the same place, and a weak one.
+	// Two cats of which the first has the lower score and is suppressed, an owl at the same place, and
+	// a box of a score below the least.
 	v8 := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
 	v5 := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
 	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
@@ -215,7 +217,7 @@ func TestBoxLayouts(t *testing.T) {
 		// torchvision's exports do not declare the number of keypoints: 17, as of a person.
 		"keypoints of free number": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90" + strings.Repeat(" (7 8 true)", 17), constants: []constant{
 			{name: "2659", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, free: true}, {name: "2239", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, free: true}, {name: "2238", shape: []int{1}, values: []float32{.9}, free: true},
-			{name: "2668", shape: []int{1, 17, 3}, values: slices.Repeat([]float32{7, 8, 1}, 17), free: true, lost: true}}},
+			{name: "2668", shape: []int{1, 17, 3}, values: slices.Repeat([]float32{7, 8, 1}, 17), free: true, undeclared: true}}},
 		"NaN": {batch: -1, layout: "yolov8", want: "not finite", constants: []constant{{name: "output0", shape: []int{7, 21}, values: anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8, float32(math.NaN()), 0, 0})}}},
 	} {
 		t.Run(name, func(t *testing.T) {

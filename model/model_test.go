@@ -131,14 +131,14 @@ func TestFurtherInputs(t *testing.T) {
 	if y := buf.Layer(slices.Index(names, "y")); !slices.Equal(y.Data, []float32{10, -20, 30, -40}) {
 		t.Errorf("got %v", y.Data)
 	}
-	for inputs, want := range map[string]map[string][]float64{
+	for want, inputs := range map[string]map[string][]float64{
 		`input "mask" (int64[batch 2]) needs values`: {"gain": {1}},
 		"has 3 values: set 2":                        {"mask": {1, 2, 3}, "gain": {1}},
 		"has no values":                              {"mask": {}, "gain": {1}},
 		`unknown input "mist"`:                       {"mask": {1}, "gain": {1}, "mist": {1}},
 	} {
-		if _, err := model.Open(rt, path, model.Options{Inputs: want}); err == nil || !strings.Contains(err.Error(), inputs) {
-			t.Errorf("inputs %v: error %v, want %q", want, err, inputs)
+		if _, err := model.Open(rt, path, model.Options{Inputs: inputs}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("inputs %v: error %v, want %q", inputs, err, want)
 		}
 	}
 }
@@ -205,9 +205,9 @@ func TestOpenSize(t *testing.T) {
 	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
 	for _, c := range []struct {
-		o                     model.Options
-		height, width         int // of the layer
-		frameHigh, frameWidth int
+		o                       model.Options
+		height, width           int // of the layer
+		frameHeight, frameWidth int
 	}{
 		{model.Options{Size: [2]int{5, 6}}, 5, 6, 0, 0},
 		{model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 7, Width: 8}}, Size: [2]int{5, 6}}, 7, 8, 7, 8},
@@ -219,7 +219,7 @@ func TestOpenSize(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := m.Frame()
-		if l := m.Layers()[0]; !slices.Equal(l.Shape, []int{3, c.height, c.width}) || f.Height != c.frameHigh || f.Width != c.frameWidth || f.Channels != 3 {
+		if l := m.Layers()[0]; !slices.Equal(l.Shape, []int{3, c.height, c.width}) || f.Height != c.frameHeight || f.Width != c.frameWidth || f.Channels != 3 {
 			t.Errorf("%+v: layer %v, frame %+v", c.o, l.Shape, f)
 		}
 	}

@@ -116,7 +116,7 @@ func TestLogProbs(t *testing.T) {
 	t.Parallel()
 	plain := save(t, func(b *onnx.Builder) { b.Output("y", b.Identity(vector(b))) })
 	double := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) })
-	asP := model.Options{Scores: "probabilities"}
+	asProbabilities := model.Options{Scores: "probabilities"}
 	log := math.Log
 	for name, c := range map[string]struct {
 		path    string
@@ -129,10 +129,10 @@ func TestLogProbs(t *testing.T) {
 		"double":          {path: double, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
 		"large logits":    {path: plain, x: []float32{1e4, 1e4, -1e4}, want: []float64{-log(2), -log(2), -2e4 - log(2)}},
 		"subset":          {path: plain, classes: []int{2, 0}, x: []float32{0, 50, float32(log(3))}, want: []float64{log(.75), log(.25)}},
-		"probabilities":   {path: plain, options: asP, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
-		"probable subset": {path: plain, options: asP, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
-		"zero":            {path: plain, options: asP, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
-		"unlikely subset": {path: plain, options: asP, classes: []int{1, 2}, x: []float32{1, 0, 0}, want: []float64{log(.5), log(.5)}},
+		"probabilities":   {path: plain, options: asProbabilities, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
+		"probable subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
+		"zero":            {path: plain, options: asProbabilities, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
+		"unlikely subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{1, 0, 0}, want: []float64{log(.5), log(.5)}},
 	} {
 		got, err := logProbs(t, c.path, c.options, c.classes, c.x...)
 		if err != nil {
@@ -143,7 +143,7 @@ func TestLogProbs(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
-	nan, err := logProbs(t, plain, asP, nil, float32(math.NaN()), 0, 0)
+	nan, err := logProbs(t, plain, asProbabilities, nil, float32(math.NaN()), 0, 0)
 	if err != nil || !math.IsNaN(float64(nan[0])) {
 		t.Errorf("NaN gives %v, %v: it must stay visible", nan, err)
 	}
@@ -156,7 +156,7 @@ func TestLogProbs(t *testing.T) {
 		"outside":                      {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
 		"the list of classes is empty": {[]int{}, []float32{1, 0, 0}, "the list of classes is empty"},
 	} {
-		if _, err := logProbs(t, plain, asP, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := logProbs(t, plain, asProbabilities, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
