@@ -170,17 +170,17 @@ func TestAudioRates(t *testing.T) {
 	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: set rate: 8000") {
 		t.Errorf("another rate than the model's: %v", err)
 	}
-	any := openAudio(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
-	for i := range any.Len() {
-		got, err := any.At(t.Context(), i, Frame{Rate: 22050})
+	modelRate := openAudio(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
+	for i := range modelRate.Len() {
+		got, err := modelRate.At(t.Context(), i, Frame{Rate: 22050})
 		if err != nil || got.Input.Shape[1] != 1103 || got.Waveform.Rate != 22050 {
 			t.Errorf("sample %d: %v, %v", i, got.Input.Shape, err)
 		}
 	}
-	if _, err := any.At(t.Context(), 0, Frame{Rate: 8000, Length: 500}); err == nil || !strings.Contains(err.Error(), "items of 400 samples (0.05 s) and the model takes 500") {
+	if _, err := modelRate.At(t.Context(), 0, Frame{Rate: 8000, Length: 500}); err == nil || !strings.Contains(err.Error(), "items of 400 samples (0.05 s) and the model takes 500") {
 		t.Errorf("another length than the model's: %v", err)
 	}
-	if _, err := any.At(t.Context(), 0, Frame{Height: 32}); err == nil || !strings.Contains(err.Error(), "takes images") {
+	if _, err := modelRate.At(t.Context(), 0, Frame{Height: 32}); err == nil || !strings.Contains(err.Error(), "takes images") {
 		t.Errorf("a frame of images: %v", err)
 	}
 }

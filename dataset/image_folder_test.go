@@ -36,7 +36,7 @@ func dots(t testing.TB, names ...string) string {
 	return folderOf(t, files)
 }
 
-// listing returns "level name label" for each sample, read with At.
+// listing returns "name label" for each sample, read with At, and "name -" for one without a label.
 func listing(t *testing.T, src Source) []string {
 	t.Helper()
 	var lines []string

@@ -28,7 +28,7 @@ type huggingFaceRow struct {
 
 const classMetadata = `{"info": {"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "dog", "owl"], "_type": "ClassLabel"}, "tags": [{"dtype": "string"}]}}}`
 
-// rowsOf returns rows whose images have one pixel of the values from first on.
+// rowsOf returns n rows. The image of the i-th is one pixel of value first + i.
 func rowsOf(t testing.TB, first, n int) []huggingFaceRow {
 	var rows []huggingFaceRow
 	for i := first; i < first+n; i++ {

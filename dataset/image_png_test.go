@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A pngFormat is a combination of colour type and depth that PNG has.
+// A pngFormat is a combination of colour type and depth that PNG has. The colour types are 0 (grey),
+// 2 (RGB), 3 (palette), 4 (grey with alpha) and 6 (RGBA).
 type pngFormat struct {
 	colour, depth byte
 	channels      int
@@ -160,7 +161,7 @@ func TestDamagedPNGByRows(t *testing.T) {
 				_, err = Frame{}.imageStrips(images, 9, 11)
 			}
 			if c, _ := png.DecodeConfig(bytes.NewReader(damaged)); c.Width != 11 || c.Height != 9 {
-				return // frameFile reads the size before
+				return // frameFile reads the size first, and fails there
 			}
 			if (err == nil) != (want == nil) && ok {
 				t.Errorf("%v, %s at %d: %v; package png: %v", format, what, at, err, want)

@@ -12,8 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A slow source waits before it returns a sample. It counts the samples that are read and not yet
-// taken.
+// A slow source waits before it returns a sample. It counts the samples whose reading has begun.
 type slow struct {
 	listed
 	wait  func(i int) time.Duration

@@ -71,7 +71,7 @@ func (s subset) trajectory(i int) []int {
 	for j, p := range inner {
 		position, ok := positions[p]
 		switch {
-		case p == s.indices[i]:
+		case p == s.indices[i]: // i itself, even if its sample occurs twice
 			position = i
 		case !ok:
 			return nil

@@ -122,8 +122,8 @@ func TestTones(t *testing.T) {
 	if err != nil || longer.Tone(3) != s.Tone(3) {
 		t.Error("the factors of a tone depend on N, the rate or the length")
 	}
-	for want, frame := range map[string]Frame{"take images": {Height: 3}, "the model takes 16000": {Rate: 16000}, "the model takes 5": {Length: 5}} {
-		if _, err := s.At(t.Context(), 0, frame); err == nil || !strings.Contains(strings.Replace(err.Error(), "takes images", "take images", 1), want) {
+	for want, frame := range map[string]Frame{"takes images": {Height: 3}, "the model takes 16000": {Rate: 16000}, "the model takes 5": {Length: 5}} {
+		if _, err := s.At(t.Context(), 0, frame); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", frame, err)
 		}
 	}

@@ -15,12 +15,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A listed source has the given labels. The image of a sample is one pixel, its index. The source
-// is a Describer only if described is set.
+// A listed source has the given labels. The image of a sample is one pixel, its index.
 type listed struct {
 	labels  []int
 	classes []string
-	bad     map[int]error
+	bad     map[int]error // what reading a sample returns, by its index
 }
 
 func (l listed) Len() int            { return len(l.labels) }

@@ -40,7 +40,7 @@ func FuzzPPM(f *testing.F) {
 	})
 }
 
-func FuzzByNumber(f *testing.F) {
+func FuzzNaturalOrder(f *testing.F) {
 	f.Add("frame9", "frame10", "frame010")
 	f.Add("", "0", "00")
 	f.Fuzz(func(t *testing.T, a, b, c string) {

@@ -142,7 +142,7 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 		}
 	}
 	if complete != 10*9 {
-		t.Errorf("%d complete windows, not 90", complete)
+		t.Errorf("%d samples have a trajectory, want 90", complete)
 	}
 }
 
