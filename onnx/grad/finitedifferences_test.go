@@ -127,7 +127,7 @@ func (tc testCase) checkShapes(t *testing.T, gradients []tensor.Tensor) {
 // truncation error of h^4, by Richardson extrapolation.
 const (
 	step       = 1.0 / 32
-	directions = 3
+	directions = 3 // drawn for each operand
 )
 
 // checkDirections compares derivatives along directions of one operand at a time.

@@ -14,7 +14,7 @@ import (
 type generator struct {
 	*rand.Rand
 	opset int
-	trial int
+	trial int // number of the case, from 0
 }
 
 // between is an integer from low to high.

@@ -20,17 +20,17 @@ type kink struct {
 	Name, Op   string
 	Opset      int
 	Attributes map[string]any
-	Fixed      []int
+	Fixed      []int // the operands that are constants, without a gradient
 	Operands   []struct {
 		Shape    []int
 		Values   []jsonFloat
 		Integers []int64
 	}
-	Dy struct {
+	Dy struct { // the cotangent of the first output
 		Shape  []int
 		Values []jsonFloat
 	}
-	Gradients [][]jsonFloat
+	Gradients [][]jsonFloat // by each operand; nil: none
 }
 
 // A jsonFloat is a number in JSON, or "inf", "-inf" or "nan".
@@ -58,8 +58,8 @@ func float32s(v []jsonFloat) []float32 {
 	return list
 }
 
-// trial is the test case of a kink.
-func (k kink) trial() testCase {
+// asTestCase is the test case of a kink.
+func (k kink) asTestCase() testCase {
 	tc := testCase{attrs: onnx.Attrs{}, loss: []int{0}}
 	for name, v := range k.Attributes {
 		tc.attrs[name] = attributeOf(v)
@@ -105,7 +105,7 @@ func TestKinks(t *testing.T) {
 	for _, k := range kinks {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			tc := k.trial()
+			tc := k.asTestCase()
 			dy := tensor.Tensor{Shape: k.Dy.Shape, Data: float32s(k.Dy.Values)}
 			p, err := tc.backward(t, k.Op, tc.plainForm(k.Opset), []tensor.Tensor{dy})
 			if err != nil {

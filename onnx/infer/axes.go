@@ -16,7 +16,7 @@ import (
 // of the inferred ones. The axes of tensors that are computed from these are inferred from the
 // stated ones. It is an error if a tensor of stated does not exist or has another rank.
 func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
-	known := infer(m, nil, typicalSizes).facts
+	known := infer(m, nil, withTypicalSizes).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
 		f, ok := known[name]
 		switch axes := stated[name]; {
@@ -29,7 +29,7 @@ func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, err
 		}
 	}
 	if len(stated) > 0 {
-		known = infer(m, stated, typicalSizes).facts
+		known = infer(m, stated, withTypicalSizes).facts
 	}
 	axes := make(map[string]onnx.Axes, len(known))
 	for name, f := range known {

@@ -39,8 +39,8 @@ const otherSize = 16
 
 // The values of infer's argument distinct.
 const (
-	typicalSizes  = false
-	distinctSizes = true
+	withTypicalSizes  = false
+	withDistinctSizes = true
 )
 
 // infer infers what is known about the tensors of the main graph. stated are axes that the caller

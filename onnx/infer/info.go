@@ -37,7 +37,7 @@ func Analyze(m *onnx.Model) *Info {
 	}
 	// The two inferences assume different sizes for free dimensions. Results that agree do not
 	// depend on these sizes.
-	first, second := infer(m, nil, typicalSizes), infer(m, nil, distinctSizes)
+	first, second := infer(m, nil, withTypicalSizes), infer(m, nil, withDistinctSizes)
 	free := map[[2]int]int{}
 	for name, f := range first.facts {
 		s.shapes[name] = commonShape(f.layout.sizes(), second.facts[name].layout.sizes(), free)
