@@ -27,8 +27,8 @@ transforms:
 measures: [accuracy]
 `
 
-// pairsStudy returns a study of three models, one with larger images, with the measures of the
-// entries of a family named correlation.
+// pairsStudy returns a study of three models, one with larger images, with the comparison c once for
+// each entry, which has its settings.
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)

@@ -24,6 +24,7 @@ func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
 	return found
 }
 
+// wrongOf returns the kinds of the findings that are not mere notes, by file.
 func wrongOf(found []Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {

@@ -112,7 +112,7 @@ func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	}
 	unequal := strings.Replace(string(raw), `"Index":[`, `"Index":[0,`, 1)
 	if unequal == string(raw) {
-		t.Fatalf("%.200s", raw)
+		t.Fatalf("the per-sample values have no list Index: %.200s", raw)
 	}
 	damage := func(path, text string) {
 		t.Helper()

@@ -33,9 +33,9 @@ func ramp(b *onnx.Builder, n int, columns bool, offset float32) onnx.Value {
 }
 
 // writeDetector writes a model that returns, for an image of n x n with one coloured figure on black,
-// its box and its colour: the class is red, green or blue, whichever is strongest. With column set, it
-// calls what is in the left half another class.
-func writeDetector(t *testing.T, path string, n int, column bool) {
+// its box and its colour: the class is red, green or blue, whichever is strongest. If it is biased, it
+// calls a figure red whose left side is in the left third of the image.
+func writeDetector(t *testing.T, path string, n int, biased bool) {
 	saveGraph(t, path, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 3, n, n)
 		inside := b.Op("Greater", nil, b.ReduceMax(x, true, 1), b.Scalar(0.5)) // batch x 1 x n x n
@@ -52,7 +52,7 @@ func writeDetector(t *testing.T, path string, n int, column bool) {
 		}
 		class := b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, b.ReduceSum(x, false, 2, 3)), onnx.Float)
 		left := corner(true, false)
-		if column {
+		if biased {
 			class = b.Where(b.Op("Less", nil, left, b.Scalar(float32(n)/3)), b.Mul(class, b.Scalar(0)), class)
 		}
 		score := b.Add(b.Mul(class, b.Scalar(0)), b.Scalar(0.9))

@@ -24,14 +24,15 @@ import (
 // brightness is a simple procedure: the mean value of the images of each model, sample by sample,
 // plus the trial. It saves a checkpoint after each sample.
 type brightness struct {
-	pair   bool
-	images int
-	fail   error
-	resume func(at int) // called with the position where a run resumes
-	share  func(a string, trial int)
+	pair   bool                      // it compares two models
+	images int                       // number of samples; 0: all
+	fail   error                     // if not nil, what a run returns
+	resume func(at int)              // if not nil, called with the position where a run resumes
+	share  func(a string, trial int) // if not nil, see common
 }
 
-// common is called for values that no earlier job of the same model A and trial has shared.
+// common calls share, unless an earlier job of the same model A and trial has done so and has shared
+// the name of the model with this job.
 func (b *brightness) common(j *procedure.Job) error {
 	shared := j.Shared("what A sees")
 	raw, err := read(shared)
@@ -52,7 +53,7 @@ func read(c train.Checkpoint) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// writing writes the values so far.
+// writing returns a function that writes raw.
 func writing(raw []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(raw)
@@ -238,7 +239,7 @@ func TestJobsShareWhatDependsOnTheFirstModel(t *testing.T) {
 	s.Measures[0].Between = correlationEntry(t, correlation{}, "between: all").Between
 	mustRun(t, s, filepath.Join(dir, "run"), o)
 	if fmt.Sprint(made) != "[one0 one1 two0 two1 big0 big1]" {
-		t.Errorf("of six ordered pairs in two trials, %v were made", made)
+		t.Errorf("the jobs of six ordered pairs in two trials share %v, want each first model once in a trial", made)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "run", "shared")); !os.IsNotExist(err) {
 		t.Errorf("a finished run keeps what its cells shared: %v", err)

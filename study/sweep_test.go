@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
@@ -36,11 +37,7 @@ func (*dimming) Work(j *procedure.Job) int64 {
 
 func (d *dimming) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	d.job = j.Transform
-	var places []int
-	for i := range j.Data.Len() {
-		places = append(places, i)
-	}
-	samples, err := j.Read(ctx, places, j.A.Model.Frame())
+	samples, err := j.Read(ctx, dataset.Indices(j.Data.Len()), j.A.Model.Frame())
 	if err != nil {
 		return nil, err
 	}

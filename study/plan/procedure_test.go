@@ -58,8 +58,8 @@ trials: 3
 	}
 }
 
-// TestLabelsOfPairs checks that the labels of a stitching job are outputs of the second model, the
-// first of which may have other classes, and that labels which cannot be mapped to them are an error.
+// TestLabelsOfPairs checks that the labels of a stitching job are outputs of the second model, that
+// the first model may have other classes, and that labels that fit no outputs are an error.
 func TestLabelsOfPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
