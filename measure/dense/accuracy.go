@@ -66,7 +66,7 @@ func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
 
 // An evaluation compares the outputs of one view, clean or transformed, with the labels.
 type evaluation struct {
-	regions   []int      // group x class x (intersection, found, labelled)
+	regions   []int      // for class maps, numbers of pixels: group x class x (intersection, found, labelled)
 	precision *precision // nil for class maps
 }
 
@@ -383,7 +383,7 @@ type factor struct {
 func (a *accuracyAccumulator) factors() []factor {
 	out := []factor{{class: -1, threshold: -1}}
 	if a.views[0].precision != nil {
-		out = append(out, factor{"iou=0.50", -1, 0, 0}, factor{"iou=0.75", -1, 5, 0})
+		out = append(out, factor{"iou=0.50", -1, 0, 0}, factor{"iou=0.75", -1, 5, 0}) // thresholds 0 and 5 of iouThreshold
 		for i, size := range sizes {
 			out = append(out, factor{"size=" + size, -1, -1, i + 1})
 		}
@@ -413,7 +413,7 @@ func (a *accuracyAccumulator) score(name string, low float64, of func(without in
 	for g := range a.site.Layout.Groups {
 		v := of(g)
 		if math.IsNaN(v) || a.n != a.site.Layout.N {
-			return s // a group has all labels, or samples could not be read
+			return s // without an interval: one group has all labels, or samples could not be read
 		}
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: v, Left: counts[g]})
 	}

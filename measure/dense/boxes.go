@@ -19,15 +19,15 @@ const (
 	sampleFlips
 	sampleChange
 	sampleDistance
-	inPairs
-	allBoxes
-	pairCount
-	iouSum
-	flipSum
-	changeSum
-	distanceSum
-	distanceCount
-	boxSums
+	inPairs       // number of boxes of both images that are in pairs
+	allBoxes      // number of boxes of both images that count
+	pairCount     // number of pairs
+	iouSum        // over pairs
+	flipSum       // number of pairs whose classes differ
+	changeSum     // of the scores, over pairs
+	distanceSum   // over keypoints of pairs
+	distanceCount // number of these keypoints
+	boxSums       // number of the columns above
 )
 
 // sizes are COCO's classes of object area, in pixels of the model's image: see sizeOf.

@@ -15,9 +15,9 @@ import (
 const (
 	sampleAgreement = iota
 	sampleMeanIoU
-	agreeing
-	positions
-	mapSums
+	agreeing  // number of positions with the same class
+	positions // number of positions that tau reads from inside the map
+	mapSums   // number of the columns above
 )
 
 // addClassMap adds the columns and the statistics of class maps to a spec.
@@ -85,8 +85,8 @@ func (r *regions) clear() {
 // union returns the number of positions with a class in either map.
 func (r *regions) union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
 
-// A mapAction compares class maps. A row of tau f(x) holds the moved map, with class -1 where tau reads
-// from outside.
+// A mapAction compares class maps. A row of tau f(x) holds the moved map, with class -1 where tau
+// reads from outside. If the format has two channels, the moved map of confidences follows.
 type mapAction struct {
 	format   *output.Format
 	settings Settings
@@ -130,6 +130,7 @@ func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 	return nil
 }
 
+// check returns an error for a value of a map that is not a class.
 func (a *mapAction) check(v float32, view string) error {
 	if v >= 0 && v < float32(len(a.regions.A)) {
 		return nil

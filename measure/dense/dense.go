@@ -36,7 +36,8 @@
 // matrix of T.
 //
 // The null pairs tau f(x) with f(Tx) of another sample. In the source, x is the clean view of a
-// sample and T(x) the transformed view.
+// sample and T(x) the transformed view. The place of a sample is its position in the random order
+// of a study, and its group the one that a jackknife leaves out (measure.Layout).
 package dense
 
 import (

@@ -16,7 +16,7 @@ type motion struct {
 	origin      point // where (0, 0) is moved to
 	right, down point // where (1, 0) and (0, 1) are moved to, relative to origin
 	fixed       bool  // points do not move
-	wrap        bool  // the shift is circular
+	wrap        bool  // what leaves the image at one side comes in at the other
 	mirror      bool  // left and right are exchanged
 }
 
@@ -71,7 +71,8 @@ func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float
 		m.apply(point{b.Right, b.Bottom}), m.apply(point{b.Left, b.Bottom}),
 	}
 	centre := point{(corners[0].x + corners[2].x) / 2, (corners[0].y + corners[2].y) / 2}
-	shift := point{}
+	shift := point{} // if the map wraps around, moves the centre of the box back into the image
+
 	if m.wrap {
 		shift = point{math.Floor(centre.x), math.Floor(centre.y)}
 	}

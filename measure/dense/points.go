@@ -32,8 +32,8 @@ func addPoints(spec *paired.Spec, f *output.Format) {
 	spec.Action = func(measure.Site) (paired.Action, error) { return &pointAction{f}, nil }
 }
 
-// A pointAction compares the keypoints of heat maps. A row of tau f(x) has the position of each moved
-// keypoint, and 1 if it is visible and inside the image.
+// A pointAction compares the keypoints of heat maps. A row of tau f(x) has the position of each
+// moved keypoint, and 1 if it is visible and inside the image, else 0.
 type pointAction struct{ format *output.Format }
 
 // Len implements paired.Action.

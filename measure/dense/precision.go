@@ -25,9 +25,10 @@ func iouThreshold(i int) float64 {
 }
 
 // areaRanges are the ranges of the area of objects: all, small, medium, large, in square pixels.
+// 1e10 stands for no bound.
 var areaRanges = [][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
 
-// A labelledBox is a labelled box.
+// A labelledBox is a box of the labels, around an object that a model should find.
 type labelledBox struct {
 	output.Box
 	Area    float64 // of the object, in square pixels

@@ -14,7 +14,7 @@ import (
 const (
 	relativeError = iota
 	samplePSNR
-	squares   // the mean squared difference
+	squares   // the mean squared difference of a sample
 	meanAngle // of normals
 )
 
@@ -41,8 +41,8 @@ func psnr(squares, peak float64) float64 {
 	return 10 * math.Log10(peak*peak/squares)
 }
 
-// A valueAction compares maps of values. A row of tau f(x) is the moved map, then 1 for each position
-// that counts.
+// A valueAction compares maps of values. A row of tau f(x) is the moved map, then for each position
+// 1 if it is counted (see package action) and 0 otherwise.
 type valueAction struct {
 	format   *output.Format
 	settings Settings
