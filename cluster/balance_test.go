@@ -41,7 +41,7 @@ func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) 
 		for p, count := range shards[c.Model] {
 			of = max(1, p.Count)
 			if count != 1 {
-				t.Fatalf("%s %v is processed %d times", c.Model, p, count)
+				t.Fatalf("%s %v is processed %d times, want 1", c.Model, p, count)
 			}
 		}
 		if len(shards[c.Model]) != of || of > max(1, c.Blocks) {

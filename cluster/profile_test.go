@@ -84,7 +84,7 @@ func TestDurations(t *testing.T) {
 	}
 	for d, want := range map[time.Duration]string{time.Second: "0-00:01:00", 25*time.Hour + time.Second: "1-01:01:00"} {
 		if got := slurmDuration(d); got != want {
-			t.Errorf("%v is %s", d, got)
+			t.Errorf("%v is %s, want %s", d, got, want)
 		}
 	}
 }

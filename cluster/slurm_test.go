@@ -47,7 +47,7 @@ func TestParseEndings(t *testing.T) {
 		t.Errorf("at most %d tasks, want 1000", n)
 	}
 	if n := parseMaxTasks("MaxArraySize = many\n"); n != 0 {
-		t.Errorf("at most %d tasks", n)
+		t.Errorf("at most %d tasks, want 0", n)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestRanges(t *testing.T) {
 	t.Parallel()
 	for want, numbers := range map[string][]int{"1-3,7,9-10": {1, 2, 3, 7, 9, 10}, "4": {4}, "": nil} {
 		if got := ranges(numbers); got != want {
-			t.Errorf("%v is %s", numbers, got)
+			t.Errorf("%v is %s, want %s", numbers, got, want)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestPairedEvidence(t *testing.T) {
 	}
 	paired := NewReplicates(cells)
 	if got := paired.evidence(&rows[0], &rows[1]); got != certain {
-		t.Errorf("with replicates the evidence is %d: %+v", got, paired.difference(&rows[0], &rows[1]))
+		t.Errorf("with replicates the evidence is %d: %+v, want %d", got, paired.difference(&rows[0], &rows[1]), certain)
 	}
 	other := rows[1]
 	other.Data = "e"

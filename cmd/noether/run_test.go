@@ -48,7 +48,7 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
 	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
 	if err != nil || len(cells) != 6 {
-		t.Fatalf("%d cells, %v", len(cells), err)
+		t.Fatalf("%d cells, want 6; error %v", len(cells), err)
 	}
 	for _, c := range cells[1:] {
 		os.Remove(c)

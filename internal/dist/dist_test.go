@@ -98,7 +98,7 @@ func TestParts(t *testing.T) {
 	}
 	all, err := npmPackages(web)
 	if err != nil || len(all) != 2 {
-		t.Fatalf("%d packages, %v", len(all), err)
+		t.Fatalf("%d packages, want 2; error %v", len(all), err)
 	}
 	notices, err := all.notices()
 	if err != nil || !strings.Contains(string(notices), "vega 6.4.0\n\nCopyright of Vega\n") || !strings.Contains(string(notices), "Notice of a") || strings.Contains(string(notices), "code") {

@@ -37,6 +37,6 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if got := abs(-3); got != 3 {
-		t.Errorf("abs(-3) = %d", got)
+		t.Errorf("abs(-3) = %d, want 3", got)
 	}
 }

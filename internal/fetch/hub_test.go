@@ -383,7 +383,7 @@ func TestSameModel(t *testing.T) {
 		{"models/a.onnx", "models/b.onnx", false},
 	} {
 		if got := SameModel(c.a, c.b); got != c.want {
-			t.Errorf("SameModel(%q, %q) is %v", c.a, c.b, got)
+			t.Errorf("SameModel(%q, %q) is %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
 }

@@ -324,7 +324,7 @@ func TestNamesAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { s.checkName(paramName(rapid.String().Draw(t, "key"))) })
 	for key, want := range map[string]string{"/../a//b/": "a/b", "ei@rotation": "ei_rotation", "..": "_", "a b": "a b"} {
 		if got := paramName(key); got != want {
-			t.Errorf("Name(%q) = %q, want %q", key, got, want)
+			t.Errorf("paramName(%q) = %q, want %q", key, got, want)
 		}
 	}
 }

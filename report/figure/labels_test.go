@@ -271,8 +271,8 @@ func TestTitlesAreNotCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range f.panels {
-		if got := strings.ReplaceAll(p.X.Label.Text, "\n", " "); got != title {
-			t.Errorf("the title of the axis is %q", got)
+		if got, want := strings.ReplaceAll(p.X.Label.Text, "\n", " "), title; got != want {
+			t.Errorf("the title of the axis is %q, want %q", got, want)
 		}
 	}
 	checkLabels(t, f)

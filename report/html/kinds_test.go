@@ -89,8 +89,8 @@ func TestCurveOverConfidence(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure figure .mark-symbol.role-mark path").length`); n != 6 {
 		t.Errorf("%d points, want 6", n)
 	}
-	if axis := evaluate[string](t, v, `document.querySelector("section.measure figure .role-axis-title text").textContent`); axis != "least confidence" {
-		t.Errorf("the axis is called %q", axis)
+	if axis, want := evaluate[string](t, v, `document.querySelector("section.measure figure .role-axis-title text").textContent`), "least confidence"; axis != want {
+		t.Errorf("the axis is called %q, want %q", axis, want)
 	}
 	v.quiet(t)
 }

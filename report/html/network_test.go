@@ -32,7 +32,7 @@ func TestNetwork(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, false), threeModels), 1440, 900, "")
 	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[role=tree]").length`); n != 3 {
-		t.Errorf("%d networks", n)
+		t.Errorf("%d networks, want 3", n)
 	}
 	const groups = 1 + 7 + 1 // the first operation, blocks of three layers, and the last two
 	if n := evaluate[int](t, v, boxes); n != groups {
@@ -53,8 +53,8 @@ func TestNetwork(t *testing.T) {
 		return script(e + `.dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
 	}
 	v.do(t, click(second), until(fmt.Sprintf("%s === %d", boxes, groups+7)), until(markers+" === 1"))
-	if got := evaluate[string](t, v, "new URLSearchParams(location.hash.slice(1)).get('layer.name') + ' ' + new URLSearchParams(location.hash.slice(1)).get('network.open')"); got != "/layer1/layer1.1/relu1/Relu_output_0 resnet20/1" {
-		t.Errorf("the address holds %q", got)
+	if got, want := evaluate[string](t, v, "new URLSearchParams(location.hash.slice(1)).get('layer.name') + ' ' + new URLSearchParams(location.hash.slice(1)).get('network.open')"), "/layer1/layer1.1/relu1/Relu_output_0 resnet20/1"; got != want {
+		t.Errorf("the address holds %q, want %q", got, want)
 	}
 	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[aria-selected=true]").length`); n != 2 { // the block, and the layer in it
 		t.Errorf("%d boxes are selected", n)
@@ -71,8 +71,8 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("the representation space shows %q", got)
 	}
 	v.do(t, press("network-score", "distance.cosine"), until(complete))
-	if got := v.texts(t, "#network figcaption span:first-child")[0]; got != "resnet20: cosine distance under quarter" {
-		t.Errorf("the title is %q", got)
+	if got, want := v.texts(t, "#network figcaption span:first-child")[0], "resnet20: cosine distance under quarter"; got != want {
+		t.Errorf("the title is %q, want %q", got, want)
 	}
 	v.do(t, click(second), until(fmt.Sprintf("%s === %d", boxes, groups)))
 	v.quiet(t)
@@ -135,7 +135,7 @@ func TestLargeNetwork(t *testing.T) {
 	run.Rows, run.Record = large.Rows()
 	v := openAt(t, withNetworks(run, large), 1440, 900, "")
 	if n := evaluate[int](t, v, boxes); n != 102 {
-		t.Errorf("%d groups", n)
+		t.Errorf("%d groups, want 102", n)
 	}
 	milliseconds := evaluate[float64](t, v, `(() => { const start = performance.now();
 		const box = `+networkSection+`.querySelectorAll("[role=treeitem]")[50];
@@ -192,8 +192,8 @@ func TestFeatureMaps(t *testing.T) {
 	const each = 2 + 2*3*4
 	v.do(t, script(mapsPart+`.querySelector("summary").click()`), until(fmt.Sprintf("%s === %d && %s", images, 3*each, complete)),
 		until(fmt.Sprintf(`%s.querySelectorAll("image[href^='data:image/png']").length === %d`, mapsPart, 3*each)))
-	if got := v.texts(t, ".maps figcaption span:first-child")[0]; got != "resnet20 under quarter 90" {
-		t.Errorf("the title is %q", got)
+	if got, want := v.texts(t, ".maps figcaption span:first-child")[0], "resnet20 under quarter 90"; got != want {
+		t.Errorf("the title is %q, want %q", got, want)
 	}
 	v.do(t, press("maps", "gray 90"), until(mapsPart+`.querySelector("figcaption span").textContent === "resnet20 under gray 90" && `+complete))
 	if !evaluate[bool](t, v, `location.hash.includes("seis.maps=gray+90")`) {

@@ -82,11 +82,11 @@ func TestProbeCharts(t *testing.T) {
 			"It is highest for value under hue-shift at -0.375 (0.220) and lowest for hue under hue-shift at 0.375 (-0.100). In 18 of 24 cells the interval excludes the null."},
 	} {
 		section := probeSection(c.measure)
-		if got := strings.Join(v.texts(t, section+"figcaption > span:first-child"), ","); got != c.titles {
-			t.Errorf("%s has the charts %q", c.measure, got)
+		if got, want := strings.Join(v.texts(t, section+"figcaption > span:first-child"), ","), c.titles; got != want {
+			t.Errorf("%s has the charts %q, want %q", c.measure, got, want)
 		}
-		if got := strings.Join(v.texts(t, section+".legend li"), ","); got != c.legend {
-			t.Errorf("%s has the legend %q", c.measure, got)
+		if got, want := strings.Join(v.texts(t, section+".legend li"), ","), c.legend; got != want {
+			t.Errorf("%s has the legend %q, want %q", c.measure, got, want)
 		}
 		marks := "symbol"
 		if c.measure == "disentanglement" {

@@ -170,8 +170,8 @@ func TestClasses(t *testing.T) {
 		t.Errorf("the confusion is of %q, want %q", got, "Predictions for cat under quarter 270, resnet20")
 	}
 	v.do(t, press("classes-class", "bird"), until(complete), script(`document.querySelector("`+bars+` button[aria-expanded]").click()`))
-	if got := strings.Join(v.texts(t, bars+" tbody tr"), ";"); got != "catas it is25;catunder quarter 27085;birdas it is100;birdunder quarter 27040" {
-		t.Errorf("the data are %q", got)
+	if got, want := strings.Join(v.texts(t, bars+" tbody tr"), ";"), "catas it is25;catunder quarter 27085;birdas it is100;birdunder quarter 27040"; got != want {
+		t.Errorf("the data are %q, want %q", got, want)
 	}
 	v.do(t, press("classes", "share"), until(`document.querySelector("#classes .reading").textContent.includes("effective invariance is 0.400")`), until(complete))
 	v.quiet(t)

@@ -303,7 +303,7 @@ func TestColours(t *testing.T) {
 	} {
 		v.do(t, script(fmt.Sprintf(`{ const s = %s.querySelector("select[name=by]"); s.value = %q; s.dispatchEvent(new Event("change")) }`, seisSection, c.by)), until(complete))
 		if got := evaluate[string](t, v, `[...`+seisSection+`.querySelectorAll(".legend button")].map(e => e.textContent).join()`); got != c.entries {
-			t.Errorf("by %s the legend has %s", c.by, got)
+			t.Errorf("by %s the legend has %s, want %s", c.by, got, c.entries)
 		}
 		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("main figure").length`); got != c.panels {
 			t.Errorf("by %s there are %d panels, not %d", c.by, got, c.panels)

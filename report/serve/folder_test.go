@@ -131,7 +131,7 @@ func good(t *testing.T, url string) string {
 	t.Helper()
 	status, body, _ := get(t, url)
 	if status != http.StatusOK {
-		t.Fatalf("%s: %d %.300s", url, status, body)
+		t.Fatalf("%s: %d %.300s, want %d", url, status, body, http.StatusOK)
 	}
 	return body
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // stills returns whitened patches of still images, n x side x side, with values in [-1, 1]: the
-// training data. They are of the first of parts parts of the folder; the study measures on the
-// others. places is the number of patches of an image.
+// training data. The images of the folder are split into parts; the patches are of the first one,
+// and the study measures on the others. places is the number of patches of an image.
 func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
 	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
 	if err != nil {

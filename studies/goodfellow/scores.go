@@ -116,7 +116,7 @@ func (p plan) best() ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, value := make([][]float64, deep), slices.Repeat([]float64{math.Inf(-1)}, deep)
+	best, value := make([][]float64, maxLayers), slices.Repeat([]float64{math.Inf(-1)}, maxLayers)
 	for _, l := range t.layers("depth", nil) {
 		decays, err := stack(l)
 		if err != nil {

@@ -227,7 +227,7 @@ func (t table) rows() []record {
 
 // depths writes the best, the median and the worst network of each depth.
 func (p plan) depths(t table) error {
-	byDepth, name := make([][]float64, deep), make([]string, deep)
+	byDepth, name := make([][]float64, maxLayers), make([]string, maxLayers)
 	for _, l := range t.layers("depth", nil) {
 		decays, err := stack(l)
 		if err != nil {
@@ -268,7 +268,7 @@ func (t table) copies() []record {
 	var list []record
 	for _, c := range titles {
 		var before []float64
-		for d := 1; d <= deep; d++ {
+		for d := 1; d <= maxLayers; d++ {
 			var values []float64
 			for _, l := range t.layers("copies", func(l string) bool {
 				return strings.HasPrefix(l, fmt.Sprintf("depth%d/", d)) && strings.HasSuffix(l, fmt.Sprintf("/layer%d", d))
@@ -347,9 +347,9 @@ func (t table) classes() ([]record, error) {
 	kinds := make([]struct {
 		name   string
 		scores []scores.Row
-	}, 1+deep+2)
+	}, 1+maxLayers+2)
 	kinds[0].name = "one layer"
-	for d := range deep {
+	for d := range maxLayers {
 		kinds[1+d].name = fmt.Sprintf("stacks, depth %d", d+1)
 	}
 	add := func(kind int, r scores.Row) {
@@ -368,7 +368,7 @@ func (t table) classes() ([]record, error) {
 		add(len(decays), t["depth"][l][test])
 	}
 	for i := range 2 {
-		kind := 1 + deep + i
+		kind := 1 + maxLayers + i
 		kinds[kind].name = fmt.Sprintf("belief networks, layer %d", i+1)
 		for _, n := range t.belief() {
 			add(kind, t[n][fmt.Sprintf("layer%d", i+1)][test])
@@ -384,7 +384,7 @@ func (t table) classes() ([]record, error) {
 			values, shuffled = append(values, r.Value), append(shuffled, r.Null)
 		}
 		mean, half := resample.Student(values)
-		if i <= deep {
+		if i <= maxLayers {
 			half = math.NaN()
 		}
 		list = append(list, around("mutual information", mean, half, 4, k.name),

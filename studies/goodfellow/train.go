@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	side  = 14 // of patches, in pixels
-	units = 64 // of a layer
-	deep  = 3  // largest number of layers
+	side      = 14 // of patches, in pixels
+	units     = 64 // of a layer
+	maxLayers = 3  // largest number of layers
 )
 
 // The hyperparameters in which the networks differ: the target activations of the sparsity penalty
-// and the weight decays. The paper does not give its targets and decays
-// of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
+// and the weight decays. The paper does not give its targets and decays of figure 3; its decays of
+// stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
 var (
 	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
@@ -65,11 +65,11 @@ func (p plan) train(ctx context.Context, which string) error {
 	}
 	patterns, held := divided(x)
 	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
-	trained := p.ridge
+	networks := p.ridge
 	if which == "depth" {
-		trained = p.depth
+		networks = p.depth
 	}
-	if err := trained(ctx, patterns, held); err != nil {
+	if err := networks(ctx, patterns, held); err != nil {
 		return err
 	}
 	fmt.Printf("%s.onnx after %.0f s\n", which, time.Since(started).Seconds())
@@ -162,7 +162,7 @@ func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []
 	}
 	t.curves.add(path(decays), len(decays), decays[len(decays)-1], l)
 	layers := append(below[:len(below):len(below)], l)
-	if len(layers) == deep {
+	if len(layers) == maxLayers {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.branches = append(t.branches, autoencoder.Branch{Name: path(decays), Layers: layers})
@@ -214,7 +214,7 @@ func (p plan) copy(ctx context.Context) error {
 	}
 	patterns, held := divided(x)
 	var c curves
-	branches := make([]autoencoder.Branch, deep*p.copies)
+	branches := make([]autoencoder.Branch, maxLayers*p.copies)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range branches {
@@ -242,7 +242,7 @@ func (p plan) copy(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for i := range deep {
+	for i := range maxLayers {
 		b := branches[i*p.copies]
 		fmt.Printf("%s: %s\n", strings.Split(b.Name, "/")[0], path(best[i]))
 		if err := p.sheet("copies", fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {

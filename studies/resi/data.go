@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	side    = 32
+	side    = 32 // of an image, in pixels
 	plane   = side * side
 	record  = 1 + 3*plane // a label and three planes
 	classes = 10

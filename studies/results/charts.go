@@ -68,7 +68,7 @@ func (c chart) draw(root string) ([]byte, error) {
 	return svg.Bytes(), nil
 }
 
-// seisSynthetic has a transformation for each row of the table.
+// seisSynthetic reads a table that has a transformation in each row.
 func seisSynthetic(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -85,8 +85,8 @@ func seisSynthetic(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// seisLayers has a score and a layer for each row of the table, and a network or an epoch for each
-// column. Differences and nulls are not drawn.
+// seisLayers reads a table that has a score and a layer in each row, and a network or an epoch in
+// each column. Differences and nulls are not drawn.
 func seisLayers(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	var layers []string
@@ -114,7 +114,7 @@ func seisLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// stirLayers has a row of the table for each pair of kinds of networks and each layer.
+// stirLayers reads a table that has a pair of kinds of networks and a layer in each row.
 func stirLayers(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := map[string]int{}
@@ -136,8 +136,8 @@ func stirLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// segmentationDepth has a layer of a kind of training for each row, and a transformation for each
-// column.
+// segmentationDepth reads a table that has a layer of a kind of training in each row, and a
+// transformation in each column.
 func segmentationDepth(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := 0
@@ -158,8 +158,8 @@ func segmentationDepth(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// networks has a model for each row of the table, and two ratios of images per second: with every
-// tensor read, and with some outputs.
+// networks reads a table that has a model in each row, and two ratios of images per second: with
+// every tensor read, and with some outputs.
 func networks(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -175,7 +175,8 @@ func networks(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// ridge has a model for each target activation, and the weight decay as the parameter.
+// ridge reads a table that has a target activation in each row and a weight decay in each column.
+// In the chart a target is a model and the decay the parameter.
 func ridge(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -195,8 +196,8 @@ func ridge(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// informativeness has a model for each kind of training, and a variant for each probe of a factor
-// that is not a class. The last column has the nulls.
+// informativeness reads the errors of a table that has a factor and a probe in each row, a kind of
+// training in each column, and the nulls in the last. In the chart a kind is a model.
 func informativeness(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {

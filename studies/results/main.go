@@ -58,6 +58,7 @@ func main() {
 	}
 }
 
+// marker matches the place of a table: its begin, with the name of the table, and its end.
 var marker = regexp.MustCompile(`(?s)(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)`)
 
 // fill returns the text of a page with its tables made again from the stored results.

@@ -33,6 +33,7 @@ type training struct {
 	series, network, seed, epoch string
 }
 
+// seeded matches the name of a model that has a seed: its series, seed, network and epoch.
 var seeded = regexp.MustCompile(`^(?:(.*)/)?seed-([^-/]+)-?([^/]*)(?:/epoch-(\d+))?$`)
 
 // trainingOf reads the name of a model, such as series/seed-2-augment-plain/epoch-3. The network is

@@ -3,11 +3,12 @@
 //
 //	go run ./studies/spokenstrings -digits data/fsdd -o strings
 //
-// The digits are recordings DIGIT_SPEAKER_TAKE.wav of the free spoken digit dataset. An utterance
-// is a string of digits of one speaker, drawn at random, with a pause after each. Utterances differ
-// in their number of words, in the speed at which these are spoken, and in the length of their
-// pauses. The folders train, dev and test have the takes 10 to 49, 5 to 9 and 0 to 4, so that no
-// recording is in two of them. The same seed gives the same utterances.
+// The digits are recordings DIGIT_SPEAKER_TAKE.wav of the free spoken digit dataset, where TAKE
+// numbers the recordings of a digit by one speaker. An utterance is a string of digits of one
+// speaker, drawn at random, with a pause after each. Utterances differ in their number of words, in
+// the speed at which these are spoken, and in the length of their pauses. The folders train, dev
+// and test have the takes 10 to 49, 5 to 9 and 0 to 4, so that no recording is in two of them. The
+// same seed gives the same utterances.
 package main
 
 import (
@@ -137,7 +138,7 @@ func (p part) write(folder string, r *recordings, draw *rand.Rand) error {
 	return nil
 }
 
-var names = strings.Fields("ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE")
+var digitNames = strings.Fields("ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE")
 
 // utterance joins 3 to 7 digits. The speed is 0.7 to 1.5 times that of the recordings. A pause is
 // half to one and a half times as long as the mean pause of the utterance, 0.05 to 0.6 seconds.
@@ -151,7 +152,7 @@ func (p part) utterance(r *recordings, speaker string, draw *rand.Rand) (wave []
 		}
 		wave = append(wave, audio.Stretch(spoken, speed, r.rate)...)
 		wave = append(wave, make([]float32, int(pause*(0.5+draw.Float64())*float64(r.rate)))...)
-		words = append(words, names[key[0]])
+		words = append(words, digitNames[key[0]])
 	}
 	return wave, words, nil
 }

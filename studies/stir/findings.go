@@ -115,10 +115,11 @@ func findingRows(tables map[string]groups, stored [][]string) [][]string {
 	return out
 }
 
-// values returns the mean over the groups for each unit.
+// values returns the mean over the groups for each unit. There are none if a run lacks a group.
 func (s side) values(g groups) []float64 {
 	var out []float64
 	for _, want := range s.groups {
+		found := false
 		for k, p := range g {
 			if k.reference != want.reference || k.other != want.other || k.layer != want.layer {
 				continue
@@ -133,6 +134,10 @@ func (s side) values(g groups) []float64 {
 			for i := range v {
 				out[i] += v[i] / float64(len(s.groups))
 			}
+			found = true
+		}
+		if !found {
+			return nil
 		}
 	}
 	return out

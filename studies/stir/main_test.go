@@ -91,6 +91,17 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A mean over two groups is not the half of one if a run lacks the other.
+func TestMissingGroup(t *testing.T) {
+	g := groups{}
+	if err := g.add([]scores.Row{row("at-1", "trades-2", 0, 0.8)}); err != nil {
+		t.Fatal(err)
+	}
+	if v := mean(stir, last("at", "trades"), last("at", "mart")).values(g); v != nil {
+		t.Errorf("without scores of at and mart the mean is %v, want none", v)
+	}
+}
+
 // Findings and networks without runs keep their stored rows.
 func TestStored(t *testing.T) {
 	f := findings[0]

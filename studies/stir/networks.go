@@ -12,13 +12,13 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// networkTitles are the words of the varied keys of the training files in the table of networks.
+// networkTitles are the names, in the table of networks, of values that training files vary.
 var networkTitles = map[string]string{
 	"resnet18": "ResNet-18", "vgg16": "VGG-16", "resnet34": "ResNet-34", "vgg19": "VGG-19", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
 }
 
-// A trained is the networks of a training file that differ only in the seed.
-type trained struct {
+// Trainings are those of one training file that differ only in the seed.
+type trainings struct {
 	name             string
 	accuracy, robust []float64
 }
@@ -55,7 +55,7 @@ func networkRows(folder string, stored [][]string) ([][]string, error) {
 
 // readRuns reads runs.csv, which has a row for each training: its name, the varied keys in the
 // order of the alphabet, the number of epochs, and results.
-func readRuns(path string) ([]trained, error) {
+func readRuns(path string) ([]trainings, error) {
 	records, err := tablefile.Read(path)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func readRuns(path string) ([]trained, error) {
 	if min(epochs, accuracy, robust) < 0 {
 		return nil, fmt.Errorf("%s: the columns epochs, test_accuracy and test_robust_accuracy are needed, and there are %q", path, head)
 	}
-	var list []trained
+	var list []trainings
 	for _, r := range records[1:] {
 		if r[accuracy] == "" {
 			continue // not trained yet
@@ -84,9 +84,9 @@ func readRuns(path string) ([]trained, error) {
 			words = append(words, word)
 		}
 		name := strings.Join(words, ", ")
-		k := slices.IndexFunc(list, func(t trained) bool { return t.name == name })
+		k := slices.IndexFunc(list, func(t trainings) bool { return t.name == name })
 		if k < 0 {
-			k, list = len(list), append(list, trained{name: name})
+			k, list = len(list), append(list, trainings{name: name})
 		}
 		for values, column := range map[*[]float64]int{&list[k].accuracy: accuracy, &list[k].robust: robust} {
 			if r[column] == "" {

@@ -47,6 +47,7 @@ type table struct {
 	samples      map[observation]map[string]*sample
 }
 
+// seedOf matches the seed in the name of a training, with the hyphens around it.
 var seedOf = regexp.MustCompile(`-?\bseed-\d+-?`)
 
 // kind returns the kind of training of a network of noether train: the value of what was varied
@@ -151,7 +152,8 @@ func (t *table) means() [][]string {
 }
 
 // differences returns, for each kind but the first, the difference to the first kind, and for
-// observations with both probes the mean over all networks of the difference between slp and mlp.
+// observations with both probes the mean difference between slp and mlp over the networks that have
+// scores of both.
 func (t *table) differences() [][]string {
 	var out [][]string
 	for _, o := range t.observations {
@@ -171,11 +173,17 @@ func (t *table) differences() [][]string {
 			continue
 		}
 		var gaps []float64
-		for _, k := range t.kinds {
-			for network, v := range t.samples[o][k].values {
-				gaps = append(gaps, v-mlp[k].values[network])
+		for k, s := range t.samples[o] {
+			if mlp[k] == nil {
+				continue
+			}
+			for network, v := range s.values {
+				if other, ok := mlp[k].values[network]; ok {
+					gaps = append(gaps, v-other)
+				}
 			}
 		}
+		slices.Sort(gaps) // so that the order of networks in maps does not change the last digits
 		mean, half := resample.Student(gaps)
 		out = append(out, row(o, "slp - mlp", mean, half))
 	}

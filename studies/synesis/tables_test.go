@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,23 @@ func TestTables(t *testing.T) {
 				t.Errorf("%s lacks %s:\n%s", name, line, raw)
 			}
 		}
+	}
+}
+
+// A network with scores of one probe only, or a kind without scores, does not count in the
+// difference of the probes.
+func TestOneProbe(t *testing.T) {
+	t.Parallel()
+	scores := slices.DeleteFunc(rows(), func(r scores.Row) bool {
+		return strings.HasSuffix(r.Model, "colour") && r.Variant == "slp" || r.Model == "n/seed-3-augment-plain" && r.Variant == "mlp"
+	})
+	table, err := collect(scores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := table.differences()
+	if want := "slp - mlp,1.000,1.000,1.000"; !slices.ContainsFunc(got, func(r []string) bool { return strings.Join(r[2:], ",") == want }) {
+		t.Errorf("the differences are %q, want one with %s", got, want)
 	}
 }
 
