@@ -25,17 +25,19 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 			}
 		}
 	}
+	const warmup = 0 // steps
 	t, err := train.New(r.job.Runtime, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
-		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(0), Engine: r.engine()})
+		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(warmup), Engine: r.engine()})
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	before := r.work
+	const perImage = 3 // work of training on an image: a step costs about three forward passes
 	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Classes: r.labels[:r.trainImages]}, nil, train.FitOptions{
 		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: &stitchCheckpoint{r.job.Checkpoint, name},
 		AfterStep: func(p train.StepProgress) {
-			r.job.Progress(before+3*int64((p.Epoch-1)*p.Total+p.Samples), fmt.Sprintf("layer %s to %s, epoch %d, loss %.3g", from.Name, to.Name, p.Epoch, p.Loss))
+			r.job.Progress(before+perImage*int64((p.Epoch-1)*p.Total+p.Samples), fmt.Sprintf("layer %s to %s, epoch %d, loss %.3g", from.Name, to.Name, p.Epoch, p.Loss))
 		}})
 	if err != nil {
 		return nil, err
