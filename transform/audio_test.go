@@ -48,7 +48,7 @@ func TestAudioKindsAreFinite(t *testing.T) {
 			}
 			for _, v := range []float64{p.Min, p.Max, (p.Min + p.Max) / 2, 1} {
 				if k.Name == "reverb" {
-					v = max(v, 0.11)
+					v = max(v, 0.11) // the room has 0.105 s or more
 				}
 				if p.Above && v == p.Min {
 					v = 1e-3
@@ -160,6 +160,6 @@ func TestCropPosition(t *testing.T) {
 		t.Errorf("crop positions %v and %v, rate %v", CropPosition(op), CropPosition(renewed), v)
 	}
 	if CropPosition(Gain{}.Draw(nil)) != 0 || CropPosition(Sequence{Gain{}, TimeStretch{Rate: Fixed(0.5)}}.Draw(seed.Rand(1))) != CropPosition(op) {
-		t.Error("a sequence takes its item where its member does")
+		t.Error("a sequence does not take its item where its member does, or a gain has a position of a crop")
 	}
 }

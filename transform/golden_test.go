@@ -14,10 +14,10 @@ import (
 // A goldenCase is a line of testdata/golden.json: a transformation of an image by torchvision. See
 // testdata/golden.py.
 type goldenCase struct {
-	Golden string
+	Golden string // the result: the name of an array of testdata/golden.npz
 	Kind   string
 	Args   map[string]any
-	Image  string `json:"Picture"`
+	Image  string `json:"Picture"` // the name of an array too
 }
 
 func TestAgreesWithTorchvision(t *testing.T) {

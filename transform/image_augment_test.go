@@ -60,7 +60,7 @@ func TestRandomCrop(t *testing.T) {
 	for _, n := range counts {
 		chi2 += (n - draws/15) * (n - draws/15) / (draws / 15)
 	}
-	if chi2 > 14+4*math.Sqrt(28) {
+	if chi2 > 14+4*math.Sqrt(28) { // 4 standard deviations above the mean
 		t.Errorf("chi-squared of the shifts is %g over 14 degrees of freedom", chi2)
 	}
 }
@@ -179,6 +179,7 @@ func TestTrivialAugmentDistribution(t *testing.T) {
 		}
 		return sum
 	}
+	// The limits are 4 standard deviations above the mean of chi-squared.
 	if v := chi2(changes[:], draws/14.); v > 13+4*math.Sqrt(26) {
 		t.Errorf("chi-squared of the changes is %g over 13 degrees of freedom", v)
 	}

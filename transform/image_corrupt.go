@@ -152,7 +152,7 @@ func (o corruptOp) Apply(dst, src tensor.Tensor) {
 	kind := &corruptions[o.index]
 	p := canvas{c: c, h: h, w: w, data: dst.Data}
 	set := kind.small
-	p.scale = float64(min(h, w)) / 32
+	p.scale = float64(min(h, w)) / 32 // the side for which settings are given, or 224 below
 	if min(h, w) >= largeSide {
 		set, p.scale = kind.large, float64(min(h, w))/224
 	}

@@ -60,13 +60,13 @@ func TestPointMap(t *testing.T) {
 		}
 		got, weight := tensor.New(2, h, w), tensor.New(1, h, w)
 		for _, o := range []struct{ dst, src tensor.Tensor }{{got, x}, {weight, inside}} {
-			clipped := op
+			unclipped := op
 			if s, ok := tr.(Sequence); ok { // Brightness clips
-				clipped = slices.DeleteFunc(slices.Clone(s), func(t Transform) bool { _, ok := t.(Brightness); return ok }).Draw(nil)
+				unclipped = slices.DeleteFunc(slices.Clone(s), func(t Transform) bool { _, ok := t.(Brightness); return ok }).Draw(nil)
 			} else if _, ok := tr.(Brightness); ok {
-				clipped = Identity{}
+				unclipped = Identity{}
 			}
-			clipped.Apply(o.dst, o.src)
+			unclipped.Apply(o.dst, o.src)
 		}
 		for i := range h {
 			for j := range w {
