@@ -10,7 +10,7 @@ import (
 // TestMergeStored checks that MergeStored gives the same scatter as Merge, in both precisions.
 func TestMergeStored(t *testing.T) {
 	t.Parallel()
-	const p, n = 500, 20 // two bands
+	const p, n = 500, 20 // a triangle of 125,250 values, which MergeStored reads in two calls (bandSize)
 	g := rand.New(rand.NewPCG(3, 4))
 	wide, narrowed, own := NewScatter[float64](p), NewScatter[float32](p), NewScatter[float64](p)
 	wide.Add(Centre(gaussian(g, n, p, 3), p), narrowed, new(Scratch))
