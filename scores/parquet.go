@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -39,37 +40,51 @@ type parquetRow struct {
 // WriteParquet writes rows as Parquet (zstd) with the columns of scores.csv. NaN, and a depth or
 // trial that does not apply, are written as null.
 func WriteParquet(w io.Writer, rows []Row) error {
-	p := newParquetWriter[parquetRow](w)
-	for _, r := range rows {
-		err := p.write(parquetRow{
+	p := newRowWriter(w, func(r Row) parquetRow {
+		return parquetRow{
 			r.Study, r.Model, r.Layer, nullInt(r.Depth), r.OtherModel, r.OtherLayer, r.Data, r.Transform, r.Parameter,
 			nullInt(r.Trial), r.Measure, r.Variant, r.Factor, r.Statistic,
 			nullFloat(r.Value), nullFloat(r.Low), nullFloat(r.High), nullFloat(r.Null), int64(r.N), r.Warning,
-		})
-		if err != nil {
-			return err
 		}
+	})
+	if err := p.Write(rows...); err != nil {
+		return err
 	}
-	return p.close()
+	return p.Close()
 }
 
 // ReadParquet reads a file of the given size in bytes that WriteParquet wrote.
 func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
-	err = readParquet(r, size, Columns, func(batch []parquetRow) {
-		for _, p := range batch {
-			rows = append(rows, Row{
-				p.Study, p.Model, p.Layer, intOr(p.Depth, NoDepth), p.OtherModel, p.OtherLayer, p.Data, p.Transform, p.Parameter,
-				intOr(p.Trial, MeanOverTrials), p.Measure, p.Variant, p.Factor, p.Statistic,
-				floatOr(p.Value), floatOr(p.Low), floatOr(p.High), floatOr(p.Null), int(p.N), p.Warning,
-			})
-		}
+	err = readParquet(r, size, Columns, func(p parquetRow) {
+		rows = append(rows, Row{
+			p.Study, p.Model, p.Layer, intOrNone(p.Depth), p.OtherModel, p.OtherLayer, p.Data, p.Transform, p.Parameter,
+			intOrNone(p.Trial), p.Measure, p.Variant, p.Factor, p.Statistic,
+			floatOr(p.Value), floatOr(p.Low), floatOr(p.High), floatOr(p.Null), int(p.N), p.Warning,
+		})
 	})
 	return rows, err
 }
 
-// readParquet reads the rows of a Parquet file and passes them to each in batches. The file must
-// have the given columns.
-func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([]T)) (err error) {
+// ReadFile reads a Parquet file by ReadUnits, ReadCurves or ReadSamples.
+func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = read(f, info.Size(), each)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// readParquet calls each with the rows of a Parquet file in order. The file must have the given
+// columns.
+func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func(T)) (err error) {
 	defer func() {
 		// The library panics on some damaged files; report these as errors like any other bad
 		// input.
@@ -87,18 +102,20 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func([
 	}
 	reader := parquet.NewGenericReader[T](file)
 	defer reader.Close()
-	fields, rows, batch := schema.Fields(), make([]parquet.Row, 256), make([]T, 256)
+	fields, rows := schema.Fields(), make([]parquet.Row, 256)
 	for {
 		n, err := reader.ReadRows(rows)
-		for i, row := range rows[:n] {
-			if err := checkRow(row, fields); err != nil {
+		for _, row := range rows[:n] {
+			var one T
+			err := checkRow(row, fields)
+			if err == nil {
+				err = schema.Reconstruct(&one, row)
+			}
+			if err != nil {
 				return fmt.Errorf("damaged Parquet file: %w", err)
 			}
-			if err := schema.Reconstruct(&batch[i], row); err != nil {
-				return fmt.Errorf("damaged Parquet file: %w", err)
-			}
+			each(one)
 		}
-		each(batch[:n])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -181,37 +198,48 @@ const rowGroupSize = 1 << 18
 // compression is the codec of all Parquet files.
 var compression = &zstd.Codec{}
 
-// A parquetWriter writes rows of one type in batches.
-type parquetWriter[T any] struct {
-	w       *parquet.GenericWriter[T]
-	row     []T  // buffer of one row, reused by each call of write
-	pending *int // number of buffered rows
+// A RowWriter writes rows as Parquet in batches, because a study may have many millions.
+type RowWriter[T any] struct {
+	write func(T) error
+	close func() error
 }
 
-func newParquetWriter[T any](w io.Writer) parquetWriter[T] {
-	return parquetWriter[T]{parquet.NewGenericWriter[T](w, parquet.Compression(compression)), make([]T, 1), new(int)}
-}
-
-func (p parquetWriter[T]) write(row T) error {
-	p.row[0] = row
-	if _, err := p.w.Write(p.row); err != nil {
-		return err
+// newRowWriter returns a RowWriter of rows that pack turns into those of the file.
+func newRowWriter[T, P any](w io.Writer, pack func(T) P) *RowWriter[T] {
+	p := parquet.NewGenericWriter[P](w, parquet.Compression(compression))
+	one, pending := make([]P, 1), 0 // rows that are not written yet
+	write := func(row T) error {
+		one[0] = pack(row)
+		if _, err := p.Write(one); err != nil {
+			return err
+		}
+		if pending++; pending == rowGroupSize {
+			pending = 0
+			return p.Flush()
+		}
+		return nil
 	}
-	if *p.pending++; *p.pending == rowGroupSize {
-		*p.pending = 0
-		return p.w.Flush()
+	return &RowWriter[T]{write, p.Close}
+}
+
+// Write appends rows.
+func (w *RowWriter[T]) Write(rows ...T) error {
+	for _, r := range rows {
+		if err := w.write(r); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (p parquetWriter[T]) close() error { return p.w.Close() }
+// Close writes buffered rows and the footer. It does not close the underlying writer.
+func (w *RowWriter[T]) Close() error { return w.close() }
 
 func nullInt(v int) *int64 {
 	if v < 0 {
 		return nil
 	}
-	w := int64(v)
-	return &w
+	return new(int64(v))
 }
 
 func nullFloat(v float64) *float64 {
@@ -235,9 +263,10 @@ func textOr(s *string) string {
 	return *s
 }
 
-func intOr(v *int64, missing int) int {
+// intOrNone returns -1 for null: NoDepth, MeanOverTrials, or an unknown label.
+func intOrNone(v *int64) int {
 	if v == nil {
-		return missing
+		return -1
 	}
 	return int(*v)
 }

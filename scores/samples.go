@@ -47,42 +47,24 @@ type parquetSample struct {
 	Other     *string  `parquet:"other_model,dict"`
 }
 
-// A SampleWriter writes per-sample values as Parquet in batches, because a study may have many
-// millions.
-type SampleWriter struct{ rows parquetWriter[parquetSample] }
-
-// NewSampleWriter returns a SampleWriter that writes to w.
-func NewSampleWriter(w io.Writer) *SampleWriter {
-	return &SampleWriter{newParquetWriter[parquetSample](w)}
-}
-
-// Write appends rows.
-func (s *SampleWriter) Write(rows ...SampleRow) error {
-	for _, r := range rows {
-		err := s.rows.write(parquetSample{
+// NewSampleWriter returns a writer of per-sample values to w.
+func NewSampleWriter(w io.Writer) *RowWriter[SampleRow] {
+	return newRowWriter(w, func(r SampleRow) parquetSample {
+		return parquetSample{
 			r.Study, r.Model, r.Layer, r.Data, r.Transform, r.Parameter, nullInt(r.Trial), r.Measure, r.Statistic,
 			int64(r.Index), r.Name, nullInt(r.Label), nullFloat(r.Value), nullText(r.OtherModel),
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+	})
 }
 
-// Close writes buffered rows and the footer. It does not close the underlying writer.
-func (s *SampleWriter) Close() error { return s.rows.close() }
-
-// ReadSamples reads a file of the given size in bytes that a SampleWriter wrote and calls each with
-// every row in order.
+// ReadSamples reads a file of per-sample values of the given size in bytes and calls each with every
+// row in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
-	return readParquet(r, size, SampleColumns[:len(SampleColumns)-1], func(batch []parquetSample) {
-		for _, p := range batch {
-			each(SampleRow{
-				p.Study, p.Model, p.Layer, p.Data, p.Transform, p.Parameter, intOr(p.Trial, MeanOverTrials), p.Measure, p.Statistic,
-				int(p.Index), p.Name, intOr(p.Label, -1), floatOr(p.Value), textOr(p.Other),
-			})
-		}
+	return readParquet(r, size, SampleColumns[:len(SampleColumns)-1], func(p parquetSample) {
+		each(SampleRow{
+			p.Study, p.Model, p.Layer, p.Data, p.Transform, p.Parameter, intOrNone(p.Trial), p.Measure, p.Statistic,
+			int(p.Index), p.Name, intOrNone(p.Label), floatOr(p.Value), textOr(p.Other),
+		})
 	})
 }
 

@@ -24,11 +24,11 @@ func TestSamplesOfEarlierVersions(t *testing.T) {
 		Value     *float64 `parquet:"value"`
 	}
 	var b bytes.Buffer
-	w, value := newParquetWriter[earlier](&b), 0.5
-	if err := w.write(earlier{Study: "s", Model: "m", Statistic: "ei", Index: 3, Name: "n", Value: &value}); err != nil {
+	w := newRowWriter(&b, func(row earlier) earlier { return row })
+	if err := w.Write(earlier{Study: "s", Model: "m", Statistic: "ei", Index: 3, Name: "n", Value: new(0.5)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.close(); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var got []SampleRow

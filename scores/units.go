@@ -63,41 +63,32 @@ type parquetUnit struct {
 	MutualInformation        *float64 `parquet:"mutual_information"`
 }
 
-// A UnitWriter writes unit rows as Parquet in batches, because a study may have many millions.
-type UnitWriter struct{ rows parquetWriter[parquetUnit] }
-
-// NewUnitWriter returns a UnitWriter that writes to w.
-func NewUnitWriter(w io.Writer) *UnitWriter { return &UnitWriter{newParquetWriter[parquetUnit](w)} }
-
-// Write appends a row.
-func (u *UnitWriter) Write(r UnitRow) error {
-	return u.rows.write(parquetUnit{
-		parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
-		int64(r.Unit), nullInt(r.Channel), nullInt(r.Row), nullInt(r.Column), int64(r.Sign), nullFloat(r.Threshold),
-		nullFloat(r.Global), nullFloat(r.Local), nullFloat(r.Score), nullFloat(r.Null), r.Selective, int64(r.Strongest),
-		nullFloat(r.TransformationalVariance), nullFloat(r.SampleVariance), nullFloat(r.NormalisedVariance),
-		nullFloat(r.SameEquivariance), nullFloat(r.GoodfellowNormal), nullFloat(r.MutualInformation),
+// NewUnitWriter returns a writer of unit rows to w.
+func NewUnitWriter(w io.Writer) *RowWriter[UnitRow] {
+	return newRowWriter(w, func(r UnitRow) parquetUnit {
+		return parquetUnit{
+			parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
+			int64(r.Unit), nullInt(r.Channel), nullInt(r.Row), nullInt(r.Column), int64(r.Sign), nullFloat(r.Threshold),
+			nullFloat(r.Global), nullFloat(r.Local), nullFloat(r.Score), nullFloat(r.Null), r.Selective, int64(r.Strongest),
+			nullFloat(r.TransformationalVariance), nullFloat(r.SampleVariance), nullFloat(r.NormalisedVariance),
+			nullFloat(r.SameEquivariance), nullFloat(r.GoodfellowNormal), nullFloat(r.MutualInformation),
+		}
 	})
 }
 
-// Close writes buffered rows and the footer. It does not close the underlying writer.
-func (u *UnitWriter) Close() error { return u.rows.close() }
-
-// ReadUnits reads a file of the given size in bytes that a UnitWriter wrote and calls each with
-// every row in order.
+// ReadUnits reads a file of unit rows of the given size in bytes and calls each with every row in
+// order.
 func ReadUnits(r io.ReaderAt, size int64, each func(UnitRow)) error {
-	return readParquet(r, size, UnitColumns, func(batch []parquetUnit) {
-		for _, p := range batch {
-			each(UnitRow{p.Study, p.Model, p.Layer, intOr(p.Depth, NoDepth), p.Data, p.Transform, intOr(p.Trial, MeanOverTrials), p.Measure,
-				measure.UnitScore{
-					Factor: p.Factor, Unit: int(p.Unit), Channel: intOr(p.Channel, -1), Row: intOr(p.Row, -1), Column: intOr(p.Column, -1),
-					Sign: int(p.Sign), Threshold: floatOr(p.Threshold), Global: floatOr(p.GlobalRate), Local: floatOr(p.LocalRate),
-					Score: floatOr(p.Score), Null: floatOr(p.Null), Selective: p.Selective, Strongest: int(p.Strongest),
-					TransformationalVariance: floatOr(p.TransformationalVariance), SampleVariance: floatOr(p.SampleVariance),
-					NormalisedVariance: floatOr(p.NormalisedVariance), SameEquivariance: floatOr(p.SameEquivariance),
-					GoodfellowNormal: floatOr(p.GoodfellowNormal), MutualInformation: floatOr(p.MutualInformation),
-				}})
-		}
+	return readParquet(r, size, UnitColumns, func(p parquetUnit) {
+		each(UnitRow{p.Study, p.Model, p.Layer, intOrNone(p.Depth), p.Data, p.Transform, intOrNone(p.Trial), p.Measure,
+			measure.UnitScore{
+				Factor: p.Factor, Unit: int(p.Unit), Channel: intOrNone(p.Channel), Row: intOrNone(p.Row), Column: intOrNone(p.Column),
+				Sign: int(p.Sign), Threshold: floatOr(p.Threshold), Global: floatOr(p.GlobalRate), Local: floatOr(p.LocalRate),
+				Score: floatOr(p.Score), Null: floatOr(p.Null), Selective: p.Selective, Strongest: int(p.Strongest),
+				TransformationalVariance: floatOr(p.TransformationalVariance), SampleVariance: floatOr(p.SampleVariance),
+				NormalisedVariance: floatOr(p.NormalisedVariance), SameEquivariance: floatOr(p.SameEquivariance),
+				GoodfellowNormal: floatOr(p.GoodfellowNormal), MutualInformation: floatOr(p.MutualInformation),
+			}})
 	})
 }
 
@@ -133,33 +124,22 @@ type parquetCurve struct {
 	Value     float64 `parquet:"value"`
 }
 
-// A CurveWriter writes tuning curves as Parquet.
-type CurveWriter struct{ rows parquetWriter[parquetCurve] }
-
-// NewCurveWriter returns a CurveWriter that writes to w.
-func NewCurveWriter(w io.Writer) *CurveWriter {
-	return &CurveWriter{newParquetWriter[parquetCurve](w)}
-}
-
-// Write appends a row.
-func (c *CurveWriter) Write(r CurveRow) error {
-	return c.rows.write(parquetCurve{
-		parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
-		int64(r.Unit), int64(r.Sign), r.Threshold, int64(r.Strongest), int64(r.Step), r.Amount, r.Value,
+// NewCurveWriter returns a writer of tuning curves to w.
+func NewCurveWriter(w io.Writer) *RowWriter[CurveRow] {
+	return newRowWriter(w, func(r CurveRow) parquetCurve {
+		return parquetCurve{
+			parquetOrigin{r.Study, r.Model, r.Layer, nullInt(r.Depth), r.Data, r.Transform, nullInt(r.Trial), r.Measure, r.Factor},
+			int64(r.Unit), int64(r.Sign), r.Threshold, int64(r.Strongest), int64(r.Step), r.Amount, r.Value,
+		}
 	})
 }
 
-// Close writes buffered rows and the footer. It does not close the underlying writer.
-func (c *CurveWriter) Close() error { return c.rows.close() }
-
-// ReadCurves reads a file of the given size in bytes that a CurveWriter wrote and calls each with
-// every row in order.
+// ReadCurves reads a file of tuning curves of the given size in bytes and calls each with every row
+// in order.
 func ReadCurves(r io.ReaderAt, size int64, each func(CurveRow)) error {
-	return readParquet(r, size, CurveColumns, func(batch []parquetCurve) {
-		for _, p := range batch {
-			each(CurveRow{p.Study, p.Model, p.Layer, intOr(p.Depth, NoDepth), p.Data, p.Transform, intOr(p.Trial, MeanOverTrials), p.Measure,
-				measure.UnitResponse{Factor: p.Factor, Unit: int(p.Unit), Sign: int(p.Sign), Threshold: p.Threshold, Strongest: int(p.Strongest),
-					Step: int(p.Step), Amount: p.Amount, Value: p.Value}})
-		}
+	return readParquet(r, size, CurveColumns, func(p parquetCurve) {
+		each(CurveRow{p.Study, p.Model, p.Layer, intOrNone(p.Depth), p.Data, p.Transform, intOrNone(p.Trial), p.Measure,
+			measure.UnitResponse{Factor: p.Factor, Unit: int(p.Unit), Sign: int(p.Sign), Threshold: p.Threshold, Strongest: int(p.Strongest),
+				Step: int(p.Step), Amount: p.Amount, Value: p.Value}})
 	})
 }

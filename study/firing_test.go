@@ -87,14 +87,14 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
-	err := rundir.Units(dir, func(u scores.UnitRow) {
+	err := scores.ReadFile(filepath.Join(dir, "units.parquet"), scores.ReadUnits, func(u scores.UnitRow) {
 		units[strings.Join([]string{u.Data, u.Transform, u.Factor, u.Layer}, " ")]++
 		if math.Abs(u.Score-u.Local/u.Global) > 1e-12 || u.Model != "net" || u.Measure != "firing" || u.Layer == "conv" && (u.Row < 0 || u.Column < 0) || u.Layer == "logits" && u.Row != -1 {
 			t.Fatalf("the unit %+v", u)
 		}
 	})
 	if err == nil {
-		err = rundir.Curves(dir, func(scores.CurveRow) { curves++ })
+		err = scores.ReadFile(filepath.Join(dir, "curves.parquet"), scores.ReadCurves, func(scores.CurveRow) { curves++ })
 	}
 	if err != nil {
 		t.Fatal(err)

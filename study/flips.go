@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -81,20 +80,8 @@ type classified struct{ predicted, label int }
 // readPredictions returns the predictions in samples.parquet by view and index of the sample, or
 // nil if there is no such file.
 func readPredictions(dir string) (map[inputView]map[int]classified, error) {
-	file, err := os.Open(filepath.Join(dir, "samples.parquet"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	out := map[inputView]map[int]classified{}
-	err = scores.ReadSamples(file, info.Size(), func(r scores.SampleRow) {
+	err := scores.ReadFile(filepath.Join(dir, "samples.parquet"), scores.ReadSamples, func(r scores.SampleRow) {
 		view := inputView{r.Model, r.Data, r.Transform, r.Parameter, r.Trial}
 		switch {
 		case r.OtherModel != "" || r.Layer != "" || math.IsNaN(r.Value):
@@ -109,10 +96,10 @@ func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 		}
 		out[view][r.Index] = classified{int(r.Value), r.Label}
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return out, nil
+	return out, err
 }
 
 // sortedViews returns the views of a model in a run, clean ones first.

@@ -148,7 +148,7 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, dir := range dirs {
 		path := filepath.Join(dir, "samples.parquet")
-		err := readSamples(path, func(s scores.SampleRow) {
+		err := scores.ReadFile(path, scores.ReadSamples, func(s scores.SampleRow) {
 			r := s.Row()
 			if len(rows) < maxSamples && p.filter.Matches(&r) {
 				rows = append(rows, r)
@@ -158,7 +158,7 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 			return nil, fmt.Errorf("%s has no per-sample values: set samples: true in its study", dir)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
+			return nil, fmt.Errorf("reading %w", err)
 		}
 	}
 	if len(rows) == maxSamples {
@@ -168,20 +168,6 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 		return nil, errors.New("no per-sample values pass the filters")
 	}
 	return rows, nil
-}
-
-// readSamples calls each with the per-sample values in a file.
-func readSamples(path string, each func(scores.SampleRow)) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	return scores.ReadSamples(file, info.Size(), each)
 }
 
 // scatter draws the scatter plots of each relation and set of points.

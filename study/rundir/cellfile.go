@@ -174,9 +174,9 @@ func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
 	}
 	switch suffix {
 	case unitsSuffix:
-		return optional(readRows(path, scores.ReadUnits, func(scores.UnitRow) {}))
+		return optional(scores.ReadFile(path, scores.ReadUnits, func(scores.UnitRow) {}))
 	case curvesSuffix:
-		return optional(readRows(path, scores.ReadCurves, func(scores.CurveRow) {}))
+		return optional(scores.ReadFile(path, scores.ReadCurves, func(scores.CurveRow) {}))
 	}
 	_, err := f.readSampleFiles(key)
 	return err

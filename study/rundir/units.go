@@ -3,7 +3,6 @@ package rundir
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,8 +20,8 @@ type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell
 	units, curves bytes.Buffer
-	unitWriter    *scores.UnitWriter
-	curveWriter   *scores.CurveWriter
+	unitWriter    *scores.RowWriter[scores.UnitRow]
+	curveWriter   *scores.RowWriter[scores.CurveRow]
 }
 
 // NewUnitFiles returns the collector of the unit scores and curves of a procedure's cell.
@@ -113,22 +112,16 @@ func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 // writeUnits writes units.parquet and curves.parquet, if any cell has rows of them: a file among
 // the listed names.
 func (r *Writer) writeUnits(listed map[string]bool) error {
-	err := joinRows(r, "units.parquet", r.cellsWith(unitsSuffix, listed), unitsSuffix, func(w io.Writer) rowWriter[scores.UnitRow] { return scores.NewUnitWriter(w) }, scores.ReadUnits)
+	err := joinRows(r, "units.parquet", r.cellsWith(unitsSuffix, listed), unitsSuffix, scores.NewUnitWriter, scores.ReadUnits)
 	if err != nil {
 		return err
 	}
-	return joinRows(r, "curves.parquet", r.cellsWith(curvesSuffix, listed), curvesSuffix, func(w io.Writer) rowWriter[scores.CurveRow] { return scores.NewCurveWriter(w) }, scores.ReadCurves)
-}
-
-// A rowWriter writes the rows of a Parquet file.
-type rowWriter[T any] interface {
-	Write(T) error
-	Close() error
+	return joinRows(r, "curves.parquet", r.cellsWith(curvesSuffix, listed), curvesSuffix, scores.NewCurveWriter, scores.ReadCurves)
 }
 
 // joinRows writes the rows that the files of a suffix of some cells hold to one file of the run
 // folder. Without cells it writes no file.
-func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, open func(io.Writer) rowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
+func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, open func(io.Writer) *scores.RowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
 	if len(cells) == 0 {
 		return nil
 	}
@@ -136,7 +129,7 @@ func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, 
 		out := open(w)
 		for _, c := range cells {
 			var failed error
-			err := readRows(r.Folder.Path("cells", c.Key+suffix), read, func(row T) {
+			err := scores.ReadFile(r.Folder.Path("cells", c.Key+suffix), read, func(row T) {
 				if failed == nil {
 					failed = out.Write(row)
 				}
@@ -147,33 +140,6 @@ func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, 
 		}
 		return out.Close()
 	})
-}
-
-// readRows calls each for the rows of a Parquet file.
-func readRows[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		err = read(f, info.Size(), each)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-// Units calls each for the rows of a run folder's units.parquet, if the file exists.
-func Units(dir string, each func(scores.UnitRow)) error {
-	return optional(readRows(Folder{dir}.Path("units.parquet"), scores.ReadUnits, each))
-}
-
-// Curves calls each for the rows of a run folder's curves.parquet, if the file exists.
-func Curves(dir string, each func(scores.CurveRow)) error {
-	return optional(readRows(Folder{dir}.Path("curves.parquet"), scores.ReadCurves, each))
 }
 
 // optional returns err unless it says that a file does not exist.
