@@ -109,7 +109,7 @@ func (d Distances) constants(ctx context.Context, p Problem) ([]tensor.Tensor, e
 		scale := tensor.New(z.Shape[0], 1)
 		for i := range scale.Data {
 			// Infinite for a representation of zeros: the sample is then dropped.
-			scale.Data[i] = float32(t.Weight / norm(z.At(i).Data))
+			scale.Data[i] = float32(t.Weight / tensor.Norm(z.At(i).Data))
 		}
 		list = append(list, scale)
 	}
@@ -123,20 +123,11 @@ func (d Distances) checkGradient(loss []float32, constants []tensor.Tensor) erro
 		return nil
 	}
 	for i, v := range loss {
-		if float64(v) > 1e-3*norm(constants[0].At(i).Data) {
+		if float64(v) > 1e-3*tensor.Norm(constants[0].At(i).Data) {
 			return fmt.Errorf("layer %q of model %s has no gradient with respect to the image: operators before it round or compare, or all its units are inactive", d[0].Layer.Name, d[0].Model.Graph().Path())
 		}
 	}
 	return nil
-}
-
-// norm returns the Euclidean norm.
-func norm(v []float32) float64 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	return math.Sqrt(sum)
 }
 
 // write adds the sum of the terms to the graph.

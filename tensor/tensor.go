@@ -104,3 +104,22 @@ func (t Tensor) FirstNonFinite() int {
 	}
 	return slices.IndexFunc(t.Data, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) })
 }
+
+// Norm returns the Euclidean norm of v.
+func Norm(v []float32) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}
+
+// Distance returns the Euclidean distance between v and w, which must have the same length.
+func Distance(v, w []float32) float64 {
+	var sum float64
+	for i, x := range v {
+		d := float64(x) - float64(w[i])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}

@@ -69,7 +69,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		s.Against, s.Other = f.against, objective[1].Layer.Name
 	}
 	for i, sample := range samples {
-		one := sampleInversion{Name: sample.Name, Index: sample.Index, Input: distance(x.At(i).Data, found.Images.At(i).Data)}
+		one := sampleInversion{Name: sample.Name, Index: sample.Index, Input: tensor.Distance(x.At(i).Data, found.Images.At(i).Data)}
 		if sample.Label != dataset.NoLabel {
 			one.Label = &samples[i].Label
 		}
@@ -89,7 +89,7 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		}
 		for i := range s.Samples {
 			one := &s.Samples[i]
-			d, norm := distance(want.At(i).Data, got.At(i).Data), distance(want.At(i).Data, make([]float32, len(want.At(i).Data)))
+			d, norm := tensor.Distance(want.At(i).Data, got.At(i).Data), tensor.Norm(want.At(i).Data)
 			var relative *float64
 			if r := d / norm; !math.IsNaN(r) && !math.IsInf(r, 0) {
 				relative = &r
@@ -105,16 +105,6 @@ func (f *invertFlags) summarise(ctx context.Context, path string, objective inve
 		}
 	}
 	return s, nil
-}
-
-// distance returns the l2 distance between two vectors.
-func distance(v, w []float32) float64 {
-	var sum float64
-	for i := range v {
-		d := float64(v[i]) - float64(w[i])
-		sum += d * d
-	}
-	return math.Sqrt(sum)
 }
 
 // print prints a row for each image, and the files that were written.

@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // InvarianceSettings are the settings of the measure invariance.
@@ -62,7 +63,7 @@ func (r *run) pairDistances(_ context.Context, clean, transformed *features.Tabl
 				return out, err
 			}
 		}
-		for c, v := range []float64{cosine(z, z1), distance(z, z1), cosine(z, other), distance(z, other)} {
+		for c, v := range []float64{cosine(z, z1), tensor.Distance(z, z1), cosine(z, other), tensor.Distance(z, other)} {
 			out.columns[c] = append(out.columns[c], v)
 		}
 	}
@@ -77,13 +78,4 @@ func cyclicPartners(perm []int) []int {
 		out[i] = perm[(k+1)%len(perm)]
 	}
 	return out
-}
-
-func distance(a, b []float32) float64 {
-	var sum float64
-	for i, v := range a {
-		d := float64(v) - float64(b[i])
-		sum += d * d
-	}
-	return math.Sqrt(sum)
 }

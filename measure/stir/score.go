@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/invert"
 	"github.com/noether-ml/noether/measure"
@@ -152,8 +154,8 @@ func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, 
 	}
 	relative, input, missed := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for i, row := range rows {
-		relative[i] = ratio(distance(a.layers[v.a].At(i).Data, r.a.layers[v.a].At(row).Data), length(r.a.layers[v.a].At(row).Data))
-		input[i] = distance(images.At(i).Data, r.x.At(row).Data)
+		relative[i] = ratio(tensor.Distance(a.layers[v.a].At(i).Data, r.a.layers[v.a].At(row).Data), tensor.Norm(r.a.layers[v.a].At(row).Data))
+		input[i] = tensor.Distance(images.At(i).Data, r.x.At(row).Data)
 		missed[i] = indicator(relative[i] > r.settings.Delta)
 	}
 	scores := []measure.Score{
@@ -215,26 +217,9 @@ func ratio(d, norm float64) float64 {
 	return d / norm
 }
 
-func length(v []float32) float64 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	return math.Sqrt(sum)
-}
-
-func distance(v, w []float32) float64 {
-	var sum float64
-	for i, x := range v {
-		d := float64(x) - float64(w[i])
-		sum += d * d
-	}
-	return math.Sqrt(sum)
-}
-
 // mean returns the mean over samples as a score between 0 and high, with a jackknife interval.
 func mean(statistic string, v []float64, high float64) measure.Score {
-	s := measure.Plain(statistic, average(v), len(v))
+	s := measure.Plain(statistic, stat.Mean(v, nil), len(v))
 	s.Min, s.Max = 0, high
 	if math.IsInf(s.Value, 0) {
 		s.Value = math.NaN()
@@ -253,12 +238,4 @@ func proportion(statistic string, v []float64) measure.Score {
 	s := mean(statistic, v, 1)
 	s.Low, s.High = resample.Wilson(s.Value, len(v))
 	return s
-}
-
-func average(v []float64) float64 {
-	var sum float64
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
 }
