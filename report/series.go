@@ -8,6 +8,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // A Series holds one statistic of one model under one transformation: its layers by depth, or a
@@ -152,36 +153,8 @@ func (s Series) trend() float64 {
 	for i, r := range s.Rows {
 		depths[i], values[i] = float64(r.Depth), r.Value
 	}
-	x, y := ranks(depths), ranks(values)
-	mean := float64(len(x)-1) / 2
-	var xy, xx, yy float64
-	for i := range x {
-		dx, dy := x[i]-mean, y[i]-mean
-		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
+	if rho := correlation.Spearman(depths, values).Value; !math.IsNaN(rho) {
+		return rho
 	}
-	if xx == 0 || yy == 0 {
-		return 0
-	}
-	return xy / math.Sqrt(xx*yy)
-}
-
-// ranks returns the rank of each value, starting at 0; equal values share their mean rank.
-func ranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
-	r := make([]float64, len(values))
-	for start := 0; start < len(order); {
-		end := start
-		for end < len(order) && values[order[end]] == values[order[start]] {
-			end++
-		}
-		for _, i := range order[start:end] {
-			r[i] = float64(start+end-1) / 2
-		}
-		start = end
-	}
-	return r
+	return 0
 }

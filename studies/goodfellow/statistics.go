@@ -7,27 +7,12 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noether-ml/noether/scores/correlation"
 )
 
 // rank returns Spearman's rank correlation.
-func rank(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(y), nil) }
-
-// ranks returns the ranks of values, with mean ranks for ties.
-func ranks(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		below, same := 0, 0
-		for _, w := range x {
-			if w < v {
-				below++
-			} else if w == v {
-				same++
-			}
-		}
-		out[i] = float64(below) + float64(same+1)/2
-	}
-	return out
-}
+func rank(x, y []float64) float64 { return correlation.Spearman(x, y).Value }
 
 // resampled returns the 95 % bootstrap interval of the rank correlation.
 func resampled(x, y []float64) (low, high float64) {
