@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/noether-ml/noether/internal/chroma"
 )
 
 // A filter is a resampling kernel. Its unit of length is one pixel of the source, or, if the image
@@ -107,7 +109,7 @@ type rounding[T uint8 | float32, A int32 | float32] func(dst []T, sums []A)
 // round8 converts sums of fixed-point products to 8 bits.
 func round8(dst []uint8, sums []int32) {
 	for i, s := range sums {
-		dst[i] = clamp((s + 1<<(fractionBits-1)) >> fractionBits)
+		dst[i] = chroma.Clamp((s + 1<<(fractionBits-1)) >> fractionBits)
 	}
 }
 
@@ -252,13 +254,4 @@ func resampleColumns[T uint8 | float32, A int32 | float32](r interleaved[T], fir
 		round(out.pix[y*n:(y+1)*n], sums)
 	}
 	return out
-}
-
-// clamp limits v to 0..255. Values outside are rare, so one branch that is predicted well is faster
-// than two conditional moves.
-func clamp(v int32) uint8 {
-	if uint32(v) <= 255 {
-		return uint8(v)
-	}
-	return ^uint8(v >> 31)
 }

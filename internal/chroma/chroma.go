@@ -47,9 +47,9 @@ func convertFull(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x]), int32(cb[x])-128, int32(cr[x])-128
 		p := dst[x*3 : x*3+3 : x*3+3]
-		p[0] = clamp(y + (91881*v+half)>>16)
-		p[1] = clamp(y + (-22554*u-46802*v+half)>>16)
-		p[2] = clamp(y + (116130*u+half)>>16)
+		p[0] = Clamp(y + (91881*v+half)>>16)
+		p[1] = Clamp(y + (-22554*u-46802*v+half)>>16)
+		p[2] = Clamp(y + (116130*u+half)>>16)
 	}
 }
 
@@ -59,15 +59,15 @@ func convertStudio(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])
 		p := dst[x*3 : x*3+3 : x*3+3]
-		p[0] = clamp((y + v*26149>>8 - 14234) >> 6)
-		p[1] = clamp((y - u*6419>>8 - v*13320>>8 + 8708) >> 6)
-		p[2] = clamp((y + u*33050>>8 - 17685) >> 6)
+		p[0] = Clamp((y + v*26149>>8 - 14234) >> 6)
+		p[1] = Clamp((y - u*6419>>8 - v*13320>>8 + 8708) >> 6)
+		p[2] = Clamp((y + u*33050>>8 - 17685) >> 6)
 	}
 }
 
-// clamp limits v to 0..255. The second return, of 0 for a negative v and 255 for a large one, is
+// Clamp limits v to 0..255. The second return, of 0 for a negative v and 255 for a large one, is
 // rare, so its branch is faster than two conditional moves.
-func clamp(v int32) uint8 {
+func Clamp(v int32) uint8 {
 	if uint32(v) <= 255 {
 		return uint8(v)
 	}

@@ -57,7 +57,7 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 // Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For
 // an archive it returns the folder with the archive's files.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
-	actual, err := hashOf(file)
+	actual, err := FileHash(file)
 	switch {
 	case err != nil:
 		return "", err

@@ -150,7 +150,7 @@ func (c *Cache) hold(sum string) {
 
 // store moves a finished download into the cache and returns its hash.
 func (c *Cache) store(part string) (string, error) {
-	sum, err := hashOf(part)
+	sum, err := FileHash(part)
 	if err != nil {
 		return "", err
 	}
@@ -181,8 +181,8 @@ func (c *Cache) enter(sum string) error {
 	return f.Close()
 }
 
-// hashOf returns the SHA-256 of a file in hexadecimal digits.
-func hashOf(file string) (string, error) {
+// FileHash returns the SHA-256 of a file in hexadecimal digits.
+func FileHash(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err

@@ -268,7 +268,7 @@ func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text
 // of a blob.
 func hubHashOf(file, like string) (string, error) {
 	if len(like) == 2*sha256.Size {
-		return hashOf(file)
+		return FileHash(file)
 	}
 	f, err := os.Open(file)
 	if err != nil {

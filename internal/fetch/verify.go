@@ -41,7 +41,7 @@ func isIntact(path, sum string) (bool, error) {
 	if remembersIntact(path, sum, info) {
 		return true, nil
 	}
-	actual, err := hashOf(path)
+	actual, err := FileHash(path)
 	if err != nil || actual != sum {
 		return false, err
 	}
@@ -155,7 +155,7 @@ func verifyTree(ctx context.Context, tree string, sums treeSums) error {
 			return fmt.Errorf("%s is not of the archive", path)
 		}
 		files.Go(func() error {
-			actual, err := hashOf(path)
+			actual, err := FileHash(path)
 			if err == nil && actual != hex.EncodeToString(sum[:]) {
 				err = fmt.Errorf("%s is damaged", path)
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/measure/internal/paired"
 	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/transform"
@@ -157,25 +158,18 @@ func (a *mapAction) findSources(p transform.PointMap) {
 		i, j := at/w, at%w
 		row, column := p.Source(i, j)
 		if p.Wrap {
-			row, column = modulo(row, h), modulo(column, w)
+			row, column = action.Modulo(row, h), action.Modulo(column, w)
 		}
 		// Ties, as of a translation by half a position, are read from above and left.
 		row, column = math.Ceil(tidy(row)-0.5), math.Ceil(tidy(column)-0.5)
 		if p.Wrap {
-			row, column = modulo(row, h), modulo(column, w)
+			row, column = action.Modulo(row, h), action.Modulo(column, w)
 		}
 		a.sources[at] = -1
 		if inside(float64(i), float64(j)) && inside(row, column) && row >= 0 && row < float64(h) && column >= 0 && column < float64(w) {
 			a.sources[at] = int32(int(row)*w + int(column))
 		}
 	}
-}
-
-func modulo(x float64, n int) float64 {
-	if x = math.Mod(x, float64(n)); x < 0 {
-		x += float64(n)
-	}
-	return x
 }
 
 // Pair implements paired.Action.

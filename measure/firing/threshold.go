@@ -3,6 +3,8 @@ package firing
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // rankOf returns k = ceil(rate N) for n inputs. The threshold of a unit is its k-th largest value.
@@ -43,18 +45,10 @@ func NetworkScore(scores []float64, p float64) float64 {
 	top := slices.Clone(scores)
 	slices.Sort(top)
 	slices.Reverse(top)
-	return average(top[:topCount(len(top), p)])
+	return stat.Mean(top[:topCount(len(top), p)], nil)
 }
 
 // topCount returns the number of units in the top proportion p of n: round(p n), at least 1.
 func topCount(n int, p float64) int {
 	return min(max(int(math.Round(p*float64(n))), 1), n)
-}
-
-func average(v []float64) float64 {
-	var sum float64
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
 }

@@ -121,7 +121,7 @@ func newPoint(p transform.PointMap, i, j int, g Grid, around bool) point {
 	r, c := p.Source(i, j)
 	at := point{snap(r, p.Nearest), snap(c, p.Nearest)}
 	if around {
-		at = point{modulo(at.row, g.Height), modulo(at.column, g.Width)}
+		at = point{Modulo(at.row, g.Height), Modulo(at.column, g.Width)}
 	}
 	return at
 }
@@ -138,7 +138,8 @@ func snap(x float64, nearest bool) float64 {
 // clamp returns the nearest coordinate within 0 to n - 1.
 func clamp(x float64, n int) float64 { return min(max(x, 0), float64(n-1)) }
 
-func modulo(x float64, n int) float64 {
+// Modulo returns x modulo n, in [0, n).
+func Modulo(x float64, n int) float64 {
 	if x = math.Mod(x, float64(n)); x < 0 {
 		x += float64(n)
 	}
