@@ -48,16 +48,16 @@ type outline struct {
 
 // outlines are the kinds of figures. Their order is that of the labels.
 var outlines = []outline{
-	{kind: "bar", contours: [][]point{box(0, 0, 4/math.Sqrt(17), 1/math.Sqrt(17))}},
+	{kind: "bar", contours: [][]point{box(0, 4/math.Sqrt(17), 1/math.Sqrt(17))}},
 	{kind: "cross", contours: [][]point{cross(3/math.Sqrt(10), 1/math.Sqrt(10))}},
 	{kind: "disc", outer: 1},
 	{kind: "ring", outer: 1, inner: 0.6},
-	{kind: "square", contours: [][]point{box(0, 0, math.Sqrt2/2, math.Sqrt2/2)}},
+	{kind: "square", contours: [][]point{box(0, math.Sqrt2/2, math.Sqrt2/2)}},
 	{kind: "star", contours: [][]point{wheel(10, 1, math.Sin(math.Pi/10)/math.Sin(3*math.Pi/10))}},
 	{kind: "stripes", contours: [][]point{
-		box(0, -0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
-		box(0, 0, math.Sqrt2/2, 0.1*math.Sqrt2),
-		box(0, 0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
+		box(-0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
+		box(0, math.Sqrt2/2, 0.1*math.Sqrt2),
+		box(0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
 	}},
 	{kind: "triangle", contours: [][]point{wheel(3, 1, 1)}},
 }
@@ -70,9 +70,9 @@ func findOutline(kind string) (outline, bool) {
 	return outlines[i], true
 }
 
-// box returns a rectangle with centre (x, y) that is 2 w wide and 2 h high.
-func box(x, y, w, h float64) []point {
-	return []point{{x - w, y - h}, {x + w, y - h}, {x + w, y + h}, {x - w, y + h}}
+// box returns a rectangle with centre (0, y) that is 2 w wide and 2 h high.
+func box(y, w, h float64) []point {
+	return []point{{-w, y - h}, {w, y - h}, {w, y + h}, {-w, y + h}}
 }
 
 // cross returns a plus sign whose arms extend to l and are 2 w wide.

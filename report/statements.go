@@ -237,7 +237,7 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 			return strings.Join(out, "\x00")
 		}
 		for _, group := range groupedBy(from, key) {
-			b.add(ExtremesStatement, b.highestAndLowest(group, set, s), 0, group)
+			b.add(ExtremesStatement, b.highestAndLowest(group, set), 0, group)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (b *statementBuilder) deepest(indices []int) []int {
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value, and on how
 // two series compare. set holds the fields in which the rows may differ.
-func (b *statementBuilder) highestAndLowest(indices []int, set []Field, s measure.StatisticDescriptor) string {
+func (b *statementBuilder) highestAndLowest(indices []int, set []Field) string {
 	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
 		compared = indices

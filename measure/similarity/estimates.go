@@ -59,7 +59,7 @@ func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, s
 		switch {
 		case err != nil:
 		case isOne:
-			out[k.name] = r.chanceOne(x.n)
+			out[k.name] = r.chanceOne()
 		case k.name == SVCCA:
 			err = r.gramSVCCA(ctx, x, y, out)
 		case k.name == Procrustes:
@@ -133,7 +133,7 @@ func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *represent
 }
 
 // chanceOne returns the estimate of a statistic that is 1 by chance.
-func (r *calculator) chanceOne(n int) estimate {
+func (r *calculator) chanceOne() estimate {
 	e := estimate{value: 1, null: 1, warnings: []string{"as many dimensions as samples: 1 by chance, whatever the representations"}}
 	for g := range max(0, len(r.cuts)-1) {
 		e.replicates = append(e.replicates, replicate(1, r.cuts[g+1]-r.cuts[g]))

@@ -70,7 +70,7 @@ func (op *operation) constantValue() *array {
 }
 
 func (op *operation) concatValue(shape []int) *array {
-	at, ok := op.axisOf("axis", 0, len(shape))
+	at, ok := op.axisOf(0, len(shape))
 	for i := range op.args {
 		if v := op.value(i); !ok || v == nil || len(v.shape) != len(shape) {
 			return nil
@@ -135,7 +135,7 @@ func (op *operation) rearranged(x *array, output int) func(index []int) float64 
 }
 
 func (op *operation) gatherValue(x *array) func(index []int) float64 {
-	at, ok := op.axisOf("axis", 0, len(x.shape))
+	at, ok := op.axisOf(0, len(x.shape))
 	indices := op.value(1)
 	if !ok || indices == nil {
 		return nil
@@ -173,7 +173,7 @@ func (op *operation) sliceValue(x *array) func(index []int) float64 {
 
 func (op *operation) splitValue(x *array, output int) func(index []int) float64 {
 	l := unlabelled(x.shape...)
-	at, ok := op.axisOf("axis", 0, len(l))
+	at, ok := op.axisOf(0, len(l))
 	if !ok {
 		return nil
 	}

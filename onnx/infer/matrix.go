@@ -141,7 +141,7 @@ func (op *operation) reduce(x layout) layout {
 
 // argReduce returns the layout of the output of ArgMax or ArgMin.
 func (op *operation) argReduce(x layout) layout {
-	at, ok := op.axisOf("axis", 0, len(x))
+	at, ok := op.axisOf(0, len(x))
 	if !ok {
 		return nil
 	}

@@ -144,7 +144,7 @@ func (op *operation) unsqueeze(x layout) layout {
 func (op *operation) concat() layout {
 	parts := op.argLayouts()
 	out := broadcast(parts...)
-	at, ok := op.axisOf("axis", 1, len(out))
+	at, ok := op.axisOf(1, len(out))
 	if !ok {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (op *operation) concat() layout {
 
 func (op *operation) split(x layout) []layout {
 	parts := make([]layout, len(op.node.Output))
-	at, ok := op.axisOf("axis", 0, len(x))
+	at, ok := op.axisOf(0, len(x))
 	if !ok {
 		return parts
 	}
@@ -278,7 +278,7 @@ func bounds(start, end, step, size int) (from, count int) {
 // A vector of indices without a letter gets the letter of that axis of x. The last axis of a table
 // of constants, such as embeddings of token ids, becomes channels.
 func (op *operation) gather(x layout) layout {
-	at, ok := op.axisOf("axis", 0, len(x))
+	at, ok := op.axisOf(0, len(x))
 	indices := op.layout(1)
 	if !ok || indices == nil {
 		return nil
@@ -318,7 +318,7 @@ func (op *operation) pad(x layout) layout {
 }
 
 func (op *operation) topK(x layout) layout {
-	at, ok := op.axisOf("axis", -1, len(x))
+	at, ok := op.axisOf(-1, len(x))
 	if !ok {
 		return nil
 	}

@@ -49,10 +49,10 @@ func (op *operation) list(name string, input int) (values []int, ok bool) {
 	return values, values != nil
 }
 
-// axisOf returns the value of an attribute that is an axis of a tensor of this rank, counted from
-// the front. fallback is its default. ok is false if it is out of range.
-func (op *operation) axisOf(name string, fallback, rank int) (axis int, ok bool) {
-	return normalizeAxis(onnx.AttrInt(op.node, name, fallback), rank)
+// axisOf returns the attribute axis for a tensor of this rank, counted from the front. fallback is
+// its default. ok is false if it is out of range.
+func (op *operation) axisOf(fallback, rank int) (axis int, ok bool) {
+	return normalizeAxis(onnx.AttrInt(op.node, "axis", fallback), rank)
 }
 
 // normalizeAxis counts an axis from the front. ok is false if it is out of range.
@@ -141,7 +141,7 @@ func (op *operation) constantLayout() layout {
 func (op *operation) shapeSizes() []int {
 	sizes := op.layout(0).sizes()
 	bound := func(name string, fallback int) int {
-		v := onnx.AttrInt(op.node, name, fallback)
+		v := onnx.AttrInt(op.node, "axis", fallback)
 		if v < 0 {
 			v += len(sizes)
 		}

@@ -83,7 +83,7 @@ func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 // layerNormalization returns the layouts of the outputs of LayerNormalization: normalised values,
 // means, inverse deviations.
 func (op *operation) layerNormalization(x layout) []layout {
-	from, ok := op.axisOf("axis", -1, len(x))
+	from, ok := op.axisOf(-1, len(x))
 	if !ok {
 		return []layout{x}
 	}

@@ -231,7 +231,7 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 			line := comparisonJSON{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance(), Differences: []differenceJSON{}}
 			for _, d := range c.Differences {
 				if all || d.Significant() {
-					line.Differences = append(line.Differences, differenceJSON{d.A, d.B, finiteOrNull(d.Value), finiteOrNull(d.Low), finiteOrNull(d.High), d.Paired, d.Significant()})
+					line.Differences = append(line.Differences, differenceJSON{d.A, d.B, finiteOrNil(d.Value), finiteOrNil(d.Low), finiteOrNil(d.High), d.Paired, d.Significant()})
 				}
 			}
 			out = append(out, line)
@@ -242,11 +242,4 @@ func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	})
-}
-
-func finiteOrNull(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
 }

@@ -152,7 +152,7 @@ func (c comparison) byChance() int { return int(math.Round(scores.ExpectedByChan
 
 // mergeSides merges the rows and the models of all sides into one run. A model whose name occurs in
 // two runs gets its run's name as a suffix.
-func mergeSides(sides []side) ([]scores.Row, scores.Record, error) {
+func mergeSides(sides []side) ([]scores.Row, scores.Record) {
 	runs := map[string]map[string]bool{} // by model
 	for _, s := range sides {
 		for _, m := range s.record.Models {
@@ -201,5 +201,5 @@ func mergeSides(sides []side) ([]scores.Row, scores.Record, error) {
 		seen[s.run.id] = true
 	}
 	record.Study = strings.Join(names, " beside ")
-	return rows, record, nil
+	return rows, record
 }
