@@ -1,6 +1,10 @@
 package audio
 
-import "math"
+import (
+	"math"
+
+	"github.com/noether-ml/noether/tensor"
+)
 
 // butterworth holds the quality factors of the two sections of a Butterworth filter of order 4.
 var butterworth = [2]float64{1 / (2 * math.Cos(math.Pi/8)), 1 / (2 * math.Cos(3*math.Pi/8))}
@@ -29,10 +33,7 @@ func cascade(wave []float32, hz float64, rate int, high bool) []float32 {
 		}
 		return out
 	}
-	x := make([]float64, len(wave))
-	for i, v := range wave {
-		x[i] = float64(v)
-	}
+	x := tensor.Float64s(wave)
 	for _, q := range butterworth {
 		section(x, 2*math.Pi*hz/float64(rate), q, high)
 	}

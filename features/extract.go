@@ -197,10 +197,7 @@ func (e *extraction) run(ctx context.Context, to []io.Writer) error {
 func (r *Request) read(ctx context.Context, f dataset.Frame) <-chan sampleBatch {
 	positions := r.Positions
 	if positions == nil {
-		positions = make([]int, r.N)
-		for i := range positions {
-			positions[i] = i
-		}
+		positions = dataset.Indices(r.N)
 	}
 	out := make(chan sampleBatch, 1)
 	go func() {

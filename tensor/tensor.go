@@ -105,6 +105,15 @@ func (t Tensor) FirstNonFinite() int {
 	return slices.IndexFunc(t.Data, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) })
 }
 
+// Float64s returns the values in float64.
+func Float64s(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}
+
 // Norm returns the Euclidean norm of v.
 func Norm(v []float32) float64 {
 	var sum float64

@@ -71,7 +71,7 @@ func TestGoldenAdversarial(t *testing.T) {
 				near(t, fmt.Sprintf("loss of step %d", i), []float64{loss}, row.Losses[i:i+1])
 			}
 			for name, w := range tr.Weights() {
-				near(t, name, doubles(w.Data), row.End[name])
+				near(t, name, tensor.Float64s(w.Data), row.End[name])
 			}
 		})
 	}

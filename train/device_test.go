@@ -46,7 +46,7 @@ func TestTrainingOnWebGPU(t *testing.T) {
 			}
 		}
 		for name, w := range want.weights {
-			near(t, name, doubles(got.weights[name].Data), doubles(w.Data))
+			near(t, name, tensor.Float64s(got.weights[name].Data), tensor.Float64s(w.Data))
 		}
 	}
 	if rolledBack == 0 {
@@ -82,6 +82,6 @@ func TestGoldenNetworkOnWebGPU(t *testing.T) {
 		near(t, "loss", []float64{loss}, []float64{want})
 	}
 	for name, w := range tr.Weights() {
-		near(t, name, doubles(w.Data), golden.End[name])
+		near(t, name, tensor.Float64s(w.Data), golden.End[name])
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A batchResult is the evaluation of a network on a batch.
@@ -52,9 +53,9 @@ func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (res
 	if err := t.evaluation.session.Run(ctx, t.evaluation.in, outputs); err != nil {
 		return result, fmt.Errorf("evaluating: %w", err)
 	}
-	result.losses = doubles(ort.Data[float32](buffers[lossName]))
+	result.losses = tensor.Float64s(ort.Data[float32](buffers[lossName]))
 	if v := buffers[correctName]; v != nil {
-		result.correct = doubles(ort.Data[float32](v))
+		result.correct = tensor.Float64s(ort.Data[float32](v))
 	}
 	if v := buffers[predictedName]; v != nil {
 		result.predicted = ort.Data[int64](v)
@@ -63,13 +64,4 @@ func (t *Trainer) evaluateInput(ctx context.Context, b Batch, x *ort.Value) (res
 		result.penalty = float64(ort.Data[float32](v)[0])
 	}
 	return result, nil
-}
-
-// doubles returns the values in float64.
-func doubles(values []float32) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = float64(v)
-	}
-	return out
 }

@@ -114,7 +114,7 @@ func TestMixupStep(t *testing.T) {
 			}
 		}
 		for name, w := range unrolled.Weights() {
-			near(t, name, doubles(w.Data), doubles(mixing.Weights()[name].Data))
+			near(t, name, tensor.Float64s(w.Data), tensor.Float64s(mixing.Weights()[name].Data))
 		}
 	}
 }

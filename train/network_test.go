@@ -78,7 +78,7 @@ func goldenNetworkOf(t *testing.T, name string, widths []int) {
 			near(t, "loss", []float64{metrics[i].Loss}, []float64{want})
 		}
 		for name, w := range tr.Weights() {
-			near(t, name, doubles(w.Data), golden.End[name])
+			near(t, name, tensor.Float64s(w.Data), golden.End[name])
 		}
 		evaluated, err := tr.evaluateBatch(t.Context(), batches[0])
 		if err != nil {

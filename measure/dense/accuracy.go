@@ -455,7 +455,7 @@ func (a *accuracyAccumulator) meanPrecision(view int, f factor, without int) flo
 		classes = p.classes()
 	}
 	if f.threshold < 0 {
-		thresholds = allThresholds()
+		thresholds = dataset.Indices(iouThresholds)
 	}
 	return p.mean(classes, thresholds, f.area, without)
 }

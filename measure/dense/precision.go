@@ -250,11 +250,3 @@ func (p *precision) classes() (out []int) {
 	}
 	return out
 }
-
-func allThresholds() []int {
-	out := make([]int, iouThresholds)
-	for t := range out {
-		out[t] = t
-	}
-	return out
-}

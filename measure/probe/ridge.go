@@ -116,10 +116,7 @@ func (s *source) blocks(use func(x, y []float64)) error {
 		if err != nil {
 			return err
 		}
-		x := make([]float64, len(b.Inputs[0].Data))
-		for i, v := range b.Inputs[0].Data {
-			x[i] = float64(v)
-		}
+		x := tensor.Float64s(b.Inputs[0].Data)
 		y := make([]float64, len(places)*k)
 		for i, v := range b.Target.Data {
 			y[i] = float64(v)
@@ -164,10 +161,7 @@ func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda flo
 func (p *probeSpec) validationError(weights map[string]tensor.Tensor) (float64, error) {
 	w, c := weights["layer1.weight"], weights["layer1.bias"]
 	d, k := w.Shape[0], w.Shape[1]
-	wide := make([]float64, len(w.Data))
-	for i, v := range w.Data {
-		wide[i] = float64(v)
-	}
+	wide := tensor.Float64s(w.Data)
 	var sum float64
 	src := &source{probeSpec: p, samples: p.validation}
 	err := src.blocks(func(x, y []float64) {

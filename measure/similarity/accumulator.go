@@ -193,12 +193,12 @@ func (a *accumulator) flush() {
 	for u, layer := range a.layers {
 		rows := a.pending.rows[u]
 		if a.minibatches != nil && len(a.pending.places) >= minBatch {
-			grams[u] = newBatchGram(toFloat64(rows), layer.p)
+			grams[u] = newBatchGram(tensor.Float64s(rows), layer.p)
 		}
 		switch {
 		case a.layerMoments[u] == nil:
 		case double:
-			chunks[u] = newChunk64(toFloat64(rows), layer.p)
+			chunks[u] = newChunk64(tensor.Float64s(rows), layer.p)
 		default:
 			chunks[u] = newChunk32(rows, layer.p) // overwrites the rows, which are not used again
 		}
@@ -218,14 +218,6 @@ func (a *accumulator) flush() {
 	for u := range a.pending.rows {
 		a.pending.rows[u] = a.pending.rows[u][:0]
 	}
-}
-
-func toFloat64(rows []float32) []float64 {
-	out := make([]float64, len(rows))
-	for i, v := range rows {
-		out[i] = float64(v)
-	}
-	return out
 }
 
 // storeRows stores the values of the pending samples whose places are below the limits of the

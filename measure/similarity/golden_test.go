@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // A golden is a case that testdata/golden.py computed with NumPy and SciPy by other methods.
@@ -54,7 +56,7 @@ func TestGolden(t *testing.T) {
 			x, y := source(t, g.X, g.P), source(t, g.Y, g.Q)
 			s := g.settings()
 			for name, want := range g.Values {
-				for _, pair := range [][2]Source{{x, y}, {source(t, toFloat64(g.X), g.P), source(t, toFloat64(g.Y), g.Q)}} {
+				for _, pair := range [][2]Source{{x, y}, {source(t, tensor.Float64s(g.X), g.P), source(t, tensor.Float64s(g.Y), g.Q)}} {
 					got, err := Value(context.Background(), name, pair[0], pair[1], s)
 					if err != nil || !(math.Abs(got-want) <= 1e-6*math.Abs(want)) {
 						t.Errorf("%s: %.12f, %v; want %.12f", name, got, err, want)

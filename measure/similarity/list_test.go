@@ -12,6 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/tensor"
 )
 
 // TestGoldenSides compares statistics that are functions of sides with testdata/list.py: the
@@ -42,7 +44,7 @@ func TestGoldenSides(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range variant.Values {
-				for _, pair := range [][2]Source{{source(t, c.X, c.P), source(t, c.Y, c.Q)}, {source(t, toFloat64(c.X), c.P), source(t, toFloat64(c.Y), c.Q)}} {
+				for _, pair := range [][2]Source{{source(t, c.X, c.P), source(t, c.Y, c.Q)}, {source(t, tensor.Float64s(c.X), c.P), source(t, tensor.Float64s(c.Y), c.Q)}} {
 					got, err := Value(context.Background(), name, pair[0], pair[1], s)
 					if err != nil || !(math.Abs(got-want) <= 1e-6*max(math.Abs(want), 1e-2)) {
 						t.Errorf("%s, settings %d, %s: %.10f, %v; want %.10f", c.Name, i, name, got, err, want)

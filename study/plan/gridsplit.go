@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 )
@@ -39,10 +40,7 @@ func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 // components splits a grid into parts that share no layer: the connected components of the graph
 // whose nodes are layers and whose edges are pairs.
 func components(g measure.Grid) []measure.Grid {
-	parent := make([]int, len(g.A)+len(g.B)) // union-find over the layers of A, then those of B
-	for i := range parent {
-		parent[i] = i
-	}
+	parent := dataset.Indices(len(g.A) + len(g.B)) // union-find over the layers of A, then those of B
 	var root func(i int) int
 	root = func(i int) int {
 		if parent[i] != i {

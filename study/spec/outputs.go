@@ -169,9 +169,7 @@ func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]in
 			}
 		}
 	case f.Classes == len(classes):
-		for i := range outputs {
-			outputs[i] = i
-		}
+		return dataset.Indices(len(classes)), nil
 	case largest < f.ClassLimit():
 		for i, c := range classes {
 			outputs[i] = c.ID

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/linalg"
@@ -138,10 +139,7 @@ func (p *projection) samples() []measure.SampleScore {
 			}
 		}
 	}
-	order := make([]int, k)
-	for i := range order {
-		order[i] = i
-	}
+	order := dataset.Indices(k)
 	slices.SortFunc(order, func(i, j int) int { return p.index[i] - p.index[j] })
 	var out []measure.SampleScore
 	for _, i := range order {

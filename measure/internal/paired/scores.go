@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
 )
@@ -189,10 +190,7 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 // Samples returns the stored terms of the means, in the order of the sample indices. There are none
 // unless the site has KeepSamples or Project.
 func (a *accumulator) Samples() []measure.SampleScore {
-	order := make([]int, len(a.index))
-	for i := range order {
-		order[i] = i
-	}
+	order := dataset.Indices(len(a.index))
 	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
 	var out []measure.SampleScore
 	for _, i := range order {
