@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -32,10 +33,7 @@ type Mel struct {
 // Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and
 // torchaudio's melscale_fbanks do.
 func (m Mel) Bank() ([][]float64, error) {
-	high := m.High
-	if high == 0 {
-		high = float64(m.Rate) / 2
-	}
+	high := cmp.Or(m.High, float64(m.Rate)/2)
 	switch {
 	case m.Rate < 1 || m.FFT < 2 || m.N < 1:
 		return nil, fmt.Errorf("mel bank: rate %d, fft %d, %d bands: fft must be at least 2, the others at least 1", m.Rate, m.FFT, m.N)

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -103,12 +104,8 @@ func (o GratingsOptions) withDefaults() GratingsOptions {
 		}
 		return slices.Clone(list)
 	}
-	if o.Size == 0 {
-		o.Size = 32
-	}
-	if o.Channels == 0 {
-		o.Channels = 3
-	}
+	o.Size = cmp.Or(o.Size, 32)
+	o.Channels = cmp.Or(o.Channels, 3)
 	o.Frequencies = orList(o.Frequencies, []float64{2, 4, 6, 8})
 	o.Orientations = orList(o.Orientations, steps(21, 9))
 	o.Phases = orList(o.Phases, steps(21, math.Pi/20))

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -71,12 +72,8 @@ func (o ShapesOptions) withDefaults() ShapesOptions {
 		}
 		return slices.Clone(r)
 	}
-	if o.Size == 0 {
-		o.Size = 32
-	}
-	if o.Channels == 0 {
-		o.Channels = 3
-	}
+	o.Size = cmp.Or(o.Size, 32)
+	o.Channels = cmp.Or(o.Channels, 3)
 	if o.Kinds == nil {
 		o.Kinds = ShapeKinds()
 	}

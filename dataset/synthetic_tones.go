@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -66,12 +67,8 @@ func (o TonesOptions) withDefaults() TonesOptions {
 		}
 		return slices.Clone(r)
 	}
-	if o.Rate == 0 {
-		o.Rate = 16000
-	}
-	if o.Length == 0 {
-		o.Length = 1
-	}
+	o.Rate = cmp.Or(o.Rate, 16000)
+	o.Length = cmp.Or(o.Length, 1)
 	o.Pitch = orRange(o.Pitch, 110, 880)
 	o.Loudness = orRange(o.Loudness, -30, -12)
 	o.Beats = orRange(o.Beats, 1, 6)

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -143,10 +144,7 @@ func (s *Store) evict(keep string) error {
 	if err != nil {
 		return fmt.Errorf("storing a representation: %w", err)
 	}
-	limit := s.Size
-	if limit == 0 {
-		limit = defaultSize
-	}
+	limit := cmp.Or(s.Size, defaultSize)
 	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
 	for _, f := range files {
 		if total <= limit {

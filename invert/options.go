@@ -1,6 +1,7 @@
 package invert
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -56,9 +57,7 @@ type Options struct {
 // WithDefaults returns the options with zero values replaced by defaults. It returns an error if an
 // option is not valid.
 func (o Options) WithDefaults() (Options, error) {
-	if o.Optimiser == "" {
-		o.Optimiser = Paper
-	}
+	o.Optimiser = cmp.Or(o.Optimiser, Paper)
 	steps, size := paperSteps, paperStepSize
 	switch o.Optimiser {
 	case Paper:
@@ -67,15 +66,9 @@ func (o Options) WithDefaults() (Options, error) {
 	default:
 		return o, fmt.Errorf("unknown optimiser %q: it must be %s or %s", o.Optimiser, Paper, Adam)
 	}
-	if o.Steps == 0 {
-		o.Steps = steps
-	}
-	if o.StepSize == 0 {
-		o.StepSize = size
-	}
-	if o.SaveEvery == 0 {
-		o.SaveEvery = 15 * time.Second
-	}
+	o.Steps = cmp.Or(o.Steps, steps)
+	o.StepSize = cmp.Or(o.StepSize, size)
+	o.SaveEvery = cmp.Or(o.SaveEvery, 15*time.Second)
 	switch {
 	case o.Steps < 1:
 		return o, fmt.Errorf("steps is %d: it must be at least 1", o.Steps)

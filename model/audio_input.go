@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -51,9 +52,7 @@ func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	if p.width, err = reconcile("length", n, p.frame.Length, info); err != nil {
 		return p, err
 	}
-	if p.width == 0 {
-		p.width = o.Samples
-	}
+	p.width = cmp.Or(p.width, o.Samples)
 	if p.width <= 0 {
 		return p, fmt.Errorf("input %s does not fix the length of waveforms: set preprocess: {length: 16000}, in samples, or the length of the data", describeInput(info))
 	}

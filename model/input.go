@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -183,9 +184,7 @@ func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	if p.channels, err = reconcile("channels", c, p.frame.Channels, info); err != nil {
 		return p, err
 	}
-	if p.channels == 0 {
-		p.channels = 3
-	}
+	p.channels = cmp.Or(p.channels, 3)
 	p.frame.Channels = p.channels
 	if p.frame.Height, err = reconcile("height", h, p.frame.Height, info); err != nil {
 		return p, err
@@ -197,12 +196,8 @@ func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 		p.frame.Height, p.frame.Width = p.frame.Resize, p.frame.Resize
 	}
 	p.height, p.width = p.frame.Height, p.frame.Width
-	if p.height == 0 {
-		p.height = o.Size[0]
-	}
-	if p.width == 0 {
-		p.width = o.Size[1]
-	}
+	p.height = cmp.Or(p.height, o.Size[0])
+	p.width = cmp.Or(p.width, o.Size[1])
 	if p.height <= 0 || p.width <= 0 {
 		return p, fmt.Errorf("input %s does not fix the size of images: set preprocess: {crop: 224}, or another size", describeInput(info))
 	}

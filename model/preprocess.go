@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -203,9 +204,7 @@ func (p Preprocess) CheckAudio() error {
 		return nil
 	}
 	s := *p.Features
-	if s.Rate == 0 {
-		s.Rate = p.Frame.Rate
-	}
+	s.Rate = cmp.Or(s.Rate, p.Frame.Rate)
 	if err := s.Check(); err != nil {
 		return &preprocessError{Key: "features", Err: err}
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,10 +169,7 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	p := &shapeReader{model: m}
 	index, equal := map[string]int{}, shapeSources(m.graph)
 	for _, name := range names {
-		source := equal[name]
-		if source == "" {
-			source = name
-		}
+		source := cmp.Or(equal[name], name)
 		if _, ok := index[source]; !ok {
 			index[source] = len(p.sources)
 			p.sources = append(p.sources, source)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -28,9 +29,7 @@ type ConvNet struct {
 // "y", batch x Classes. Weights and activations are named after their layers:
 // "stage1.conv1.weight", "stage1.norm1.scale", "linear.weight", "stage1/conv1/Relu" and so on.
 func (n ConvNet) Build() (*onnx.Model, error) {
-	if n.Depth == 0 {
-		n.Depth = 2
-	}
+	n.Depth = cmp.Or(n.Depth, 2)
 	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
 	if err == nil && (len(n.Widths) == 0 || slices.Min(n.Widths) < 1 || n.Depth < 1) {
 		err = fmt.Errorf("stages of %v channels with %d convolutions each: at least one stage, channel and convolution is needed", n.Widths, n.Depth)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,9 +128,7 @@ type Epoch struct {
 // Fit trains for several epochs and returns their results. validation may be nil. Otherwise the
 // trainer ends with the weights of the best epoch, unless KeepLast is set.
 func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOptions) ([]Epoch, error) {
-	if f.Batch == 0 {
-		f.Batch = 32
-	}
+	f.Batch = cmp.Or(f.Batch, 32)
 	switch {
 	case f.Epochs < 1 || f.Batch < 1 || f.Patience < 0:
 		return nil, fmt.Errorf("training: %d epochs in batches of %d with patience %d: they must be at least 1, 1 and 0", f.Epochs, f.Batch, f.Patience)

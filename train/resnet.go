@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -34,9 +35,7 @@ func StandardResNet(depth, width int) (ResNet, error) {
 	case depth < 8 || depth > 1202 || depth%6 != 2: // 1202 is the deepest of the paper
 		return ResNet{}, fmt.Errorf("a residual network has no depth of %d: it is 18, 34, or 6 n + 2, such as 20 or 56", depth)
 	}
-	if width == 0 {
-		width = byDefault
-	}
+	width = cmp.Or(width, byDefault)
 	n := ResNet{Blocks: blocks}
 	for i := range stages {
 		n.Widths = append(n.Widths, width<<i)

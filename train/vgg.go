@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -27,12 +28,8 @@ var vggStages = map[int][]int{11: {1, 1, 2, 2, 2}, 13: {2, 2, 2, 2, 2}, 16: {2, 
 // Build returns the network with random weights. Its input, output and names are like those of a
 // ConvNet: "stage1.conv1.weight", "stage1/conv1/Relu" and so on.
 func (n VGG) Build() (*onnx.Model, error) {
-	if n.Depth == 0 {
-		n.Depth = 16
-	}
-	if n.Width == 0 {
-		n.Width = 64
-	}
+	n.Depth = cmp.Or(n.Depth, 16)
+	n.Width = cmp.Or(n.Width, 64)
 	l, x, err := newLayers(n.Seed, n.Shape, n.Classes, n.Dropout)
 	switch {
 	case err != nil:

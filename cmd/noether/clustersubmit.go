@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,9 +152,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	if err != nil {
 		return err
 	}
-	if f.out == "" {
-		f.out = defaultFolder(s.Name)
-	}
+	f.out = cmp.Or(f.out, defaultFolder(s.Name))
 	run, err := filepath.Abs(f.out)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,10 +157,7 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	}
 	objective := invert.Match(m, layer)
 	if f.against != "" {
-		pre := f.againstPreprocess
-		if pre == "" {
-			pre = f.preprocess
-		}
+		pre := cmp.Or(f.againstPreprocess, f.preprocess)
 		other, otherLayer, err := f.open(ctx, o, f.against, f.againstLayer, pre)
 		if err != nil {
 			return err

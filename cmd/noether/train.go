@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -51,9 +52,7 @@ row for each.`,
 					t.Save = every
 				}
 			}
-			if out == "" {
-				out = filepath.Join("networks", spec.NameOf(args[0]))
-			}
+			out = cmp.Or(out, filepath.Join("networks", spec.NameOf(args[0])))
 			o, err := engine.open()
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package video
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -49,9 +50,7 @@ func OpenCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 // complete returns the options with their defaults, or an error if they are invalid.
 func (o CameraOptions) complete() (CameraOptions, error) {
 	o.Patches = o.Patches.complete()
-	if o.Frames == 0 {
-		o.Frames = 31
-	}
+	o.Frames = cmp.Or(o.Frames, 31)
 	speed, crop := 0.0, 2*o.Size
 	switch o.Motion {
 	case "pan":
@@ -65,12 +64,8 @@ func (o CameraOptions) complete() (CameraOptions, error) {
 	default:
 		return o, fmt.Errorf("unknown motion %q: use pan, turn, orbit or still", o.Motion)
 	}
-	if o.Speed == 0 {
-		o.Speed = speed
-	}
-	if o.Crop == 0 {
-		o.Crop = crop
-	}
+	o.Speed = cmp.Or(o.Speed, speed)
+	o.Crop = cmp.Or(o.Crop, crop)
 	return o, o.Patches.check()
 }
 

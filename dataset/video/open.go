@@ -1,6 +1,7 @@
 package video
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,9 +44,7 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 
 func open(ctx context.Context, o Options) (*Source, error) {
 	o.Patches = o.complete()
-	if o.Cuts == 0 {
-		o.Cuts = 0.2
-	}
+	o.Cuts = cmp.Or(o.Cuts, 0.2)
 	switch {
 	case o.Cuts < 0 || o.Cuts > 1 || math.IsNaN(o.Cuts):
 		return nil, fmt.Errorf("cuts is %g: it is a fraction from 0 to 1", o.Cuts)

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"encoding/json"
 	"flag"
@@ -135,9 +136,7 @@ func findLibrary() (library, error) {
 		return library{}, err
 	}
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	if arch == "" {
-		arch = runtime.GOARCH
-	}
+	arch = cmp.Or(arch, runtime.GOARCH)
 	names := map[string][3]string{ // folder, file, installed name
 		"linux":   {"linux", "libonnxruntime.so.1", "libonnxruntime.so." + about.Version},
 		"darwin":  {"darwin", "libonnxruntime.1.dylib", "libonnxruntime." + about.Version + ".dylib"},

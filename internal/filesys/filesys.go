@@ -6,6 +6,7 @@
 package filesys
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -158,9 +159,7 @@ func Rename(from, to string) error {
 // SyncDir syncs the entries of a folder, so that a rename survives a loss of power. Errors are
 // ignored: not every system can sync a folder.
 func SyncDir(dir string) {
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	_ = change(Change{Op: OpSync, Path: dir}, func() error {
 		d, err := os.Open(dir)
 		if err != nil {

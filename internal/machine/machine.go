@@ -9,6 +9,7 @@
 package machine
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"runtime"
@@ -59,10 +60,7 @@ func (e environment) number(name string) int64 {
 }
 
 func cores(e environment) int {
-	n := e.cpus
-	if n == 0 {
-		n = min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
-	}
+	n := cmp.Or(e.cpus, min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
 	if q := e.quota(); q > 0 {
 		n = min(n, int(math.Ceil(q)))
 	}

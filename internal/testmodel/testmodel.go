@@ -2,6 +2,7 @@
 package testmodel
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,16 +29,9 @@ type Options struct {
 // weights.
 func Write(t testing.TB, dir, name string, o Options) string {
 	t.Helper()
-	if o.Classes == 0 {
-		o.Classes = 8
-	}
-	if o.Size == 0 {
-		o.Size = 16
-	}
-	batch := o.Batch
-	if batch == 0 {
-		batch = -1
-	}
+	o.Classes = cmp.Or(o.Classes, 8)
+	o.Size = cmp.Or(o.Size, 16)
+	batch := cmp.Or(o.Batch, -1)
 	r := seed.Rand(7, name)
 	random := func(shape ...int) tensor.Tensor {
 		w := tensor.New(shape...)

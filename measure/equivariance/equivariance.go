@@ -34,6 +34,7 @@
 package equivariance
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -72,9 +73,7 @@ const (
 // New returns the measure equivariance-error with the statistics relative-error, cosine and floor.
 // The per-sample values have the same names.
 func New(s Settings) measure.Measure {
-	if s.Channels.Cyclic == 0 {
-		s.Channels.Cyclic = 1
-	}
+	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	column := func(name string) paired.Column {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
@@ -161,9 +160,7 @@ type Errors struct {
 // Between returns the statistics of one sample: f(x) and f(Tx) are the values of a layer with the
 // given maps. It returns an error if no position counts.
 func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []float32) (Errors, error) {
-	if s.Channels.Cyclic == 0 {
-		s.Channels.Cyclic = 1
-	}
+	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
 	row, out := make([]float32, a.Len()), make([]float64, columns)
 	if err := a.Act(row, out, clean, op); err != nil {
@@ -178,9 +175,7 @@ func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []f
 // position on. counted says for each position whether it counts; the others may hold values from
 // outside the map. It returns an error if no position counts.
 func Act(maps onnx.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
-	if s.Channels.Cyclic == 0 {
-		s.Channels.Cyclic = 1
-	}
+	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}
 	row := make([]float32, a.Len())
 	if err := a.Act(row, make([]float64, columns), clean, op); err != nil {

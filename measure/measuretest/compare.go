@@ -1,6 +1,7 @@
 package measuretest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -56,9 +57,6 @@ func (c contract) near(a, b float64) bool {
 	if c.exact {
 		return a == b
 	}
-	tolerance := c.tolerance
-	if tolerance == 0 {
-		tolerance = 1e-9
-	}
+	tolerance := cmp.Or(c.tolerance, 1e-9)
 	return math.Abs(a-b) <= tolerance*max(1, math.Abs(a), math.Abs(b))
 }

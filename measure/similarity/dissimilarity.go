@@ -37,9 +37,7 @@ func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 	}
 	k.squaredDistances()
 	unit := slices.Max(norms) / 1e12 // of rounding
-	if unit == 0 {
-		unit = 1
-	}
+	unit = cmp.Or(unit, 1)
 	for i, d := range k.data {
 		if k.data[i] = math.Round(d/unit) * unit; kind == "euclidean" {
 			k.data[i] = math.Sqrt(k.data[i])

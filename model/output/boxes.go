@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,9 +42,7 @@ func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fr
 	if candidates >= 0 {
 		f.Candidates = min(maxRows, candidates)
 	}
-	if f.Suppress == 0 {
-		f.Suppress = 1
-	}
+	f.Suppress = cmp.Or(f.Suppress, 1)
 	scale := [2]float32{1, 1} // of x and y
 	if !fractions {
 		scale = [2]float32{1 / float32(f.Width), 1 / float32(f.Height)}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,9 +172,7 @@ func (q *query) nameClasses(f *Format) error {
 		}
 		f.Classes = n
 	}
-	if f.Classes == 0 {
-		f.Classes = len(names)
-	}
+	f.Classes = cmp.Or(f.Classes, len(names))
 	if len(names) == f.Classes {
 		f.Names = names
 	}

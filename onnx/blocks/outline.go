@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -46,9 +47,7 @@ func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 				continue
 			}
 			index[name] = i
-			if o.Tensor == "" {
-				o.Tensor = name
-			}
+			o.Tensor = cmp.Or(o.Tensor, name)
 		}
 		out[i] = o
 	}

@@ -154,10 +154,7 @@ func (s style) setValueRange(p *plot.Plot, g group, o Options) {
 	default:
 		low, high = min(0, low), max(0, high)
 	}
-	margin := 0.03 * (high - low)
-	if margin == 0 {
-		margin = 0.5 * max(1e-9, math.Abs(high))
-	}
+	margin := cmp.Or(0.03*(high-low), 0.5*max(1e-9, math.Abs(high)))
 	p.Y.Min, p.Y.Max = low, high
 	if o.Zoom || low < 0 {
 		p.Y.Min -= margin

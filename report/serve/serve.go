@@ -16,6 +16,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	_ "embed"
@@ -56,9 +57,7 @@ type Server struct {
 
 // New opens the folders and returns a Server.
 func New(o Options) (*Server, error) {
-	if o.Every == 0 {
-		o.Every = time.Second
-	}
+	o.Every = cmp.Or(o.Every, time.Second)
 	l, err := openLibrary(o.Dirs, o.Measures)
 	if err != nil {
 		return nil, err

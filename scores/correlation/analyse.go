@@ -1,6 +1,7 @@
 package correlation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -75,9 +76,7 @@ func Analyse(points []Point, o Options) (*Fit, error) {
 	f.Pearson, f.Spearman = pearsonOf(x, y, f.Units), spearmanOf(x, y, f.Units)
 	f.warn()
 	f.leaveOneOut(x, y)
-	if o.Bootstrap == 0 {
-		o.Bootstrap = 1000
-	}
+	o.Bootstrap = cmp.Or(o.Bootstrap, 1000)
 	f.resample(x, y, o)
 	return f, nil
 }

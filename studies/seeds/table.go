@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -44,9 +45,7 @@ func trainingOf(model string) training {
 		return training{network: model}
 	}
 	t := training{series: m[1], network: m[3], seed: m[2], epoch: m[4]}
-	if t.network == "" {
-		t.network = m[1]
-	}
+	t.network = cmp.Or(t.network, m[1])
 	return t
 }
 

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -93,9 +94,7 @@ func read(folder string) (*recordings, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		if r.rate == 0 {
-			r.rate = clip.Rate
-		}
+		r.rate = cmp.Or(r.rate, clip.Rate)
 		if clip.Rate != r.rate {
 			return nil, fmt.Errorf("%s has %d samples per second, and others have %d", file, clip.Rate, r.rate)
 		}

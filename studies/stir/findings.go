@@ -1,5 +1,7 @@
 package main
 
+import "cmp"
+
 // A finding is a statement of the paper: that the first of two scores is larger, for each of some
 // independent units. The units of both sides are taken in the order of their seeds.
 type finding struct {
@@ -86,10 +88,7 @@ const maxMissed = 0.1
 func findingRows(tables map[string]groups, stored [][]string) [][]string {
 	out := [][]string{{"item", "finding", "statistic", "value", "low", "high"}}
 	for _, f := range findings {
-		other := f.otherTable
-		if other == "" {
-			other = f.table
-		}
+		other := cmp.Or(f.otherTable, f.table)
 		a, b := f.larger.values(tables[f.table]), f.less.values(tables[other])
 		if len(a) == 0 || len(a) != len(b) {
 			out = append(out, beginning(stored, f.item, f.text)...)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/noether-ml/noether/internal/gpu"
@@ -68,10 +69,7 @@ func (l *MemoryLimits) useDevice(a gpu.Adapter) {
 	if a.Kind != gpu.Software {
 		l.batch = maxDeviceBatch
 	}
-	free := a.Free
-	if free == 0 {
-		free = a.Memory / 4 * 3
-	}
+	free := cmp.Or(a.Free, a.Memory/4*3)
 	l.device = free / 2
 }
 

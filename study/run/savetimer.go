@@ -1,6 +1,9 @@
 package run
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A saveTimer decides when states (the accumulators of unfinished cells) are saved: not more often
 // than an interval, and so seldom that saving takes at most a fraction of the time. States of some
@@ -26,12 +29,8 @@ const (
 
 // newSaveTimer returns a timer that starts now. A zero interval or fraction stands for the default.
 func newSaveTimer(interval time.Duration, fraction float64) *saveTimer {
-	if interval == 0 {
-		interval = saveInterval
-	}
-	if fraction == 0 {
-		fraction = saveFraction
-	}
+	interval = cmp.Or(interval, saveInterval)
+	fraction = cmp.Or(fraction, saveFraction)
 	return &saveTimer{interval: interval, fraction: fraction, now: time.Now, last: time.Now()}
 }
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,9 +84,7 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 		s.Models[i].node = entryNode(node.Get("models"), i)
 	}
 	s.memorySet, s.imagesSet = s.Memory != 0, node.Get("pictures") != nil
-	if s.Memory == 0 {
-		s.Memory = DefaultMemory
-	}
+	s.Memory = cmp.Or(s.Memory, DefaultMemory)
 	return s, s.check(node)
 }
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -74,9 +75,7 @@ func (t *Transform) DecodeNode(n *config.Node) error {
 	if kind == nil {
 		return n.Errorf("the transformation is missing: add one of sequence, %s", strings.Join(kindNames(), ", "))
 	}
-	if t.Name == "" {
-		t.Name = kind.Text
-	}
+	t.Name = cmp.Or(t.Name, kind.Text)
 	return t.setCells(n, kind, value)
 }
 
