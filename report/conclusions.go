@@ -256,7 +256,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 	}
 	var found []*candidate
 	layerPlaces := NewPlaces(s.Of(rows))
-	for _, model := range distinct(shown, byModel) {
+	for _, model := range scores.DistinctValues(shown, byModel) {
 		if best[model] != nil && layers[model] > 1 {
 			found = append(found, best[model])
 		}

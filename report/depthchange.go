@@ -44,7 +44,7 @@ func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) S
 			}
 		}
 		if len(lost) > 0 {
-			several := len(distinct(shown, byModel)) > 1
+			several := len(scores.DistinctValues(shown, byModel)) > 1
 			return lossSentence(about, lost, steady, several, depths{RelativeDepth(rows)})
 		}
 	}

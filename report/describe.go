@@ -32,7 +32,7 @@ func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
 			delete(statistics, d.Name)
 		}
 	}
-	for _, name := range distinct(rows, byMeasure) {
+	for _, name := range scores.DistinctValues(rows, byMeasure) {
 		if present := statistics[name]; present != nil {
 			found = append(found, restricted(measure.Descriptor{Name: name, Title: name}, present))
 		}

@@ -49,7 +49,7 @@ func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replica
 // findingsOf returns the findings on one measure, the clearest and largest first for each
 // statistic. The rows are those of an overview.
 func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates) []finding {
-	w := wording{models: len(distinct(rows, Measures{m}.ModelLabel)) > 1, data: len(distinct(rows, byData)) > 1, replicates: replicates}
+	w := wording{models: len(scores.DistinctValues(rows, Measures{m}.ModelLabel)) > 1, data: len(scores.DistinctValues(rows, byData)) > 1, replicates: replicates}
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):

@@ -106,7 +106,7 @@ func transformsOf(rows []scores.Row, name string) []string {
 			matching = append(matching, r)
 		}
 	}
-	return distinct(matching, byTransform)
+	return scores.DistinctValues(matching, byTransform)
 }
 
 // Name returns the title of the score with its transformation.

@@ -119,19 +119,6 @@ func overviewIndices(rows []scores.Row) []int {
 	return shown
 }
 
-// distinct returns the distinct non-empty values of a field, in order of appearance.
-func distinct(rows []scores.Row, field func(*scores.Row) string) []string {
-	var values []string
-	seen := map[string]bool{"": true}
-	for i := range rows {
-		if v := field(&rows[i]); !seen[v] {
-			seen[v] = true
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
 func byModel(r *scores.Row) string     { return r.Model }
 func byData(r *scores.Row) string      { return r.Data }
 func byTransform(r *scores.Row) string { return r.Transform }

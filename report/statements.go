@@ -66,7 +66,7 @@ func (b *statementBuilder) add(kind, text string, weight float64, rows []int) {
 func (b *statementBuilder) section(section Section) {
 	m := section.Descriptor
 	label := Measures{m}.ModelLabel
-	b.names = wording{models: len(distinct(b.rows, label)) > 1, data: len(distinct(b.rows, byData)) > 1, replicates: b.replicates}
+	b.names = wording{models: len(scores.DistinctValues(b.rows, label)) > 1, data: len(scores.DistinctValues(b.rows, byData)) > 1, replicates: b.replicates}
 	layers := Layered(section.Of(b.rows), m.Name)
 	for _, s := range m.Statistics {
 		var indices []int

@@ -12,11 +12,11 @@ import (
 // 1,234 scores".
 func Extent(rec scores.Record, rows []scores.Row) string {
 	models, data := len(rec.Models), len(rec.Data)
-	parts := []string{Plural(max(models, len(distinct(rows, byModel))), "model"), Plural(max(data, len(distinct(rows, byData))), "data set")}
-	if n := len(distinct(rows, byTransform)); n > 0 { // measures of videos and gratings need none
+	parts := []string{Plural(max(models, len(scores.DistinctValues(rows, byModel))), "model"), Plural(max(data, len(scores.DistinctValues(rows, byData))), "data set")}
+	if n := len(scores.DistinctValues(rows, byTransform)); n > 0 { // measures of videos and gratings need none
 		parts = append(parts, Plural(n, "transform"))
 	}
-	return strings.Join(append(parts, Plural(len(distinct(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
+	return strings.Join(append(parts, Plural(len(scores.DistinctValues(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
 }
 
 // Progress returns a sentence on a run that is unfinished or has failures, otherwise "".

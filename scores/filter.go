@@ -23,7 +23,7 @@ func (f Filter) Rows(rows []Row) ([]Row, error) {
 				return nil, fmt.Errorf("invalid %s pattern %q: %w", c.name, pattern, err)
 			}
 			if !slices.ContainsFunc(rows, func(r Row) bool { return matches(pattern, c.value(&r)) }) {
-				return nil, fmt.Errorf("no score has the %s %q; available: %s", c.name, pattern, firstNames(distinct(rows, c.value)))
+				return nil, fmt.Errorf("no score has the %s %q; available: %s", c.name, pattern, firstNames(DistinctValues(rows, c.value)))
 			}
 		}
 	}
@@ -80,10 +80,13 @@ func matches(pattern, name string) bool {
 	return ok
 }
 
-func distinct(rows []Row, field func(*Row) string) []string {
+// DistinctValues returns the distinct non-empty values of a field, in order of appearance.
+func DistinctValues(rows []Row, field func(*Row) string) []string {
 	var out []string
+	seen := map[string]bool{"": true}
 	for i := range rows {
-		if v := field(&rows[i]); v != "" && !slices.Contains(out, v) {
+		if v := field(&rows[i]); !seen[v] {
+			seen[v] = true
 			out = append(out, v)
 		}
 	}
