@@ -178,8 +178,8 @@ func transformOf(name string, value any) transform.Transform {
 	return transform.Translate{X: transform.Fixed(xy[0].(float64)), Y: transform.Fixed(xy[1].(float64))}
 }
 
-// box returns a box at left, top, right and bottom in tenths of the image, of class 0 with a score of
-// 0.9.
+// box returns a box at left, top, right and bottom in tenths of the image, of class 0 with a score
+// of 0.9.
 func box(left, top, right, bottom float64) output.Box {
 	return output.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
 }

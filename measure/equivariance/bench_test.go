@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// resNet18 has the sides and channels of the feature maps of a ResNet-18 for images of 224 x 224, and
-// the number of tensors of each size.
+// resNet18 has the sides and channels of the feature maps of a ResNet-18 for images of 224 x 224,
+// and the number of tensors of each size.
 var resNet18 = []struct{ side, channels, tensors int }{{112, 64, 2}, {56, 64, 11}, {28, 128, 11}, {14, 256, 11}, {7, 512, 11}}
 
 // BenchmarkResNet18 measures all maps of a ResNet-18 on pairs of images.

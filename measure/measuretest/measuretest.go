@@ -155,7 +155,8 @@ func (c contract) empty(t fataler) subject {
 	return a
 }
 
-// feed returns a new accumulator with the samples at some places, which are added in batches of size.
+// feed returns a new accumulator with the samples at some places, which are added in batches of
+// size.
 func (c contract) feed(t fataler, places []int, size int) subject {
 	t.Helper()
 	a := c.empty(t)

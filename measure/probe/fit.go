@@ -184,7 +184,8 @@ func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samp
 	return nil
 }
 
-// predictBatch calls each with the prediction for every sample of a batch; k is an index into samples.
+// predictBatch calls each with the prediction for every sample of a batch; k is an index into
+// samples.
 func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	x, err := r.job.Runtime.NewValue(onnx.Float, len(samples), in.width())
 	if err != nil {

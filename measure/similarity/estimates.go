@@ -315,8 +315,8 @@ func momentsBetween(ctx context.Context, x, y *centredSample) (*mat.Dense, error
 }
 
 // regression computes linear-regression, how much of x a linear map of y predicts, from the moments
-// m of x and y. Where variables of y nearly depend on each other, it gathers the moments of x and of
-// the orthonormal combinations of y instead.
+// m of x and y. Where variables of y nearly depend on each other, it gathers the moments of x and
+// of the orthonormal combinations of y instead.
 func (r *calculator) regression(ctx context.Context, m *pairMoments, x, y *representation) (estimate, error) {
 	b, err := y.conditioned(ctx)
 	if err != nil {
