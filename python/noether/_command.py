@@ -17,6 +17,12 @@ class Error(Exception):
     """An error of the command, or of the preparation of its input. Its text is one line."""
 
 
+def first_line(e: Exception) -> str:
+    """Return the first line of the text of an exception, or its type if it has no text."""
+    text = str(e).strip()
+    return text.splitlines()[0] if text else type(e).__name__
+
+
 def program() -> str:
     """Return the path of the command.
 

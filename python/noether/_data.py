@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator
 
 from . import _cache
-from ._command import Error
+from ._command import Error, first_line
 
 # Mean and deviation of the presets of preprocessing.
 PRESETS: dict[str, tuple[list[float], list[float]]] = {
@@ -106,7 +106,7 @@ def array(numpy: Any, data: Any, what: str = "data") -> Any:
     try:
         a = numpy.asarray(data)
     except Exception as e:
-        raise Error(f"{what} cannot be converted to an array of numbers: {str(e).splitlines()[0]}") from None
+        raise Error(f"{what} cannot be converted to an array of numbers: {first_line(e)}") from None
     if a.dtype.kind not in "buif":
         raise Error(f"{what} contains values of type {a.dtype}, not numbers")
     return a

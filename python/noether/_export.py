@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, Sequence
 
 from . import _cache
-from ._command import Error
+from ._command import Error, first_line
 
 # The operator that marks the output of a module while it is exported.
 MARK = ("noether", "ModuleOutput")
@@ -93,15 +93,10 @@ def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[
         except Error:
             raise
         except Exception as e:
-            raise Error(f"{type(module).__name__} cannot be exported to ONNX: {_first_line(e)}") from None
+            raise Error(f"{type(module).__name__} cannot be exported to ONNX: {first_line(e)}") from None
     branches = [f"{Path(w.filename).name}:{w.lineno}" for w in caught
                 if w.category.__name__ == "TracerWarning" and re.search("boolean|number|float|integer|index", str(w.message))]
     return onnx.load(str(path), load_external_data=False), branches
-
-
-def _first_line(e: Exception) -> str:
-    text = str(e).strip()
-    return text.splitlines()[0] if text else type(e).__name__
 
 
 def _outputs(value: Any) -> list[str]:
@@ -204,7 +199,7 @@ def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
             try:
                 graph = torch.jit.trace(module, scale * example, check_trace=False, strict=False).inlined_graph
             except Exception as e:
-                raise Error(f"{type(module).__name__} cannot be exported to ONNX: {_first_line(e)}") from None
+                raise Error(f"{type(module).__name__} cannot be exported to ONNX: {first_line(e)}") from None
             graphs.add(re.sub(r"__torch__[\w.]*", "", str(graph)))  # the names of classes differ from trace to trace
     if len(graphs) > 1:
         raise Error(f"{type(module).__name__} cannot be exported to ONNX: its operations depend on the values of the input, at {branches[0]}")

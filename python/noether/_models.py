@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _cache, _export
-from ._command import Error, call
+from ._command import Error, call, first_line
 
 
 class Prepared:
@@ -78,7 +78,7 @@ def _proto(model: Any) -> str:
     try:
         raw = model.SerializeToString()
     except Exception as e:
-        raise Error(f"the onnx.ModelProto cannot be written: {str(e).splitlines()[0]}; save it with external data and pass the path") from None
+        raise Error(f"the onnx.ModelProto cannot be written: {first_line(e)}; save it with external data and pass the path") from None
     with _cache.temporary("models") as folder:
         (folder / "model.onnx").write_bytes(raw)
         return str(_cache.keep("models", folder, _cache.hash_files(folder)) / "model.onnx")
@@ -121,7 +121,7 @@ def _timm(name: str) -> tuple[Any, Any]:
     try:
         module = timm.create_model(name, pretrained=True)
     except Exception as e:
-        raise Error(f"timm:{name}: {str(e).splitlines()[0]}") from None
+        raise Error(f"timm:{name}: {first_line(e)}") from None
     config = timm.data.resolve_data_config({}, model=module)
     _, height, width = config["input_size"]
     preprocess = {"resize": int(min(height, width) / config.get("crop_pct", 1.0)), "crop": [height, width], "mean": list(config["mean"]),

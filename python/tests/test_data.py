@@ -99,6 +99,16 @@ def test_bad_data_give_an_error_of_one_line(module, data, text):
     assert "\n" not in str(e.value)
 
 
+class Silent:
+    def __array__(self, *args, **kwargs):
+        raise MemoryError
+
+
+def test_an_error_without_text_is_named_by_its_type():
+    with pytest.raises(noether.Error, match="numbers: MemoryError"):
+        _data.array(numpy, Silent())
+
+
 def test_labels_missing(module, images):
     with pytest.raises(noether.Error, match="label") as e:
         noether.measure(module, images, **{**OPTIONS, "measures": ["accuracy"]})
