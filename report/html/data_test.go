@@ -58,8 +58,8 @@ func TestRunsOfOtherData(t *testing.T) {
 					t.Errorf("%d images of a run without contact sheets", n)
 				}
 				if name == "sound" {
-					if got := v.texts(t, ".go"); !slices.Equal(got, []string{"Show samples that fail under noise"}) {
-						t.Errorf("the link says %q", got)
+					if got, want := v.texts(t, ".go"), []string{"Show samples that fail under noise"}; !slices.Equal(got, want) {
+						t.Errorf("the link says %q, want %q", got, want)
 					}
 					if got := v.texts(t, "#samples .slider span"); !slices.Equal(got, []string{"snr (dB)"}) {
 						t.Errorf("the slider is of %q, want %q", got, "snr (dB)")

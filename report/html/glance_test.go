@@ -102,8 +102,8 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 	}
 	// By the keyboard: focus follows, and the strip shows the images of that transformation.
 	v.do(t, script(cell(3)+".focus()"), until(titles("gray")))
-	if what := v.texts(t, ".strip .what"); !slices.Equal(what, []string{"as it is", "gray 180"}) {
-		t.Errorf("the strip shows %q", what)
+	if what, want := v.texts(t, ".strip .what"), []string{"as it is", "gray 180"}; !slices.Equal(what, want) {
+		t.Errorf("the strip shows %q, want %q", what, want)
 	}
 	v.do(t, script(cell(4)+".focus()"), until(titles("jitter")))
 	if !evaluate[bool](t, v, `document.querySelector(".strip").hidden`) {

@@ -11,8 +11,8 @@ func TestHeatMaps(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 5, PairedLayers: 5}.Rows()
 	v := open(t, rows, rec, 1280, 900)
-	if got := v.texts(t, "figure figcaption > span:first-child"); !slices.Equal(got, []string{"resnet20 with itself", "resnet20 and resnet56"}) {
-		t.Errorf("charts of %q", got)
+	if got, want := v.texts(t, "figure figcaption > span:first-child"), []string{"resnet20 with itself", "resnet20 and resnet56"}; !slices.Equal(got, want) {
+		t.Errorf("charts of %q, want %q", got, want)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 2*5*5 {
 		t.Errorf("%d tiles, want %d", n, 2*5*5)
@@ -21,8 +21,8 @@ func TestHeatMaps(t *testing.T) {
 	if len(colours) != 25 || colours[0] != colours[6] || colours[0] == colours[4] {
 		t.Errorf("the diagonal and the corner are coloured %q", colours)
 	}
-	if got := v.texts(t, "figure:first-child .role-axis-label text"); !slices.Equal(got, []string{"3", "8", "13", "18", "23", "23", "18", "13", "8", "3"}) {
-		t.Errorf("axes show %q", got)
+	if got, want := v.texts(t, "figure:first-child .role-axis-label text"), []string{"3", "8", "13", "18", "23", "23", "18", "13", "8", "3"}; !slices.Equal(got, want) {
+		t.Errorf("axes show %q, want %q", got, want)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll(".legend li").length`); n != 0 {
 		t.Errorf("%d entries in the legend of lines, of which there are none", n)

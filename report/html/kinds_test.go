@@ -65,8 +65,8 @@ func TestFactorsByTransformations(t *testing.T) {
 	if said := v.texts(t, "main .reading"); len(said) != 1 || said[0] != "Orange is above 0, blue below." {
 		t.Errorf("the matrix is to be read so: %q", said)
 	}
-	if kinds := v.texts(t, ".segments:first-child label"); !slices.Equal(kinds, []string{"Heat map", "Bars"}) {
-		t.Errorf("kinds %q", kinds)
+	if kinds, want := v.texts(t, ".segments:first-child label"), []string{"Heat map", "Bars"}; !slices.Equal(kinds, want) {
+		t.Errorf("kinds %q, want %q", kinds, want)
 	}
 	v.quiet(t)
 }

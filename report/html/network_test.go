@@ -38,12 +38,12 @@ func TestNetwork(t *testing.T) {
 	if n := evaluate[int](t, v, boxes); n != groups {
 		t.Fatalf("%d boxes, want %d", n, groups)
 	}
-	if got := v.texts(t, "#network .sentences")[0]; !strings.HasPrefix(got, "50 operations in 9 blocks, 20 of them measured: from ") {
-		t.Errorf("the text is %q", got)
+	if got, want := v.texts(t, "#network .sentences")[0], "50 operations in 9 blocks, 20 of them measured: from "; !strings.HasPrefix(got, want) {
+		t.Errorf("the text is %q, want %q at its start", got, want)
 	}
 	second := networkSection + `.querySelectorAll("[role=treeitem]")[1]`
-	if got := evaluate[string](t, v, second+`.getAttribute("aria-label")`); !strings.Contains(got, "7 operations, equivariance 0.") {
-		t.Errorf("the second box is %q", got)
+	if got, want := evaluate[string](t, v, second+`.getAttribute("aria-label")`), "7 operations, equivariance 0."; !strings.Contains(got, want) {
+		t.Errorf("the second box is %q, want %q in it", got, want)
 	}
 	markers := seisSection + `.querySelectorAll("figure:first-child .mark-rule.role-mark line:not([opacity='0'])").length`
 	if n := evaluate[int](t, v, markers); n != 0 {
@@ -63,12 +63,12 @@ func TestNetwork(t *testing.T) {
 	// Two steps to the right and Enter: the first measured layer of the block.
 	v.do(t, script(second+`.focus()`), chromedp.SendKeys(chromedp.CSS("#network [role=treeitem][tabindex='0']"), kb.ArrowRight+kb.ArrowRight+"\r"),
 		until(`location.hash.includes("layer.name=%2Flayer1%2Flayer1.0%2Frelu1%2F")`))
-	if got := evaluate[string](t, v, "document.activeElement.getAttribute('aria-label')"); !strings.HasPrefix(got, "Relu, ") {
-		t.Errorf("the focus is on %q", got)
+	if got, want := evaluate[string](t, v, "document.activeElement.getAttribute('aria-label')"), "Relu, "; !strings.HasPrefix(got, want) {
+		t.Errorf("the focus is on %q, want %q at its start", got, want)
 	}
 	v.do(t, script(`document.querySelector("#space summary").click()`), until(complete))
-	if got := v.texts(t, "#space figcaption span:first-child")[0]; !strings.Contains(got, "/layer1/layer1.0/relu1/Relu:") {
-		t.Errorf("the representation space shows %q", got)
+	if got, want := v.texts(t, "#space figcaption span:first-child")[0], "/layer1/layer1.0/relu1/Relu:"; !strings.Contains(got, want) {
+		t.Errorf("the representation space shows %q, want %q in it", got, want)
 	}
 	v.do(t, press("network-score", "distance.cosine"), until(complete))
 	if got, want := v.texts(t, "#network figcaption span:first-child")[0], "resnet20: cosine distance under quarter"; got != want {

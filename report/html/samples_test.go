@@ -46,8 +46,8 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 	if bottom := evaluate[float64](t, v, `document.querySelector(".go").getBoundingClientRect().bottom`); bottom > 900 {
 		t.Errorf("the link to images that fail ends at %.0f pixels, below the first screen", bottom)
 	}
-	if got := v.texts(t, ".go"); !slices.Equal(got, []string{"Show images that fail under quarter"}) {
-		t.Fatalf("the link says %q", got)
+	if got, want := v.texts(t, ".go"), []string{"Show images that fail under quarter"}; !slices.Equal(got, want) {
+		t.Fatalf("the link says %q, want %q", got, want)
 	}
 	v.do(t, chromedp.SendKeys(chromedp.CSS(".go"), "\r"), until(`document.activeElement.id === "samples-title"`), until(complete))
 	// The value with the largest change is the last one, where the first model fails on samples from 6
@@ -58,12 +58,12 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 	if got := evaluate[string](t, v, samplesSection+`.querySelector(".card .wrong").title`); got != "predicted airplane with 94 %, wrong" {
 		t.Errorf("the most confident error is %q, want %q", got, "predicted airplane with 94 %, wrong")
 	}
-	if got := v.texts(t, "#samples .reading")[0]; !strings.HasPrefix(got, "Under quarter 270, resnet20 gets 200 of 400 samples (50 %) wrong that it gets right as they are.") {
-		t.Errorf("the text is %q", got)
+	if got, want := v.texts(t, "#samples .reading")[0], "Under quarter 270, resnet20 gets 200 of 400 samples (50 %) wrong that it gets right as they are."; !strings.HasPrefix(got, want) {
+		t.Errorf("the text is %q, want %q at its start", got, want)
 	}
 	v.do(t, until(samplesSection+`.querySelectorAll(".card img[src^='data:image/png']").length === 12`))
-	if alt := evaluate[string](t, v, samplesSection+`.querySelectorAll(".card img")[1].alt`); !strings.HasSuffix(alt, ", under quarter 270") {
-		t.Errorf("the alternative text is %q", alt)
+	if alt, want := evaluate[string](t, v, samplesSection+`.querySelectorAll(".card img")[1].alt`), ", under quarter 270"; !strings.HasSuffix(alt, want) {
+		t.Errorf("the alternative text is %q, want %q at its end", alt, want)
 	}
 	v.quiet(t)
 }
@@ -81,8 +81,8 @@ func TestSampleChoices(t *testing.T) {
 		t.Errorf("the text is %q, want %q", got, "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %).")
 	}
 	v.do(t, script(`location.hash = "#hide.transform=quarter"`), until(samplesSection+`.querySelectorAll("select[name=samples-transform]").length === 0 && `+complete))
-	if got := v.texts(t, "#samples figcaption span:first-child")[0]; !strings.HasSuffix(got, "under gray") {
-		t.Errorf("the title is %q", got)
+	if got, want := v.texts(t, "#samples figcaption span:first-child")[0], "under gray"; !strings.HasSuffix(got, want) {
+		t.Errorf("the title is %q, want %q at its end", got, want)
 	}
 	v.do(t, script(`location.hash = "#hide.model=resnet20&hide.model=resnet56&hide.model=vit-tiny"`), until(cards+" === 0"))
 	v.quiet(t)
@@ -98,8 +98,8 @@ func TestBrowsingSamples(t *testing.T) {
 	if got := v.texts(t, "#samples .more"); evaluate[int](t, v, cards) != 10 || !slices.Equal(got, []string{"Show 2 of 2 more"}) {
 		t.Fatalf("%d cards and the button %q, want 10 of 12 and a button for 2", evaluate[int](t, v, cards), got)
 	}
-	if got := v.texts(t, "#samples .reading")[0]; !strings.HasPrefix(got, "The 12 samples of 500 that this report shows under quarter") {
-		t.Errorf("the text is %q", got)
+	if got, want := v.texts(t, "#samples .reading")[0], "The 12 samples of 500 that this report shows under quarter"; !strings.HasPrefix(got, want) {
+		t.Errorf("the text is %q, want %q at its start", got, want)
 	}
 	v.do(t, script(samplesSection+`.querySelector(".actions button[aria-expanded]").click()`), until(samplesSection+`.querySelectorAll(".data tbody tr").length === 12`))
 	v.do(t, chromedp.SendKeys(chromedp.CSS("#samples .cards + .more"), "\r"), until(cards+" === 12"))
@@ -138,8 +138,8 @@ func TestAngle(t *testing.T) {
 	if got := v.texts(t, "#samples .cards .none"); len(got) != 1 { // nothing fails at 180
 		t.Errorf("the cards are %q", v.texts(t, "#samples .card"))
 	}
-	if got := v.texts(t, "#samples .reading")[0]; !strings.Contains(got, "160 of 400") {
-		t.Errorf("the text is %q", got)
+	if got, want := v.texts(t, "#samples .reading")[0], "160 of 400"; !strings.Contains(got, want) {
+		t.Errorf("the text is %q, want %q in it", got, want)
 	}
 	if on := evaluate[bool](t, v, "document.activeElement === "+slider); !on {
 		t.Error("the slider has lost the focus")
@@ -163,8 +163,8 @@ func TestClasses(t *testing.T) {
 	if got := v.texts(t, heat+" .role-axis-label:first-of-type, "+heat+" .mark-text.role-mark text"); !slices.Contains(got, "0.60") {
 		t.Errorf("the tiles are %q", got)
 	}
-	if got := v.texts(t, "#classes .reading")[0]; !strings.HasPrefix(got, "For resnet20, cat suffers most, under quarter 270: its accuracy is 0.800 as it is and 0.200 transformed (125 samples).") {
-		t.Errorf("the text is %q", got)
+	if got, want := v.texts(t, "#classes .reading")[0], "For resnet20, cat suffers most, under quarter 270: its accuracy is 0.800 as it is and 0.200 transformed (125 samples)."; !strings.HasPrefix(got, want) {
+		t.Errorf("the text is %q, want %q at its start", got, want)
 	}
 	if got := v.texts(t, bars+" figcaption span:first-child")[0]; got != "Predictions for cat under quarter 270, resnet20" {
 		t.Errorf("the confusion is of %q, want %q", got, "Predictions for cat under quarter 270, resnet20")

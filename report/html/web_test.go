@@ -337,8 +337,8 @@ func TestMissingNumbers(t *testing.T) {
 	if n := evaluate[int](t, v, `[...document.querySelectorAll("main figure")].filter(f => !f.querySelector(".sentences").textContent).length`); n > 0 {
 		t.Errorf("%d figures without a sentence", n)
 	}
-	if said := strings.Join(v.texts(t, "section.measure[data-measure='4'] .sentences"), " "); !strings.Contains(said, "There is no number to show.") {
-		t.Errorf("a measure without a number says %q", said)
+	if said, want := strings.Join(v.texts(t, "section.measure[data-measure='4'] .sentences"), " "), "There is no number to show."; !strings.Contains(said, want) {
+		t.Errorf("a measure without a number says %q, want %q in it", said, want)
 	}
 	if text := evaluate[string](t, v, "document.body.innerText"); strings.Contains(text, "NaN") || strings.Contains(text, "undefined") {
 		t.Error("the page says NaN or undefined")
