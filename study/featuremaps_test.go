@@ -129,14 +129,15 @@ func TestGraphIsRecorded(t *testing.T) {
 	}
 }
 
-// A mapSheet is a sheet of feature maps with its image.
+// A mapSheet is a sheet of feature maps with its image. Tiles 0 and 1 of line 0 are x and T(x).
+// Tiles 0 to 2 of a further line are f(x), f(T(x)) and T of f(x), for one channel.
 type mapSheet struct {
 	scores.MapSheet
 	file  string
 	image image.Image
 }
 
-// same reports whether a tile equals another one of its line, turned by 180 degrees.
+// same reports whether tile a of a line equals tile b, turned by 180 degrees. Tiles are w x h pixels.
 func (s *mapSheet) same(line, a, b, w, h int) bool {
 	left, top := s.Tile.Right, line*s.Tile.Down
 	for y := range h {

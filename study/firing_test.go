@@ -99,9 +99,13 @@ func checkUnits(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if units["gratings  phase conv"] != 2*6*64 || units["shapes shift  logits"] != 2*8 || len(units) != 8 {
+	// In 2 trials: conv has 6 channels of 64 positions, logits 8 values. 2 layers along 4 kinds of
+	// trajectory: phase and orientation of the gratings, turn and shift of the shapes.
+	if units["gratings  phase conv"] != 2*6*64 || units["shapes shift  logits"] != 2*8 || len(units) != 2*4 {
 		t.Errorf("units %v", units)
 	}
+	// In 2 trials, of 2 layers, for the best 4 units: the steps along phase, orientation, turn and
+	// shift.
 	if want := 2 * 2 * 4 * (41 + 81 + 3 + 4); curves != want {
 		t.Errorf("%d points of curves, want %d", curves, want)
 	}
