@@ -47,10 +47,7 @@ func Restrict(src Source, to []int, classes []string) (restricted Source, keep [
 	}
 	slices.Sort(keep)
 	keep = slices.Compact(keep)
-	newLabel := make([]int, len(classes))
-	for i := range newLabel {
-		newLabel[i] = NoLabel
-	}
+	newLabel := slices.Repeat([]int{NoLabel}, len(classes))
 	names := make([]string, len(keep))
 	for i, output := range keep {
 		newLabel[output], names[i] = i, classes[output]

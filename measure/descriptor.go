@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Descriptor describes a measure and its statistics. Reports, documents and schemas take titles,
@@ -138,16 +139,7 @@ func (d Descriptor) Statistic(name string) (StatisticDescriptor, bool) {
 // statistics, or for any statistic if none is named.
 func (d Descriptor) Directional(names ...string) bool {
 	if len(names) == 0 {
-		for _, s := range d.Statistics {
-			if s.Directional {
-				return true
-			}
-		}
+		return slices.ContainsFunc(d.Statistics, func(s StatisticDescriptor) bool { return s.Directional })
 	}
-	for _, name := range names {
-		if s, _ := d.Statistic(name); s.Directional {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { s, _ := d.Statistic(name); return s.Directional })
 }

@@ -1,10 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
@@ -127,12 +129,7 @@ func parseHuggingFace(data []byte) (Preprocess, error) {
 
 // isA reports whether the config is for one of the given processors.
 func (c processorConfig) isA(names ...string) bool {
-	for _, n := range names {
-		if strings.HasPrefix(c.Type, n) || (c.Type == "" && strings.HasPrefix(c.OldType, n)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(cmp.Or(c.Type, c.OldType), n) })
 }
 
 // frame reads resizing and cropping.

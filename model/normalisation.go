@@ -20,7 +20,7 @@ type Normalisation struct {
 // constants: Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if
 // their result does not look like a normalised image (see affineWalk.normalisation).
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
-	w := affineWalk{graph: graph, channels: channels, scale: fill(channels, 1), shift: fill(channels, 0)}
+	w := affineWalk{graph: graph, channels: channels, scale: slices.Repeat([]float64{1}, channels), shift: make([]float64, channels)}
 	readers := map[string][]*pb.NodeProto{}
 	for _, n := range graph.Nodes() {
 		if onnx.ReadsShapeOnly(n) {
@@ -37,14 +37,6 @@ func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisa
 		return nil
 	}
 	return w.normalisation()
-}
-
-func fill(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
 }
 
 // An affineWalk accumulates the affine function that the first nodes compute: x scale[c] + shift[c]
@@ -131,7 +123,7 @@ func (w *affineWalk) perChannel(name string) ([]float64, bool) {
 	case w.channels:
 		return values, true
 	case 1:
-		return fill(w.channels, values[0]), true
+		return slices.Repeat([]float64{values[0]}, w.channels), true
 	}
 	return nil, false
 }

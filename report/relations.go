@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/noether-ml/noether/scores"
@@ -90,12 +91,7 @@ func finitePoints(points []correlation.Point) []correlation.Point {
 
 // ofLayers reports whether a measure has scores of layers.
 func ofLayers(rows []scores.Row, name string) bool {
-	for i := range rows {
-		if rows[i].Measure == name && rows[i].Layer != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Measure == name && r.Layer != "" })
 }
 
 // transformsOf returns the transformations that a measure has scores for.

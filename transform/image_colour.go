@@ -2,6 +2,7 @@ package transform
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noether-ml/noether/tensor"
 )
@@ -118,9 +119,5 @@ func GreyWeights(c int) []float32 {
 	if c == 3 {
 		return []float32{0.2989, 0.587, 0.114}
 	}
-	weights := make([]float32, c)
-	for i := range weights {
-		weights[i] = 1 / float32(c)
-	}
-	return weights
+	return slices.Repeat([]float32{1 / float32(c)}, c)
 }

@@ -208,12 +208,7 @@ func checkOutputPath(m *onnx.Model, path, out string) error {
 // hasOneElement reports whether a tensor is known to have one element.
 func hasOneElement(m *onnx.Model, name string) bool {
 	shape := infer.Analyze(m).Shape(name)
-	for _, d := range shape {
-		if d != 1 {
-			return false
-		}
-	}
-	return shape != nil
+	return shape != nil && !slices.ContainsFunc(shape, func(d int) bool { return d != 1 })
 }
 
 func printGradients(w io.Writer, m *gradientModel) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
@@ -86,10 +87,7 @@ func (b Ball) Project(w *onnx.Builder, x, centre onnx.Value, image []int) onnx.V
 
 // PerImage reshapes v, n x 1, for broadcasting over n x image, where image is the shape of one image.
 func PerImage(w *onnx.Builder, v onnx.Value, image []int) onnx.Value {
-	shape := make([]int, 1+len(image))
-	for i := range shape {
-		shape[i] = 1
-	}
+	shape := slices.Repeat([]int{1}, 1+len(image))
 	shape[0] = -1
 	return w.Reshape(v, shape...)
 }

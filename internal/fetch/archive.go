@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,12 +23,8 @@ func IsArchive(name string) bool {
 	if u, _, ok := strings.Cut(before, "?"); ok && IsURL(before) {
 		before = u
 	}
-	for _, end := range []string{".tar", ".tar.gz", ".tgz", ".zip"} {
-		if strings.HasSuffix(strings.ToLower(before), end) {
-			return true
-		}
-	}
-	return false
+	ends := []string{".tar", ".tar.gz", ".tgz", ".zip"}
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(strings.ToLower(before), end) })
 }
 
 // Tree returns the path of a folder with the files of an archive: a tar, tar.gz, tgz or zip at a

@@ -1,6 +1,9 @@
 package firing
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A layerResult holds the results for the units of a layer. Slices are indexed by unit; arrays of
 // two are indexed by sign: s = 1, then s = -1. h is a unit's value, as in the package comment.
@@ -63,13 +66,7 @@ func (f *layerResult) statistic(name string) []float64 {
 	return f.additional[name]
 }
 
-func nans(n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = math.NaN()
-	}
-	return out
-}
+func nans(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
 // A unitScore is the score of a unit on one kind of trajectory, for the better sign.
 type unitScore struct {

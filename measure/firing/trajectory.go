@@ -264,12 +264,7 @@ var errNoTrajectory = errors.New("the study names no transformation, and the dat
 
 // eligible reports whether the sample at a place can be a reference: its trajectories are complete.
 func eligible(kinds []trajectory, place int) bool {
-	for _, p := range kinds {
-		if p.images(place) == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(kinds, func(p trajectory) bool { return p.images(place) == nil })
 }
 
 // referencesOf returns the number of reference stimuli of each unit.

@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/features"
 )
@@ -59,12 +60,7 @@ func (f *probeInput) width() int {
 
 // has reports whether sample i has a vector.
 func (f *probeInput) has(i int) bool {
-	for _, rows := range f.rows {
-		if rows[i] < 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.rows, func(rows []int) bool { return rows[i] < 0 })
 }
 
 // row copies the vector of sample i to dst.

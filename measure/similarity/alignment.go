@@ -2,6 +2,7 @@ package similarity
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -115,13 +116,7 @@ func alignedCosine(v *subsetPair) (float64, error) {
 	return sum / used, nil
 }
 
-func ones(n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = 1
-	}
-	return out
-}
+func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // weightedNorm returns |diag(s) u|.
 func weightedNorm(u, s []float64) float64 {

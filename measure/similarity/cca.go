@@ -55,13 +55,10 @@ type weighting struct {
 
 // weights returns the weight of each canonical correlation.
 func (t weighting) weights(c canonicalCorrelations) []float64 {
-	out := make([]float64, len(c.rho))
 	if t.projection == nil {
-		for i := range out {
-			out[i] = 1
-		}
-		return out
+		return ones(len(c.rho))
 	}
+	out := make([]float64, len(c.rho))
 	var hx mat.Dense
 	hx.Mul(c.w.T(), t.projection)
 	for i := range out {

@@ -2,6 +2,7 @@ package similarity
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -82,10 +83,7 @@ func softCorrelationMatch(v *subsetPair) (float64, error) {
 	}
 	w.correlations()
 	p, q := w.cross.Dims()
-	best := make([]float64, q)
-	for j := range best {
-		best[j] = math.Inf(-1)
-	}
+	best := slices.Repeat([]float64{math.Inf(-1)}, q)
 	var rows float64
 	for i := range p {
 		row := w.cross.RawRowView(i)
@@ -151,13 +149,8 @@ func assign(m *mat.Dense) float64 {
 func transport(cost *mat.Dense, supply, demand int) float64 {
 	p, q := cost.Dims()
 	flow := make([]int, p*q)
-	left, free := make([]int, p), make([]int, q) // units that are not moved yet, and room for units
-	for i := range left {
-		left[i] = supply
-	}
-	for j := range free {
-		free[j] = demand
-	}
+	// left holds the units that are not moved yet, free the room for units.
+	left, free := slices.Repeat([]int{supply}, p), slices.Repeat([]int{demand}, q)
 	rowPrice, columnPrice := make([]float64, p), make([]float64, q)
 	for i := range rowPrice { // so that reduced costs are not negative, and columns with room have the price 0
 		rowPrice[i] = floats.Min(cost.RawRowView(i))

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/audio"
 	"github.com/noether-ml/noether/onnx"
@@ -121,12 +122,7 @@ func (s Settings) Check() error {
 }
 
 func finite(values ...float64) bool {
-	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // logs has, for each Settings.Log, the factor of the natural logarithm.

@@ -70,11 +70,7 @@ func (op *operation) layouts() []layout {
 	if rule, ok := layoutRules[op.node.GetOpType()]; ok {
 		return rule(op, x)
 	}
-	same := make([]layout, len(op.node.Output))
-	for i := range same {
-		same[i] = x
-	}
-	return same
+	return slices.Repeat([]layout{x}, len(op.node.Output))
 }
 
 // argLayouts returns the layouts of the inputs that are present.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )
@@ -127,7 +127,7 @@ func matchClasses(names [2][]string, models [2]string) ([]int, error) {
 		return nil, fmt.Errorf("model %s has %d classes and model %s %d: predictions are compared class by class; classes: under data takes the same classes of both",
 			models[0], len(a), models[1], len(b))
 	}
-	if slices.Equal(a, b) || numberedClasses(a) || numberedClasses(b) {
+	if slices.Equal(a, b) || spec.AreIndices(a) || spec.AreIndices(b) {
 		return nil, nil
 	}
 	indexOf := make(map[string]int, len(b))
@@ -144,16 +144,6 @@ func matchClasses(names [2][]string, models [2]string) ([]int, error) {
 		order[i] = j
 	}
 	return order, nil
-}
-
-// numberedClasses reports whether the names of classes are their numbers: the model has no names.
-func numberedClasses(names []string) bool {
-	for i, name := range names {
-		if name != strconv.Itoa(i) {
-			return false
-		}
-	}
-	return true
 }
 
 // label returns the position of a label of the data among the classes, or dataset.NoLabel.

@@ -49,7 +49,7 @@ func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs
 	if outputs, err := matchNames(names, modelNames); outputs != nil || err != nil {
 		return outputs, false, err
 	}
-	if len(names) == classes || len(names) < classes && areIndices(names) {
+	if len(names) == classes || len(names) < classes && AreIndices(names) {
 		for i := range names {
 			outputs = append(outputs, i)
 		}
@@ -204,8 +204,8 @@ func (d Data) listedOutputs(names, synsets, modelNames []string) ([]int, error) 
 	return outputs, nil
 }
 
-// areIndices reports whether the names of classes are their indices, as those of arrays are.
-func areIndices(names []string) bool {
+// AreIndices reports whether the names of classes are their indices, as those of arrays are.
+func AreIndices(names []string) bool {
 	for i, n := range names {
 		if n != strconv.Itoa(i) {
 			return false
