@@ -2,14 +2,16 @@ package scores
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
-	"os"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -18,49 +20,68 @@ const cellFormat = 1
 
 // WriteCell writes a cell to a file atomically.
 func WriteCell(path string, c Cell) error {
-	data, err := FormatCell(c)
+	data, _, err := FormatCell(c)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return atomicfile.Write(path, data)
 }
 
-// FormatCell returns the content of the file that WriteCell writes.
-func FormatCell(c Cell) ([]byte, error) {
-	data, err := c.MarshalJSON()
+// FormatCell returns the content of the file that WriteCell writes, and the checksum of the cell,
+// which ReadCellSum returns.
+func FormatCell(c Cell) (data []byte, sum uint32, err error) {
+	object, err := c.MarshalJSON()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return appendChecksum(data), nil
+	data = appendChecksum(object)
+	sum, _ = sumOfObject(data)
+	return data, sum, nil
 }
 
 // ReadCell reads a cell that WriteCell wrote. A file that is truncated, altered or of another
 // format is an error.
 func ReadCell(path string) (Cell, error) {
-	var c Cell
-	data, err := os.ReadFile(path)
+	c, _, err := ReadCellSum(path)
+	return c, err
+}
+
+// ReadCellSum does what ReadCell does. It also returns the CRC-32C of the cell, by which two files
+// with the same cell can be told from files of different cells.
+func ReadCellSum(path string) (c Cell, sum uint32, err error) {
+	readErr := filesys.WithFile(path, func(data []byte) error {
+		c, sum, err = parseCell(data)
+		return nil
+	})
+	if readErr != nil {
+		return Cell{}, 0, readErr // the error names the path
+	}
 	if err != nil {
-		return c, err // the error names the path
+		return Cell{}, 0, fmt.Errorf("reading %s: %w", path, err)
 	}
-	if c, err = ParseCell(data); err != nil {
-		return Cell{}, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return c, nil
+	return c, sum, nil
 }
 
 // ParseCell decodes the contents of a file that WriteCell wrote.
 func ParseCell(data []byte) (Cell, error) {
+	c, _, err := parseCell(data)
+	return c, err
+}
+
+// parseCell returns the cell in the contents of a file, and its checksum.
+func parseCell(data []byte) (Cell, uint32, error) {
 	c, scanned := scanCell(data)
 	if !scanned {
 		c = Cell{}
 		if err := decodeStrict(data, &c); err != nil {
-			return Cell{}, err
+			return Cell{}, 0, err
 		}
 	}
-	if !validChecksum(data) {
-		return Cell{}, errAltered
+	sum, valid := sumOfObject(data)
+	if !valid {
+		return Cell{}, 0, errAltered
 	}
-	return c, nil
+	return c, sum, nil
 }
 
 // appendChecksum appends to a JSON object its CRC-32C as the last field, crc32c, so that corruption
@@ -80,8 +101,26 @@ var errAltered = errors.New("the file was altered: its checksum does not match")
 // validChecksum reports whether the checksum of an object is correct. An object without a checksum,
 // written by an earlier version, is accepted.
 func validChecksum(data []byte) bool {
+	_, valid := sumOfObject(data)
+	return valid
+}
+
+// sumOfObject returns the checksum of an object, and whether it is the one that the object states,
+// if it states one.
+func sumOfObject(data []byte) (sum uint32, valid bool) {
 	end := bytes.LastIndex(data, []byte(checksumField))
-	return end < 0 || string(bytes.TrimSpace(data[end+len(checksumField):])) == fmt.Sprintf(`"%08x"}`, crc32.Checksum(data[:end], castagnoli))
+	if end < 0 {
+		return crc32.Checksum(data, castagnoli), true
+	}
+	sum = crc32.Checksum(data[:end], castagnoli)
+	var stated [12]byte
+	want := append(appendHex(append(stated[:0], '"'), sum), '"', '}')
+	return sum, bytes.Equal(bytes.TrimSpace(data[end+len(checksumField):]), want)
+}
+
+// appendHex appends the eight hexadecimal digits of a checksum.
+func appendHex(text []byte, sum uint32) []byte {
+	return hex.AppendEncode(text, binary.BigEndian.AppendUint32(nil, sum))
 }
 
 // A number is a float64 in JSON: null for NaN, "inf" and "-inf" for infinities. After decoding,
@@ -156,31 +195,6 @@ type scoreJSON struct {
 	Warnings   []string `json:"warnings,omitempty"`
 	Replicates []number `json:"replicates,omitempty"`
 	Left       []int    `json:"left,omitempty"` // for each replicate the number of observations that it leaves out
-}
-
-// MarshalJSON encodes the cell; NaN and infinities are preserved.
-func (c Cell) MarshalJSON() ([]byte, error) {
-	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, c.Files, ""}
-	for _, l := range c.Layers {
-		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
-		for _, s := range l.Scores {
-			layer.Scores = append(layer.Scores, encodeScore(s))
-		}
-		out.Layers = append(out.Layers, layer)
-	}
-	return json.Marshal(out)
-}
-
-func encodeScore(s measure.Score) scoreJSON {
-	num := func(v float64) number { return number{value: v} }
-	out := scoreJSON{
-		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: num(s.Value), Low: num(s.Low), High: num(s.High),
-		Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), N: s.N, Warnings: s.Warnings,
-	}
-	for _, r := range s.Replicates {
-		out.Replicates, out.Left = append(out.Replicates, num(r.Value)), append(out.Left, r.Left)
-	}
-	return out
 }
 
 // UnmarshalJSON decodes the output of MarshalJSON and rejects anything else.

@@ -13,7 +13,9 @@ import (
 // spaces and no escapes. It returns false for any other text, which may still be a valid cell. It
 // takes a quarter of the time of encoding/json, and a study may have 100,000 cells.
 func scanCell(data []byte) (Cell, bool) {
-	s := &cellScanner{rest: data}
+	known := knownTexts.Get().(texts)
+	defer knownTexts.Put(known)
+	s := &cellScanner{rest: data, texts: known}
 	var c Cell
 	s.want(`{"format":1,"measure":`)
 	c.Measure = s.text()
@@ -39,14 +41,14 @@ func scanCell(data []byte) (Cell, bool) {
 			s.want(`:{"size":`)
 			sum := FileSum{Size: int64(s.int())}
 			s.want(`,"crc":`)
-			sum.CRC32C = s.text()
+			sum.CRC32C = s.checksum()
 			s.want("}")
 			c.Files[suffix] = sum
 		}
 		s.want("}")
 	}
 	if s.take(`,"crc32c":`) {
-		s.text()
+		s.checksum()
 	}
 	s.want("}")
 	s.take("\n")
@@ -58,6 +60,7 @@ func scanCell(data []byte) (Cell, bool) {
 type cellScanner struct {
 	rest   []byte
 	failed bool
+	texts  texts
 }
 
 // take skips a text and reports whether it was there.
@@ -78,18 +81,34 @@ func (s *cellScanner) want(text string) {
 
 // text reads a string without escapes.
 func (s *cellScanner) text() string {
+	text, valid := s.texts.of(s.quoted(), isPlain)
+	s.failed = s.failed || !valid
+	return text
+}
+
+// quoted reads the bytes up to the end of a string.
+func (s *cellScanner) quoted() []byte {
 	s.want(`"`)
 	end := bytes.IndexByte(s.rest, '"')
 	if s.failed || end < 0 {
 		s.failed = true
-		return ""
+		return nil
 	}
 	text := s.rest[:end]
-	if slices.ContainsFunc(text, func(b byte) bool { return b < ' ' || b == '\\' }) || !utf8.Valid(text) {
-		s.failed = true
-	}
 	s.rest = s.rest[end+1:]
+	return text
+}
+
+// checksum reads a string that does not occur again.
+func (s *cellScanner) checksum() string {
+	text := s.quoted()
+	s.failed = s.failed || !isPlain(text)
 	return string(text)
+}
+
+// isPlain reports whether the bytes of a string are the string.
+func isPlain(text []byte) bool {
+	return !slices.ContainsFunc(text, func(b byte) bool { return b < ' ' || b == '\\' }) && utf8.Valid(text)
 }
 
 // optional reads a string after a text, or returns "" if the text is not there. WriteCell leaves
@@ -167,6 +186,15 @@ func (s *cellScanner) skipDigits() {
 	s.rest = s.rest[n:]
 }
 
+// scoresLeft returns the number of scores in the rest of a layer.
+func (s *cellScanner) scoresLeft() int {
+	rest := s.rest
+	if end := bytes.Index(rest, []byte("}]}")); end >= 0 {
+		rest = rest[:end]
+	}
+	return max(1, bytes.Count(rest, []byte(`"statistic":`)))
+}
+
 func (s *cellScanner) layer() (l Layer) {
 	s.want("{")
 	if l.Name = s.optional(`"name":`); l.Name != "" {
@@ -176,7 +204,12 @@ func (s *cellScanner) layer() (l Layer) {
 	l.Depth = s.int()
 	l.Other = s.optional(`,"other":`)
 	s.want(`,"scores":`)
-	s.list(func() { l.Scores = append(l.Scores, s.score()) })
+	s.list(func() {
+		if l.Scores == nil { // room for all, since a score is large
+			l.Scores = make([]measure.Score, 0, s.scoresLeft())
+		}
+		l.Scores = append(l.Scores, s.score())
+	})
 	s.want("}")
 	return l
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/noether-ml/noether/internal/filesys"
 )
 
 // A FileSum is the size and the CRC-32C of a file. It serves to recognise an altered file.
@@ -44,14 +46,26 @@ var sumBuffers = sync.Pool{New: func() any { return new([1 << 15]byte) }}
 
 // SumOf returns the FileSum of a file with the given content.
 func SumOf(content []byte) FileSum {
-	return FileSum{int64(len(content)), fmt.Sprintf("%08x", crc32.Checksum(content, castagnoli))}
+	return FileSum{int64(len(content)), string(appendHex(nil, crc32.Checksum(content, castagnoli)))}
 }
 
 // Verify returns an error unless the file has the size and the checksum.
 func (s FileSum) Verify(path string) error {
-	actual, err := SumFile(path)
+	actual, err := s.ofFile(path)
 	if err == nil && actual != s {
 		err = fmt.Errorf("%s: the file was altered: its checksum does not match", path)
 	}
 	return err
+}
+
+// ofFile returns the FileSum of a file that should have the FileSum s.
+func (s FileSum) ofFile(path string) (sum FileSum, err error) {
+	if s.Size > 1<<16 {
+		return SumFile(path)
+	}
+	err = filesys.WithFile(path, func(content []byte) error {
+		sum = SumOf(content)
+		return nil
+	})
+	return sum, err
 }

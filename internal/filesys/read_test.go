@@ -1,0 +1,41 @@
+package filesys
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWithFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	for _, size := range []int{0, 1, 1<<13 - 1, 1 << 13, 1<<13 + 1, 3 * maxReadBuffer, 5} {
+		want := bytes.Repeat([]byte{byte(size), 7}, size)[:size]
+		if err := os.WriteFile(path, want, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		err := WithFile(path, func(content []byte) error {
+			if !bytes.Equal(content, want) {
+				t.Errorf("%d bytes are read as %d others", size, len(content))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	stop := errors.New("stop")
+	if err := WithFile(path, func([]byte) error { return stop }); err != stop {
+		t.Errorf("error %v, want that of the function", err)
+	}
+	var failed *fs.PathError
+	if err := WithFile(path+".none", nil); !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &failed) || failed.Path != path+".none" {
+		t.Errorf("error %v of a missing file", err)
+	}
+	if err := WithFile(filepath.Dir(path), func([]byte) error { return nil }); err == nil {
+		t.Error("a folder is read")
+	}
+}

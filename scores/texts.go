@@ -1,0 +1,45 @@
+package scores
+
+import "sync"
+
+// texts holds strings that occur again and again in the files of a run, such as the names of models
+// and statistics, so that each of them is in memory once.
+type texts map[string]string
+
+// maxTexts is the number of strings that a texts holds at most.
+const maxTexts = 1 << 14
+
+// of returns a string with the given bytes, and false if they are not valid. Strings that it holds
+// are known to be valid.
+func (t texts) of(b []byte, valid func([]byte) bool) (string, bool) {
+	if known, ok := t[string(b)]; ok { // the conversion makes no copy
+		return known, true
+	}
+	if !valid(b) {
+		return "", false
+	}
+	if len(t) >= maxTexts {
+		clear(t)
+	}
+	text := string(b)
+	t[text] = text
+	return text, true
+}
+
+// knownTexts are the texts that goroutines borrow.
+var knownTexts = sync.Pool{New: func() any { return texts{} }}
+
+// columnTexts holds the strings of a table that is read row by row.
+type columnTexts struct {
+	known texts
+	last  [20]string // the string in each column of the row before, which is often the next one
+}
+
+// text returns the string with the given bytes in a column.
+func (c *columnTexts) text(column int, b []byte) string {
+	last := &c.last[column]
+	if string(b) != *last {
+		*last, _ = c.known.of(b, func([]byte) bool { return true })
+	}
+	return *last
+}
