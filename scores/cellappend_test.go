@@ -1,0 +1,68 @@
+package scores
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/measure"
+)
+
+// TestMarshalCell checks that the text of a cell is that of encoding/json.
+func TestMarshalCell(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-6, 9e-7, 1e-7, 1.5e-9, 1e-10, 1e20, 1e21, -1e22, 1e100, math.NaN(), math.Inf(1), math.Inf(-1)}))
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a<b", "x\"y", "\x7f", "\xff"}))
+		c := Cell{Model: text.Draw(t, "model"), OtherModel: text.Draw(t, "other"), Data: text.Draw(t, "data"), Transform: text.Draw(t, "transform"),
+			Parameter: text.Draw(t, "parameter"), Drawn: text.Draw(t, "drawn"), Trial: rapid.IntRange(-1, 3).Draw(t, "trial"), Measure: text.Draw(t, "measure"),
+			PeakMemory: rapid.Int64Range(0, 2).Draw(t, "memory"),
+			Files:      rapid.MapOfN(text, rapid.Just(FileSum{3, "0123abcd"}), 0, 3).Draw(t, "files")}
+		for range rapid.IntRange(0, 2).Draw(t, "layers") {
+			l := Layer{Name: text.Draw(t, "layer"), Depth: rapid.IntRange(-1, 9).Draw(t, "depth"), Other: text.Draw(t, "layer")}
+			for range rapid.IntRange(0, 2).Draw(t, "scores") {
+				s := measure.Score{Statistic: text.Draw(t, "statistic"), Variant: text.Draw(t, "variant"), Parameter: text.Draw(t, "parameter"), Factor: text.Draw(t, "factor"),
+					Value: number.Draw(t, "value"), Low: number.Draw(t, "low"), High: number.Draw(t, "high"), Null: number.Draw(t, "null"), Min: number.Draw(t, "min"),
+					Max: number.Draw(t, "max"), N: rapid.IntRange(0, 9).Draw(t, "n"), Warnings: rapid.SliceOfN(text, 0, 2).Draw(t, "warnings")}
+				for range rapid.IntRange(0, 2).Draw(t, "replicates") {
+					s.Replicates = append(s.Replicates, measure.Replicate{Value: number.Draw(t, "replicate"), Left: rapid.IntRange(0, 9).Draw(t, "left")})
+				}
+				l.Scores = append(l.Scores, s)
+			}
+			c.Layers = append(c.Layers, l)
+		}
+		want, err := json.Marshal(encodeCell(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := c.MarshalJSON(); string(got) != string(want) {
+			t.Fatalf("got  %s\nwant %s", got, want)
+		}
+	})
+}
+
+func encodeCell(c Cell) cellJSON {
+	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, c.Files, ""}
+	for _, l := range c.Layers {
+		layer := layerJSON{l.Name, l.Depth, l.Other, []scoreJSON{}}
+		for _, s := range l.Scores {
+			layer.Scores = append(layer.Scores, encodeScore(s))
+		}
+		out.Layers = append(out.Layers, layer)
+	}
+	return out
+}
+
+func encodeScore(s measure.Score) scoreJSON {
+	num := func(v float64) number { return number{value: v} }
+	out := scoreJSON{
+		Statistic: s.Statistic, Variant: s.Variant, Parameter: s.Parameter, Factor: s.Factor, Value: num(s.Value), Low: num(s.Low), High: num(s.High),
+		Null: num(s.Null), Min: num(s.Min), Max: num(s.Max), N: s.N, Warnings: s.Warnings,
+	}
+	for _, r := range s.Replicates {
+		out.Replicates, out.Left = append(out.Replicates, num(r.Value)), append(out.Left, r.Left)
+	}
+	return out
+}
