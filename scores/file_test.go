@@ -119,6 +119,8 @@ func TestCSVErrors(t *testing.T) {
 		"another file":   {"a,b\n1,2\n", "line 1: not the header of a scores file"},
 		"cut short":      {head + good + "s,m,,", "line 3"},
 		"no number":      {head + good + strings.Replace(good, ",1,", ",one,", 1), `line 3: column value: "one" is not a number`},
+		"after quotes":   {head + good + strings.Replace(good, "clean", "\"cl,ean\"", 1) + strings.Replace(good, ",1,", ",one,", 1), `line 4: column value: "one" is not a number`},
+		"misquoted":      {head + good + "s,m,\"x", "line 3"},
 		"no whole count": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not an integer`},
 	}
 	for name, c := range cases {

@@ -23,7 +23,7 @@ func WithoutFormulas(rows []Row) []Row {
 
 // isNumber reports whether a text is a number, such as the parameter -15.
 func isNumber(text string) bool {
-	p := &parser{fields: []string{text}}
+	p := &parser{fields: [][]byte{[]byte(text)}}
 	p.float()
 	return p.err == nil
 }

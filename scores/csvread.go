@@ -1,0 +1,189 @@
+package scores
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ReadCSV reads rows that WriteCSV wrote. Errors name the line and the column.
+func ReadCSV(r io.Reader) ([]Row, error) {
+	p := &csvReader{lines: bufio.NewReaderSize(r, 1<<16), parser: parser{texts: columnTexts{known: texts{}}}}
+	if file, ok := r.(fs.File); ok {
+		if info, err := file.Stat(); err == nil {
+			p.size = info.Size()
+		}
+	}
+	err := p.read()
+	return p.rows, err
+}
+
+// A csvReader reads rows. Lines without quotes are split at commas, and the first line with quotes
+// and those below it are read by package csv, which takes five times as long.
+type csvReader struct {
+	lines  *bufio.Reader
+	size   int64 // of the file, in bytes; 0 if unknown
+	parser parser
+	rows   []Row
+}
+
+func (p *csvReader) read() error {
+	var fields [][]byte
+	for number := 1; ; number++ {
+		line, err := p.lines.ReadSlice('\n')
+		whole := bytes.TrimSuffix(line, []byte("\n"))
+		if fields = splitLine(fields[:0], whole); err != nil || fields == nil {
+			rest := io.MultiReader(strings.NewReader(string(line)), p.lines)
+			return p.readQuoted(rest, number)
+		}
+		if number == 1 {
+			if !slices.EqualFunc(fields, Columns, func(f []byte, name string) bool { return string(f) == name }) {
+				return errNoHeader()
+			}
+			continue
+		}
+		if number == 2 && p.size > 0 { // room for all rows if they are as long as this one
+			p.rows = make([]Row, 0, min(p.size/int64(len(line))*11/10, 1<<20))
+		}
+		row, err := p.parser.row(fields)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		p.rows = append(p.rows, row)
+	}
+}
+
+// splitLine appends the fields of a line to a slice. It returns nil if the line is empty, has quotes
+// or not one field for each column.
+func splitLine(fields [][]byte, line []byte) [][]byte {
+	if bytes.IndexByte(line, '"') >= 0 || bytes.HasSuffix(line, []byte("\r")) {
+		return nil
+	}
+	for {
+		end := bytes.IndexByte(line, ',')
+		if end < 0 {
+			break
+		}
+		fields = append(fields, line[:end])
+		line = line[end+1:]
+	}
+	if fields = append(fields, line); len(fields) != len(Columns) {
+		return nil
+	}
+	return fields
+}
+
+// readQuoted reads the rest of a file from the line with the given number on.
+func (p *csvReader) readQuoted(rest io.Reader, number int) error {
+	c := csv.NewReader(rest)
+	c.ReuseRecord = true
+	c.FieldsPerRecord = len(Columns)
+	if number == 1 {
+		c.FieldsPerRecord = 0 // that of the header, which is checked below
+	}
+	var fields [][]byte
+	for first := number == 1; ; first = false {
+		record, err := c.Read()
+		var misplaced *csv.ParseError
+		switch {
+		case first && errors.Is(err, io.EOF):
+			return errors.New("the file is empty: the header line with the column names is missing")
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &misplaced):
+			misplaced.StartLine += number - 1
+			misplaced.Line += number - 1
+			return misplaced
+		case err != nil:
+			return err
+		}
+		if first {
+			if !slices.Equal(record, Columns) {
+				return errNoHeader()
+			}
+			continue
+		}
+		fields = fields[:0]
+		for _, f := range record {
+			fields = append(fields, []byte(f))
+		}
+		row, err := p.parser.row(fields)
+		if err != nil {
+			line, _ := c.FieldPos(0)
+			return fmt.Errorf("line %d: %w", line+number-1, err)
+		}
+		p.rows = append(p.rows, row)
+	}
+}
+
+func errNoHeader() error {
+	return fmt.Errorf("line 1: not the header of a scores file, which starts with %s,%s,%s", Columns[0], Columns[1], Columns[2])
+}
+
+// A parser reads the fields of a line in order, and keeps the first error.
+type parser struct {
+	fields [][]byte
+	column int
+	err    error
+	texts  columnTexts
+}
+
+// row parses the fields of one line, in the order of Columns.
+func (p *parser) row(fields [][]byte) (Row, error) {
+	p.fields, p.column, p.err = fields, 0, nil
+	r := Row{
+		Study: p.text(), Model: p.text(), Layer: p.text(), Depth: p.int(NoDepth), OtherModel: p.text(), OtherLayer: p.text(),
+		Data: p.text(), Transform: p.text(), Parameter: p.text(), Trial: p.int(MeanOverTrials),
+		Measure: p.text(), Variant: p.text(), Factor: p.text(), Statistic: p.text(),
+		Value: p.float(), Low: p.float(), High: p.float(), Null: p.float(), N: p.int(0), Warning: p.text(),
+	}
+	return r, p.err
+}
+
+func (p *parser) next() []byte {
+	p.column++
+	return p.fields[p.column-1]
+}
+
+func (p *parser) text() string {
+	field := p.next()
+	return p.texts.text(p.column-1, field)
+}
+
+func (p *parser) int(empty int) int {
+	s := p.next()
+	if len(s) == 0 {
+		return empty
+	}
+	v, err := strconv.Atoi(string(s))
+	if err != nil {
+		p.fail(s, "an integer")
+	}
+	return v
+}
+
+func (p *parser) float() float64 {
+	s := p.next()
+	if len(s) == 0 {
+		return math.NaN()
+	}
+	v, err := strconv.ParseFloat(string(s), 64)
+	if err != nil {
+		p.fail(s, "a number")
+	}
+	return v
+}
+
+func (p *parser) fail(text []byte, expected string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("column %s: %q is not %s", Columns[p.column-1], text, expected)
+	}
+}
