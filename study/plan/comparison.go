@@ -193,6 +193,8 @@ func (g *gridTarget) depends() []string {
 	return out
 }
 
+func (g *gridTarget) models() [2]*Model { return [2]*Model{g.sides[0].model, g.sides[1].model} }
+
 func (g *gridTarget) Readings() []Reading {
 	var out []Reading
 	for s, layers := range [][]onnx.Layer{g.grid.A, g.grid.B} {

@@ -3,6 +3,8 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/noether-ml/noether/study/spec"
@@ -28,8 +30,13 @@ func (p *Plan) keyText(c *Cell) string {
 	field := func(name, value string) { b.WriteString(`,"` + name + `":` + value) }
 	field("budget", spec.CanonicalJSON(p.Study.Memory)) // decides whether an interval fits into memory
 	field("data", p.encode(c.Data, func() any { return []any{c.Data.Entry.Name, c.Data.Source.Fingerprint(), c.Data.Layout} }))
-	field("layers", spec.CanonicalJSON(layers))
-	field("measure", spec.CanonicalJSON([]any{c.Method.Name(), c.Method.Version(), c.Method.Settings()}))
+	field("layers", p.encode(strconv.Itoa(len(layers))+"\x00"+strings.Join(layers, "\x00"), func() any { return layers }))
+	method := func() any { return []any{c.Method.Name(), c.Method.Version(), c.Method.Settings()} }
+	if reflect.ValueOf(c.Method).Comparable() {
+		field("measure", p.encode(c.Method, method))
+	} else {
+		field("measure", spec.CanonicalJSON(method()))
+	}
 	model := func(m *Model) string {
 		return p.encode(m, func() any { return []any{m.Entry.Name, m.canonical()} })
 	}
@@ -39,12 +46,15 @@ func (p *Plan) keyText(c *Cell) string {
 	}
 	field("samples", spec.CanonicalJSON(p.Study.Samples))
 	field("seed", spec.CanonicalJSON(p.Study.Seed))
-	field("view", spec.CanonicalJSON([]any{c.View.Name, c.View.Parameter, c.View.Trial, c.View.On, c.View.Per, c.View.canonical}))
+	v := c.View
+	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })
+	kind := p.encode([3]string{v.On, v.Per, string(v.canonical)}, func() any { return []any{v.On, v.Per, v.canonical} })
+	field("view", values[:len(values)-1]+","+strconv.Itoa(v.Trial)+","+kind[1:])
 	return "{" + b.String()[1:] + "}"
 }
 
-// encode returns the JSON of what keys depend on in a model or data set. It is encoded once, since
-// many cells share it.
+// encode returns the JSON of what keys depend on in a model, a data set or another part of cells. It
+// is encoded once, since many cells share it.
 func (p *Plan) encode(of any, value func() any) string {
 	text, known := p.encoded[of]
 	if known {

@@ -15,6 +15,7 @@ type firstLayer struct {
 
 func (f firstLayer) Depth() int          { return 0 }
 func (f firstLayer) Readings() []Reading { return []Reading{{Model: f.model}} }
+func (f firstLayer) models() [2]*Model   { return [2]*Model{f.model} }
 
 // TestPackManyViews checks that the memory that packing takes does not grow with the square of the
 // number of views, which is 1.6 GB for 20,000 views.

@@ -82,9 +82,9 @@ func (p *Pass) add(t *Task) {
 }
 
 func addModels(models []*Model, t *Task) []*Model {
-	for _, r := range t.Readings() {
-		if !slices.Contains(models, r.Model) {
-			models = append(models, r.Model)
+	for _, m := range t.models() {
+		if m != nil && !slices.Contains(models, m) {
+			models = append(models, m)
 		}
 	}
 	return models

@@ -93,6 +93,7 @@ type target interface {
 	Name() string                              // unique within the cell
 	Depth() int                                // depth of the (first) layer in the graph, by which tasks are sorted; scores.NoDepth for a prediction
 	Readings() []Reading                       // tensors that Feed takes, in order
+	models() [2]*Model                         // the models of the readings; nil: none
 	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
 	LayerCount() int                           // number of layers, or pairs of layers, with scores
 	depends() []string                         // part of the cell's key: layers and their axes
@@ -218,6 +219,8 @@ func (s *siteTarget) Readings() []Reading {
 	transformed.Transformed = true
 	return []Reading{clean, transformed}
 }
+
+func (s *siteTarget) models() [2]*Model { return [2]*Model{s.model, s.other} }
 
 func (s *siteTarget) Open(store measure.Store) (Accumulator, error) {
 	site := s.site
