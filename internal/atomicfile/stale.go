@@ -61,16 +61,14 @@ func Stale(dir string, now time.Time) []string {
 	return out
 }
 
-// swept are the folders that sweepOnce has been called for, by absolute path.
+// swept are the folders that sweepOnce has been called for, by the paths as given: making the
+// paths of 200,000 files absolute takes half a second.
 var swept sync.Map
 
 // sweepOnce removes the stale temporary files in the folder of a file that was just written, once
 // per process and folder. The time of the new file stands for that of Clock. Errors are ignored.
 func sweepOnce(path string) {
-	dir, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		return
-	}
+	dir := filepath.Dir(path)
 	if _, done := swept.LoadOrStore(dir, true); done {
 		return
 	}
