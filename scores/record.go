@@ -33,12 +33,13 @@ type Record struct {
 	Skipped    []Skip            `json:"skipped,omitempty"`
 	Missing    []Missing         `json:"missing,omitempty"` // cells that the last merge could not complete
 	Warnings   []string          `json:"warnings,omitempty"`
-	Used       *Resources        `json:"used,omitempty"`   // by the run that wrote the record
-	Work       *Work             `json:"work,omitempty"`   // progress of the run that wrote the record
-	Failed     []Failure         `json:"failed,omitempty"` // without logs and inputs, which are in failures/
-	Keys       []string          `json:"keys,omitempty"`   // keys of the planned cells; the folder may also hold cells of an earlier study
-	Means      []int             `json:"means,omitempty"`  // for each of Keys, the number of its group: cells of a group are averaged over values and trials
-	Resolved   string            `json:"-"`                // the text of the resolved study.yaml
+	Used       *Resources        `json:"used,omitempty"`    // by the run that wrote the record
+	Work       *Work             `json:"work,omitempty"`    // progress of the run that wrote the record
+	Failed     []Failure         `json:"failed,omitempty"`  // without logs and inputs, which are in failures/
+	Keys       []string          `json:"keys,omitempty"`    // keys of the planned cells; the folder may also hold cells of an earlier study
+	Means      []int             `json:"means,omitempty"`   // for each of Keys, the number of its group: cells of a group are averaged over values and trials
+	Records    string            `json:"records,omitempty"` // of a finished run: the CRC-32C of the checksums of the records of Keys
+	Resolved   string            `json:"-"`                 // the text of the resolved study.yaml
 	// Files has the checksums of the tables of a finished run, by name.
 	Files map[string]FileSum `json:"files,omitempty"`
 }

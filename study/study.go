@@ -93,6 +93,9 @@ func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 // these.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }
 
+// PageSource returns a checksum of the files that the report of a finished run is made from.
+func PageSource(dir string) (string, error) { return rundir.PageSource(dir) }
+
 // Unmerged returns the number of state files in a run folder that Merge has not merged yet, each of
 // one cell and one shard.
 func Unmerged(dir string) (int, error) { return rundir.Unmerged(dir) }

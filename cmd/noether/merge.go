@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -79,6 +80,8 @@ func reportCommand() *cobra.Command {
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			machine.AllowGarbage()
+			attached := sync.OnceValue(readAttached(args[0], nil))
+			go attached() // while the scores are read
 			result, err := study.ReadResult(args[0])
 			if err != nil {
 				return err
@@ -95,7 +98,7 @@ func reportCommand() *cobra.Command {
 			if waiting > 0 {
 				fmt.Fprintf(os.Stderr, "noether: shards wait to be merged: noether merge %s\n", args[0])
 			}
-			return showResult(result, args[0], p)
+			return showPage(result, args[0], p, attached)
 		},
 	}
 	p.add(c.Flags())

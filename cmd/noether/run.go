@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/report/html"
 	"github.com/noether-ml/noether/report/terminal"
 	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
@@ -199,67 +194,12 @@ func runStudy(ctx context.Context, s *study.Study, out string, o study.Options, 
 	return errors.Join(showResult(result, out, p), err)
 }
 
-// showResult writes the report into the run folder and prints the scores, even if the report cannot
-// be written.
-func showResult(result *study.Result, out string, p printFlags) error {
-	machine.AllowGarbage()
-	file := filepath.Join(out, "report.html")
-	attachments := make(chan report.Attachments)
-	go func() { attachments <- report.ReadAttachments(out) }()
-	replicates, err := replicatesOf(result, out)
-	shown := <-attachments
-	shown.Replicates = replicates
-	if err != nil {
-		shown.Notes = append(shown.Notes, "differences are not paired by sample: "+err.Error())
-	}
-	failed := atomicfile.WriteFunc(file, func(w io.Writer) error {
-		return html.Run{Rows: result.Rows, Record: result.Record, Attachments: shown}.WritePage(w)
-	})
-	if failed != nil {
-		failed = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", failed, out)
-	}
-	return errors.Join(printScores(result, out, p, failed == nil), failed)
-}
-
-// replicatesOf returns the replicates of a run's scores. It frees the cells of the result, which the
-// page does not need.
-func replicatesOf(result *study.Result, out string) (*report.Replicates, error) {
-	cells := result.Cells
-	if cells == nil {
-		var err error
-		if cells, _, err = study.ReadCells(out); err != nil {
-			return nil, err
-		}
-	}
-	result.Cells = nil
-	return report.NewReplicates(cells), nil
-}
-
 // printFlags are the flags for printing the scores of a run.
 type printFlags struct{ json, all bool }
 
 func (p *printFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.json, "json", false, "print JSON")
 	f.BoolVar(&p.all, "all", false, "print tables of every statistic, with the best and the worst layer")
-}
-
-// printScores prints the scores and their path, and that of the report if it was written.
-func printScores(result *study.Result, out string, p printFlags, reported bool) error {
-	if p.json {
-		return json.NewEncoder(os.Stdout).Encode(result)
-	}
-	width, colour := terminalSize(os.Stdout)
-	if err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour, All: p.all}); err != nil {
-		return err
-	}
-	fmt.Println()
-	if result.Record.Finished != nil {
-		fmt.Println("scores ", filepath.Join(out, "scores.csv"))
-	}
-	if reported {
-		fmt.Println("report ", filepath.Join(out, "report.html"))
-	}
-	return nil
 }
 
 // terminalWidth returns the width of a file's terminal; 0 if it is none.

@@ -129,7 +129,9 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 func newPageData(r Run) pageData {
 	rows, rec := r.Rows, r.Record
 	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
-	p := pageData{tableData: scoreTable(rows, measures, sections, rec.Models), Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
+	var table tableData
+	wait := start(func() { table = scoreTable(rows, measures, sections, rec.Models) })
+	p := pageData{Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
 		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
 		Relations: packRelations(rows, &rec), Images: printableImages(r.Images), Tables: map[string]tableData{
 			"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}}
@@ -174,6 +176,8 @@ func newPageData(r Run) pageData {
 		}
 		p.Measures = append(p.Measures, d)
 	}
+	wait()
+	p.tableData = table
 	return p
 }
 
@@ -368,8 +372,13 @@ func scoreTable(rows []scores.Row, measures report.Measures, sections []report.S
 func packText[T any](rows []T, field func(T) string) textColumn {
 	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
 	raw, printable := make(map[string]int), make(map[string]int)
+	last, lastCode := "", -1
 	for i := range rows {
 		name := field(rows[i])
+		if name == last && lastCode >= 0 {
+			c.Codes[i] = lastCode
+			continue
+		}
 		code, seen := raw[name]
 		if !seen {
 			text := report.Printable(name)
@@ -380,6 +389,7 @@ func packText[T any](rows []T, field func(T) string) textColumn {
 			raw[name], printable[text] = code, code
 		}
 		c.Codes[i] = code
+		last, lastCode = name, code
 	}
 	if len(c.Values) < 2 {
 		c.Codes = []int{}

@@ -11,12 +11,14 @@
 package html
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,6 +35,15 @@ type Run struct {
 	report.Attachments
 	// Home is the URL of the list of runs that the page belongs to; "" if there is none.
 	Home string
+	// Source identifies what the page is made from and the program, for MadeFrom; "" if unknown.
+	Source string
+}
+
+// MadeFrom reports whether a file is the unaltered page of a Run with the given Source.
+func MadeFrom(path, source string) bool {
+	page, err := os.ReadFile(path)
+	return err == nil && source != "" && checksum.CheckPage(page) == nil &&
+		bytes.Contains(page, []byte(`<meta name="noether-source" content="`+template.HTMLEscapeString(source)+`">`))
 }
 
 // WritePage writes the report as one page: the sentences, the study and the models as text, and a
@@ -66,6 +77,7 @@ type page struct {
 	Style     template.CSS
 	Script    template.JS
 	Home      string        // URL of the list of runs; "" if there is none
+	Source    string        // see Run.Source
 	Packed    template.HTML // a pageData as compressed JSON in base64
 	Extent    string        // numbers of models, data sets, measures and scores
 	Progress  string        // a sentence on a run that is unfinished or has failures
@@ -94,12 +106,23 @@ type section struct {
 
 func (r Run) page() (*page, error) {
 	rec := r.Record
+	var data pageData
+	var text string
+	var err error
+	wait := start(func() {
+		data = newPageData(r)
+		text, err = compressJSON(data)
+	})
 	p := &page{
-		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home,
+		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
 		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
 	}
-	data := newPageData(r)
+	for i, s := range report.Sections(r.Rows, rec.Measures) {
+		maps := slices.ContainsFunc(r.MapSheets, func(m report.MapSheet) bool { return m.Measure == s.Name })
+		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows), Maps: maps})
+	}
+	wait()
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
 	p.Samples = len(data.Sheets) > 0
 	p.Classes = slices.ContainsFunc(data.Sheets, report.SampleSheet.HasClasses)
@@ -107,13 +130,22 @@ func (r Run) page() (*page, error) {
 	p.Fitted = slices.ContainsFunc(data.Relations, func(r relationData) bool { return len(r.Chart.Line) > 0 })
 	p.Networks = len(data.Networks) > 0
 	p.Folded = !slices.ContainsFunc(data.Images, func(i report.Image) bool { return i.Sheet == nil })
-	for i, s := range report.Sections(r.Rows, rec.Measures) {
-		maps := slices.ContainsFunc(r.MapSheets, func(m report.MapSheet) bool { return m.Measure == s.Name })
-		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows), Maps: maps})
-	}
-	text, err := compressJSON(data)
 	p.Packed = template.HTML(text)
 	return p, err
+}
+
+// start calls f in a goroutine. The function wait returns when f has returned, and panics if f did.
+func start(f func()) (wait func()) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		f()
+	}()
+	return func() {
+		if p := <-done; p != nil {
+			panic(p)
+		}
+	}
 }
 
 // policy returns the content security policy of a page. It allows only the report's own script and

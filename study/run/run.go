@@ -55,15 +55,20 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	if err := r.Resume(); err != nil {
 		return nil, err
 	}
+	passes := plan.Passes(p.Cells, limits, o.Shard)
+	procedures := p.PendingProcedures(o.Shard)
+	r.progress.Passes = len(passes) + len(procedures)
+	if r.progress.Passes == 0 && o.Shard.Whole() && o.Only == nil {
+		if result := r.Unchanged(); result != nil {
+			return result, nil
+		}
+	}
 	if err := r.WriteStart(); err != nil {
 		return nil, err
 	}
 	if text := plan.MemoryWarning(p.Study, o.Memory); text != "" {
 		o.Warnf("%s", text)
 	}
-	passes := plan.Passes(p.Cells, limits, o.Shard)
-	procedures := p.PendingProcedures(o.Shard)
-	r.progress.Passes = len(passes) + len(procedures)
 	if r.progress.Passes > 0 {
 		r.ForgetRecords()
 	}

@@ -99,8 +99,8 @@ const samplesSuffix = ".samples.json"
 // writeCell writes the record of a finished cell, which it returns. The per-sample values are
 // written first, so that a record never lacks them; if a loss of power removes them, the record's
 // checksums tell. The caller syncs the folder.
-func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (scores.Cell, error) {
-	record := c.Identity()
+func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
+	record := cellRecord{Cell: c.Identity()}
 	record.Layers = c.ScoredLayers()
 	record.PeakMemory = peakMemory
 	samples := map[string][]statisticValues{}
@@ -109,21 +109,36 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (scores.Cell, error) {
 			samples[t.Name()] = packSamples(t.Scored.Samples)
 		}
 	}
+	var err error
 	if len(samples) > 0 {
-		write := func(w io.Writer) error { return json.NewEncoder(w).Encode(samples) }
-		if err := atomicfile.WriteEntry(f.Path("cells", c.Key+samplesSuffix), write); err != nil {
+		var content []byte
+		if content, err = json.Marshal(samples); err != nil {
+			return record, err
+		}
+		content = append(content, '\n')
+		if err := f.writeEntry(c.Key+samplesSuffix, content); err != nil {
+			return record, err
+		}
+		record.Files = map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
+	}
+	if len(samples) == 0 || c.Procedure != nil {
+		if record.Files, err = f.sumCellFiles(c.Key); err != nil {
 			return record, err
 		}
 	}
-	var err error
-	if record.Files, err = f.sumCellFiles(c.Key); err != nil {
+	var data []byte
+	if data, record.sum, err = scores.FormatCell(record.Cell); err != nil {
 		return record, err
 	}
-	data, err := scores.FormatCell(record)
-	if err != nil {
-		return record, err
-	}
-	return record, atomicfile.WriteEntry(f.cell(c), func(w io.Writer) error { _, err := w.Write(data); return err })
+	return record, f.writeEntry(c.Key+".json", data)
+}
+
+// writeEntry writes a file of the folder of cells, which the caller syncs.
+func (f Folder) writeEntry(name string, content []byte) error {
+	return atomicfile.WriteEntry(f.Path("cells", name), func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }
 
 // cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,
@@ -149,7 +164,7 @@ func (f Folder) sumCellFiles(key string) (map[string]scores.FileSum, error) {
 // readCell reads a cell's record and verifies the cell's other files by their checksums. It returns
 // an error if the record is that of another cell, or a file is missing or altered. If listed is not
 // nil, it has the names of the files in the folder of the cells.
-func (f Folder) readCell(c *plan.Cell, listed map[string]bool) (scores.Cell, error) {
+func (f Folder) readCell(c *plan.Cell, listed map[string]bool) (cellRecord, error) {
 	got, err := f.readCellRecord(c)
 	if err != nil {
 		return got, err
@@ -158,7 +173,7 @@ func (f Folder) readCell(c *plan.Cell, listed map[string]bool) (scores.Cell, err
 		if _, named := got.Files[suffix]; !named && listed != nil && !listed[c.Key+suffix] {
 			continue
 		}
-		if err := f.verifyCellFile(got, c.Key, suffix); err != nil {
+		if err := f.verifyCellFile(got.Cell, c.Key, suffix); err != nil {
 			return got, fmt.Errorf("%w; run the study again, which computes the cell again", err)
 		}
 	}
@@ -183,12 +198,18 @@ func (f Folder) verifyCellFile(record scores.Cell, key, suffix string) error {
 }
 
 // readCellRecord reads a cell's record. It returns an error if the record is that of another cell.
-func (f Folder) readCellRecord(c *plan.Cell) (scores.Cell, error) {
-	got, err := scores.ReadCell(f.cell(c))
-	if err == nil && !isRecordOf(c, got) {
+func (f Folder) readCellRecord(c *plan.Cell) (got cellRecord, err error) {
+	got.Cell, got.sum, err = scores.ReadCellSum(f.cell(c))
+	if err == nil && !isRecordOf(c, got.Cell) {
 		err = fmt.Errorf("%s is the record of another cell", f.cell(c))
 	}
 	return got, err
+}
+
+// A cellRecord is the record of a finished cell.
+type cellRecord struct {
+	scores.Cell
+	sum uint32 // its checksum, see scores.ReadCellSum
 }
 
 // isRecordOf reports whether a record is that of a cell.

@@ -46,7 +46,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	}
 	r.readUnreadable()
 	r.mergedDirs = dirs
-	r.records = map[*plan.Cell]scores.Cell{}
+	r.records = make(map[*plan.Cell]cellRecord, len(p.Cells))
 	allowGarbage(p)
 	incomplete := &Incomplete{Cells: len(p.Cells)}
 	if err := r.mergeCells(ctx, p.Cells, dirs, incomplete); err != nil {
@@ -55,6 +55,9 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	if len(incomplete.Missing) > 0 {
 		result, err := r.finishIncomplete(incomplete)
 		return result, errors.Join(err, r.Outcome(), incomplete)
+	}
+	if result := r.Unchanged(); result != nil {
+		return result, nil
 	}
 	return r.Finish(ctx)
 }
@@ -143,6 +146,7 @@ type merger struct {
 	// What all cells share: the number of state files that are open, of tasks that compute, and the
 	// memory of accumulators in bytes.
 	files, cores, memory *semaphore.Weighted
+	sharing              int // number of cells that share the threads of the BLAS
 }
 
 const (
@@ -156,15 +160,14 @@ func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
 	errs := make([]error, len(cells))
 	var group errgroup.Group
 	group.SetLimit(mergedTogether)
-	sharing := 0
 	for i, c := range cells {
 		if c.Failed {
 			continue
 		}
-		if n := min(len(c.Tasks), m.Options.Workers()); n != sharing {
+		if n := min(len(c.Tasks), m.Options.Workers()); n != m.sharing {
 			group.Wait()
 			m.Options.ShareBLAS(n)
-			sharing = n
+			m.sharing = n
 		}
 		group.Go(func() error {
 			errs[i] = guard.Run(func() error { return m.mergeUnlessDone(ctx, c) })

@@ -87,7 +87,7 @@ func (r *Writer) Record(done bool) scores.Record {
 	}
 	if done {
 		now := time.Now().UTC()
-		out.Finished = &now
+		out.Finished, out.Records = &now, r.recordsSum
 	}
 	if p.Only == nil { // else the plan lacks the cells of other models
 		means := map[[5]string]int{} // number of each group of cells that are averaged

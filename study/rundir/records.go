@@ -1,8 +1,10 @@
 package rundir
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,7 +21,7 @@ import (
 func (r *Writer) ForgetRecords() { r.records = nil }
 
 // keepRecord keeps the record of a cell, unless the Writer keeps none.
-func (r *Writer) keepRecord(c *plan.Cell, record scores.Cell) {
+func (r *Writer) keepRecord(c *plan.Cell, record cellRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.records != nil {
@@ -28,28 +30,38 @@ func (r *Writer) keepRecord(c *plan.Cell, record scores.Cell) {
 }
 
 // keptRecord returns the record of a cell if the Writer keeps it.
-func (r *Writer) keptRecord(c *plan.Cell) (scores.Cell, bool) {
+func (r *Writer) keptRecord(c *plan.Cell) (cellRecord, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	record, ok := r.records[c]
 	return record, ok
 }
 
-// readRecords returns the records of finished cells.
-func (r *Writer) readRecords(finished []*plan.Cell) ([]scores.Cell, error) {
+// readRecords returns the records of finished cells, and the checksum of all.
+func (r *Writer) readRecords(finished []*plan.Cell) ([]scores.Cell, string, error) {
 	listed, err := r.Folder.listCells()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	out := make([]scores.Cell, len(finished))
+	out, sums := make([]scores.Cell, len(finished)), make([]uint32, len(finished))
 	err = r.onAllCores(len(finished), func(i int) (err error) {
-		var kept bool
-		if out[i], kept = r.keptRecord(finished[i]); !kept {
-			out[i], err = r.Folder.readCell(finished[i], listed)
+		record, kept := r.keptRecord(finished[i])
+		if !kept {
+			record, err = r.Folder.readCell(finished[i], listed)
 		}
+		out[i], sums[i] = record.Cell, record.sum
 		return err
 	})
-	return out, err
+	return out, sumOfSums(sums), err
+}
+
+// sumOfSums returns the CRC-32C of the checksums of records.
+func sumOfSums(sums []uint32) string {
+	all := make([]byte, 0, 4*len(sums))
+	for _, sum := range sums {
+		all = binary.BigEndian.AppendUint32(all, sum)
+	}
+	return scores.SumOf(all).CRC32C
 }
 
 // readFinished keeps the records of all finished cells of the plan. Cells without a valid record
@@ -59,7 +71,7 @@ func (r *Writer) readFinished() error {
 	if err != nil {
 		return err
 	}
-	r.records = map[*plan.Cell]scores.Cell{}
+	r.records = make(map[*plan.Cell]cellRecord, len(r.Plan.Cells))
 	return r.onAllCores(len(r.Plan.Cells), func(i int) error {
 		c := r.Plan.Cells[i]
 		if !listed[c.Key+".json"] {
@@ -74,10 +86,24 @@ func (r *Writer) readFinished() error {
 
 // onAllCores calls f for the numbers from 0 to n-1, as many at once as the run has cores.
 func (r *Writer) onAllCores(n int, f func(i int) error) error {
+	return parallel(r.Options.Workers(), n, f)
+}
+
+// parallel calls f for the numbers from 0 to n-1 in some goroutines. After an error it starts no
+// further call.
+func parallel(goroutines, n int, f func(i int) error) error {
 	var group errgroup.Group
-	group.SetLimit(r.Options.Workers())
-	for i := range n {
-		group.Go(func() error { return f(i) })
+	var next atomic.Int64
+	for range goroutines {
+		group.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if err := f(int(i)); err != nil {
+					next.Store(int64(n))
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	return group.Wait()
 }

@@ -31,6 +31,9 @@ type Result struct {
 	// Cells are those that the rows are of, as ReadCells returns them. They are nil in the results
 	// of ReadResult.
 	Cells []scores.Cell `json:"-"`
+	// Unchanged is true if the run folder already held the result, and none of its files was
+	// written.
+	Unchanged bool `json:"-"`
 }
 
 // Finish writes the files that are made from all cells: tables, images, the resolved study and the
@@ -115,10 +118,11 @@ func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
 	r.Folder.clearFinished(r.Plan.Cells)
 	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
-	cells, err := r.readRecords(finished)
+	cells, sum, err := r.readRecords(finished)
 	if err != nil {
 		return nil, err
 	}
+	r.recordsSum = sum
 	r.ForgetRecords()
 	result := &Result{Cells: scores.Derived(cells, r.unfinishedCells()...)}
 	result.Rows = scores.Rows(r.Plan.Study.Name, result.Cells)
@@ -259,42 +263,47 @@ func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
 // readCells reads the finished cells of the current study. It also returns the failures, and the
 // finished cells of incomplete means. No mean that includes one of these is computed.
 func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
-	files, err := f.list("cells", "", ".json")
+	keys := r.Keys // in the order of the study; files of other cells are left of an earlier version of it
+	if keys == nil {
+		files, err := f.list("cells", "", ".json")
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, samplesSuffix) {
+				keys = append(keys, strings.TrimSuffix(filepath.Base(file), ".json"))
+			}
+		}
+	}
+	cells, found := make([]scores.Cell, len(keys)), make([]bool, len(keys))
+	err := parallel(runtime.GOMAXPROCS(0), len(keys), func(i int) (err error) {
+		cells[i], err = scores.ReadCell(f.Path("cells", keys[i]+".json"))
+		if found[i] = err == nil; errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	order := make(map[string]int, len(r.Keys)) // rank of each cell in the study, by key
-	for i, key := range r.Keys {
-		order[key] = i
+	undone := r.Failed
+	if slices.Contains(found, false) {
+		undone = append(incompleteMeans(r, cells, found), r.Failed...)
+		n := 0
+		for i := range cells {
+			if found[i] {
+				cells[n] = cells[i]
+				n++
+			}
+		}
+		cells = cells[:n]
 	}
-	key := func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".json") }
-	files = slices.DeleteFunc(files, func(file string) bool {
-		_, planned := order[key(file)]
-		return strings.HasSuffix(file, samplesSuffix) || r.Keys != nil && !planned // left of an earlier version of the study
-	})
-	slices.SortStableFunc(files, func(a, b string) int { return order[key(a)] - order[key(b)] })
-	cells := make([]scores.Cell, len(files))
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, file := range files {
-		group.Go(func() (err error) {
-			cells[i], err = scores.ReadCell(file)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, nil, err
-	}
-	done := map[string]scores.Cell{}
-	for i, file := range files {
-		done[key(file)] = cells[i]
-	}
-	return cells, append(incompleteMeans(r, done), r.Failed...), nil
+	return cells, undone, nil
 }
 
 // incompleteMeans returns the finished cells whose mean would include a cell that is neither
-// finished nor failed.
-func incompleteMeans(r scores.Record, done map[string]scores.Cell) []scores.Failure {
+// finished nor failed. The cells are those of r.Keys; found says which of them are finished.
+func incompleteMeans(r scores.Record, cells []scores.Cell, found []bool) []scores.Failure {
 	if len(r.Means) != len(r.Keys) {
 		return nil // the record is of a version that did not write them
 	}
@@ -304,13 +313,13 @@ func incompleteMeans(r scores.Record, done map[string]scores.Cell) []scores.Fail
 	}
 	partial := map[int]bool{} // by number of the mean, see scores.Record.Means
 	for i, key := range r.Keys {
-		if _, ok := done[key]; !ok && !failed[key] {
+		if !found[i] && !failed[key] {
 			partial[r.Means[i]] = true
 		}
 	}
 	var out []scores.Failure
 	for i, key := range r.Keys {
-		if c, ok := done[key]; ok && partial[r.Means[i]] {
+		if c := cells[i]; found[i] && partial[r.Means[i]] {
 			out = append(out, scores.Failure{Key: key, Model: c.Model, Other: c.OtherModel, Data: c.Data, Transform: c.Transform,
 				Parameter: c.Parameter, Trial: c.Trial, Measure: c.Measure})
 		}

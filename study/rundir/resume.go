@@ -60,13 +60,14 @@ func (r *Writer) Resume() error {
 	return nil
 }
 
-// readUnreadable restores the names of unreadable samples from the record of an earlier run,
-// because the samples of finished cells are not read again.
+// readUnreadable reads the record of an earlier run, and restores the names of unreadable samples
+// from it, because the samples of finished cells are not read again.
 func (r *Writer) readUnreadable() {
 	old, err := scores.ReadRecord(r.Folder.Path("run.json"))
 	if err != nil {
 		return // there was no earlier run
 	}
+	r.before = &old
 	for _, d := range r.Plan.Data {
 		for _, earlier := range old.Data {
 			if earlier.Name == d.Entry.Name && earlier.Fingerprint == d.Source.Fingerprint() {

@@ -25,10 +25,13 @@ type Writer struct {
 
 	failedBefore filesByKey // failures that were in the folder at the start
 
-	mu       sync.Mutex                 // of the fields below
-	records  map[*plan.Cell]scores.Cell // see ForgetRecords; nil: none are kept
-	peak     int64                      // see peakMemory
+	mu       sync.Mutex                // of the fields below
+	records  map[*plan.Cell]cellRecord // see ForgetRecords; nil: none are kept
+	peak     int64                     // see peakMemory
 	peakRead time.Time
+
+	before     *scores.Record // in run.json before this run, nil if there was none
+	recordsSum string         // see scores.Record.Records
 
 	mergedDirs []string // folders that a merge reads; nil unless merging
 

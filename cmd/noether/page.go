@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/report/html"
+	"github.com/noether-ml/noether/report/terminal"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study"
+)
+
+// showResult writes the report into the run folder and prints the scores, even if the report cannot
+// be written.
+func showResult(result *study.Result, out string, p printFlags) error {
+	machine.AllowGarbage()
+	return showPage(result, out, p, readAttached(out, result.Cells))
+}
+
+// showPage does what showResult does, with what readAttached reads.
+func showPage(result *study.Result, out string, p printFlags, attached func() report.Attachments) error {
+	written := make(chan error, 1)
+	go func() {
+		err := writePage(result, out, attached)
+		if err != nil {
+			err = fmt.Errorf("%w; the scores are kept, and noether report %s writes the report again", err, out)
+		}
+		written <- err
+	}()
+	failed := printScores(result, p)
+	unwritten := <-written
+	if failed == nil && !p.json {
+		printPaths(result, out, unwritten == nil)
+	}
+	return errors.Join(failed, unwritten)
+}
+
+// writePage writes the report, unless the folder has it.
+func writePage(result *study.Result, out string, attached func() report.Attachments) error {
+	file := filepath.Join(out, "report.html")
+	source, err := study.PageSource(out)
+	if err == nil {
+		source += " " + version()
+	}
+	if result.Unchanged && html.MadeFrom(file, source) {
+		return nil
+	}
+	page := html.Run{Rows: result.Rows, Record: result.Record, Attachments: attached(), Source: source}
+	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
+}
+
+// readAttached returns a function that reads what a report shows besides the scores. If cells is
+// nil, the function reads them from the folder.
+func readAttached(out string, cells []scores.Cell) func() report.Attachments {
+	return func() report.Attachments {
+		attachments := make(chan report.Attachments)
+		go func() { attachments <- report.ReadAttachments(out) }()
+		replicates, err := replicatesOf(cells, out)
+		shown := <-attachments
+		shown.Replicates = replicates
+		if err != nil {
+			shown.Notes = append(shown.Notes, "differences are not paired by sample: "+err.Error())
+		}
+		return shown
+	}
+}
+
+// replicatesOf returns the replicates of the scores of cells, or if there are none of those in a run
+// folder.
+func replicatesOf(cells []scores.Cell, out string) (*report.Replicates, error) {
+	if cells == nil {
+		var err error
+		if cells, _, err = study.ReadCells(out); err != nil {
+			return nil, err
+		}
+	}
+	return report.NewReplicates(cells), nil
+}
+
+// printScores prints the scores.
+func printScores(result *study.Result, p printFlags) error {
+	if p.json {
+		return json.NewEncoder(os.Stdout).Encode(result)
+	}
+	width, colour := terminalSize(os.Stdout)
+	return terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: width, Colour: colour, All: p.all})
+}
+
+// printPaths prints the path of the scores, and that of the report if it was written.
+func printPaths(result *study.Result, out string, reported bool) {
+	fmt.Println()
+	if result.Record.Finished != nil {
+		fmt.Println("scores ", filepath.Join(out, "scores.csv"))
+	}
+	if reported {
+		fmt.Println("report ", filepath.Join(out, "report.html"))
+	}
+}

@@ -1,0 +1,107 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/scores"
+)
+
+// TestFinishedRunIsLeftAsItIs checks that a run and a merge write nothing into a folder that has
+// the finished run of the same study and program, and write everything again after any change.
+func TestFinishedRunIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	const text = studyText
+	out := filepath.Join(dir, "run")
+	o := options(t)
+	o.Version = "1.2.3"
+	first := mustRun(t, parseIn(t, dir, text), out, o)
+	if first.Unchanged {
+		t.Error("the first run is unchanged")
+	}
+	past := time.Now().Add(-time.Hour).Truncate(time.Second)
+	files := []string{"scores.csv", "scores.parquet", "samples.parquet", "run.json", "study.yaml"}
+	age := func() {
+		for _, name := range files {
+			if err := os.Chtimes(filepath.Join(out, name), past, past); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	written := func() (names []string) {
+		for _, name := range files {
+			info, err := os.Stat(filepath.Join(out, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !info.ModTime().Equal(past) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	again := func(o Options, text string) *Result {
+		age()
+		return mustRun(t, parseIn(t, dir, text), out, o)
+	}
+	same := again(o, text)
+	if names := written(); !same.Unchanged || names != nil {
+		t.Errorf("unchanged: %v, written: %v", same.Unchanged, names)
+	}
+	sameScores(t, first.Rows, same.Rows, 0)
+	if !same.Record.Finished.Equal(*first.Record.Finished) || same.Record.Resolved != first.Record.Resolved {
+		t.Error("another record than that of the first run")
+	}
+	age()
+	merged, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := written(); !merged.Unchanged || names != nil {
+		t.Errorf("merged: unchanged %v, written: %v", merged.Unchanged, names)
+	}
+
+	other := o
+	other.Version = "1.2.4"
+	unknown := o
+	unknown.Version = ""
+	table := filepath.Join(out, "scores.csv")
+	cell := filepath.Join(out, "cells", first.Record.Keys[0]+".json")
+	for name, c := range map[string]struct {
+		options Options
+		text    string
+		prepare func() error
+	}{
+		"another version":    {other, text, nil},
+		"an unknown version": {unknown, text, nil},
+		"another text":       {o, strings.Replace(text, "seed: 3", "seed: 3\ndescription: more", 1), nil},
+		"an altered table":   {o, text, func() error { return os.WriteFile(table, []byte("x"), 0o666) }},
+		"an emptied table":   {o, text, func() error { return os.WriteFile(filepath.Join(out, "samples.parquet"), nil, 0o666) }},
+		"another record": {o, text, func() error {
+			c, err := scores.ReadCell(cell)
+			if err != nil {
+				return err
+			}
+			c.Layers[0].Scores[0].Value = 0.125
+			return scores.WriteCell(cell, c)
+		}},
+		"a missing record": {o, text, func() error { return os.Remove(cell) }},
+	} {
+		mustRun(t, parseIn(t, dir, text), out, o) // as before the other cases
+		age()
+		if c.prepare != nil {
+			if err := c.prepare(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := again(c.options, c.text); r.Unchanged || len(written()) != len(files) {
+			t.Errorf("%s: unchanged %v, written: %v", name, r.Unchanged, written())
+		}
+	}
+}
