@@ -20,7 +20,6 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	const text = studyText
 	out := filepath.Join(dir, "run")
 	o := options(t)
-	o.Version = "1.2.3"
 	first := mustRun(t, parseIn(t, dir, text), out, o)
 	if first.Unchanged {
 		t.Error("the first run is unchanged")

@@ -38,6 +38,9 @@ func (r *Writer) Unchanged() *Result {
 		return nil
 	}
 	r.Folder.clearFinished(r.Plan.Cells)
+	if r.Folder.removeShared() != nil {
+		return nil
+	}
 	record := *r.before
 	record.Resolved = text
 	return &Result{Rows: rows, Record: record, Unchanged: true}
