@@ -38,7 +38,9 @@ func AttachmentsIn(root *os.Root) Attachments {
 			a.Notes = append(a.Notes, err.Error())
 		}
 	}
-	samples, sampleOmissions, err := readSamples(root)
+	images, imageNotes, imagesErr := readImages(root)
+	sheets := sheetsOf(images)
+	samples, sampleOmissions, err := readSamples(root, sheets)
 	note(nil, err)
 	units, unitOmissions, err := readUnits(root)
 	note(nil, err)
@@ -46,13 +48,11 @@ func AttachmentsIn(root *os.Root) Attachments {
 	var notes []string
 	a.Curves, notes, err = readCurves(root)
 	note(notes, err)
-	a.Images, notes, err = readImages(root)
-	note(notes, err)
+	a.Images, a.SheetValues = images, sheets.values
+	note(imageNotes, imagesErr)
 	a.SampleSheets, notes, err = readSampleSheets(root)
 	note(notes, err)
 	a.MapSheets, notes, err = readMapSheets(root)
 	note(notes, err)
-	a.SheetValues, err = readSheetValues(root, a.Images)
-	note(nil, err)
 	return a
 }

@@ -16,13 +16,13 @@ type Measures []measure.Descriptor
 // and no direction.
 func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
 	statistics := make(map[string][]string)
-	type pair struct{ measure, statistic string }
-	seen := make(map[pair]bool)
+	var measures, names numbering[string]
+	seen := make(map[[2]int]bool)
 	for i := range rows {
-		p := pair{rows[i].Measure, rows[i].Statistic}
-		if !seen[p] {
-			seen[p] = true
-			statistics[p.measure] = append(statistics[p.measure], p.statistic)
+		r := &rows[i]
+		if pair := [2]int{measures.of(r.Measure), names.of(r.Statistic)}; !seen[pair] {
+			seen[pair] = true
+			statistics[r.Measure] = append(statistics[r.Measure], r.Statistic)
 		}
 	}
 	var found Measures

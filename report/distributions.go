@@ -56,7 +56,8 @@ const maxKept = 1 << 20
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
-	ranges := map[scale][2]float64{}
+	ranges := map[scale]*[2]float64{}
+	var rangeOf []*[2]float64 // by index of the distribution
 	index := map[Subject]int{}
 	type keptValue struct {
 		at int // index of its distribution
@@ -73,15 +74,16 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 			at = len(found)
 			index[s] = at
 			found = append(found, Distribution{Subject: s})
+			if ranges[scaleOf(s)] == nil {
+				ranges[scaleOf(s)] = &[2]float64{v, v}
+			}
+			rangeOf = append(rangeOf, ranges[scaleOf(s)])
 		}
 		if n++; n <= maxKept {
 			kept = append(kept, keptValue{at, v})
 		}
-		ends, known := ranges[scaleOf(s)]
-		if !known {
-			ends = [2]float64{v, v}
-		}
-		ranges[scaleOf(s)] = [2]float64{min(ends[0], v), max(ends[1], v)}
+		ends := rangeOf[at]
+		ends[0], ends[1] = min(ends[0], v), max(ends[1], v)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -96,8 +98,15 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 		found[i].Low, found[i].High = widenRange(ends[0], ends[1])
 	}
 	if n <= maxKept {
+		shownAt := make([]int, len(all)) // index among found; -1 for distributions that are left out
+		for at := range all {
+			i, known := index[all[at].Subject]
+			if shownAt[at] = i; !known {
+				shownAt[at] = -1
+			}
+		}
 		for _, k := range kept {
-			if i, known := index[all[k.at].Subject]; known {
+			if i := shownAt[k.at]; i >= 0 {
 				found[i].count(k.v)
 			}
 		}
@@ -203,12 +212,14 @@ func (d *Distribution) N() int {
 	return n
 }
 
-// readSamples returns the distributions of the per-sample values in samples.parquet, or none if the
-// file does not exist.
-func readSamples(root *os.Root) ([]Distribution, []Omission, error) {
+// readSamples returns the distributions of the per-sample values in samples.parquet, and those of
+// the samples on contact sheets. There are none if the file does not exist.
+func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
+			sheets.values = nil // Distribute may read the file twice
 			return scores.ReadSamples(f, size, func(r scores.SampleRow) {
+				sheets.add(&r)
 				if strings.HasPrefix(r.Statistic, "predicted-") { // classes, which are no quantities
 					return
 				}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -28,11 +29,15 @@ func replicateKeyOf(r *scores.Row) replicateKey {
 // include the derived cells. Scores with a factor, such as those of single classes, are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
 	out := &Replicates{map[replicateKey][]measure.Replicate{}}
+	replicated := func(s measure.Score) bool { return s.Factor == "" && len(s.Replicates) > 1 }
 	for _, c := range cells {
+		if !slices.ContainsFunc(c.Layers, func(l scores.Layer) bool { return slices.ContainsFunc(l.Scores, replicated) }) {
+			continue
+		}
 		rows, i := c.Rows(""), 0
 		for _, l := range c.Layers {
 			for _, s := range l.Scores {
-				if s.Factor == "" && len(s.Replicates) > 1 {
+				if replicated(s) {
 					out.byKey[replicateKeyOf(&rows[i])] = s.Replicates
 				}
 				i++

@@ -52,15 +52,22 @@ func identify(r *scores.Row) identity {
 // Levels returns the level of each row. The row for all trials is their mean, or the first trial if
 // there is no mean. The row for all values is their mean, or each value if there is no mean.
 func Levels(rows []scores.Row) []Level {
-	type value struct {
-		id        identity
-		parameter string
-	}
-	best := make(map[value]int, len(rows))
-	mean := make(map[identity]bool)
+	// An identity has a number. Comparing numbers is much faster than comparing ten texts, and
+	// adjacent rows mostly have the same texts.
+	type value struct{ id, parameter int }
+	var fields [10]numbering[string]
+	var ids numbering[[10]int]
+	var parameters numbering[string]
+	best := map[value]int{}
+	mean := map[int]bool{}
 	for i := range rows {
 		r := &rows[i]
-		v := value{identify(r), r.Parameter}
+		id := identify(r)
+		var numbers [10]int
+		for k, text := range [10]string{id.model, id.layer, id.otherModel, id.otherLayer, id.data, id.transform, id.measure, id.variant, id.factor, id.statistic} {
+			numbers[k] = fields[k].of(text)
+		}
+		v := value{ids.of(numbers), parameters.of(r.Parameter)}
 		if j, seen := best[v]; !seen || r.Trial < rows[j].Trial {
 			best[v] = i
 		}
@@ -71,11 +78,34 @@ func Levels(rows []scores.Row) []Level {
 	levels := make([]Level, len(rows))
 	for v, i := range best {
 		levels[i] = OverTrial
-		if v.parameter == "" || !mean[v.id] {
+		if rows[i].Parameter == "" || !mean[v.id] {
 			levels[i] = OverValues
 		}
 	}
 	return levels
+}
+
+// A numbering gives values numbers from 0 in the order of their appearance.
+type numbering[T comparable] struct {
+	known      map[T]int
+	last       T // the value of the call before
+	lastNumber int
+}
+
+// of returns the number of a value.
+func (n *numbering[T]) of(value T) int {
+	if n.known == nil {
+		n.known = map[T]int{}
+	} else if value == n.last {
+		return n.lastNumber
+	}
+	number, known := n.known[value]
+	if !known {
+		number = len(n.known)
+		n.known[value] = number
+	}
+	n.last, n.lastNumber = value, number
+	return number
 }
 
 // Overview returns the rows that an overview shows, in the order of the study. A mean over values

@@ -48,9 +48,15 @@ func (s Section) Of(rows []scores.Row) []scores.Row {
 func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
 	type kinds struct{ alone, between bool } // the measure has rows of one model, of two models
 	kindsOf := map[string]kinds{}
+	var last *scores.Row
 	for i := range rows {
-		k := kindsOf[rows[i].Measure]
-		kindsOf[rows[i].Measure] = kinds{k.alone || rows[i].OtherModel == "", k.between || rows[i].OtherModel != ""}
+		r := &rows[i]
+		if last != nil && r.Measure == last.Measure && r.OtherModel == last.OtherModel {
+			continue
+		}
+		k := kindsOf[r.Measure]
+		kindsOf[r.Measure] = kinds{k.alone || r.OtherModel == "", k.between || r.OtherModel != ""}
+		last = r
 	}
 	var out []Section
 	for _, d := range Describe(rows, known) {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"io"
-	"os"
 	"slices"
 
 	"github.com/noether-ml/noether/scores"
@@ -23,34 +21,37 @@ type SheetValue struct {
 // maxSheetValues bounds the values, and with them the size of a page.
 const maxSheetValues = 20_000
 
-// readSheetValues returns the per-sample values of predictions for the samples on contact sheets,
-// of the first trial, from samples.parquet. There are none if the study did not keep per-sample
-// values.
-func readSheetValues(root *os.Root, images []Image) ([]SheetValue, error) {
-	var sheets []*scores.Sheet
+// sheetValues collects the per-sample values of predictions for the samples on contact sheets, of
+// the first trial.
+type sheetValues struct {
+	sheets []*scores.Sheet
+	values []SheetValue
+}
+
+// sheetsOf returns a sheetValues for the contact sheets among images.
+func sheetsOf(images []Image) *sheetValues {
+	out := &sheetValues{}
 	for _, i := range images {
 		if i.Sheet != nil {
-			sheets = append(sheets, i.Sheet)
+			out.sheets = append(out.sheets, i.Sheet)
 		}
 	}
-	if sheets == nil {
-		return nil, nil
+	return out
+}
+
+// add adds the value of a row if its sample is on a sheet.
+func (v *sheetValues) add(r *scores.SampleRow) {
+	if r.Layer != "" || r.Trial != 0 || !finite(r.Value) || len(v.values) == maxSheetValues {
+		return
 	}
-	var out []SheetValue
-	err := readFile(root, "samples.parquet", func(f io.ReaderAt, size int64) error {
-		return scores.ReadSamples(f, size, func(r scores.SampleRow) {
-			if r.Layer != "" || r.Trial != 0 || !finite(r.Value) || len(out) == maxSheetValues {
-				return
-			}
-			if slices.ContainsFunc(sheets, func(s *scores.Sheet) bool {
-				return s.Transform == r.Transform && s.Data == r.Data && slices.Contains(s.Samples, r.Index)
-			}) {
-				if r.OtherModel != "" {
-					r.Model += " → " + r.OtherModel
-				}
-				out = append(out, SheetValue{r.Model, r.Data, r.Transform, r.Parameter, r.Measure, r.Statistic, r.Index, r.Value})
-			}
-		})
-	})
-	return out, err
+	if !slices.ContainsFunc(v.sheets, func(s *scores.Sheet) bool {
+		return s.Transform == r.Transform && s.Data == r.Data && slices.Contains(s.Samples, r.Index)
+	}) {
+		return
+	}
+	model := r.Model
+	if r.OtherModel != "" {
+		model += " → " + r.OtherModel
+	}
+	v.values = append(v.values, SheetValue{model, r.Data, r.Transform, r.Parameter, r.Measure, r.Statistic, r.Index, r.Value})
 }

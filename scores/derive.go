@@ -43,26 +43,28 @@ func overTrials(cells []Cell) []Cell {
 // mean. It ignores cells for which project returns false. It returns the mean of each group of at
 // least two cells, in the order of the groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
-	groups := map[cellID][]Cell{}
-	var order []cellID
-	for _, c := range cells {
-		target, ok := project(c)
+	index := map[cellID]int{}
+	var groups [][]*Cell
+	for i := range cells {
+		target, ok := project(cells[i])
 		if !ok {
 			continue
 		}
 		key := target.identity()
-		if groups[key] == nil {
-			order = append(order, key)
+		at, known := index[key]
+		if !known {
+			at = len(groups)
+			index[key] = at
+			groups = append(groups, nil)
 		}
-		groups[key] = append(groups[key], c)
+		groups[at] = append(groups[at], &cells[i])
 	}
 	var out []Cell
-	for _, key := range order {
-		group := groups[key]
+	for _, group := range groups {
 		if len(group) < 2 {
 			continue
 		}
-		target, _ := project(group[0])
+		target, _ := project(*group[0])
 		if target.Layers = meanLayers(group, mean); len(target.Layers) > 0 {
 			out = append(out, target)
 		}
@@ -78,7 +80,10 @@ func scoreKeyOf(l Layer, s measure.Score) scoreKey {
 }
 
 // meanLayers returns the means of all scores that every cell of the group has.
-func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer {
+func meanLayers(group []*Cell, mean func([]measure.Score) measure.Score) []Layer {
+	if sameScores(group) {
+		return meanOfSame(group, mean)
+	}
 	scoresOf := map[scoreKey][]measure.Score{}
 	for _, c := range group {
 		for _, l := range c.Layers {
@@ -95,6 +100,60 @@ func meanLayers(group []Cell, mean func([]measure.Score) measure.Score) []Layer 
 			if all := scoresOf[scoreKeyOf(l, s)]; len(all) == len(group) {
 				means.Scores = append(means.Scores, mean(all))
 			}
+		}
+		if len(means.Scores) > 0 {
+			out = append(out, means)
+		}
+	}
+	return out
+}
+
+// sameScores reports whether all cells of a group have the same scores in the same order, as cells
+// of one measure mostly do.
+func sameScores(group []*Cell) bool {
+	first := group[0].Layers
+	keys := map[scoreKey]bool{}
+	n := 0
+	for _, l := range first {
+		for _, s := range l.Scores {
+			keys[scoreKeyOf(l, s)] = true
+			n++
+		}
+	}
+	if len(keys) < n {
+		return false // two scores with one key have no mean
+	}
+	for _, c := range group[1:] {
+		if len(c.Layers) != len(first) {
+			return false
+		}
+		for i := range c.Layers {
+			l, f := &c.Layers[i], &first[i]
+			if len(l.Scores) != len(f.Scores) || l.Name != f.Name || l.Other != f.Other {
+				return false
+			}
+			for k := range l.Scores {
+				a, b := &l.Scores[k], &f.Scores[k]
+				if a.Statistic != b.Statistic || a.Variant != b.Variant || a.Parameter != b.Parameter || a.Factor != b.Factor {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// meanOfSame does what meanLayers does, for a group of which sameScores holds.
+func meanOfSame(group []*Cell, mean func([]measure.Score) measure.Score) []Layer {
+	var out []Layer
+	all := make([]measure.Score, len(group))
+	for i, l := range group[0].Layers {
+		means := Layer{Name: l.Name, Depth: l.Depth, Other: l.Other}
+		for k := range l.Scores {
+			for j, c := range group {
+				all[j] = c.Layers[i].Scores[k]
+			}
+			means.Scores = append(means.Scores, mean(all))
 		}
 		if len(means.Scores) > 0 {
 			out = append(out, means)

@@ -84,10 +84,12 @@ func matches(pattern, name string) bool {
 func DistinctValues(rows []Row, field func(*Row) string) []string {
 	var out []string
 	seen := map[string]bool{"": true}
+	last := "" // adjacent rows mostly have the same value
 	for i := range rows {
-		if v := field(&rows[i]); !seen[v] {
+		if v := field(&rows[i]); v != last && !seen[v] {
 			seen[v] = true
 			out = append(out, v)
+			last = v
 		}
 	}
 	return out

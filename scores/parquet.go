@@ -84,7 +84,21 @@ func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, 
 
 // readParquet calls each with the rows of a Parquet file in order. The file must have the given
 // columns.
-func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func(T)) (err error) {
+func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func(T)) error {
+	schema := parquet.SchemaOf(new(T))
+	return readParquetRows[T](r, size, columns, func(row parquet.Row) error {
+		var one T
+		if err := schema.Reconstruct(&one, row); err != nil {
+			return err
+		}
+		each(one)
+		return nil
+	})
+}
+
+// readParquetRows calls each with the rows of a Parquet file in order, as values in the order of the
+// fields of T. The file must have the given columns.
+func readParquetRows[T any](r io.ReaderAt, size int64, columns []string, each func(parquet.Row) error) (err error) {
 	defer func() {
 		// The library panics on some damaged files; report these as errors like any other bad
 		// input.
@@ -102,19 +116,17 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func(T
 	}
 	reader := parquet.NewGenericReader[T](file)
 	defer reader.Close()
-	fields, rows := schema.Fields(), make([]parquet.Row, 256)
+	checks, rows := columnChecks(schema.Fields()), make([]parquet.Row, 256)
 	for {
 		n, err := reader.ReadRows(rows)
 		for _, row := range rows[:n] {
-			var one T
-			err := checkRow(row, fields)
+			err := checkRow(row, checks)
 			if err == nil {
-				err = schema.Reconstruct(&one, row)
+				err = each(row)
 			}
 			if err != nil {
 				return fmt.Errorf("damaged Parquet file: %w", err)
 			}
-			each(one)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -131,21 +143,55 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func(T
 // checkRow checks that a row has exactly one value for each column, of the column's type. If a page
 // header states a wrong number of values, columns become misaligned, and the library would read a
 // number as a pointer to a string.
-func checkRow(row parquet.Row, fields []parquet.Field) error {
-	if len(row) != len(fields) {
-		return fmt.Errorf("its %d columns are misaligned: a row has %d values", len(fields), len(row))
+func checkRow(row parquet.Row, columns []columnCheck) error {
+	if len(row) != len(columns) {
+		return fmt.Errorf("its %d columns are misaligned: a row has %d values", len(columns), len(row))
 	}
-	for i, v := range row {
-		f := fields[i]
-		fits := v.Kind() == f.Type().Kind()
+	for i := range row {
+		v, c := &row[i], &columns[i]
+		fits := v.Kind() == c.kind
 		if v.IsNull() {
-			fits = f.Optional()
+			fits = c.optional
 		}
 		if v.Column() != i || !fits {
-			return fmt.Errorf("column %q is misaligned", f.Name())
+			return fmt.Errorf("column %q is misaligned", c.name)
 		}
 	}
 	return nil
+}
+
+// A columnCheck says which values a column may have.
+type columnCheck struct {
+	name     string
+	kind     parquet.Kind
+	optional bool
+}
+
+func columnChecks(fields []parquet.Field) []columnCheck {
+	out := make([]columnCheck, len(fields))
+	for i, f := range fields {
+		out[i] = columnCheck{f.Name(), f.Type().Kind(), f.Optional()}
+	}
+	return out
+}
+
+// textOf returns the text in a column of a row, "" for null.
+func (c *columnTexts) textOf(row parquet.Row, column int) string {
+	return c.text(column, row[column].ByteArray())
+}
+
+func intOf(v parquet.Value, missing int) int {
+	if v.IsNull() {
+		return missing
+	}
+	return int(v.Int64())
+}
+
+func floatOf(v parquet.Value) float64 {
+	if v.IsNull() {
+		return math.NaN()
+	}
+	return v.Double()
 }
 
 // openParquet opens a file after checking that its footer is not larger than the file, because the
@@ -254,13 +300,6 @@ func nullText(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-func textOr(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // intOrNone returns -1 for null: NoDepth, MeanOverTrials, or an unknown label.

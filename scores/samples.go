@@ -3,6 +3,8 @@ package scores
 import (
 	"io"
 	"math"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // A SampleRow is the value of a statistic for one sample: a row of samples.parquet.
@@ -60,11 +62,13 @@ func NewSampleWriter(w io.Writer) *RowWriter[SampleRow] {
 // ReadSamples reads a file of per-sample values of the given size in bytes and calls each with every
 // row in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
-	return readParquet(r, size, SampleColumns[:len(SampleColumns)-1], func(p parquetSample) {
-		each(SampleRow{
-			p.Study, p.Model, p.Layer, p.Data, p.Transform, p.Parameter, intOrNone(p.Trial), p.Measure, p.Statistic,
-			int(p.Index), p.Name, intOrNone(p.Label), floatOr(p.Value), textOr(p.Other),
+	t := columnTexts{known: texts{}}
+	return readParquetRows[parquetSample](r, size, SampleColumns[:len(SampleColumns)-1], func(r parquet.Row) error {
+		each(SampleRow{ // values in the order of the fields of parquetSample
+			t.textOf(r, 0), t.textOf(r, 1), t.textOf(r, 2), t.textOf(r, 3), t.textOf(r, 4), t.textOf(r, 5), intOf(r[6], MeanOverTrials), t.textOf(r, 7), t.textOf(r, 8),
+			intOf(r[9], 0), t.textOf(r, 10), intOf(r[11], -1), floatOf(r[12]), t.textOf(r, 13),
 		})
+		return nil
 	})
 }
 
