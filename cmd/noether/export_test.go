@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// exportedRun returns a finished run of a small study.
-func exportedRun(t *testing.T) string {
+// finishedRun returns a finished run of a small study.
+func finishedRun(t *testing.T) string {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, effective-invariance, distance"}.study()))
 	run := filepath.Join(dir, "run")
@@ -28,7 +28,7 @@ func exportedRun(t *testing.T) string {
 }
 
 func TestExport(t *testing.T) {
-	run := exportedRun(t)
+	run := finishedRun(t)
 	want, err := os.ReadFile(filepath.Join(run, "scores.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ measures: [distance]
 // TestExportToMLflow checks the logged values of a run. Package mlflow tests the format of the
 // requests.
 func TestExportToMLflow(t *testing.T) {
-	run := exportedRun(t)
+	run := finishedRun(t)
 	var mutex sync.Mutex
 	seen, runs := map[string]string{}, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 // TestLeftovers checks that a command that writes into a folder removes the temporary files that a
 // killed process left there.
 func TestLeftovers(t *testing.T) {
-	run, program := exportedRun(t), buildProgram(t)
+	run, program := finishedRun(t), buildProgram(t)
 	models := filepath.Dir(run)
 	good, study := filepath.Join(models, "good.onnx"), filepath.Join(models, "study.yaml")
 	past := time.Now().Add(-2 * time.Hour)

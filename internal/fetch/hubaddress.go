@@ -38,7 +38,8 @@ var (
 	hubCommit  = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// parseHub reads an address. A slash in a revision is written as %2F, except in refs/pr/N.
+// parseHub reads an address. A slash in a revision is written as %2F, except in refs/pr/N and
+// refs/convert/NAME.
 func parseHub(text string) (hubAddress, error) {
 	kind, bare, usage := models, text, "no model: write hf://ORGANISATION/NAME, with @REVISION and /FILE where needed"
 	if rest, ok := strings.CutPrefix(text, hubDataSets); ok {

@@ -189,7 +189,7 @@ func (a *accumulator) flush() {
 	a.storeRows()
 	grams := make([]batchGram, len(a.layers))
 	chunks := make([]chunk, len(a.layers))
-	double := len(a.plans) > 0 && a.plans[0].double()
+	inFloat64 := len(a.plans) > 0 && a.plans[0].inFloat64()
 	for u, layer := range a.layers {
 		rows := a.pending.rows[u]
 		if a.minibatches != nil && len(a.pending.places) >= minBatch {
@@ -197,7 +197,7 @@ func (a *accumulator) flush() {
 		}
 		switch {
 		case a.layerMoments[u] == nil:
-		case double:
+		case inFloat64:
 			chunks[u] = newChunk64(tensor.Float64s(rows), layer.p)
 		default:
 			chunks[u] = newChunk32(rows, layer.p) // overwrites the rows, which are not used again

@@ -163,9 +163,9 @@ const fewestGroups = 4
 // float64 if a statistic needs it, or if there are so few that float32 saves no time.
 func (o Options) calculator(selected []statistic, x, y Source) *calculator {
 	s := dimensionsOf(x, y)
-	r := &calculator{settings: o.Settings, seed: o.Seed, onePair: true, double: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
+	r := &calculator{settings: o.Settings, seed: o.Seed, onePair: true, float64: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
 	for _, k := range selected {
-		r.double = r.double || k.double
+		r.float64 = r.float64 || k.float64
 		r.debiased = r.debiased || k.name == DebiasedCKA
 	}
 	return r

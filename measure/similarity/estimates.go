@@ -23,7 +23,7 @@ func tooFewFor(statistic string, minSamples int) string {
 // fromMoments computes the statistics that come from second moments, or from Gram matrices where
 // there are more variables than samples.
 func (r *calculator) fromMoments(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
-	canonical := inDouble(selected)
+	canonical := inFloat64(selected)
 	if max(x.p, y.p) < x.n-1 {
 		m, err := r.gather(ctx, x, y, r.drawsFor(canonical, x, y))
 		if err != nil {
@@ -195,10 +195,10 @@ func (r *calculator) momentStatistics(ctx context.Context, m *pairMoments, x, y 
 	if err := ckas(ctx, x, y, between, selected, out); err != nil {
 		return err
 	}
-	return r.canonicals(ctx, m, x, y, nil, inDouble(selected), out)
+	return r.canonicals(ctx, m, x, y, nil, inFloat64(selected), out)
 }
 
-// canonicals computes the statistics of inDouble. If x holds principal components, original is the
+// canonicals computes the statistics of inFloat64. If x holds principal components, original is the
 // representation from which they were computed, whose variables determine the weights of pwcca.
 // Otherwise original is nil.
 func (r *calculator) canonicals(ctx context.Context, m *pairMoments, x, y, original *representation, selected []statistic, out estimates) error {

@@ -141,7 +141,7 @@ func (a *accumulator) exceedsBudget() bool {
 func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
 	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()
-	return &calculator{settings: a.comparison.settings, cuts: cuts, double: p.double(), debiased: p.debiased(), null: a.comparison.settings.Null, seed: seed}
+	return &calculator{settings: a.comparison.settings, cuts: cuts, float64: p.inFloat64(), debiased: p.debiased(), null: a.comparison.settings.Null, seed: seed}
 }
 
 // groupedRows are stored samples in an order in which the groups of the jackknife follow each

@@ -197,7 +197,7 @@ func (p plan) momentGroups() int {
 
 func (p plan) debiased() bool { return slices.Contains(p.settings.Statistics, DebiasedCKA) }
 
-func (p plan) double() bool { return len(inDouble(p.settings.selected())) > 0 }
+func (p plan) inFloat64() bool { return len(inFloat64(p.settings.selected())) > 0 }
 
 func (p plan) drawsNull() bool {
 	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })

@@ -215,7 +215,7 @@ func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *
 	}
 	m := newPairMoments(sx, sy, groups, draws, r.debiased)
 	scratch, draw := new(linalg.Scratch), r.generator()
-	readerX, readerY := newReader(x, y, r.double), newReader(y, x, r.double)
+	readerX, readerY := newReader(x, y, r.float64), newReader(y, x, r.float64)
 	err := walk(ctx, x.n, min(chunkOf(x.p), chunkOf(y.p)), r.cuts, func(from, to, group int) error {
 		var cx, cy chunk
 		err := inParallel(func() (err error) {
@@ -289,10 +289,10 @@ type reader struct {
 }
 
 // newReader returns a reader of s for products with the other sample.
-func newReader(s, other *centredSample, double bool) reader {
+func newReader(s, other *centredSample, inFloat64 bool) reader {
 	size := min(chunkOf(s.p), chunkOf(other.p), s.n) * s.p
 	r := reader{s: s, rows64: make([]float64, size)}
-	if !double && s.source.Single() && other.source.Single() {
+	if !inFloat64 && s.source.Single() && other.source.Single() {
 		r.rows32 = make([]float32, size)
 	}
 	return r

@@ -72,7 +72,7 @@ func ofBoth[T any](ctx context.Context, x, y *representation, method func(*repre
 type calculator struct {
 	settings Settings
 	cuts     []int  // where the groups of the jackknife begin, and the end; nil: no interval
-	double   bool   // products in float64
+	float64  bool   // products in float64
 	debiased bool   // gather the fourth moments that debiased CKA needs
 	null     bool   // shuffle pairs where the null has no closed form
 	onePair  bool   // there is one pair only: values that a single statistic needs are released after it

@@ -30,7 +30,7 @@ func (a *accumulator) header() []int {
 		flag(p.groups)
 		flag(p.debiased())
 		flag(p.drawsNull())
-		flag(p.double())
+		flag(p.inFloat64())
 	}
 	return out
 }

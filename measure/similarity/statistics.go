@@ -51,7 +51,7 @@ type statistic struct {
 	name       string
 	minSamples int   // smallest number of samples that it is defined for
 	input      input // what it is computed from
-	double     bool  // products in float64, since small eigenvalues matter
+	float64    bool  // products in float64, since small eigenvalues matter
 	wideBelow  int   // scores of fewer samples get wideIntervalWarning
 	drawnNull  bool  // the null has no closed form: it is a mean over drawn shuffles
 
@@ -90,11 +90,11 @@ func statistics() []statistic {
 		{name: DebiasedCKA, minSamples: 4},
 		{name: MinibatchCKA, minSamples: 4, input: minibatchInput},
 		{name: RBFCKA, minSamples: 2, input: pairwiseInput},
-		{name: CCA, minSamples: 3, double: true, drawnNull: true, wideBelow: wideForAll},
-		{name: SVCCA, minSamples: 3, double: true, drawnNull: true},
-		{name: PWCCA, minSamples: 3, double: true, drawnNull: true, wideBelow: wideForFew},
-		{name: Procrustes, minSamples: 2, double: true, drawnNull: true},
-		{name: LinearRegression, minSamples: 3, double: true},
+		{name: CCA, minSamples: 3, float64: true, drawnNull: true, wideBelow: wideForAll},
+		{name: SVCCA, minSamples: 3, float64: true, drawnNull: true},
+		{name: PWCCA, minSamples: 3, float64: true, drawnNull: true, wideBelow: wideForFew},
+		{name: Procrustes, minSamples: 2, float64: true, drawnNull: true},
+		{name: LinearRegression, minSamples: 3, float64: true},
 		{name: RSA, minSamples: 3, input: pairwiseInput},
 		{name: MutualKNN, minSamples: 3, input: pairwiseInput, neighbours: true, wideBelow: wideForAll},
 
@@ -296,8 +296,8 @@ func (s Settings) selected(inputs ...input) (out []statistic) {
 // them.
 var knownStatistics = sync.OnceValue(func() []statistic { return append(statistics(), geometryStatistics()...) })
 
-// inDouble returns the statistics that take products in float64: canonical correlations, the
+// inFloat64 returns the statistics that take products in float64: canonical correlations, the
 // Procrustes similarity and linear regression.
-func inDouble(all []statistic) []statistic {
-	return slices.DeleteFunc(slices.Clone(all), func(k statistic) bool { return !k.double })
+func inFloat64(all []statistic) []statistic {
+	return slices.DeleteFunc(slices.Clone(all), func(k statistic) bool { return !k.float64 })
 }

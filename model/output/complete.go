@@ -23,8 +23,8 @@ type Keypoint struct {
 // wrong order.
 func (b Box) Area() float64 { return max(b.Right-b.Left, 0) * max(b.Bottom-b.Top, 0) }
 
-// IoU returns the intersection over union of two boxes: the area of the former divided by that of
-// the latter. It is 0 if they do not overlap.
+// IoU returns the intersection over union of two boxes: the area of the intersection divided by
+// that of the union. It is 0 if they do not overlap.
 func IoU(a, b Box) float64 {
 	w, h := min(a.Right, b.Right)-max(a.Left, b.Left), min(a.Bottom, b.Bottom)-max(a.Top, b.Top)
 	if w <= 0 || h <= 0 {
@@ -36,8 +36,8 @@ func IoU(a, b Box) float64 {
 
 // Complete removes boxes from the decoded output of one sample, in place: those whose score is
 // below Confidence; then, for each class, those whose IoU with a stronger remaining box exceeds
-// Suppress; then all but the strongest, as many as Most says. Boxes that are not finite remain, so
-// that Boxes reports them. Other kinds of output are not changed.
+// Suppress; then all but the strongest, as many as Most says. Boxes that are not finite remain,
+// so that Boxes reports them, unless their score is below Confidence. Other kinds of output are not changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return
@@ -85,7 +85,7 @@ func boxOf(r []float32) Box {
 	return Box{Left: float64(r[0]), Top: float64(r[1]), Right: float64(r[2]), Bottom: float64(r[3]), Score: float64(r[4]), Class: int(r[5])}
 }
 
-// Boxes appends the boxes of a decoded output that Complete has changed to dst. It reports whether
+// Boxes appends to dst the boxes of a decoded output, after Complete has changed it. It reports whether
 // all are finite.
 func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 	columns := f.Columns()

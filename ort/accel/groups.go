@@ -252,9 +252,9 @@ func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	return readers
 }
 
-// normalised returns the tensors that only a BatchNormalization reads. The engine merges this
+// readByNormalisation returns the tensors that only a BatchNormalization reads. The engine merges this
 // operator with the convolution before it.
-func normalised(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
+func readByNormalisation(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range nodes {
 		if n.GetOpType() == "BatchNormalization" && readers[n.Input[0]] == 1 {

@@ -20,7 +20,7 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 		costs = gradientCosts
 	}
 	readers := countReaders(nodes, outputs)
-	chosen := selectGroups(g, nodes, normalised(nodes, readers), costs)
+	chosen := selectGroups(g, nodes, readByNormalisation(nodes, readers), costs)
 	if len(chosen) == 0 {
 		return false
 	}
