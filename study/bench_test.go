@@ -35,8 +35,9 @@ measures: [%s]
 // number of items that bench.py counts.
 func benchRun(b *testing.B, s *Study, work int) {
 	blas := linalg.LoadBackend()
-	o := Options{Runtime: orttest.Load(b), BLAS: &blas}
-	machine.BoundGarbage(int64(s.Memory)) // as the command does
+	// As the command does.
+	o := Options{Runtime: orttest.Load(b), BLAS: &blas, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
+	machine.BoundGarbage(int64(s.Memory))
 	for b.Loop() {
 		start := time.Now()
 		if _, err := Run(b.Context(), s, filepath.Join(b.TempDir(), "run"), o); err != nil {
