@@ -166,7 +166,7 @@ func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
 	}
 	defer a.measure.scratch.Put(memory)
 	b := block{rows: c.rows[:a.valuesOf(c.samples)], d: a.maps.positions()}
-	if b.d <= tile {
+	if b.d <= tile && a.clean.shared() {
 		b.clean, b.hash = a.clean, hashClean(b.rows, b.d)
 	}
 	b.Block = linalg.CentreSummed(b.rows, c.sum)

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/noether-ml/noether/linalg"
@@ -12,8 +13,11 @@ import (
 
 // A cleanView holds what the accumulators of a layer compute from its clean activations. These are
 // the same under every transformation, so accumulators that are updated one after another share it.
-// A result is found by a hash of the numbers that it was computed from.
+// A result is found by a hash of the numbers that it was computed from. Nothing is kept if there is
+// only one accumulator.
 type cleanView struct {
+	accumulators atomic.Int32 // number of them that were created
+
 	mu          sync.Mutex
 	maxSegments int             // number of segments that are kept: as many as a batch has
 	segments    []*cleanSegment // the oldest first
@@ -29,6 +33,9 @@ type cleanSegment struct {
 	memory   linalg.Scratch
 	products []float32 // d x d, upper triangle
 }
+
+// shared reports whether the layer has several accumulators.
+func (c *cleanView) shared() bool { return c.accumulators.Load() > 1 }
 
 // withProducts calls f with the products of x with x of a block, which has at most tile variables.
 // The products are valid during the call.
@@ -72,19 +79,21 @@ type cleanViews struct {
 	layers map[cleanKey]weak.Pointer[cleanView]
 }
 
-// view returns the clean view of a layer. It creates one if no accumulator of the layer has one.
+// view returns the clean view of a layer for a new accumulator. It creates one if no accumulator of
+// the layer has one.
 func (s *cleanViews) view(site measure.Site, p featureMaps) *cleanView {
 	key := cleanKey{site.Layer.Name, p.channels, p.positions(), site.Key.Data}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.layers[key].Value(); c != nil {
-		return c
+	c := s.layers[key].Value()
+	if c == nil {
+		if s.layers == nil {
+			s.layers = map[cleanKey]weak.Pointer[cleanView]{}
+		}
+		c = new(cleanView)
+		s.layers[key] = weak.Make(c)
 	}
-	if s.layers == nil {
-		s.layers = map[cleanKey]weak.Pointer[cleanView]{}
-	}
-	c := new(cleanView)
-	s.layers[key] = weak.Make(c)
+	c.accumulators.Add(1)
 	return c
 }
 
@@ -106,36 +115,49 @@ type cleanScores struct {
 	hash   uint64 // of the moments of x of all observations
 	space  subspace
 	mu     sync.Mutex
-	groups map[uint64][]float32 // by the hash of a group's moments
+	groups map[uint64][]float32 // by the hash of a group's moments; nil if no other accumulator has this view
 }
 
 // scores returns the results that depend on x alone. all is the scatter of all observations of (x,
 // y), fraction that of the variance which the subspace holds. margin asks for a subspace with its
 // margin.
 func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margin bool) (*cleanScores, error) {
+	d := all.P / 2
+	if !c.shared() {
+		space, err := cleanSpace(all.Square(0, d), d, fraction, margin)
+		return &cleanScores{space: space}, err
+	}
 	c.scoring.Lock()
 	defer c.scoring.Unlock()
-	d := all.P / 2
 	square := all.Square(0, d)
 	hash := hashOf(bytesOf(square), bytesOf(all.Mean[:d]), bytesOf([]float64{float64(all.N)}))
 	if c.scored != nil && c.scored.hash == hash {
 		return c.scored, nil
 	}
-	space, err := leading(square, d, fraction)
+	space, err := cleanSpace(square, d, fraction, margin)
 	if err != nil {
 		return nil, err
 	}
-	if !margin {
-		space = space.withoutMargin()
-	}
 	c.scored = &cleanScores{hash: hash, space: space, groups: map[uint64][]float32{}}
 	return c.scored, nil
+}
+
+// cleanSpace is leading, without the margin unless margin is set.
+func cleanSpace(scatter []float64, d int, fraction float64, margin bool) (subspace, error) {
+	space, err := leading(scatter, d, fraction)
+	if err == nil && !margin {
+		space = space.withoutMargin()
+	}
+	return space, err
 }
 
 // group returns the scatter of the coordinates of a group's x in the subspace: an upper triangle,
 // row after row. part is the scatter of the group. A result that is not cached is computed by
 // compute.
 func (c *cleanScores) group(part *linalg.Scatter[float32], compute func() []float32) []float32 {
+	if c.groups == nil {
+		return compute()
+	}
 	d := part.P / 2
 	rows := [][]byte{bytesOf(part.Mean[:d])}
 	for i := range d {

@@ -30,8 +30,8 @@ type block struct {
 	linalg.Block
 	rows  []float32  // the observations; adding shuffled pairs overwrites them
 	d     int        // variables of x and of y
-	clean *cleanView // cache of the products of x with x; nil if they take more than one tile
-	hash  uint64     // of the rows of x before they were centred
+	clean *cleanView // cache of the products of x with x; nil: they are not kept
+	hash  uint64     // of the rows of x before they were centred, if clean is not nil
 }
 
 // addViews adds the products of x with x, and of y with y, to scatters of (x, y).
