@@ -65,7 +65,7 @@ func (s *Scatter[T]) Merge(o *Scatter[T]) {
 	}
 	u := s.Begin(o.N, o.Mean)
 	for i := range s.P {
-		addRow(s.Row(i, i), o.Row(i, i), u.factor*u.delta[i], u.delta[i:])
+		addRow(s.Row(i, i), o.Row(i, i), u.meanStep, u.meanStep, i, i)
 	}
 	u.End()
 }

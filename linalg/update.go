@@ -7,11 +7,12 @@ type meanStep struct {
 	mean   []float64 // of all observations
 	delta  []float64 // mb - ma
 	factor float64   // na nb / (na + nb): the weight of delta deltaᵀ in the scatter
+	first  bool      // na is 0
 }
 
 // newMeanStep returns the step from na observations of mean ma to these and nb of mean mb.
 func newMeanStep(na int, ma []float64, nb int, mb []float64) meanStep {
-	st := meanStep{n: na + nb, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
+	st := meanStep{n: na + nb, first: na == 0, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
 	if st.n == 0 {
 		return st
 	}
@@ -24,9 +25,18 @@ func newMeanStep(na int, ma []float64, nb int, mb []float64) meanStep {
 	return st
 }
 
-// addRow adds a row of products and a times delta to a row of a scatter.
-func addRow[S, T float32 | float64](dst []S, products []T, a float64, delta []float64) {
-	products, delta = products[:len(dst)], delta[:len(dst)]
+// addRow adds a row of products, of variable i with the variables from j on, to a row of a scatter.
+// The first observations replace the values of the row: memory that was never written is then not
+// read, which would cost a page fault more.
+func addRow[S, T float32 | float64](dst []S, products []T, x, y meanStep, i, j int) {
+	products = products[:len(dst)]
+	if x.first {
+		for j := range dst {
+			dst[j] = S(products[j])
+		}
+		return
+	}
+	a, delta := x.factor*x.delta[i], y.delta[j:j+len(dst)]
 	for j := range dst {
 		dst[j] = S(float64(dst[j]) + float64(products[j]) + a*delta[j])
 	}
@@ -58,7 +68,7 @@ func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom,
 			return
 		}
 		row := products[(i-top)*(right-left)+from-left : (i-top+1)*(right-left)]
-		addRow(u.s.Row(i, from)[:right-from], row, u.factor*u.delta[i], u.delta[from:])
+		addRow(u.s.Row(i, from)[:right-from], row, u.meanStep, u.meanStep, i, from)
 	}
 }
 
@@ -100,7 +110,7 @@ func addCrossRow[S, E float32 | float64](u CrossUpdate[S], products []E, i, left
 		return
 	}
 	row := u.c.Data[i*u.c.Q+left:][:len(products)]
-	addRow(row, products, u.x.factor*u.x.delta[i], u.y.delta[left:])
+	addRow(row, products, u.x, u.y, i, left)
 }
 
 // End sets the number and the means of all observations.
@@ -128,7 +138,7 @@ func MergeStored[S, T float32 | float64](s *Scatter[S], n int, mean []float64, r
 			return err
 		}
 		for i := from; i < to; i++ {
-			addRow(s.Row(i, i), values[s.offset(i)-start:], u.factor*u.delta[i], u.delta[i:])
+			addRow(s.Row(i, i), values[s.offset(i)-start:], u.meanStep, u.meanStep, i, i)
 		}
 		from = to
 	}
