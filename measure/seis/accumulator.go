@@ -215,9 +215,9 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// eachGroup calls f for each group in turn. The scatter is valid during the call.
-func (a *accumulator) eachGroup(f func(s *linalg.Scatter[float32]) error) error {
-	return a.groups.each(func(group int, s *linalg.Scatter[float32]) error {
+// eachGroup calls f for each of the first n groups in turn. The scatter is valid during the call.
+func (a *accumulator) eachGroup(n int, f func(s *linalg.Scatter[float32]) error) error {
+	return a.groups.each(n, func(group int, s *linalg.Scatter[float32]) error {
 		if a.pending != nil && a.pendingGroup == group {
 			s.Merge(a.pending)
 		}

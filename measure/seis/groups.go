@@ -157,13 +157,13 @@ func (g *groups) merge(o *groups) error {
 	return nil
 }
 
-// each calls f for each group, in order. The scatter is valid during the call.
-func (g *groups) each(f func(group int, s *linalg.Scatter[float32]) error) error {
-	if err := g.close(); err != nil || g.len() == 0 {
+// each calls f for each of the first n groups, in order. The scatter is valid during the call.
+func (g *groups) each(n int, f func(group int, s *linalg.Scatter[float32]) error) error {
+	if err := g.close(); err != nil || n == 0 {
 		return err
 	}
 	s := linalg.NewScatter[float32](g.current.P)
-	for i := range g.stored {
+	for i := range n {
 		if err := load(g.store, &g.stored[i], s); err != nil {
 			return err
 		}

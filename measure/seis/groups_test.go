@@ -56,7 +56,7 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 		}
 	}
 	triangle := 162 * 163 / 2
-	if room := int64(triangle * 10 * single); store.end != room {
+	if room := int64(triangle * maxGroups * single); store.end != room {
 		t.Errorf("%d bytes are kept in the store, want %d", store.end, room)
 	}
 }
@@ -155,7 +155,7 @@ func feedRange(t *testing.T, a measure.Accumulator, z, zt tensor.Tensor, lo, hi 
 
 func groupsOf(t *testing.T, a *accumulator) (out []*linalg.Scatter[float32]) {
 	t.Helper()
-	err := a.eachGroup(func(s *linalg.Scatter[float32]) error {
+	err := a.eachGroup(a.groups.len(), func(s *linalg.Scatter[float32]) error {
 		out = append(out, s.Clone())
 		return nil
 	})

@@ -21,7 +21,7 @@ type replicate struct {
 // interval computes the replicates, and the shifts of their scores that changes of the ranks cause,
 // and writes both into t.
 func (a *accumulator) interval(c coordinates, t *table) error {
-	replicates, err := a.replicates(c.bases)
+	replicates, err := a.replicates(c)
 	if err != nil {
 		return err
 	}
@@ -56,20 +56,34 @@ func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.
 	return slope(func(r result) float64 { return r.equivariance }), slope(func(r result) float64 { return r.invariance }), nil
 }
 
-// replicates computes the scores of the halves of the samples.
-func (a *accumulator) replicates(f *bases) (out []replicate, err error) {
-	halves := f.newSubsets(a.total, len(resample.HalfSamples))
+// replicates computes the scores of the halves of the samples. The last group need not be reduced
+// to coordinates: a half that contains it is what is left of all observations without the groups
+// that the half does not contain.
+func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
+	last := a.groups.len() - 1
+	halves := c.bases.newSubsets(a.total, len(resample.HalfSamples))
+	for half := range resample.HalfSamples {
+		if resample.InHalf(half, last) {
+			halves.addAllObservations(half, c)
+		}
+	}
 	var rankChanges [len(resample.HalfSamples)]resample.Ranks
 	group := 0
-	err = a.eachGroup(func(g *linalg.Scatter[float32]) error {
-		belongs := func(half int) bool { return resample.InHalf(half, group) }
+	err = a.eachGroup(last, func(g *linalg.Scatter[float32]) error {
+		sign := func(half int) int {
+			switch in := resample.InHalf(half, group); {
+			case in && !resample.InHalf(half, last):
+				return 1
+			case !in && resample.InHalf(half, last):
+				return -1
+			}
+			return 0
+		}
 		if g.N > 0 {
-			x, y := halves.add(g, belongs)
+			x, y := halves.add(g, sign)
 			for i := range rankChanges {
-				if belongs(i) {
-					rankChanges[i].X += x
-					rankChanges[i].Y += y
-				}
+				rankChanges[i].X += float64(sign(i)) * x
+				rankChanges[i].Y += float64(sign(i)) * y
 			}
 		}
 		group++

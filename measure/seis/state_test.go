@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
 )
 
 // FuzzUnmarshal reads damaged states. Each must be refused with an error, or be written again as it
@@ -97,15 +98,15 @@ func TestCostKeepsToTheBudget(t *testing.T) {
 	lean := New(Settings{Variance: 0.99, Positions: 3136, Null: true})
 	p, _ := featureMapsOf(site.Layer, 3136)
 	need := m.(*seis).memory(site, p)
-	for budget, groups := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: maxGroups} {
+	for budget, replicates := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: len(resample.HalfSamples)} {
 		site.Budget = budget
 		for _, site.Store = range []measure.Store{nil, new(boundedStore)} {
 			cost := m.Cost(site)
-			if groups == 0 && cost != lean.Cost(site) || groups > 0 && site.Store != nil && cost != lean.Cost(site) || groups > 0 && site.Store == nil && cost < lean.Cost(site)+need.groups {
-				t.Errorf("the cost of %d groups is %d bytes, within a budget of %d", groups, cost, budget)
+			if replicates == 0 && cost != lean.Cost(site) || replicates > 0 && site.Store != nil && cost != lean.Cost(site) || replicates > 0 && site.Store == nil && cost < lean.Cost(site)+need.groups {
+				t.Errorf("the cost of an accumulator with %d replicates is %d bytes, within a budget of %d", replicates, cost, budget)
 			}
-			if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != groups {
-				t.Errorf("%d groups within %d bytes, want %d", len(got["equivariance"].Replicates), budget, groups)
+			if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != replicates {
+				t.Errorf("%d replicates within %d bytes, want %d", len(got["equivariance"].Replicates), budget, replicates)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // subsets accumulates the scatters of coordinates of several sets of observations, such as halves
-// of all observations. The observations are added in groups, each of which belongs to some of the
-// sets. The coordinates are in the subspaces of all observations. Only one goroutine at a time may
+// of all observations. A set is the sum of some groups of observations, or all observations without
+// some groups. The coordinates are in the subspaces of all observations. Only one goroutine at a time may
 // use it.
 type subsets struct {
 	bases *bases
@@ -40,10 +40,31 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	return h
 }
 
-// add adds a group of observations to the sets for which belongs returns true. It returns the
-// influence of the group on x and on y: how the fractional ranks (see resample.Cutoff) would
-// change, to first order, if the group counted twice. The influences of all groups sum to zero.
-func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool) (x, y float64) {
+// addAllObservations adds all observations to a set, which must be empty. c holds the scatters of
+// their coordinates in the bases.
+func (h *subsets) addAllObservations(set int, c coordinates) {
+	s := &h.sums[set]
+	s.n = h.all.N
+	triangle := s.xx
+	for i, v := range c.xx[:h.bases.x.K] {
+		triangle[0] = float32(v)
+		triangle = triangle[h.bases.x.K-i:]
+	}
+	triangle = s.yy
+	for i, v := range c.yy[:h.bases.y.K] {
+		triangle[0] = float32(v)
+		triangle = triangle[h.bases.y.K-i:]
+	}
+	for i := range s.xy.Rows {
+		narrow(rowOf(s.xy, i), c.xy.RawRowView(i)[:s.xy.Cols])
+	}
+}
+
+// add adds a group of observations to the sets for which sign returns 1, and removes it from those
+// for which sign returns -1. It returns the influence of the group on x and on y: how the fractional
+// ranks (see resample.Cutoff) would change, to first order, if the group counted twice. The
+// influences of all groups sum to zero.
+func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x, y float64) {
 	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
 	for i := range delta {
@@ -62,13 +83,14 @@ func (h *subsets) add(part *linalg.Scatter[float32], belongs func(set int) bool)
 	xy := f.reduceBetween(part)
 	addOuter(xy, m, dx, dy)
 	for i := range h.sums {
-		if s := &h.sums[i]; belongs(i) {
-			s.n += part.N
-			addAll(s.xx, xx, 1)
-			addTriangle(s.yy, yy)
-			addAll(s.xy.Data, xy.Data, 1)
-			addAll(s.x, dx, m)
-			addAll(s.y, dy, m)
+		if s, sign := &h.sums[i], sign(i); sign != 0 {
+			s.n += sign * part.N
+			factor := float32(sign)
+			addAll(s.xx, xx, factor)
+			addTriangle(s.yy, yy, factor)
+			addAll(s.xy.Data, xy.Data, factor)
+			addAll(s.x, dx, factor*m)
+			addAll(s.y, dy, factor*m)
 		}
 	}
 	tx, ty := variancesAbout(part, delta)
@@ -89,7 +111,20 @@ func (h *subsets) take(i int) (p singleMoments, n int) {
 		addOuter(yy, -1/float32(s.n), s.y, s.y)
 		addOuter(s.xy, -1/float32(s.n), s.x, s.y)
 	}
+	clearRounding(xx, f.x.Values)
+	clearRounding(yy, f.y.Values)
 	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlapSingle, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+}
+
+// clearRounding replaces those diagonal values of the scatter of a set by 0 that are rounding
+// compared with the values of all observations.
+func clearRounding(s blas32.General, all []float64) {
+	const floor = 1e-6
+	for i := range s.Rows {
+		if v := &s.Data[i*(s.Stride+1)]; float64(*v) < floor*all[i] {
+			*v = 0
+		}
+	}
 }
 
 // variancesAbout returns the sums of squared deviations of the x and of the y of a part from
@@ -141,11 +176,11 @@ func addOuter(s blas32.General, factor float32, a, b []float32) {
 	}
 }
 
-// addTriangle adds the upper triangle of m to sum, a packed triangle: row after row.
-func addTriangle(sum []float32, m blas32.General) {
+// addTriangle adds factor times the upper triangle of m to sum, a packed triangle: row after row.
+func addTriangle(sum []float32, m blas32.General, factor float32) {
 	for i := range m.Rows {
 		row := rowOf(m, i)[i:]
-		addAll(sum[:len(row)], row, 1)
+		addAll(sum[:len(row)], row, factor)
 		sum = sum[len(row):]
 	}
 }

@@ -44,7 +44,7 @@ func decaying(n, d int) []float32 {
 }
 
 // A set has the scatters, about its own mean, of the coordinates of its observations in the
-// subspaces of all.
+// subspaces of all. Sets with the last part are what is left of all observations without others.
 func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
@@ -54,8 +54,21 @@ func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 	for _, fraction := range []float64{0.8, 0.95, 1} {
 		whole, all := coordinatesOf(t, rows, d, fraction)
 		h := whole.bases.newSubsets(all, 16)
-		for i := range 4 {
-			h.add(scatterOf(rows[cuts[i]*2*d:cuts[i+1]*2*d], 2*d), func(set int) bool { return member(set, i) })
+		for set := range 16 {
+			if member(set, 3) {
+				h.addAllObservations(set, whole)
+			}
+		}
+		for i := range 3 {
+			h.add(scatterOf(rows[cuts[i]*2*d:cuts[i+1]*2*d], 2*d), func(set int) int {
+				switch {
+				case !member(set, 3) && member(set, i):
+					return 1
+				case member(set, 3) && !member(set, i):
+					return -1
+				}
+				return 0
+			})
 		}
 		for set := 1; set < 16; set++ {
 			var chosen []float32
@@ -172,7 +185,7 @@ func TestInfluenceIsADerivative(t *testing.T) {
 	var sum float64
 	for from := 0; from < n; from += 50 {
 		part := rows[from*2*d : (from+50)*2*d]
-		x, y := h.add(scatterOf(part, 2*d), func(int) bool { return true })
+		x, y := h.add(scatterOf(part, 2*d), func(int) int { return 1 })
 		sum += math.Abs(x)
 		for i, got := range []float64{x, y} {
 			want := (rankWith(t, rows, part, d, i, more) - rankWith(t, rows, part, d, i, -more)) / (2 * more)
@@ -181,7 +194,7 @@ func TestInfluenceIsADerivative(t *testing.T) {
 			}
 		}
 	}
-	if x, _ := whole.bases.newSubsets(all, 1).add(scatterOf(rows, 2*d), func(int) bool { return true }); math.Abs(x) > 1e-4*sum {
+	if x, _ := whole.bases.newSubsets(all, 1).add(scatterOf(rows, 2*d), func(int) int { return 1 }); math.Abs(x) > 1e-4*sum {
 		t.Errorf("all observations have the influence %v, want 0", x)
 	}
 }
@@ -228,11 +241,14 @@ func TestASetWithoutVarianceIsAnError(t *testing.T) {
 	}
 	whole, all := coordinatesOf(t, rows, d, 0.99)
 	h := whole.bases.newSubsets(all, 2)
-	h.add(scatterOf(rows[:10*2*d], 2*d), func(set int) bool { return set == 0 })
-	h.add(scatterOf(rows[10*2*d:], 2*d), func(set int) bool { return set == 1 })
-	p, _ := h.take(1)
-	if _, _, err := p.correlations(); err == nil {
-		t.Error("a set of constant observations has correlations, want an error")
+	h.addAllObservations(1, whole)
+	h.add(scatterOf(rows[:10*2*d], 2*d), func(set int) int { return []int{0, -1}[set] })
+	h.add(scatterOf(rows[10*2*d:], 2*d), func(set int) int { return []int{1, 0}[set] })
+	for set := range 2 {
+		p, _ := h.take(set)
+		if _, _, err := p.correlations(); err == nil {
+			t.Errorf("set %d of constant observations has correlations, want an error", set)
+		}
 	}
 }
 
