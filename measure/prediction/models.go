@@ -84,11 +84,12 @@ const classesColumn = 11
 
 // agreementPair computes the columns of ModelAgreement from the log-probabilities of two models.
 func agreementPair(out []float64, label int, first, second []float32) error {
-	p, err := predict(first, "first")
+	d, sumP, sumQ := diverge(first, second)
+	p, err := predictionOf(first, sumP, "first")
 	if err != nil {
 		return err
 	}
-	q, err := predict(second, "second")
+	q, err := predictionOf(second, sumQ, "second")
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,6 @@ func agreementPair(out []float64, label int, first, second []float32) error {
 	if label == dataset.NoLabel {
 		a, b = math.NaN(), math.NaN()
 	}
-	d := Diverge(first, second)
 	copy(out, []float64{1 - Agreement(p, q), d.JS, d.L2, a * (1 - b), b * (1 - a), a, b,
 		float64(p.Class), float64(q.Class), p.Confidence, q.Confidence, float64(len(first))})
 	return nil

@@ -20,18 +20,26 @@ type Prediction struct {
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
 func predict(logp []float32, view string) (Prediction, error) {
-	best, sum := 0, 0.0
-	for i, v := range logp {
-		if v > logp[best] {
-			best = i
-		}
+	sum := 0.0
+	for _, v := range logp {
 		sum += math.Exp(float64(v))
 	}
+	return predictionOf(logp, sum, view)
+}
+
+// predictionOf is predict with the sum of the probabilities.
+func predictionOf(logp []float32, sum float64, view string) (Prediction, error) {
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return Prediction{}, &measure.NonFinite{View: view}
 	}
 	if math.Abs(sum-1) > 0.01 {
 		return Prediction{}, fmt.Errorf("the prediction is not a distribution: its %d probabilities add up to %.4g, not 1", len(logp), sum)
+	}
+	best := 0
+	for i, v := range logp {
+		if v > logp[best] {
+			best = i
+		}
 	}
 	return Prediction{best, math.Exp(float64(logp[best]))}, nil
 }
@@ -75,10 +83,16 @@ type Divergences struct {
 // Diverge returns the divergences of two distributions, given as natural log-probabilities of the
 // same K classes.
 func Diverge(clean, transformed []float32) Divergences {
-	var d Divergences
+	d, _, _ := diverge(clean, transformed)
+	return d
+}
+
+// diverge is Diverge, and returns the sums of both distributions' probabilities.
+func diverge(clean, transformed []float32) (d Divergences, sumP, sumQ float64) {
 	for i := range clean {
 		p, logp := probability(clean[i])
 		q, logq := probability(transformed[i])
+		sumP, sumQ = sumP+p, sumQ+q
 		if p == q {
 			continue // the terms are 0; if p and q are 0, logm is not finite
 		}
@@ -89,7 +103,7 @@ func Diverge(clean, transformed []float32) Divergences {
 	}
 	// In float32 the probabilities add up to 1 only to about seven digits, so a divergence may be a
 	// little outside its range.
-	return Divergences{JS: min(max(d.JS, 0), math.Ln2), KL: max(d.KL, 0), L2: min(math.Sqrt(d.L2), math.Sqrt2)}
+	return Divergences{JS: min(max(d.JS, 0), math.Ln2), KL: max(d.KL, 0), L2: min(math.Sqrt(d.L2), math.Sqrt2)}, sumP, sumQ
 }
 
 // logTiny is the logarithm of 2^-149, the smallest positive float32.

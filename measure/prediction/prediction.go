@@ -124,11 +124,15 @@ func invariancePair(out []float64, _ int, clean, transformed []float32) error {
 }
 
 func divergencePair(out []float64, _ int, clean, transformed []float32) error {
-	p, q, err := predictBoth(clean, transformed)
+	d, sumP, sumQ := diverge(clean, transformed)
+	p, err := predictionOf(clean, sumP, "clean")
 	if err != nil {
 		return err
 	}
-	d := Diverge(clean, transformed)
+	q, err := predictionOf(transformed, sumQ, "transformed")
+	if err != nil {
+		return err
+	}
 	copy(out, []float64{d.JS, d.KL, d.L2, Agreement(p, q)})
 	return nil
 }
