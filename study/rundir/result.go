@@ -57,10 +57,7 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if err := r.writeUnits(listed); err != nil {
 		return nil, err
 	}
-	if err := r.writeImages(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.writeSampleSheets(ctx); err != nil {
+	if err := r.drawSheets(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.collectMaps(); err != nil {
@@ -78,6 +75,15 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	// The record is not read back: another run of the study may be writing to the same folder, and
 	// then its record is unfinished.
 	return result, r.Outcome()
+}
+
+// drawSheets writes the contact sheets and the sample sheets. Most of the time is that of their
+// compression, so both are written at once.
+func (r *Writer) drawSheets(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.writeImages(ctx) })
+	group.Go(func() error { return r.writeSampleSheets(ctx) })
+	return group.Wait()
 }
 
 // cellsWith returns the cells that have a file of a suffix among the listed names, failed ones left

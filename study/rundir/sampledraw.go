@@ -3,9 +3,9 @@ package rundir
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image"
 	"image/jpeg"
-	"image/png"
 
 	"golang.org/x/image/draw"
 
@@ -56,13 +56,25 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 	if out == nil {
 		return nil, "", nil
 	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, out); err != nil || b.Len() <= maxPNGBytes {
-		return b.Bytes(), ".png", err
+	var small boundedBuffer
+	if err := sheetEncoder.Encode(&small, out); !errors.Is(err, errTooLarge) {
+		return small.Bytes(), ".png", err
 	}
-	b.Reset()
+	var b bytes.Buffer
 	err := jpeg.Encode(&b, out, &jpeg.Options{Quality: 85})
 	return b.Bytes(), ".jpg", err
+}
+
+// A boundedBuffer takes at most maxPNGBytes. Then Write returns errTooLarge, which ends the encoding.
+type boundedBuffer struct{ bytes.Buffer }
+
+var errTooLarge = errors.New("the sheet is too large for a PNG")
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxPNGBytes {
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
 }
 
 // transformedSample returns a sample under the transformation of a cell.
