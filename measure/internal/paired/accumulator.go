@@ -25,6 +25,7 @@ type accumulator struct {
 	null    table             // of shuffled pairs
 	dropped bool              // whether the null is omitted, to stay within the budget
 	open    map[int]*openPair // by block; blocks that are complete are removed
+	spare   openPair          // the last of those removed, whose memory the next one uses
 	out     []float64         // columns of the current pair
 
 	leftOut int // number of samples without columns; see ErrLeftOut

@@ -2,7 +2,6 @@ package paired
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/noether-ml/noether/measure"
 )
@@ -17,7 +16,7 @@ type openPair struct {
 	// cleanBorrowed and transformedBorrowed report whether the rows are memory that is valid during
 	// Update only.
 	cleanBorrowed, transformedBorrowed bool
-	copied                             []float32 // memory for a copy of clean
+	copied, copiedFirst                []float32 // memory for copies of clean and transformed
 }
 
 // copyBorrowed copies rows that are valid during Update only.
@@ -27,7 +26,8 @@ func (o *openPair) copyBorrowed() {
 		o.clean, o.cleanBorrowed = o.copied, false
 	}
 	if o.transformedBorrowed {
-		o.transformed, o.transformedBorrowed = slices.Clone(o.transformed), false
+		o.copiedFirst = append(o.copiedFirst[:0], o.transformed...)
+		o.transformed, o.transformedBorrowed = o.copiedFirst, false
 	}
 }
 
@@ -39,8 +39,8 @@ func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair
 	block := place / a.site.Layout.Block
 	o := a.open[block]
 	if o == nil {
-		o = &openPair{transformed: b.Transformed.At(i).Data, transformedBorrowed: true}
-		a.open[block] = o
+		o = &openPair{transformed: b.Transformed.At(i).Data, transformedBorrowed: true, copied: a.spare.copied, copiedFirst: a.spare.copiedFirst}
+		a.open[block], a.spare = o, openPair{}
 	} else {
 		if place <= o.last {
 			return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
@@ -76,6 +76,7 @@ func (a *accumulator) closeIfComplete(o *openPair, block int) (*openPair, error)
 		return o, nil
 	}
 	delete(a.open, block)
+	a.spare = openPair{copied: o.copied, copiedFirst: o.copiedFirst}
 	return nil, a.closeBlock(&a.null, block, o)
 }
 
