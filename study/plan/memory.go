@@ -16,6 +16,11 @@ const (
 	activationMemory = 64 << 20 // bytes for the activations of a clean and a transformed batch
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
+
+	// On the CPU a batch has at most so much for each core. Activations are then still in the cache
+	// when they are measured.
+	coreImages      = 8        // fewer are slower to compute
+	coreActivations = 12 << 20 // bytes; those of clean and transformed samples
 )
 
 // MemoryLimits are the limits of what a pass (one reading of the samples of a data set) holds in
@@ -26,6 +31,7 @@ type MemoryLimits struct {
 	activations  int64 // of the clean and the transformed batches in progress
 	images       int64 // inputs that wait for the engine
 	batch        int64 // largest number of samples in a batch
+	cores        int64 // that share a batch
 	// slots is the number of batches whose activations are in memory: two if a device computes one
 	// while another one is measured.
 	slots  int64
@@ -45,7 +51,7 @@ const (
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory := int64(s.Memory)
 	out := MemoryLimits{Accumulators: memory, activations: min(activationMemory, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),
-		batch: maxBatch, slots: 1}
+		batch: maxBatch, cores: int64(o.Workers()), slots: 1}
 	if !s.BoundsMemory() {
 		out.Accumulators = max(memory, o.Free/4)
 	}
@@ -88,13 +94,19 @@ func MemoryWarning(s *spec.Study, limit int64) string {
 		s.Memory>>20, limit>>20)
 }
 
+// cachedBatch returns the most samples of a batch on the CPU. The argument is the size of the
+// activations that are read of a sample, clean and transformed, in bytes.
+func (l MemoryLimits) cachedBatch(read int64) int64 {
+	return l.cores * max(coreImages, coreActivations/max(read, 1))
+}
+
 // BatchSize returns how many samples the engine runs at once: the most that the buffers of all
 // models and the memory of the device allow. Only speed and memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))
 	}
-	var activations, images, device int64
+	var activations, read, images, device int64
 	for _, m := range p.Models {
 		var bound int64 // bytes of the buffers for one sample: 4 for each value of the layers that are read
 		layers, _ := p.Layers(m)
@@ -106,10 +118,14 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 			device += bound + working
 			working = 0
 		}
+		read += 2 * bound
 		activations += max(2*limits.slots*bound, 2*working, minWorkingMemory) // 2: clean and transformed
 		images += 6 * m.Net.InputBytes()                                      // clean and transformed, in about three batches that are prepared, wait or run
 	}
 	batch := min(limits.batch, limits.activations/activations, limits.images/max(images, 1))
+	if limits.slots == 1 {
+		batch = min(batch, limits.cachedBatch(read))
+	}
 	if limits.device > 0 {
 		batch = min(batch, limits.device/max(device, 1))
 	}

@@ -63,3 +63,14 @@ func TestDeviceMemoryBoundsBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestCachedBatch checks that batches shrink with the size of what is read, and that every core has
+// enough images.
+func TestCachedBatch(t *testing.T) {
+	t.Parallel()
+	for read, want := range map[int64]int64{0: 2 * coreActivations, 1 << 20: 24, 1_507_328: 16, 64 << 20: 2 * coreImages} {
+		if got := (MemoryLimits{cores: 2}).cachedBatch(read); got != want {
+			t.Errorf("%d bytes a sample: batches of %d, want %d", read, got, want)
+		}
+	}
+}
