@@ -1,35 +1,67 @@
 package resample
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
 
-// TestHalfSamplesAreBalanced checks that any two groups are in the same half about as often as in
-// different halves, that every half has five groups, and that every group is in five halves.
-func TestHalfSamplesAreBalanced(t *testing.T) {
+	"github.com/noether-ml/noether/measure"
+)
+
+// TestHalfSamplesAreOrthogonal checks that every half has half of the groups, and that any two
+// halves share half of theirs.
+func TestHalfSamplesAreOrthogonal(t *testing.T) {
 	t.Parallel()
-	sign := func(half, group int) int {
-		if InHalf(half, group) {
-			return 1
-		}
-		return -1
-	}
-	for i := range HalfGroups {
-		row, column, others := 0, 0, 0
-		for j := range HalfGroups {
-			row += sign(i, j)
-			column += sign(j, i)
-			product := 0
+	for i := range HalfSamples {
+		for j := range HalfSamples {
+			var own, common int
 			for k := range HalfGroups {
-				product += sign(k, i) * sign(k, j)
+				if InHalf(i, k) {
+					own++
+					if InHalf(j, k) {
+						common++
+					}
+				}
 			}
-			if i != j && (product < -2 || product > 2) {
-				t.Errorf("groups %d and %d: the sum of products of signs = %d, want -2 to 2", i, j, product)
+			want := HalfGroups / 4
+			if i == j {
+				want = HalfGroups / 2
 			}
-			if i != j {
-				others += product
+			if own != HalfGroups/2 || common != want {
+				t.Errorf("half %d has %d groups, of which %d are in half %d; want %d and %d", i, own, common, j, HalfGroups/2, want)
 			}
 		}
-		if row != 0 || column != 0 || others != -HalfGroups {
-			t.Errorf("sums of signs of half and of group %d = %d and %d, want 0; of products with other groups %d, want %d", i, row, column, others, -HalfGroups)
+	}
+}
+
+// Intervals of the mean of normal values hold in 95 % of samples.
+func TestIntervalsOfHalvesHold(t *testing.T) {
+	t.Parallel()
+	g := rand.New(rand.NewPCG(1, 1))
+	const samples = 20000
+	held := 0
+	for range samples {
+		var groups [HalfGroups]float64
+		var mean float64
+		for i := range groups {
+			groups[i] = g.NormFloat64()
+			mean += groups[i] / HalfGroups
 		}
+		var replicates []measure.Replicate
+		for half := range HalfSamples {
+			var sum float64
+			for i, v := range groups {
+				if InHalf(half, i) {
+					sum += v
+				}
+			}
+			replicates = append(replicates, measure.Replicate{Value: sum / (HalfGroups / 2), Left: HalfGroups / 2})
+		}
+		WidenHalves(replicates)
+		if low, high := Jackknife(mean, HalfGroups, replicates); low <= 0 && 0 <= high {
+			held++
+		}
+	}
+	if share := float64(held) / samples; share < 0.945 || share > 0.955 { // three standard errors
+		t.Errorf("%.2f %% of the intervals contain the mean, want 95 %%", 100*share)
 	}
 }

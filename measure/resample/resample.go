@@ -4,7 +4,7 @@
 //	Wilson       an interval for a proportion
 //	Student      an interval for the mean of independent values
 //	Welch        an interval for the difference of two such means
-//	HalfSamples  balanced half-samples of ten groups of samples
+//	HalfSamples  balanced half-samples of eight groups of samples
 //	RankSpread   the sampling distribution of the ranks of two representations, where a rank is the
 //	             number of leading singular vectors that a score uses
 //	Cycle        a permutation without fixed points, for the pairs of a null

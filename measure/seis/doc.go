@@ -72,10 +72,10 @@
 // coordinates in an orthonormal basis of the space that they span. The coordinates follow from the
 // 2 n x 2 n Gram matrix. Scores do not depend on the basis, so they are those of the moments.
 //
-// The interval is made of ten halves of the samples (resample.HalfSamples). Their scores are
+// The interval is made of seven halves of the samples (resample.HalfSamples). Their scores are
 // computed in float32 in the subspaces of all samples. The number of patterns that hold 99 % of the
 // variance differs between halves; the effect of such a change of the ranks is estimated to first
-// order (resample.RankSpread). The moments of ten groups of samples are kept for the interval in a
+// order (resample.RankSpread). The moments of eight groups of samples are kept for the interval in a
 // measure.Store, if they fit into the memory bound.
 //
 // In the source, x and y are the observations of z and z', the clean and the transformed view, d

@@ -17,7 +17,7 @@ const (
 	warnFew       = "fewer observations than patterns: correlations are 1 by chance, compare the null"
 	warnNoNull    = "no null: no sample has another to be paired with"
 	warnNoMemory  = "no interval: its groups of samples need %d MiB, more than the memory bound"
-	warnNoGroups  = "no interval: too few samples for ten groups"
+	warnNoGroups  = "no interval: too few samples for eight groups"
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
 

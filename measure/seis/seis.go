@@ -57,7 +57,7 @@ func (*seis) Name() string { return "seis" }
 
 func (*seis) Descriptor() measure.Descriptor { return Descriptor() }
 
-func (*seis) Version() int { return 5 }
+func (*seis) Version() int { return 6 }
 
 func (m *seis) Settings() any { return m.settings }
 
