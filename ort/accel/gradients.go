@@ -43,6 +43,14 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	return b.Node(domain, c.op, 1, c.attrs, inputs...)
 }
 
+// native returns a native operator. tiled is the feature map that is divided into tiles: the result
+// or, for the gradient by the weights, the gradient by the result.
+func (g *graph) native(op string, w window, tiled string, weights []int, inputs ...string) nativeNode {
+	attrs := w.attrs()
+	attrs["side"] = tileSide(g.static.Shape(tiled), weights)
+	return nativeNode{op, attrs, inputs}
+}
+
 // variable reports whether weights are not constant and have a known shape of one or two spatial
 // axes.
 func (g *graph) variable(w string) bool {
@@ -56,7 +64,7 @@ func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 		return nativeNode{}, false
 	}
 	w, ok := windowOf(g.static, n)
-	return nativeNode{conv, w.attrs(), n.Input}, ok
+	return g.native(conv, w, n.Output[0], g.static.Shape(n.Input[1]), n.Input...), ok
 }
 
 // variableConvTranspose matches the gradient of a convolution with strides with respect to its
@@ -66,7 +74,7 @@ func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 		return nativeNode{}, false
 	}
 	w, ok := windowOf(g.static, n)
-	return nativeNode{convTranspose, w.attrs(), n.Input}, ok
+	return g.native(convTranspose, w, n.Output[0], g.static.Shape(n.Input[1]), n.Input...), ok
 }
 
 // mirroredConv matches the gradient of a convolution without strides with respect to its input: a
@@ -90,7 +98,7 @@ func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 			return nativeNode{}, false
 		}
 	}
-	return nativeNode{convTranspose, w.attrs(), []string{n.Input[0], weights}}, true
+	return g.native(convTranspose, w, n.Output[0], g.static.Shape(weights), n.Input[0], weights), true
 }
 
 // mirrored returns the weights, out x in x kernel, from which a tensor is computed by swapping the
@@ -205,7 +213,7 @@ func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 	}
 	w, ok := g.unfolded(c, x, shape[1])
 	w.kernel = shape[2:]
-	return nativeNode{convKernelGradient, w.attrs(), []string{x, dy}}, ok
+	return g.native(convKernelGradient, w, dy, shape, x, dy), ok
 }
 
 // unfolded returns the window of the convolution whose kernel gradient the convolution c computes.

@@ -30,12 +30,12 @@ static void layout_input(Input *in, Arena *arena) {
 
 static OrtStatus *pad_input(const Problem *p, Input *in) { return in->padded == in->data ? NULL : parallel(p->context, pad_part, pad_parts(in), in); }
 
-// winograd_input sets the layout and the padding of the copy of an input for tiles of 2 x 2. The
-// output has height x width pixels, and border is added to rows and columns. Channels are padded to
-// a multiple of the given number.
-static void winograd_input(Input *in, size_t height, size_t width, size_t border, size_t multiple) {
-	in->rows = ceil_div(height, 2) * 2 + border;
-	in->columns = ceil_div(width, 2) * 2 + border;
+// winograd_input sets the layout and the padding of the copy of an input for tiles of side x side.
+// The output has height x width pixels, and border is added to rows and columns. Channels are
+// padded to a multiple of the given number.
+static void winograd_input(Input *in, size_t side, size_t height, size_t width, size_t border, size_t multiple) {
+	in->rows = ceil_div(height, side) * side + border;
+	in->columns = ceil_div(width, side) * side + border;
 	in->pitch = ceil_div(in->channels, multiple) * multiple;
 	in->to_nhwc = 1;
 }
@@ -183,7 +183,7 @@ static OrtStatus *convolve(const Kernel *k, const Problem *p, Convolution *c) {
 	c->scratch = &scratch;
 	c->side = k->side;
 	if (!k->kind->nhwc)
-		winograd_input(&c->input, c->height, c->width, 2, c->mk->mr / 2);
+		winograd_input(&c->input, c->side, c->height, c->width, 2, c->mk->mr / 2);
 	return with_arena(p, layout_winograd, run_winograd, c);
 }
 
@@ -372,7 +372,8 @@ OrtStatus *ORT_API_CALL compute_kernel_gradient(void *kernel, OrtKernelContext *
 		return with_arena(&p, layout_kernel_gradient, run_kernel_gradient, &g);
 	Scratch scratch = {p.allocator, 0};
 	g.scratch = &scratch;
-	winograd_input(&g.input, p.output[0], p.output[1], 2, g.mk->mr);
-	winograd_input(&g.dy, p.output[0], p.output[1], 0, g.mk->mr);
+	g.side = ((const Kernel *)kernel)->side;
+	winograd_input(&g.input, g.side, p.output[0], p.output[1], 2, g.mk->mr);
+	winograd_input(&g.dy, g.side, p.output[0], p.output[1], 0, g.mk->mr);
 	return with_arena(&p, layout_winograd_gradient, run_winograd_gradient, &g);
 }

@@ -105,7 +105,9 @@ typedef struct WeightGradient {
 	size_t stride[2], offsets; // offsets: number of kernel elements
 	ptrdiff_t *displacement;   // of each of them
 	float *panels; // of dy: panel x samples x pixels x MR
-	float *sums;   // memory for winograd.c
+	// For Winograd's algorithm.
+	size_t side; // of the tiles of dy: 2 or 4
+	float *sums;
 	Scratch *scratch;
 } WeightGradient;
 
@@ -117,7 +119,8 @@ size_t weight_gradient_parts(const WeightGradient *g);
 void weight_gradient_part(void *gradient, size_t part);
 
 // winograd_gradient_part sums over some tiles for a block of channels. winograd_gradient_end_part
-// adds these sums and transforms the result.
+// adds these sums and transforms the result; it has no parts where each block is summed by one part,
+// which then transforms its sums.
 size_t winograd_gradient_floats(const WeightGradient *g);
 size_t winograd_gradient_parts(const WeightGradient *g);
 void winograd_gradient_part(void *gradient, size_t part);

@@ -33,21 +33,10 @@
 //	     | 0 -1  1  0 |      | 1/2 -1/2 1/2|
 //	     | 0  1  0 -1 |      | 0    0   1  |
 //
-// G w G' is computed once if weights are constant.
-//
-// ConvChannelsLast(x, w, bias, addend, mask) and ConvTransposeChannelsLast(dy, w, , addend, mask)
-// are the same for images in NHWC, samples x height x width x channels, followed by the epilogue
-//
-//	y = f(convolution + addend), and 0 where mask is not positive
-//
-// with f the identity, or ReLU where the attribute relu is 1. bias, addend and mask are optional.
-// ConvChannelsLast has up to four outputs: y in NHWC, and in NCHW y, convolution + addend, and
-// convolution. Each may be left out; y in NHWC only without a mask. Kernels of 3 x 3 with strides
-// and dilations of 1 use Winograd's algorithm with any number of channels. If the attribute side is
-// 4, they use output tiles of 4 x 4 pixels, which take 36 multiplications instead of 144. The
-// points 0, p, -p, q, -q and infinity with p = 5/8 and q = 3/2 keep the rounding error near that of
-// a plain sum (see Barabasz et al. 2020, "Error Analysis and Improving the Accuracy of Winograd
-// Convolution for Deep Neural Networks"):
+// G w G' is computed once if weights are constant. If the attribute side is 4, tiles have 4 x 4
+// pixels: they take 36 multiplications instead of 144. The points 0, p, -p, q, -q and infinity with
+// p = 5/8 and q = 3/2 keep the rounding error near that of a plain sum (see Barabasz et al. 2020,
+// "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks"):
 //
 //	     | (pq)^2     0      -p^2-q^2      0      1  0 |      | 1/(pq)^2  0       0      |       | 1   1    1    1    1    0 |
 //	     | 0      -p q^2     -q^2          p      1  0 |      | a         a p     a p^2  |  A' = | 0   p   -p    q   -q    0 |
@@ -57,6 +46,16 @@
 //	     | 0      (pq)^2      0        -p^2-q^2   0  1 |      | 0         0       1      |
 //
 // with a = 1 / (2 p^2 (p^2 - q^2)) and b = 1 / (2 q^2 (q^2 - p^2)).
+//
+// ConvChannelsLast(x, w, bias, addend, mask) and ConvTransposeChannelsLast(dy, w, , addend, mask)
+// are the same for images in NHWC, samples x height x width x channels, followed by the epilogue
+//
+//	y = f(convolution + addend), and 0 where mask is not positive
+//
+// with f the identity, or ReLU where the attribute relu is 1. bias, addend and mask are optional.
+// ConvChannelsLast has up to four outputs: y in NHWC, and in NCHW y, convolution + addend, and
+// convolution. Each may be left out; y in NHWC only without a mask. Kernels of 3 x 3 with strides
+// and dilations of 1 use Winograd's algorithm with any number of channels.
 //
 // ChannelsLast(x) moves the second axis of x to the end, and ChannelsFirst(x) the last axis to the
 // second place.

@@ -46,6 +46,8 @@ typedef struct WinogradKernels {
 	// stride[0] and stride[1] apart.
 	void (*output)(const float *sums, size_t sums_stride, const Epilogue *e, size_t channel, size_t at, const size_t shape[2],
 		const size_t stride[2], size_t n);
+	// The transforms of the gradient by the weights: of the output's gradient, and of the sums.
+	Transform *output_gradient, *weight_gradient;
 } WinogradKernels;
 
 // MicroKernels are the inner loops for one instruction set.
@@ -62,9 +64,6 @@ typedef struct MicroKernels {
 	// stride apart.
 	void (*gemm)(const float *panel, size_t depth, const float *x, size_t stride, size_t columns, float *sums);
 	WinogradKernels f2, f4; // for output tiles of 2 x 2 and 4 x 4 pixels
-	// The transforms of the gradient by the weights, for tiles of 2 x 2: of the output's
-	// gradient, and of the sums.
-	Transform *output_gradient, *weight_gradient;
 	// finish applies an epilogue, without its bias, to n contiguous sums, at most MR. The first one
 	// has index at in the result.
 	void (*finish)(const float *sums, const Epilogue *e, size_t at, size_t n);

@@ -112,7 +112,7 @@ static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, co
 	k->adam = (AdamConstants){read_float(info, "beta1"), read_float(info, "beta2")};
 	OrtStatus *s = read_window(info, &k->window);
 	k->relu = read_int(info, "relu") != 0;
-	k->side = k->kind->nhwc && read_int(info, "side") == 4 ? 4 : 2;
+	k->side = read_int(info, "side") == 4 ? 4 : 2;
 	if (s == NULL)
 		s = api->KernelInfoGetAllocator(info, OrtMemTypeDefault, &k->allocator);
 	if (s != NULL) {

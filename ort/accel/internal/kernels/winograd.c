@@ -7,22 +7,22 @@
 // TILES tiles are transformed at a time. The gradient with respect to the weights is summed for
 // GRADIENT_CHANNELS input channels at a time, which are computed as GRADIENT_COLUMNS columns, a
 // multiple of NR. Between the elements of transformed tiles there are PAD floats, so that these
-// elements do not compete for the same cache lines. Tiles of 2 x 2 have ELEMENTS2 elements when
-// they are transformed, those of 4 x 4 MAX_ELEMENTS.
-enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, ELEMENTS2 = 16, MAX_ELEMENTS = 36 };
+// elements do not compete for the same cache lines. Tiles of 4 x 4 have MAX_ELEMENTS elements when
+// they are transformed.
+enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, MAX_ELEMENTS = 36 };
 
 static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
 
 // elements returns the number of elements of a transformed tile.
-static size_t elements(const Convolution *c) { return (c->side + 2) * (c->side + 2); }
+static size_t elements(size_t side) { return (side + 2) * (side + 2); }
 
-static const WinogradKernels *transforms(const Convolution *c) { return c->side == 4 ? &c->mk->f4 : &c->mk->f2; }
+static const WinogradKernels *transforms(const MicroKernels *mk, size_t side) { return side == 4 ? &mk->f4 : &mk->f2; }
 
 // element_stride returns the distance, in floats, between the panels of an element and those of the
 // next.
 static size_t element_stride(const Convolution *c) { return panel_count(c) * c->input.channels * c->mk->mr + PAD; }
 
-size_t winograd_panel_floats(const Convolution *c) { return elements(c) * element_stride(c); }
+size_t winograd_panel_floats(const Convolution *c) { return elements(c->side) * element_stride(c); }
 
 void winograd_pack_panel(void *convolution, size_t panel) {
 	const Convolution *c = convolution;
@@ -31,7 +31,7 @@ void winograd_pack_panel(void *convolution, size_t panel) {
 	float kernel[9 * MAX_MR] = {0}, *dst = c->panels + panel * channels * mr;
 	for (size_t k = 0; k < channels; k++, dst += mr) {
 		transpose(c->w + (c->transposed ? k * c->out + first : first * channels + k) * 9, c->transposed ? 9 : channels * 9, kernel, mr, rows, 9);
-		transforms(c)->weights(kernel + (c->transposed ? 8 * mr : 0), 3 * next, next, dst, (c->side + 2) * stride, stride, mr);
+		transforms(c->mk, c->side)->weights(kernel + (c->transposed ? 8 * mr : 0), 3 * next, next, dst, (c->side + 2) * stride, stride, mr);
 	}
 }
 
@@ -62,7 +62,7 @@ typedef struct Chunk {
 // multiply computes the sums of products of a chunk.
 static void multiply(const Convolution *c, const Chunk *k) {
 	const size_t mr = c->mk->mr, channels = c->input.channels, columns = ceil_div(k->count, NR) * NR;
-	for (size_t e = 0; e < elements(c); e++)
+	for (size_t e = 0; e < elements(c->side); e++)
 		for (size_t q = 0; q < k->panels; q++)
 			c->mk->gemm(c->panels + e * element_stride(c) + (k->panel + q) * mr * channels, channels, k->transformed + e * k->transformed_stride,
 				k->width, columns, k->sums + e * k->sums_stride + q * TILES * mr);
@@ -76,7 +76,7 @@ static void write_tiles(const Convolution *c, const Chunk *k, size_t q) {
 	for (size_t i = 0; i < k->count; i++, advance(&p, &k->tiles)) {
 		const size_t shape[2] = {min_size(side, c->height - side * p.y), min_size(side, c->width - side * p.x)};
 		const size_t at = (p.sample * c->height + side * p.y) * stride[0] + side * p.x * stride[1] + channel;
-		transforms(c)->output(k->sums + (q * TILES + i) * mr, k->sums_stride, &c->epilogue, channel, at, shape, stride, n);
+		transforms(c->mk, c->side)->output(k->sums + (q * TILES + i) * mr, k->sums_stride, &c->epilogue, channel, at, shape, stride, n);
 	}
 }
 
@@ -97,7 +97,7 @@ static void write_runs(const Convolution *c, const Chunk *k, size_t q) {
 		tiles = min_size(min_size(RUN_PIXELS / side, k->tiles.columns - p.x), k->count - i);
 		for (size_t j = 0; j < tiles; j++, advance(&p, &k->tiles)) {
 			const size_t shape[2] = {height, min_size(side, width - side * j)};
-			transforms(c)->output(k->sums + (q * TILES + i + j) * mr, k->sums_stride, &convolved, channel, side * j * mr, shape, stride, n);
+			transforms(c->mk, c->side)->output(k->sums + (q * TILES + i + j) * mr, k->sums_stride, &convolved, channel, side * j * mr, shape, stride, n);
 		}
 		for (size_t y = 0; y < height; y++) {
 			const Run run = {from.sample, (side * from.y + y) * c->width + side * from.x, min_size(side * tiles, width)};
@@ -128,7 +128,7 @@ static void read_tiles(const Convolution *c, const Chunk *k) {
 		const float *image = in->data + p.sample * in->height * in->width * in->pitch;
 		float *dst = k->transformed + i * k->width;
 		if (in->pitch == k->width && y >= 0 && x >= 0 && y + size <= (ptrdiff_t)in->height && x + size <= (ptrdiff_t)in->width) {
-			transforms(c)->input(NULL, image + (y * in->width + x) * in->pitch, in->width * in->pitch, in->pitch, dst, k->transformed_stride, k->width);
+			transforms(c->mk, c->side)->input(NULL, image + (y * in->width + x) * in->pitch, in->width * in->pitch, in->pitch, dst, k->transformed_stride, k->width);
 			continue;
 		}
 		list_tile(in, image, y, x, size, k->border, pixels);
@@ -138,7 +138,7 @@ static void read_tiles(const Convolution *c, const Chunk *k) {
 			memset(copy + in->channels, 0, (k->width - in->channels) * sizeof *copy);
 			pixels[j] = copy;
 		}
-		transforms(c)->input(pixels, NULL, 0, 0, dst, k->transformed_stride, k->width);
+		transforms(c->mk, c->side)->input(pixels, NULL, 0, 0, dst, k->transformed_stride, k->width);
 	}
 }
 
@@ -172,11 +172,11 @@ void winograd_part(void *convolution, size_t part) {
 	k.panels = min_size(each, panel_count(c) - k.panel);
 	k.transformed_stride = TILES * k.width + PAD;
 	k.sums_stride = each * TILES * c->mk->mr + PAD;
-	k.transformed = scratch_alloc(c->scratch, (elements(c) * (k.transformed_stride + k.sums_stride) + (1 + elements(c)) * k.width) * sizeof(float));
+	k.transformed = scratch_alloc(c->scratch, (elements(c->side) * (k.transformed_stride + k.sums_stride) + (1 + elements(c->side)) * k.width) * sizeof(float));
 	if (k.transformed == NULL)
 		return;
-	k.sums = k.transformed + elements(c) * k.transformed_stride;
-	k.border = k.sums + elements(c) * k.sums_stride;
+	k.sums = k.transformed + elements(c->side) * k.transformed_stride;
+	k.border = k.sums + elements(c->side) * k.sums_stride;
 	if (c->epilogue.addend != NULL || c->epilogue.mask != NULL)
 		prefetch(c, &k);
 	read_tiles(c, &k);
@@ -200,7 +200,7 @@ typedef struct Blocks {
 } Blocks;
 
 static Blocks blocks_of(const WeightGradient *g) {
-	Blocks b = {.tiles = tiles_of(2, g->dy.height, g->dy.width), .across = ceil_div(g->input.channels, GRADIENT_CHANNELS), .panels = BLOCK / g->mk->mr};
+	Blocks b = {.tiles = tiles_of(g->side, g->dy.height, g->dy.width), .across = ceil_div(g->input.channels, GRADIENT_CHANNELS), .panels = BLOCK / g->mk->mr};
 	b.tile_count = g->dy.samples * b.tiles.rows * b.tiles.columns;
 	b.count = b.across * ceil_div(g->dy.channels, BLOCK);
 	const size_t chunks = ceil_div(b.tile_count, TILES);
@@ -208,7 +208,7 @@ static Blocks blocks_of(const WeightGradient *g) {
 	b.ranges = ceil_div(chunks, chunks_each); // none is empty: a part initialises its sums with its first chunk
 	b.tiles_each = chunks_each * TILES;
 	b.stride = b.panels * GRADIENT_COLUMNS * g->mk->mr + PAD;
-	b.size = ELEMENTS2 * b.stride;
+	b.size = elements(g->side) * b.stride;
 	return b;
 }
 
@@ -217,12 +217,24 @@ size_t winograd_gradient_parts(const WeightGradient *g) {
 	return b.ranges * b.count;
 }
 
-size_t winograd_gradient_floats(const WeightGradient *g) { return winograd_gradient_parts(g) * blocks_of(g).size; }
+size_t winograd_gradient_floats(const WeightGradient *g) { return blocks_of(g).ranges == 1 ? 0 : winograd_gradient_parts(g) * blocks_of(g).size; }
 
 // corner_of returns the first pixel of tile i of a padded input.
-static const float *corner_of(const Input *in, const Grid *tiles, size_t i) {
+static const float *corner_of(const Input *in, const Grid *tiles, size_t side, size_t i) {
 	const Position p = position_of(tiles, i);
-	return in->padded + ((p.sample * in->rows + 2 * p.y) * in->columns + 2 * p.x) * in->pitch;
+	return in->padded + ((p.sample * in->rows + side * p.y) * in->columns + side * p.x) * in->pitch;
+}
+
+// write_gradient transforms the sums of panel q of a block.
+static void write_gradient(const WeightGradient *g, const Blocks *b, size_t block, size_t q, const float *sums) {
+	const size_t mr = g->mk->mr, channels = g->input.channels;
+	const size_t channel = block % b->across * GRADIENT_CHANNELS, columns = min_size(GRADIENT_CHANNELS, channels - channel);
+	const size_t first = block / b->across * BLOCK + q * mr;
+	float kernels[GRADIENT_CHANNELS * 9 * MAX_MR];
+	for (size_t c = 0; c < columns; c++)
+		transforms(g->mk, g->side)->weight_gradient(sums + (q * GRADIENT_COLUMNS + c) * mr, (g->side + 2) * b->stride, b->stride,
+			kernels + c * 9 * mr, 3 * mr, mr, mr);
+	transpose(kernels, mr, g->dw + (first * channels + channel) * 9, channels * 9, columns * 9, min_size(mr, g->dy.channels - first));
 }
 
 void winograd_gradient_part(void *gradient, size_t part) {
@@ -232,10 +244,11 @@ void winograd_gradient_part(void *gradient, size_t part) {
 	const size_t channel = block % b.across * GRADIENT_CHANNELS, columns = min_size(GRADIENT_CHANNELS, g->input.channels - channel);
 	const size_t first = block / b.across * BLOCK, panels = min_size(b.panels, ceil_div(g->dy.channels - first, mr));
 	const size_t x_stride = TILES * GRADIENT_CHANNELS + PAD, dy_stride = TILES * mr + PAD;
-	float *sums = g->sums + part * b.size, *x = scratch_alloc(g->scratch, ELEMENTS2 * (x_stride + dy_stride) * sizeof *x);
+	const int whole = b.ranges == 1; // the part sums over all tiles
+	float *x = scratch_alloc(g->scratch, (elements(g->side) * (x_stride + dy_stride) + (whole ? b.size : 0)) * sizeof *x);
 	if (x == NULL)
 		return;
-	float *dy = x + ELEMENTS2 * x_stride;
+	float *dy = x + elements(g->side) * x_stride, *sums = whole ? dy + elements(g->side) * dy_stride : g->sums + part * b.size;
 	ptrdiff_t displacement[TILES];
 	for (size_t i = 0; i < TILES; i++)
 		displacement[i] = i * GRADIENT_CHANNELS;
@@ -243,13 +256,13 @@ void winograd_gradient_part(void *gradient, size_t part) {
 	for (size_t start = from; start < to; start += TILES) {
 		const size_t count = min_size(TILES, to - start);
 		for (size_t i = 0; i < count; i++)
-			g->mk->f2.input(NULL, corner_of(&g->input, &b.tiles, start + i) + channel, g->input.columns * g->input.pitch, g->input.pitch,
+			transforms(g->mk, g->side)->input(NULL, corner_of(&g->input, &b.tiles, g->side, start + i) + channel, g->input.columns * g->input.pitch, g->input.pitch,
 				x + i * GRADIENT_CHANNELS, x_stride, min_size(GRADIENT_CHANNELS, g->input.pitch - channel));
 		for (size_t q = 0; q < panels; q++) {
 			for (size_t i = 0; i < count; i++)
-				g->mk->output_gradient(corner_of(&g->dy, &b.tiles, start + i) + first + q * mr, g->dy.columns * g->dy.pitch, g->dy.pitch,
-					dy + i * mr, 4 * dy_stride, dy_stride, mr);
-			for (size_t e = 0; e < ELEMENTS2; e++)
+				transforms(g->mk, g->side)->output_gradient(corner_of(&g->dy, &b.tiles, g->side, start + i) + first + q * mr, g->dy.columns * g->dy.pitch, g->dy.pitch,
+					dy + i * mr, (g->side + 2) * dy_stride, dy_stride, mr);
+			for (size_t e = 0; e < elements(g->side); e++)
 				for (size_t j = 0; j < columns; j += NR) {
 					const float *column[NR];
 					for (size_t i = 0; i < NR; i++)
@@ -259,27 +272,27 @@ void winograd_gradient_part(void *gradient, size_t part) {
 				}
 		}
 	}
+	for (size_t q = 0; whole && q < panels; q++)
+		write_gradient(g, &b, block, q, sums);
 	scratch_free(g->scratch, x);
 }
 
 size_t winograd_gradient_end_parts(const WeightGradient *g) {
 	const Blocks b = blocks_of(g);
-	return b.count * b.panels;
+	return b.ranges == 1 ? 0 : b.count * b.panels;
 }
 
 void winograd_gradient_end_part(void *gradient, size_t part) {
 	const WeightGradient *g = gradient;
 	const Blocks b = blocks_of(g);
-	const size_t mr = g->mk->mr, block = part / b.panels, q = part % b.panels, channels = g->input.channels;
-	const size_t channel = block % b.across * GRADIENT_CHANNELS, columns = min_size(GRADIENT_CHANNELS, channels - channel);
-	const size_t first = block / b.across * BLOCK + q * mr;
-	if (first >= g->dy.channels)
+	const size_t block = part / b.panels, q = part % b.panels, columns = min_size(GRADIENT_CHANNELS, g->input.channels - block % b.across * GRADIENT_CHANNELS);
+	if (block / b.across * BLOCK + q * g->mk->mr >= g->dy.channels)
 		return;
-	float *sums = g->sums + block * b.size + q * GRADIENT_COLUMNS * mr, kernels[GRADIENT_CHANNELS * 9 * MAX_MR];
+	float *sums = g->sums + block * b.size;
 	for (size_t s = 1; s < b.ranges; s++)
-		for (size_t e = 0; e < ELEMENTS2; e++)
-			g->mk->add(sums + e * b.stride, sums + s * b.count * b.size + e * b.stride, columns * mr);
-	for (size_t c = 0; c < columns; c++)
-		g->mk->weight_gradient(sums + c * mr, 4 * b.stride, b.stride, kernels + c * 9 * mr, 3 * mr, mr, mr);
-	transpose(kernels, mr, g->dw + (first * channels + channel) * 9, channels * 9, columns * 9, min_size(mr, g->dy.channels - first));
+		for (size_t e = 0; e < elements(g->side); e++) {
+			float *to = sums + e * b.stride + q * GRADIENT_COLUMNS * g->mk->mr;
+			g->mk->add(to, to + s * b.count * b.size, columns * g->mk->mr);
+		}
+	write_gradient(g, &b, block, q, sums);
 }

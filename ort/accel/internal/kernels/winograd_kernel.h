@@ -36,7 +36,7 @@ INLINE void NAME(weight_gradient2)(const NAME(vec) *m, NAME(vec) *t) {
 	t[2] = half + m[3];
 }
 
-// B', G and A' for output tiles of 4 x 4, with the points 0, P, -P, Q, -Q and infinity.
+// The same for output tiles of 4 x 4, with the points 0, P, -P, Q, -Q and infinity.
 #define P 0.625f
 #define Q 1.5f
 INLINE void NAME(input4)(const NAME(vec) *d, NAME(vec) *t) {
@@ -66,6 +66,24 @@ INLINE void NAME(output4)(const NAME(vec) *m, NAME(vec) *t) {
 	t[1] = difference * P + difference2 * Q;
 	t[2] = sum * (P * P) + sum2 * (Q * Q);
 	t[3] = difference * (P * P * P) + difference2 * (Q * Q * Q) + m[5];
+}
+
+INLINE void NAME(output_gradient4)(const NAME(vec) *y, NAME(vec) *t) {
+	const NAME(vec) even = y[0] + y[2] * (P * P), odd = (y[1] + y[3] * (P * P)) * P, even2 = y[0] + y[2] * (Q * Q), odd2 = (y[1] + y[3] * (Q * Q)) * Q;
+	t[0] = y[0];
+	t[1] = even + odd;
+	t[2] = even - odd;
+	t[3] = even2 + odd2;
+	t[4] = even2 - odd2;
+	t[5] = y[3];
+}
+
+INLINE void NAME(weight_gradient4)(const NAME(vec) *m, NAME(vec) *t) {
+	const float p = 1 / (2 * P * P * (P * P - Q * Q)), q = 1 / (2 * Q * Q * (Q * Q - P * P));
+	const NAME(vec) sum = (m[1] + m[2]) * p, sum2 = (m[3] + m[4]) * q;
+	t[0] = m[0] * (1 / (P * P * Q * Q)) + sum + sum2;
+	t[1] = (m[1] - m[2]) * (P * p) + (m[3] - m[4]) * (Q * q);
+	t[2] = sum * (P * P) + sum2 * (Q * Q) + m[5];
 }
 #undef P
 #undef Q
@@ -99,8 +117,10 @@ INLINE void NAME(output4)(const NAME(vec) *m, NAME(vec) *t) {
 
 BLOCK_TRANSFORM(transform_weights2, weights2, 3, 4)
 BLOCK_TRANSFORM(transform_weights4, weights4, 3, 6)
-BLOCK_TRANSFORM(transform_output_gradient, output_gradient2, 2, 4)
-BLOCK_TRANSFORM(transform_weight_gradient, weight_gradient2, 4, 3)
+BLOCK_TRANSFORM(transform_output_gradient2, output_gradient2, 2, 4)
+BLOCK_TRANSFORM(transform_output_gradient4, output_gradient4, 4, 6)
+BLOCK_TRANSFORM(transform_weight_gradient2, weight_gradient2, 4, 3)
+BLOCK_TRANSFORM(transform_weight_gradient4, weight_gradient4, 6, 3)
 
 // INPUT_TRANSFORM defines WinogradKernels.input for input tiles of size x size.
 #define INPUT_TRANSFORM(name, one_axis, size)                                                                                       \
@@ -161,10 +181,8 @@ static const MicroKernels NAME(kernels) = {
 	.mr = 2 * W,
 	.gemm_indirect = NAME(gemm_indirect),
 	.gemm = NAME(gemm),
-	.f2 = {NAME(transform_input2), NAME(transform_weights2), NAME(transform_output2)},
-	.f4 = {NAME(transform_input4), NAME(transform_weights4), NAME(transform_output4)},
-	.output_gradient = NAME(transform_output_gradient),
-	.weight_gradient = NAME(transform_weight_gradient),
+	.f2 = {NAME(transform_input2), NAME(transform_weights2), NAME(transform_output2), NAME(transform_output_gradient2), NAME(transform_weight_gradient2)},
+	.f4 = {NAME(transform_input4), NAME(transform_weights4), NAME(transform_output4), NAME(transform_output_gradient4), NAME(transform_weight_gradient4)},
 	.finish = NAME(finish),
 	.add = NAME(add),
 };
