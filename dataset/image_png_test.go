@@ -29,7 +29,7 @@ var pngFormats = []pngFormat{
 	{4, 8, 2}, {4, 16, 2}, {6, 8, 4}, {6, 16, 4},
 }
 
-// randomPNG returns a PNG file of h x w random bytes with random filters, in chunks of random sizes.
+// randomPNG returns a PNG file of h x w random pixels with random filters, in chunks of random sizes.
 func randomPNG(t *testing.T, r *rand.Rand, f pngFormat, h, w int, transparent bool) []byte {
 	t.Helper()
 	random := func(n int) []byte {
@@ -135,7 +135,7 @@ func TestDecodePNG(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if format.colour == 6 && !slices.Equal(got.(*image.NRGBA).Pix, want.(*image.NRGBA).Pix) {
-			rt.Fatal("the alpha channel differs from that of package png")
+			rt.Fatal("the pixels with alpha differ from those of package png")
 		}
 		if a, b := from8Bit(got), from8Bit(want); a.h != b.h || a.w != b.w || a.c != b.c || !slices.Equal(a.pix, b.pix) {
 			rt.Fatalf("%d x %d x %d differs from package png, %d x %d x %d", a.h, a.w, a.c, b.h, b.w, b.c)

@@ -212,8 +212,8 @@ func (d *Distribution) N() int {
 	return n
 }
 
-// readSamples returns the distributions of the per-sample values in samples.parquet, and those of
-// the samples on contact sheets. There are none if the file does not exist.
+// readSamples returns the distributions of the per-sample values in samples.parquet, and adds the
+// values of samples on contact sheets to sheets. There are none if the file does not exist.
 func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {

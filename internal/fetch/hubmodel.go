@@ -29,8 +29,9 @@ func configs(model string) []string {
 	return out
 }
 
-// hubModel returns the path of a model's file in the hub's cache. Its external files, which hold
-// weights and which external lists, and the files that describe it are in the cache too.
+// hubModel returns the path of a model's file in the hub's cache. Its external files with weights,
+// which the function external lists, are in the cache too. So are the files that describe it, unless
+// the cache is offline.
 func (c *Cache) hubModel(ctx context.Context, address string, external func(file string) ([]string, error)) (string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != models {
@@ -67,7 +68,8 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 }
 
 // complete returns the path of the model's file if the cache has it with its external files, and
-// has the files that describe it or knows that there are none. external lists the external files.
+// has the files that describe it or knows that there are none. Offline, these need not be known.
+// external lists the external files.
 func (s *snapshot) complete(external func(string) ([]string, error)) (string, error) {
 	if len(s.files) == 0 {
 		return "", fmt.Errorf("no file of revision %s is known", s.address.revision)
@@ -189,7 +191,7 @@ func chooseModel(files []string, wanted string) (string, error) {
 	case len(below) > 1:
 		return "", fmt.Errorf("there are several models%s: add /FILE to the address", listed(", ", below))
 	case wanted != "":
-		return "", fmt.Errorf("there is no file %s.onnx and no model in a folder %s%s", wanted, wanted, listed("; there are ", models))
+		return "", fmt.Errorf("there is no .onnx file in a folder %s%s", wanted, listed("; there are ", models))
 	}
 	return "", errors.New("there is no .onnx file: export the model to ONNX first")
 }

@@ -165,7 +165,7 @@ func TestIntervalWidths(t *testing.T) {
 	g := rand.New(rand.NewPCG(23, 1))
 	wx, wy := normal(g, 3, 12), normal(g, 3, 9)
 	values, widths := map[string][]float64{}, map[string]float64{}
-	const sets, few = 50, 20 // few for statistics of a function of sides, which take longer
+	const sets, few = 50, 20 // few for statistics without sums (compute is not nil), which take longer
 	quick := allStatistics()
 	quick.Statistics = slices.DeleteFunc(Names(), func(name string) bool { return statisticOf(name).compute != nil })
 	for i := range sets {
@@ -277,8 +277,8 @@ func TestSubsampleWarnings(t *testing.T) {
 	}
 }
 
-// Moments in float32 and in many chunks agree with those in float64 and in one chunk.
-func TestChunksAndPrecision(t *testing.T) {
+// Moments of float32 values agree with those of the same values in float64.
+func TestPrecision(t *testing.T) {
 	t.Parallel()
 	x, y := correlated(9, 2500, 70, 90)
 	wide := make([]float64, len(x))

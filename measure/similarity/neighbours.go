@@ -53,7 +53,7 @@ func nearest(d pairMatrix, norms []float64, k int) neighbourLists {
 		slices.SortFunc(found, func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.index, b.index))
 		})
-		first := 0 // of the samples that tie with the last
+		first := 0 // the nearest of the samples that tie with the one before
 		for at, f := range found {
 			tied := at > 0 && f.distance-found[first].distance <= tieTolerance*(norms[i]+max(norms[f.index], norms[found[first].index]))
 			if !tied {

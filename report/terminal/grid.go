@@ -74,7 +74,7 @@ type layout struct {
 	names     int  // largest width, in columns of the terminal, of a label: a model, a transformation, a data set
 	layers    int  // largest width of a name of a layer
 	intervals bool // show intervals
-	stacked   bool // intervals and layers below the value instead of beside it
+	stacked   bool // below the value instead of beside it: the layer, or the interval if there is no layer
 }
 
 // layouts are ordered from the widest to the narrowest.
