@@ -8,6 +8,8 @@
 //     NHWC, that is, with channels last;
 //   - convolutions with variable weights, and their gradients as package grad writes them, become one
 //     operator each;
+//   - BatchNormalization in training mode, and its gradient, become one operator each, with the ReLUs
+//     and sums around them;
 //   - the update of Adam, as package train writes it, becomes one operator.
 //
 // In comments, package grad is onnx/grad, and the engine is ONNX Runtime.

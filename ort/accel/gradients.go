@@ -27,11 +27,12 @@ func rewriteGradients(b *onnx.Builder) bool {
 	return found
 }
 
-// A nativeNode describes a native operator with one output.
+// A nativeNode describes a native operator.
 type nativeNode struct {
-	op     string
-	attrs  onnx.Attrs
-	inputs []string
+	op      string
+	attrs   onnx.Attrs
+	inputs  []string
+	outputs []string // the tensors that its outputs replace; nil: one
 }
 
 // write adds the node to a graph.
@@ -40,7 +41,7 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	for i, name := range c.inputs {
 		inputs[i] = onnx.Value(name)
 	}
-	return b.Node(domain, c.op, 1, c.attrs, inputs...)
+	return b.Node(domain, c.op, max(1, len(c.outputs)), c.attrs, inputs...)
 }
 
 // native returns a native operator. tiled is the feature map that is divided into tiles: the result
@@ -48,7 +49,7 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 func (g *graph) native(op string, w window, tiled string, weights []int, inputs ...string) nativeNode {
 	attrs := w.attrs()
 	attrs["side"] = tileSide(g.static.Shape(tiled), weights)
-	return nativeNode{op, attrs, inputs}
+	return nativeNode{op: op, attrs: attrs, inputs: inputs}
 }
 
 // variable reports whether weights are not constant and have a known shape of one or two spatial

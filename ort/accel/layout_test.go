@@ -24,8 +24,8 @@ func normal(key uint64, deviation float64, shape ...int) tensor.Tensor {
 	return t
 }
 
-// run returns the outputs of a model with one input, without rewriting it.
-func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
+// run returns the outputs of a model for its inputs in order, without rewriting it.
+func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) []tensor.Tensor {
 	t.Helper()
 	rt := orttest.Load(t)
 	s, err := rt.NewSession(m, ort.Options{Threads: 2, NoAcceleration: true})
@@ -33,13 +33,17 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	in, err := ort.Wrap(rt, x.Data, x.Shape...)
-	if err != nil {
-		t.Fatal(err)
+	var in []*ort.Value
+	for _, x := range inputs {
+		v, err := ort.Wrap(rt, x.Data, x.Shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		in = append(in, v)
 	}
-	defer in.Close()
 	out := make([]*ort.Value, len(s.Outputs()))
-	if err := s.Run(t.Context(), []*ort.Value{in}, out); err != nil {
+	if err := s.Run(t.Context(), in, out); err != nil {
 		t.Fatal(err)
 	}
 	var list []tensor.Tensor

@@ -12,6 +12,8 @@ import (
 const (
 	domain                    = "noether"
 	adam                      = "Adam"
+	batchNorm                 = "BatchNormalization"
+	batchNormGradient         = "BatchNormalizationGradient"
 	conv                      = "Conv"
 	convTranspose             = "ConvTranspose"
 	convKernelGradient        = "ConvKernelGradient"
@@ -30,12 +32,13 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 		return m, nil
 	}
 	b := onnx.Extend(m)
-	rewritten := rewriteGradients(b)
-	rewritten = rewriteAdam(b) || rewritten
 	var outputs []string
 	for _, p := range m.Outputs() {
 		outputs = append(outputs, p.Name)
 	}
+	rewritten := rewriteGradients(b)
+	rewritten = rewriteAdam(b) || rewritten
+	rewritten = rewriteBatchNorm(b, outputs) || rewritten
 	grouped := rewriteGroups(b, outputs)
 	if err := b.Err(); err != nil || !rewritten && !grouped {
 		return m, err

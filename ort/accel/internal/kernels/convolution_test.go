@@ -205,9 +205,16 @@ func checkThreads(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 }
 
 // The gradient with respect to the weights does not depend on what its memory held before. Of 13
-// samples of 8 x 8 tiles, the tiles do not divide evenly among ranges.
+// samples of 8 x 8 or 4 x 4 tiles, the tiles do not divide evenly among ranges.
 func TestConvolutionGradientMemory(t *testing.T) {
-	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "kernel_shape": []int{3, 3}}
+	for _, side := range []int{2, 4} {
+		checkGradientMemory(t, side)
+	}
+}
+
+func checkGradientMemory(t *testing.T, side int) {
+	t.Helper()
+	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "kernel_shape": []int{3, 3}, "side": side}
 	x, dy := filled(1, 13, 32, 16, 16), filled(2, 13, 32, 16, 16)
 	half := func(v tensor.Tensor, from, to int) tensor.Tensor {
 		image := len(v.Data) / v.Shape[0]

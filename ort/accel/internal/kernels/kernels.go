@@ -9,6 +9,19 @@
 //
 // s, e and k are scalars; the other tensors have one shape.
 //
+// BatchNormalization(x, scale, bias, addend) returns y and, for each channel c, the mean and the
+// variance of x over the N values of the batch. The attributes are epsilon and relu; f is ReLU if
+// relu is 1, else the identity. addend is optional:
+//
+//	y = f(scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + bias[c] + addend)
+//
+// BatchNormalizationGradient(dy, x, scale, mean, variance, mask) returns the gradient by x, without
+// f and addend. mask is optional; g is dy, and 0 where the mask is not positive. Further outputs are
+// sum, along and, optionally, g:
+//
+//	sum[c] = sum of g;  along[c] = sum of g (x - mean[c]);  with i = 1 / sqrt(variance[c] + epsilon):
+//	dx = scale[c] i (g - sum[c] / N - (x - mean[c]) i^2 along[c] / N)
+//
 // Conv(x, w, bias) is the standard operator without groups, along one or two axes; bias is
 // optional. ConvTranspose(dy, w) is the standard operator, with output_padding, and the gradient of
 // Conv by x. ConvKernelGradient(x, dy) is the gradient of Conv by w, of which the attribute
@@ -69,7 +82,7 @@ package kernels
 
 //go:generate go run copyheaders.go
 
-// #cgo CFLAGS: -O3
+// #cgo CFLAGS: -O3 -fopenmp-simd
 // #cgo !windows LDFLAGS: -lm
 // #include <stdlib.h>
 // #include "operators.h"

@@ -32,6 +32,7 @@ typedef struct Window {
 typedef struct Kernel {
 	const Kind *kind;
 	AdamConstants adam;
+	float epsilon; // of a BatchNormalization
 	Window window;
 	int relu, side; // attributes; see the package comment
 	OrtAllocator *allocator;

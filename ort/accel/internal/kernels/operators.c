@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batchnorm.h"
 #include "microkernel.h"
 #include "node.h"
 
@@ -49,6 +50,56 @@ static OrtStatus *ORT_API_CALL compute_adam(void *kernel, OrtKernelContext *cont
 	for (int i = 0; i < 3; i++)
 		TRY(output(context, i, p.dims, p.axes, results[i]));
 	return parallel(context, adam_block, ceil_div(w.count, BLOCK), &w);
+}
+
+// read_batch reads x and the vectors of a BatchNormalization, from input first on.
+static OrtStatus *read_batch(const Kernel *k, OrtKernelContext *context, size_t image, size_t first, const float **vectors[], size_t count, Tensor *x, BatchNorm *b) {
+	TRY(read_tensor(context, image, x));
+	if (x->axes < 2)
+		return invalid_argument("the input of a normalization has fewer than two axes");
+	*b = (BatchNorm){.samples = x->dims[0], .channels = x->dims[1], .pixels = 1, .x = x->data, .epsilon = k->epsilon, .relu = k->relu};
+	for (size_t i = 2; i < x->axes; i++)
+		b->pixels *= x->dims[i];
+	for (size_t i = 0; i < count; i++) {
+		Tensor v;
+		TRY(read_tensor(context, first + i, &v));
+		if (v.count != b->channels)
+			return invalid_argument("a normalization has other numbers of channels in its input and in its vectors");
+		*vectors[i] = v.data;
+	}
+	return NULL;
+}
+
+// read_map reads an optional input of the shape of x.
+static OrtStatus *read_map(OrtKernelContext *context, size_t i, const Tensor *x, const float **data) {
+	Tensor t;
+	TRY(read_tensor(context, i, &t));
+	*data = t.data;
+	return t.data == NULL || t.count == x->count ? NULL : invalid_argument("the tensors of a normalization differ in size");
+}
+
+static OrtStatus *ORT_API_CALL compute_batch_norm(void *kernel, OrtKernelContext *context) {
+	BatchNorm b;
+	Tensor x;
+	TRY(read_batch(kernel, context, 0, 1, (const float **[]){&b.scale, &b.bias}, 2, &x, &b));
+	TRY(read_map(context, 3, &x, &b.addend));
+	TRY(output(context, 0, x.dims, x.axes, &b.y));
+	TRY(output(context, 1, x.dims + 1, 1, &b.mean));
+	TRY(output(context, 2, x.dims + 1, 1, &b.variance));
+	return parallel(context, batch_norm_part, batch_norm_parts(&b), &b);
+}
+
+static OrtStatus *ORT_API_CALL compute_batch_norm_gradient(void *kernel, OrtKernelContext *context) {
+	BatchNorm b;
+	Tensor x;
+	TRY(read_batch(kernel, context, 1, 2, (const float **[]){&b.scale, (const float **)&b.mean, (const float **)&b.variance}, 3, &x, &b));
+	TRY(read_map(context, 0, &x, &b.dy));
+	TRY(read_map(context, 5, &x, &b.mask));
+	TRY(output(context, 0, x.dims, x.axes, &b.dx));
+	TRY(output(context, 1, x.dims + 1, 1, &b.sum));
+	TRY(output(context, 2, x.dims + 1, 1, &b.along));
+	TRY(output(context, 3, x.dims, x.axes, &b.masked));
+	return parallel(context, batch_norm_gradient_part, batch_norm_parts(&b), &b);
 }
 
 // A LayoutChange transposes samples x rows x columns to samples x columns x rows.
@@ -110,6 +161,7 @@ static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, co
 		return invalid_argument("out of memory for an operator");
 	k->kind = (const Kind *)op;
 	k->adam = (AdamConstants){read_float(info, "beta1"), read_float(info, "beta2")};
+	k->epsilon = read_float(info, "epsilon");
 	OrtStatus *s = read_window(info, &k->window);
 	k->relu = read_int(info, "relu") != 0;
 	k->side = read_int(info, "side") == 4 ? 4 : 2;
@@ -202,6 +254,8 @@ static void ORT_API_CALL release(int *from, int *to) {
 static const Kind kinds[] = {
 	{{OPERATOR, .KernelComputeV2 = compute_adam, .InferOutputShapeFn = infer_adam, .GetMayInplace = adam_in_place,
 		.ReleaseMayInplace = release}, "Adam", 7, 7, 3},
+	{{OPERATOR, .KernelComputeV2 = compute_batch_norm}, "BatchNormalization", 4, 3, 3},
+	{{OPERATOR, .KernelComputeV2 = compute_batch_norm_gradient}, "BatchNormalizationGradient", 6, 5, 4, .optional_outputs = 1},
 	{{OPERATOR, .KernelComputeV2 = compute_conv}, "Conv", 3, 2, 1, .prepare = prepare_conv},
 	{{OPERATOR, .KernelComputeV2 = compute_conv_transpose}, "ConvTranspose", 2, 2, 1, .prepare = prepare_conv_transpose},
 	{{OPERATOR, .KernelComputeV2 = compute_kernel_gradient}, "ConvKernelGradient", 2, 2, 1},

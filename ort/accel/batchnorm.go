@@ -1,0 +1,203 @@
+package accel
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/pb"
+)
+
+// batchNorms is the state of rewriteBatchNorm.
+type batchNorms struct {
+	*graph
+	opset   int
+	readers map[string]int        // see countReaders
+	merged  map[string]string     // outputs of sums and ReLUs, to the output of the native operator that includes them
+	native  map[string]nativeNode // by the first output that they replace
+	masked  map[string]bool       // gradients of ReLUs that a native operator includes
+}
+
+// rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
+// the sum and the ReLU that follow, and the gradients that package grad writes for these, by native
+// operators. It reports whether there are any.
+func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
+	nodes := b.Nodes()
+	r := &batchNorms{newGraph(b), b.Opset(), countReaders(nodes, outputs), map[string]string{}, map[string]nativeNode{}, map[string]bool{}}
+	for _, n := range nodes {
+		if r.isTraining(n) {
+			r.native[n.Output[0]] = nativeNode{batchNorm, onnx.Attrs{"epsilon": onnx.AttrFloat(n, "epsilon", 1e-5), "relu": 0}, n.Input[:3], n.Output}
+		}
+	}
+	if len(r.native) == 0 {
+		return false
+	}
+	for i, n := range nodes {
+		r.merge(i, n)
+		r.gradient(n)
+	}
+	results := map[string]onnx.Value{}
+	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		if len(n.Output) == 0 {
+			return nil
+		}
+		if y, ok := r.merged[n.Output[0]]; ok {
+			return []onnx.Value{onnx.Value(y)}
+		}
+		if c, ok := r.native[n.Output[0]]; ok {
+			for i, v := range c.write(b) {
+				results[c.outputs[i]] = v
+			}
+		}
+		if results[n.Output[0]] == "" {
+			return nil
+		}
+		values := make([]onnx.Value, len(n.Output))
+		for i, t := range n.Output {
+			values[i] = results[t]
+		}
+		return values
+	})
+	return true
+}
+
+// isTraining reports whether a node normalises feature maps and its further outputs are mean and
+// variance of the batch.
+func (r *batchNorms) isTraining(n *pb.NodeProto) bool {
+	return n.GetOpType() == "BatchNormalization" && onnx.IsStandard(n) && len(n.Output) == 3 && !slices.Contains(n.Output, "") &&
+		onnx.AttrInt(n, "training_mode", 0) == 1 && onnx.AttrFloat(n, "momentum", 0.9) == 0 &&
+		len(r.static.Shape(n.Input[0])) >= 3 && r.static.Type(n.Input[0]) == onnx.Float
+}
+
+// merge lets the native operator before node n, which has index i, include what n computes, if n is
+// a sum or a ReLU and nothing else reads what is before.
+func (r *batchNorms) merge(i int, n *pb.NodeProto) {
+	for k, t := range n.Input {
+		y := t
+		if before, ok := r.merged[t]; ok {
+			y = before
+		}
+		c, ok := r.native[y]
+		if !ok || c.op != batchNorm || r.readers[t] != 1 || c.attrs["relu"] != 0 {
+			continue
+		}
+		switch {
+		case isOp(n, "Relu"):
+			c.attrs["relu"] = 1
+		case isOp(n, "Add") && len(c.inputs) == 3 && slices.Equal(r.static.Shape(n.Input[1-k]), r.static.Shape(t)) && r.available(r.index[y], n.Input[1-k]):
+			c.inputs = append(slices.Clone(c.inputs), n.Input[1-k])
+		default:
+			continue
+		}
+		r.native[y] = c
+		delete(r.merged, t)
+		r.merged[n.Output[0]] = y
+		return
+	}
+}
+
+// gradient replaces the gradients of a BatchNormalization that package grad writes, if n is the sum
+// that is the gradient by the input.
+func (r *batchNorms) gradient(n *pb.NodeProto) {
+	if !isOp(n, "Add") {
+		return
+	}
+	affine, ok := r.producer(n.Input[1], "BatchNormalization")
+	if !ok {
+		return
+	}
+	norm := r.producers[affine.Input[3]]
+	if norm == nil || !r.isTraining(norm) {
+		return
+	}
+	p, of, err := gradientPattern(norm, r.opset, r.static.Shape(norm.Input[0]))
+	if err != nil {
+		return // the standard operators stay
+	}
+	bound := map[string]string{of.x: norm.Input[0], of.scale: norm.Input[1], of.mean: norm.Output[1], of.variance: norm.Output[2]}
+	if !r.matches(n.Output[0], p, of.dx, bound) {
+		return
+	}
+	inputs := []string{bound[of.dy], bound[of.x], bound[of.scale], bound[of.mean], bound[of.variance]}
+	outputs := []string{n.Output[0], bound[of.sum], bound[of.along]}
+	if dy, mask, ok := r.includeMask(inputs[0]); ok {
+		if r.readers[inputs[0]] > 3 { // others than the nodes that are replaced
+			outputs = append(outputs, inputs[0])
+		}
+		inputs = append(inputs, mask)
+		inputs[0] = dy
+	}
+	first := slices.MinFunc(outputs, func(a, b string) int { return r.index[a] - r.index[b] })
+	if r.available(r.index[first], inputs...) {
+		r.native[first] = nativeNode{batchNormGradient, onnx.Attrs{"epsilon": onnx.AttrFloat(norm, "epsilon", 1e-5)}, inputs, outputs}
+	}
+}
+
+// includeMask matches a gradient of a ReLU that no native operator includes yet. It returns the
+// gradient by its output, and the tensor that is positive where this gradient is kept.
+func (r *batchNorms) includeMask(t string) (dy, mask string, ok bool) {
+	n := r.producers[t]
+	if n == nil || r.masked[t] {
+		return "", "", false
+	}
+	dy, mask, ok = r.reluGradient(n)
+	if !ok || !slices.Equal(r.static.Shape(mask), r.static.Shape(t)) || !slices.Equal(r.static.Shape(dy), r.static.Shape(t)) {
+		return "", "", false
+	}
+	r.masked[t] = true
+	return dy, r.maskSource(mask), true
+}
+
+// batchNormTensors are names of tensors of the gradient of a BatchNormalization. sum and along are
+// the sums of dy and of dy (x - mean) for each channel.
+type batchNormTensors struct{ x, scale, mean, variance, dy, dx, sum, along string }
+
+// gradientPattern returns a graph of the gradients of a BatchNormalization in training mode, as
+// package grad writes them, for inputs of a shape.
+func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchNormTensors, error) {
+	b := onnx.NewBuilder(opset).Sharing()
+	x, dy := b.Input("x", onnx.Float, shape...), b.Input("dy", onnx.Float, shape...)
+	var v [4]onnx.Value
+	for i, name := range []string{"scale", "bias", "mean", "variance"} {
+		v[i] = b.Input(name, onnx.Float, shape[1])
+	}
+	attrs := onnx.Attrs{"training_mode": 1, "momentum": 0.0, "epsilon": onnx.AttrFloat(norm, "epsilon", 1e-5)}
+	y := b.Ops("BatchNormalization", 3, attrs, x, v[0], v[1], v[2], v[3])
+	d, err := grad.Of(b, y[0], dy, x, v[0], v[1])
+	if err != nil {
+		return nil, batchNormTensors{}, err
+	}
+	p := newGraph(b)
+	along := p.producers[string(d[1])].Input[0] // the gradient by scale is along / sqrt(variance + epsilon)
+	return p, batchNormTensors{string(x), string(v[0]), string(y[1]), string(y[2]), string(dy), string(d[0]), string(d[2]), along}, nil
+}
+
+// matches reports whether tensor t is computed like tensor like of a pattern, from tensors that
+// bound has by the names in the pattern. Inputs of the pattern that bound lacks match any tensor.
+// It adds all tensors to bound that match.
+func (g *graph) matches(t string, pattern *graph, like string, bound map[string]string) bool {
+	if known, ok := bound[like]; ok {
+		return known == t
+	}
+	bound[like] = t
+	if want, ok := pattern.static.Values(like); ok {
+		v, ok := g.static.Values(t)
+		return ok && slices.Equal(v, want)
+	}
+	p, n := pattern.producers[like], g.producers[t]
+	if p == nil {
+		return true
+	}
+	if n == nil || !isOp(n, p.GetOpType()) || len(n.Input) != len(p.Input) ||
+		!slices.EqualFunc(n.Attribute, p.Attribute, func(a, b *pb.AttributeProto) bool { return proto.Equal(a, b) }) {
+		return false
+	}
+	for i := range n.Input {
+		if !g.matches(n.Input[i], pattern, p.Input[i], bound) {
+			return false
+		}
+	}
+	return true
+}

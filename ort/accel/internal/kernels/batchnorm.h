@@ -1,0 +1,26 @@
+// BatchNormalization of a batch, and its gradient: the package comment has the formulas. A part is
+// some channels.
+#ifndef NOETHER_KERNELS_BATCHNORM_H
+#define NOETHER_KERNELS_BATCHNORM_H
+
+#include "microkernel.h"
+
+// A BatchNorm is the tensors of one: samples x channels x pixels, or an element for each channel.
+typedef struct BatchNorm {
+	size_t samples, channels, pixels;
+	float epsilon;
+	int relu;
+	const float *x, *scale;
+	float *mean, *variance;     // results; inputs of the gradient
+	const float *bias, *addend; // addend may be NULL
+	float *y;
+	const float *dy, *mask;      // mask may be NULL
+	float *dx, *masked;          // masked may be NULL
+	float *sum, *along;
+} BatchNorm;
+
+size_t batch_norm_parts(const BatchNorm *b);
+void batch_norm_part(void *work, size_t part);
+void batch_norm_gradient_part(void *work, size_t part);
+
+#endif

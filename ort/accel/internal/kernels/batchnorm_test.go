@@ -1,0 +1,106 @@
+//go:build !noaccel && amd64
+
+package kernels_test
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// BatchNormalization and its gradient are the formulas of the package comment, for any shape, and
+// with and without the optional tensors.
+func TestBatchNormalization(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		n, c := rapid.IntRange(2, 4).Draw(r, "samples"), rapid.IntRange(1, 70).Draw(r, "channels")
+		shape := append([]int{n, c}, rapid.SliceOfN(rapid.IntRange(1, 20), 1, 2).Draw(r, "space")...)
+		pixels := tensor.Size(shape[2:])
+		count, relu, optional := float64(n*pixels), rapid.IntRange(0, 1).Draw(r, "relu"), rapid.IntRange(0, 2).Draw(r, "optional")
+		const epsilon = 0.125
+		attrs := onnx.Attrs{"epsilon": float32(epsilon), "relu": relu}
+		x, addend, dy, mask, scale, bias := filled(1, shape...), filled(2, shape...), filled(3, shape...), filled(4, shape...), filled(5, c), filled(6, c)
+		mean, variance, sum, along := make([]float64, c), make([]float64, c), make([]float64, c), make([]float64, c)
+		y, dx, masked := make([]float64, len(x.Data)), make([]float64, len(x.Data)), make([]float64, len(x.Data))
+		channels := func(f func(i, k int, v float64)) {
+			for i, v := range x.Data {
+				f(i, i/pixels%c, float64(v))
+			}
+		}
+		channels(func(_, k int, v float64) { mean[k] += v / count })
+		channels(func(_, k int, v float64) { variance[k] += (v - mean[k]) * (v - mean[k]) / count })
+		inverse := func(k int) float64 { return 1 / math.Sqrt(variance[k]+epsilon) }
+		channels(func(i, k int, v float64) {
+			y[i] = (v-mean[k])*inverse(k)*float64(scale.Data[k]) + float64(bias.Data[k])
+			if optional > 0 {
+				y[i] += float64(addend.Data[i])
+			}
+			if relu == 1 {
+				y[i] = max(0, y[i])
+			}
+			if optional == 0 || mask.Data[i] > 0 {
+				masked[i] = float64(dy.Data[i])
+			}
+			sum[k] += masked[i]
+			along[k] += masked[i] * (v - mean[k])
+		})
+		channels(func(i, k int, v float64) {
+			dx[i] = float64(scale.Data[k]) * inverse(k) * (masked[i] - sum[k]/count - (v-mean[k])*inverse(k)*inverse(k)*along[k]/count)
+		})
+		inputs := []tensor.Tensor{x, scale, bias}
+		gradientInputs := []tensor.Tensor{dy, x, scale, narrow(mean), narrow(variance)}
+		if optional > 0 {
+			inputs, gradientInputs = append(inputs, addend), append(gradientInputs, mask)
+		}
+		got, err := run(t, "BatchNormalization", attrs, 2, 3, inputs...)
+		if err != nil {
+			r.Fatal(err)
+		}
+		assertSums(r, "y", got[0], shape, y, 20)
+		assertSums(r, "mean", got[1], []int{c}, mean, 4)
+		assertSums(r, "variance", got[2], []int{c}, variance, 4)
+		if got, err = run(t, "BatchNormalizationGradient", attrs, 2, []int{3, 3, 4}[optional], gradientInputs...); err != nil {
+			r.Fatal(err)
+		}
+		assertSums(r, "dx", got[0], shape, dx, 20)
+		assertSums(r, "sum", got[1], []int{c}, sum, int(count))
+		assertSums(r, "along", got[2], []int{c}, along, int(count))
+		if optional == 2 {
+			assertSums(r, "masked", got[3], shape, masked, 1)
+		}
+	})
+}
+
+// narrow returns a vector in single precision.
+func narrow(v []float64) tensor.Tensor {
+	t := tensor.New(len(v))
+	for i := range v {
+		t.Data[i] = float32(v[i])
+	}
+	return t
+}
+
+// Results do not depend on the number of threads, and NaN stays in its channel.
+func TestBatchNormalizationThreads(t *testing.T) {
+	x := filled(1, 3, 150, 5, 7)
+	x.Data[35*40] = float32(math.NaN())
+	scale, bias := filled(2, 150), filled(3, 150)
+	one, err1 := run(t, "BatchNormalization", onnx.Attrs{"relu": 1}, 1, 3, x, scale, bias)
+	two, err2 := run(t, "BatchNormalization", onnx.Attrs{"relu": 1}, 2, 3, x, scale, bias)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	for i, v := range one[0].Data {
+		if isNaN := v != v; isNaN != (i/35%150 == 40) || !isNaN && v != two[0].Data[i] {
+			t.Fatalf("element %d is %g with one thread and %g with two", i, v, two[0].Data[i])
+		}
+	}
+	for _, in := range [][]tensor.Tensor{{x, filled(2, 149), bias}, {x, scale, bias, filled(3, 3, 150, 5, 6)}} {
+		if _, err := run(t, "BatchNormalization", nil, 1, 3, in...); err == nil {
+			t.Errorf("no error for inputs of shapes %v and %v", in[1].Shape, in[len(in)-1].Shape)
+		}
+	}
+}
