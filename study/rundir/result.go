@@ -29,7 +29,7 @@ type Result struct {
 	Rows   []scores.Row  `json:"scores"`
 	Record scores.Record `json:"run"`
 	// Cells are those that the rows are of, as ReadCells returns them. They are nil in the results
-	// of ReadResult.
+	// of ReadResult, and if Unchanged is true.
 	Cells []scores.Cell `json:"-"`
 	// Unchanged is true if the run folder already held the result, and none of its files was
 	// written.
