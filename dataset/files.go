@@ -195,8 +195,8 @@ func (l *fileList) detectLayout() (string, error) {
 	return "flat", nil
 }
 
-// labelByFolder labels files by the first folder of their paths. As in torchvision, a folder
-// without images is a class too.
+// labelByFolder labels files by the first folder of their paths. As in torchvision with
+// allow_empty, a folder without images is a class too.
 func (l *fileList) labelByFolder() error {
 	classes, err := classFolders(l.dir)
 	if err != nil {

@@ -102,7 +102,8 @@ func (d *disturbedStudy) program(t *testing.T) string {
 	return program
 }
 
-// killer returns a disturbance that kills the program in a stage, a few times in one folder.
+// killer returns a disturbance that kills the program in a stage, a few times in one folder. In the
+// stage full a limit on the size of files ends it.
 func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	program := d.program(t)
@@ -135,11 +136,11 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 			d.run(t, out, d.o)
 			for range 3 {
 				files := filesOf(t, out)
-				mutations[r.IntN(5)].change(filepath.Join(out, files[r.IntN(len(files))]))
+				mutations[r.IntN(5)].change(filepath.Join(out, files[r.IntN(len(files))])) // one of those that leave a file
 			}
 			args = []string{program, "check", "--fix", out}
 		case "full":
-			limit := strconv.Itoa(1 << r.IntN(8)) // blocks of 1 KiB
+			limit := strconv.Itoa(1 << r.IntN(8)) // blocks of 512 bytes
 			args = append([]string{"sh", "-c", "ulimit -f " + limit + `; exec "$@"`, "sh"}, run...)
 		}
 		for range 1 + r.IntN(3) {
@@ -164,7 +165,11 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 			d.completes(t, out, "SIGKILL of a merge", merge(out))
 			return
 		}
-		d.afterwards(t, out, "SIGKILL: "+stage, stage == "check")
+		what := "SIGKILL: " + stage
+		if stage == "full" {
+			what = "a limit on the size of files"
+		}
+		d.afterwards(t, out, what, stage == "check")
 	}
 }
 

@@ -15,7 +15,7 @@ func (t Identity) Draw(*rand.Rand) Op { return t }
 // Random is false.
 func (t Identity) Random() bool { return false }
 
-// OnMaps is true.
+// OnMaps is true: the transformation also acts on feature maps.
 func (t Identity) OnMaps() bool { return true }
 
 // Permutes is true.

@@ -25,7 +25,7 @@ func (t RandomFlip) Draw(r *rand.Rand) Op {
 // Random reports whether the probability is neither 0 nor 1.
 func (t RandomFlip) Random() bool { return t.Probability > 0 && t.Probability < 1 }
 
-// OnMaps is true.
+// OnMaps is true: the transformation also acts on feature maps.
 func (t RandomFlip) OnMaps() bool { return true }
 
 // RandomCrop pads an image by zeros and cuts a box of its size out of the result, at a uniformly
@@ -41,7 +41,7 @@ func (t RandomCrop) Draw(r *rand.Rand) Op { return shiftOp{t.Padding, r.Float64(
 // Random is true.
 func (t RandomCrop) Random() bool { return true }
 
-// OnMaps is true.
+// OnMaps is true: the transformation also acts on feature maps.
 func (t RandomCrop) OnMaps() bool { return true }
 
 // A shiftOp is a draw of RandomCrop. padding is the fraction of the sides; right and down are the

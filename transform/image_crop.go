@@ -30,7 +30,7 @@ func (t Crop) Draw(r *rand.Rand) Op {
 // Random reports whether the size or the position is drawn.
 func (t Crop) Random() bool { return t.RandomPosition || anyRandom(t.Size) }
 
-// OnMaps is true.
+// OnMaps is true: the transformation also acts on feature maps.
 func (t Crop) OnMaps() bool { return true }
 
 type cropOp struct {

@@ -17,7 +17,7 @@ func (t Flip) Draw(*rand.Rand) Op { return t }
 // Random is false.
 func (t Flip) Random() bool { return false }
 
-// OnMaps is true.
+// OnMaps is true: the transformation also acts on feature maps.
 func (t Flip) OnMaps() bool { return true }
 
 // Permutes is true.

@@ -32,7 +32,7 @@ func (t GaussianNoise) Random() bool { return true }
 // Random is true.
 func (t Replace) Random() bool { return true }
 
-// OnMaps is true.
+// OnMaps is true: the transformation also acts on feature maps.
 func (t Replace) OnMaps() bool { return true }
 
 // A noiseSeed seeds the noise of an Op, so that it is the same whenever the Op is applied.

@@ -106,8 +106,8 @@ func summariseDemo(w io.Writer, rows []scores.Row) error {
 	ei := func(model, transform string) scores.Row {
 		return slices.Concat(scoresOf("ei", model, transform, ""), []scores.Row{{}})[0]
 	}
-	// firstAndLast returns the scores of the first and of the last feature map at 45 degrees. The
-	// layer after the last feature map is the input of the classifier.
+	// firstAndLast returns the scores of the first and of the last layer that has a score at 45
+	// degrees, which are feature maps; zeros if none has one.
 	firstAndLast := func(statistic, model string) (first, last float64) {
 		layers := slices.Concat(scoresOf(statistic, model, "rotation", "45"), []scores.Row{{}})
 		return layers[0].Value, layers[max(0, len(layers)-2)].Value

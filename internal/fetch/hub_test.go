@@ -137,7 +137,7 @@ func TestHubRefusals(t *testing.T) {
 	refuseModel(t, c, "hf://org/other", "hf://org/other: there is no repository", "or it is private", "set HF_TOKEN", "401")
 	refuseModel(t, c, "hf://org/net@none", `no revision "none"`)
 	refuseModel(t, c, "hf://org/net/onnx/model_int8.onnx", "there is no file onnx/model_int8.onnx; there are onnx/model.onnx, onnx/model_fp16.onnx")
-	refuseModel(t, c, "hf://org/net/vision", "no model in a folder vision")
+	refuseModel(t, c, "hf://org/net/vision", "no .onnx file in a folder vision")
 	for _, address := range []string{"hf://net", "hf://org/../net", "hf://org/net@a/../../b", "hf://org/net@..", "hf://a--b/net", `hf://org/net/a\b.onnx`} {
 		refuseModel(t, c, address, address)
 	}

@@ -132,7 +132,7 @@ func TestMovedPositionsAreEquivariant(t *testing.T) {
 		t.Errorf("invariance is %v for a flip", v)
 	}
 	if !has(got["invariance"], "tie") {
-		t.Errorf("a flip without a warning of ties: %q", got["invariance"].Warnings)
+		t.Errorf("a flip without a warning that correlations tie: %q", got["invariance"].Warnings)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestMovingOneSideDoesNotChangeEquivariance(t *testing.T) {
 	after := scoresOf(t, Defaults(), site, z, moved(zt, rand.New(rand.NewPCG(3, 3)).Perm(25)))
 	near(t, "equivariance", after["equivariance"].Value, before["equivariance"].Value, 1e-6)
 	if has(before["invariance"], "tie") {
-		t.Errorf("data without symmetry have a warning of ties: %q", before["invariance"].Warnings)
+		t.Errorf("canonical correlations that differ have a warning of ties: %q", before["invariance"].Warnings)
 	}
 	if after["invariance"].Value > 0.8*before["invariance"].Value {
 		t.Errorf("invariance is %v after and %v before the positions were shuffled", after["invariance"].Value, before["invariance"].Value)
@@ -180,7 +180,7 @@ func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
 // score.
 func TestTheNullIsWhereChanceIs(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{300, 640} { // pairs in long cycles and in cycles of four
+	for _, n := range []int{300, 640} { // pairs in long cycles, which have no match, and in cycles of four
 		z, unrelated := smooth(1, n, 4, 5, 5), smooth(2, n, 4, 5, 5)
 		site := siteOf("NCHW", z)
 		if p := newShuffledPairs(site.Key, 0, site.Layout.Block, 4); (p.match != nil) != (n == 640) {

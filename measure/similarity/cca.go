@@ -49,7 +49,7 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 // weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
 	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
-	x          *singleMoments // has the scatter of the projection; nil: replicates keep the weights of all observations
+	x          *singleMoments // moments that projection is taken from; nil: replicates keep the weights of all observations
 	basis      *mat.Dense     // turns w into coefficients of the variables of x; nil: it holds them already
 }
 
@@ -147,7 +147,7 @@ func weightedMean(values, weights []float64) float64 {
 }
 
 // correlationsWithout returns the canonical correlations without a group of observations, to first
-// order. With Dxx, Dyy and Dxy the changes of the moments when the group is left out,
+// order. With Dxx, Dyy and Dxy what the moments lose when the group is left out,
 //
 //	rho_i' = rho_i - w_iᵀ Dxy v_i + rho_i (w_iᵀ Dxx w_i + v_iᵀ Dyy v_i) / 2.
 //
@@ -163,8 +163,8 @@ func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, 
 	return rho, lost
 }
 
-// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is the
-// change of a scatter when a group is left out: s is S, the group's scatter, and r has f, d and e.
+// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is
+// what a scatter loses when a group is left out: s is S, the group's scatter, and r has f, d and e.
 func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	p, k := w.Dims()
 	sv := applied(s, p, v)
@@ -229,7 +229,7 @@ func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 		return whitening{reliable: true}, nil
 	}
 	all := k
-	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // those that resample.NearbyRanks may name
+	for all < min(len(values), k+1+k/50) && values[all] > noise*values[0] { // a few more, for other ranks that the interval tries (resample.NearbyRanks)
 		all++
 	}
 	t := scaledColumns(vectors, values[:all])

@@ -89,7 +89,7 @@ func (m *pairMoments) regression(y whitening) estimate {
 // mixed returns tr(D b), with D the change of Sxy when a group is left out, and b: q x p.
 func (m *pairMoments) mixed(g int, b *mat.Dense) float64 {
 	r, part := m.removal(g), m.groups[g].Data
-	by := project(b, r.y) // bᵀ e
+	by := project(b, r.y) // bᵀ times the second vector of the removal
 	total := r.factor * floats.Dot(r.x, by)
 	for j := range m.xy.Q {
 		for i, v := range b.RawRowView(j) {

@@ -15,8 +15,8 @@ import (
 )
 
 // New returns the measure stir. Its statistics are stir, stir-adversarial, cka, similarity (for
-// similarities other than linear CKA), agreement, representation-distance, missed and
-// input-distance.
+// similarities other than linear CKA), agreement, representation-distance, missed (the fraction of
+// inputs found whose representation distance is too large) and input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -148,9 +148,9 @@ type pointNames struct {
 	style style
 }
 
-// Plot implements plot.Plotter. A name stands right, left, above or below its point: where it lies
-// within the panel and over as few points as possible. One that would lie over another name is left
-// out.
+// Plot implements plot.Plotter. A name stands at one of eight positions around its point, right,
+// left, above, below or between two of these: where it lies within the panel and over as few points
+// as possible. One that fits nowhere in the panel, or would lie over another name, is left out.
 func (n *pointNames) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	t := n.style.text(n.style.small, left, centre)

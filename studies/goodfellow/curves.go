@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// curves holds the validation curves of the layers of the networks of a model. A layer that several
-// stacks share has one curve.
+// curves holds the validation curves of the layers of all networks that a command (ridge, depth or
+// copies) trains. A layer that several stacks share has one curve.
 type curves struct {
 	mu   sync.Mutex
 	list []curve
@@ -33,7 +33,7 @@ func (c *curves) add(network string, layer int, decay float64, l *autoencoder.La
 	c.list = append(c.list, curve{network, layer, decay, l.Curve})
 }
 
-// curves writes all curves as MODEL.curves.csv, and prints a summary.
+// curves writes all curves as MODEL.curves.csv, with the command as MODEL, and prints a summary.
 func (p plan) curves(model string, c *curves) error {
 	slices.SortFunc(c.list, func(a, b curve) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.decay, b.decay), cmp.Compare(a.network, b.network))

@@ -75,8 +75,9 @@ func (w *writer) tapSlices(x onnx.Value, win window) []onnx.Value {
 	return list
 }
 
-// conv writes a convolution as a matrix product for each group: the kernels, out x (in taps), times
-// what their taps read, (in taps) x positions.
+// conv writes a convolution as a matrix product for each group: the kernels, out x (in * taps),
+// times what their taps read, (in * taps) x positions, with in input and out output channels of a
+// group.
 func conv(w *writer, n *pb.NodeProto) onnx.Value {
 	k := w.static.Shape(n.Input[1]) // out x in / groups x kernel
 	if len(k) < 3 || slices.Min(k) < 1 {
