@@ -133,6 +133,7 @@ func TestDecodeEqualsPIL(t *testing.T) {
 			decoded := img(t, name)
 			check := func(img image.Image) {
 				bound, mostMean := 0.0, 0.0
+				// A C library or the decoder of PNG gives an RGB image with the pixels of PIL.
 				switch _, exact := img.(*turbojpeg.RGB); {
 				case name == "ycck.jpg": // the standard library converts it to RGB and rounds down
 					bound, mostMean = 2, 0.25

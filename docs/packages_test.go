@@ -79,7 +79,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 }
 
 // order lists the packages of the module. A package imports only packages that come before it. The
-// commands, which nothing imports, come last.
+// commands and what only they import come last.
 var order = strings.Fields(`
 	tensor
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest

@@ -12,7 +12,7 @@ import (
 // represent x alike?
 type Section struct {
 	measure.Descriptor
-	Key string // unique; the name of the measure if it has one section
+	Key string // the name of the measure, with "-between" for the second of two sections
 
 	divided bool // the measure has two sections
 	between bool // of those, the one that compares two models

@@ -41,8 +41,8 @@ func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
 	return t
 }
 
-// measured returns the scores and the per-sample values of clean and transformed outputs under an
-// Op, by statistic and factor, such as "matched class=1".
+// measured returns the scores and the per-sample values of clean and transformed outputs under a
+// transformation, by statistic and factor, such as "matched class=1".
 func measured(t *testing.T, f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
 	t.Helper()
 	a, err := update(f, s, tr, clean, moved)
@@ -212,7 +212,7 @@ func TestBoxesByHand(t *testing.T) {
 		"cut and not found": {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
 		"in the fill":       {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(0, 5, 2, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
 		"half in the fill":  {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(2, 5, 4, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 2. / 3}},
-		// The halves of a box that a circular shift cuts count where its centre goes.
+		// A box goes where a circular shift takes its centre.
 		"around": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []output.Box{box(6, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
 		"small":  {identity, []output.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []output.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
 	} {
@@ -228,7 +228,7 @@ func TestBoxesByHand(t *testing.T) {
 }
 
 // A detector that moves its boxes as the image has all boxes matched, under transformations that take
-// upright boxes to upright boxes, and with any of which the box around a circle is the same.
+// upright boxes to upright boxes. If the boxes are those around circles, it has so under any rotation.
 func TestMovedBoxesAreMatched(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
