@@ -25,7 +25,7 @@ type accumulator struct {
 	minibatches  *minibatchTotals // nil unless minibatch CKA is selected
 	layerMoments []*singleMoments // for each layer; nil where its moments are not gathered
 	pairs        []*pairMoments   // for each pair; nil where its moments are not gathered
-	narrow       [2]narrowLayers
+	narrow       [2]narrowLayers  // for each side, the layers of few variables, which are multiplied together
 	stored       storedRows
 
 	scratch linalg.Scratch

@@ -80,7 +80,8 @@ func arrays(b *testing.B) map[string][2]Source {
 	return out
 }
 
-// BenchmarkValue measures the statistics that are compared with another library in bench.
+// BenchmarkValue measures the statistics that the programs in the folder bench of the repository
+// compare with those of another library.
 func BenchmarkValue(b *testing.B) {
 	accelerate()
 	for size, pair := range arrays(b) {
@@ -98,7 +99,8 @@ func BenchmarkValue(b *testing.B) {
 
 // BenchmarkGrid measures all pairs of layers of two networks, from activations to scores.
 // NOETHER_BENCH_GRID is the number of samples, of layers of a network and of values of a layer, such
-// as "5000 50 0". With 0 the layers are pooled maps of a ResNet-56.
+// as "5000 50 0". Where the number of values is 0, layers have 16, 32 or 64, as the pooled maps of a
+// ResNet-56.
 func BenchmarkGrid(b *testing.B) {
 	accelerate()
 	n, count, width := 500, 10, 0
@@ -163,8 +165,8 @@ func BenchmarkGrid(b *testing.B) {
 // memory at a time.
 const batchOfGrid = 250
 
-// gridBatch returns random activations of all layers on the samples at some places. Layer i is
-// related in both networks.
+// gridBatch returns random activations of all layers on the samples at the places from (inclusive)
+// to to (exclusive). Layer i of one network shares latent variables with layer i of the other.
 func gridBatch(g measure.Grid, from, to int) *measure.PairBatch {
 	n, batch := to-from, &measure.PairBatch{}
 	for i, layer := range g.A {

@@ -22,7 +22,8 @@
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
 //	mutual-knn         fraction of the k nearest neighbours in common          Huh et al. 2024
 //
-// Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
+// Others are on the page of the measure, docs/reference/measures/similarity.md (ReSi and netrep, which
+// comments name, are two Python packages of such statistics): distances between
 // shapes, matches of single variables, further statistics of neighbours, and differences between
 // properties of the two representations. Each is a function in this package, listed in statistics.
 //

@@ -12,6 +12,7 @@ import (
 // estimates holds the estimates of a pair by the names of the statistics.
 type estimates map[string]estimate
 
+// replicate returns the replicate without left observations.
 func replicate(value float64, left int) measure.Replicate {
 	return measure.Replicate{Value: value, Left: left}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A more holds the values of testdata/more.py for a case of testdata/list.json.
+// A more holds the values that testdata/more.py computed for a case of testdata/list.json: R² by
+// partial least squares, and the statistics of the measure geometry of X, by name.
 type more struct {
 	PLS []struct {
 		Folds, Components int
@@ -57,7 +58,7 @@ func TestGoldenMore(t *testing.T) {
 		}
 		scores := geometryOf(t, tensor.Tensor{Shape: []int{c.N, c.P}, Data: c.X}, tensor.Tensor{})
 		if len(scores) != 5 {
-			t.Errorf("%s: %d scores", c.Name, len(scores))
+			t.Errorf("%s: %d scores, want the five of geometry", c.Name, len(scores))
 		}
 		for _, s := range scores {
 			if v := want[i].Geometry[s.Statistic]; !(math.Abs(s.Value-v) <= 1e-6*max(1e-2, math.Abs(v))) {
@@ -76,6 +77,7 @@ func geometryMeasure(t testing.TB) measure.Measure {
 	return m
 }
 
+// vectorSite returns a layer z of p values on n samples.
 func vectorSite(n, p int) measure.Site {
 	return measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{p}, Axes: "NC"}, Layout: measure.NewLayout(n), Key: measure.Key{Seed: 1, Data: "d"}}
 }
@@ -113,8 +115,9 @@ func TestGeometryContract(t *testing.T) {
 	measuretest.Run(t, measuretest.Case{Measure: geometryMeasure(t), Site: vectorSite(n, p), Clean: z, Transformed: moved})
 }
 
-// TestGeometryOfKnownSets checks sets of known geometry: samples of a plane in five dimensions, far
-// from the origin in one case, on x; and of a line on T(x).
+// TestGeometryOfKnownSets checks sets of known geometry in five dimensions: on x, samples of a square
+// in a plane at the distance 100 from the origin; on T(x), samples of a segment about the origin. It
+// also checks that values lie in their intervals and that there is no null.
 func TestGeometryOfKnownSets(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -129,7 +132,7 @@ func TestGeometryOfKnownSets(t *testing.T) {
 	for _, s := range geometryOf(t, z, moved) {
 		found[[2]string{s.Variant, s.Statistic}] = s
 		if !(s.Low <= s.Value && s.Value <= s.High) || !math.IsNaN(s.Null) {
-			t.Errorf("%s %s is %v in [%v, %v], null %v", s.Variant, s.Statistic, s.Value, s.Low, s.High, s.Null)
+			t.Errorf("%s %s is %v, want a value in its interval [%v, %v]; null %v, want NaN", s.Variant, s.Statistic, s.Value, s.Low, s.High, s.Null)
 		}
 	}
 	for _, c := range []struct {
@@ -140,7 +143,7 @@ func TestGeometryOfKnownSets(t *testing.T) {
 		{Moved, Magnitude, 0, 0.05}, {Moved, IntrinsicDimension, 1, 0.2}, {Moved, EffectiveRank, 1, 1e-9}, {Moved, Concentricity, 0, 0.15},
 	} {
 		if got := found[[2]string{c.variant, c.statistic}].Value; math.Abs(got-c.want) > c.within {
-			t.Errorf("%s %s is %v, want %v", c.variant, c.statistic, got, c.want)
+			t.Errorf("%s %s is %v, want %v within %v", c.variant, c.statistic, got, c.want, c.within)
 		}
 	}
 }
@@ -196,7 +199,7 @@ func TestGeometryOfBadInput(t *testing.T) {
 			err = acc.Update(&measure.Batch{Place: []int{5}, Index: []int{17}, Label: []int{0}, Clean: views[0], Transformed: views[1]})
 			var e *measure.NonFinite
 			if !errors.As(err, &e) || e.View != view || e.Index != 17 {
-				t.Errorf("%v on %s: error %v", bad, view, err)
+				t.Errorf("%v on %s: error %v, want one of that view and index 17", bad, view, err)
 			}
 		}
 	}
@@ -211,7 +214,7 @@ func TestGeometryOfBadInput(t *testing.T) {
 	for name, z := range map[string]tensor.Tensor{"zeros": tensor.New(n, p), "constant": constant, "two samples many times": equal, "two samples": random(2), "three samples": random(3)} {
 		scores := geometryOf(t, z, tensor.Tensor{})
 		if len(scores) != 5 {
-			t.Errorf("%s: %d scores", name, len(scores))
+			t.Errorf("%s: %d scores, want the five of geometry", name, len(scores))
 		}
 		for _, s := range scores {
 			d, _ := GeometryDescriptor().Statistic(s.Statistic)

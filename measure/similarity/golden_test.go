@@ -33,12 +33,14 @@ func goldens(t *testing.T) []golden {
 	return cases
 }
 
+// settings returns the settings with which golden.py computed the case.
 func (g golden) settings() Settings {
 	s := Defaults()
 	s.Variance, s.Bandwidth, s.Neighbours = g.Variance, g.Bandwidth, g.Neighbours
 	return s
 }
 
+// source returns a Source of the rows of p values.
 func source[T float32 | float64](t testing.TB, values []T, p int) Source {
 	t.Helper()
 	s, err := Of(values, len(values)/p, p)
@@ -48,6 +50,8 @@ func source[T float32 | float64](t testing.TB, values []T, p int) Source {
 	return s
 }
 
+// TestGolden compares statistics of float32 and float64 values, by Value, and by Compare, which reads
+// the samples in a random order.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t) {
@@ -70,12 +74,12 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(scores) != len(g.Values)+1 {
+			if len(scores) != len(g.Values)+1 { // and minibatch-cka, which the default settings select
 				t.Errorf("%d scores, want %d", len(scores), len(g.Values)+1)
 			}
 			for _, score := range scores {
 				if want, ok := g.Values[score.Statistic]; ok && !(math.Abs(score.Value-want) <= 1e-6*math.Abs(want)) {
-					t.Errorf("%s in another order: %.12f, want %.12f", score.Statistic, score.Value, want)
+					t.Errorf("%s by Compare: %.12f, want %.12f", score.Statistic, score.Value, want)
 				}
 			}
 		})

@@ -74,6 +74,7 @@ func TestGoldenTable(t *testing.T) {
 	read("more", &more)
 	read("programs", &programs)
 	table := map[string]map[string][]string{} // statistic, kind of array, programs
+	// add notes that a program gave values of a statistic for the arrays of a case: X, and Y if both.
 	add := func(statistic, program string, g golden, both bool) {
 		if table[statistic] == nil {
 			table[statistic] = map[string][]string{}

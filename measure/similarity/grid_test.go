@@ -42,6 +42,8 @@ func tensors(seed uint64, n int, shapes ...[]int) []tensor.Tensor {
 	return out
 }
 
+// layers returns layers of the given names, separated by spaces, and shapes. Those of vectors have
+// the axes NC, the others the given ones.
 func layers(axes onnx.Axes, names string, shapes ...[]int) []onnx.Layer {
 	var out []onnx.Layer
 	for i, name := range strings.Fields(names) {
@@ -54,6 +56,7 @@ func layers(axes onnx.Axes, names string, shapes ...[]int) []onnx.Layer {
 	return out
 }
 
+// everyPair returns all pairs of a layers on one side and b on the other.
 func everyPair(a, b int) [][2]int {
 	var out [][2]int
 	for i := range a {
@@ -101,6 +104,7 @@ func TestGridContract(t *testing.T) {
 	})
 }
 
+// bounded returns the grid with a memory bound in bytes; 0: none.
 func bounded(g measure.Grid, bytes int64) measure.Grid {
 	g.Budget = bytes
 	return g
@@ -144,7 +148,8 @@ func scoresOf(t *testing.T, m measure.Comparison, g measure.Grid, a, b []tensor.
 	return out
 }
 
-// A grid has the same values as two matrices, from stored values and from moments.
+// The scores of a pair of layers in a grid have the values that Value gives for the two matrices,
+// whether they come from stored values or, in 12,000 bytes, from moments.
 func TestGridEqualsMatrices(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -188,7 +193,8 @@ func TestGridEqualsMatrices(t *testing.T) {
 	}
 }
 
-// Intervals from moments are as wide as those from stored values.
+// Intervals of a grid that gathers moments of groups are half to twice as wide as those of Compare,
+// which draws other groups.
 func TestMomentsWithGroups(t *testing.T) {
 	t.Parallel()
 	const n = 3000
@@ -216,6 +222,8 @@ func TestMomentsWithGroups(t *testing.T) {
 	}
 }
 
+// With the setting pool: mean, feature maps of either order of axes have the score of the vectors of
+// their channel means.
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	const n = 120
@@ -226,7 +234,7 @@ func TestPooling(t *testing.T) {
 	pooled := tensor.New(n, 3)
 	for i := range n {
 		for c := range 3 {
-			for k := range 20 {
+			for k := range 20 { // 4 x 5 positions
 				v := first.Data[(i*3+c)*20+k]
 				last.Data[(i*20+k)*3+c] = v
 				pooled.Data[i*3+c] += v / 20
@@ -250,7 +258,7 @@ func TestPooling(t *testing.T) {
 // The others are computed.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	const n, whole = 100, 4 * 100 * 2 * 48 // bytes of both sides
+	const n, whole = 100, 4 * 100 * 2 * 48 // bytes of float32 values: 3 x 4 x 4 of n samples, of two layers
 	shapes := [][]int{{3, 4, 4}}
 	a, b := tensors(9, n, shapes...), tensors(10, n, shapes...)
 	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
@@ -260,24 +268,26 @@ func TestBudget(t *testing.T) {
 		for _, name := range Names() {
 			refused := math.IsNaN(scores[name].Value)
 			if want := budget == whole-1 && name != MinibatchCKA; refused != want {
-				t.Errorf("%s within %d bytes: %+v", name, budget, scores[name])
+				t.Errorf("%s within %d bytes: %+v; want NaN: %t", name, budget, scores[name], want)
 			}
 			if refused && !strings.Contains(strings.Join(scores[name].Warnings, ""), "pool: mean") {
-				t.Errorf("%s is undefined with the warnings %v", name, scores[name].Warnings)
+				t.Errorf("%s is undefined with the warnings %v, want one with \"pool: mean\"", name, scores[name].Warnings)
 			}
 		}
 	}
 	s.Statistics = []string{LinearCKA}
 	if why := newMeasure(t, s).Skip(bounded(g, 1000)); !strings.Contains(why, "beyond the memory bound") {
-		t.Errorf("skipped for %q", why)
+		t.Errorf("the reason to skip is %q, want the memory bound", why)
 	}
 	few := bounded(g, 0)
 	few.Layout = measure.NewLayout(40)
 	if why := newMeasure(t, Defaults()).Skip(few); !strings.Contains(why, "80 samples") {
-		t.Errorf("skipped for %q", why)
+		t.Errorf("the reason to skip 40 samples is %q, want that minibatch-cka needs 80", why)
 	}
 }
 
+// Batches, states and settings that do not fit are errors, and one of a value that is not finite names
+// its layer and sample.
 func TestGridErrors(t *testing.T) {
 	t.Parallel()
 	shapes := [][]int{{3}, {2}}
@@ -297,7 +307,7 @@ func TestGridErrors(t *testing.T) {
 	var e *measure.NonFiniteIn
 	err := fresh().Update(batch(func(b *measure.PairBatch) { b.B[1].Data[3] = float32(math.Inf(1)) }))
 	if !errors.As(err, &e) || e.Side != measure.SideB || e.Layer != 1 || e.Index != 15 {
-		t.Errorf("infinity in the second layer of B: error %v", err)
+		t.Errorf("infinity in the second layer of B on the sample 15: error %v", err)
 	}
 	for name, b := range map[string]*measure.PairBatch{
 		"missing layer": batch(func(b *measure.PairBatch) { b.A = b.A[:1] }),
@@ -314,7 +324,7 @@ func TestGridErrors(t *testing.T) {
 	twice := fresh()
 	for i := range 2 {
 		if err := twice.Update(batch(func(*measure.PairBatch) {})); (err != nil) != (i == 1) {
-			t.Errorf("update %d with the same samples: error %v", i+1, err)
+			t.Errorf("update %d with the same samples: error %v, want one of the second update only", i+1, err)
 		}
 	}
 	other := g

@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// statisticOf returns the statistic of that name.
 func statisticOf(name string) statistic { return Settings{Statistics: []string{name}}.selected()[0] }
 
 // allStatistics returns settings with all statistics.
@@ -26,6 +27,7 @@ func allStatistics() Settings {
 	return s
 }
 
+// compared returns the scores of Compare by the names of their statistics.
 func compared(t *testing.T, x, y *mat.Dense, s Settings) map[string]measure.Score {
 	t.Helper()
 	a, b := x.RawMatrix(), y.RawMatrix()
@@ -40,6 +42,7 @@ func compared(t *testing.T, x, y *mat.Dense, s Settings) map[string]measure.Scor
 	return out
 }
 
+// rowsAt returns the rows of x with the given indices, in that order.
 func rowsAt(x *mat.Dense, rows []int) *mat.Dense {
 	_, p := x.Dims()
 	out := mat.NewDense(len(rows), p, nil)
@@ -49,7 +52,8 @@ func rowsAt(x *mat.Dense, rows []int) *mat.Dense {
 	return out
 }
 
-// sharing returns n samples of two random representations that share latent variables.
+// sharing returns n samples of two random representations: normal latent variables times wx and times
+// wy, each with noise added.
 func sharing(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
 	k, p := wx.Dims()
 	_, q := wy.Dims()
@@ -113,7 +117,7 @@ func TestReplicates(t *testing.T) {
 		g := rand.New(rand.NewPCG(22, uint64(size.p)))
 		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
 		got := compared(t, x, y, allStatistics())
-		order := shuffled(0, size.n, size.n)
+		order := shuffled(0, size.n, size.n) // that of Compare with the seed 0, in which groups are consecutive
 		for _, name := range Names() {
 			if size.p > 100 && statisticOf(name).compute != nil {
 				continue // these are computed in the same way where there are more variables than samples
@@ -152,14 +156,14 @@ func TestReplicates(t *testing.T) {
 				most *= 2
 			}
 			if off > most {
-				t.Errorf("%s of %d x %d: a replicate is off by %v; replicates differ from the value by up to %v", name, size.n, size.p, off, spread)
+				t.Errorf("%s of %d x %d: a replicate is off by %v, want at most %v; replicates differ from the value by up to %v", name, size.n, size.p, off, most, spread)
 			}
 		}
 	}
 }
 
-// Half the width of an interval is about 2.09 standard deviations of the statistic over new
-// samples.
+// Half the width of an interval is about 2.09 standard deviations of the statistic over new samples:
+// of 20 groups, the 97.5 % quantile of Student's t with 19 degrees of freedom.
 func TestIntervalWidths(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(23, 1))
@@ -199,8 +203,8 @@ func TestIntervalWidths(t *testing.T) {
 	}
 }
 
-// Where seven components hold 99 % of the variance, but other samples need six or eight, the
-// interval of svcca is wider.
+// Where seven components hold 99 % of the variance, but other samples need six or eight, the interval
+// of svcca is as wide as the score varies over samples.
 func TestSVCCAIntervalWithRankChanges(t *testing.T) {
 	t.Parallel()
 	const sets, n, p = 60, 500, 24
@@ -244,6 +248,7 @@ func TestSVCCAWithFewComponentsWarns(t *testing.T) {
 	}
 }
 
+// Scores computed from a part of the samples say so in a warning.
 func TestSubsampleWarnings(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(24, 1))
@@ -266,18 +271,20 @@ func TestSubsampleWarnings(t *testing.T) {
 	// not fit, there is no interval.
 	a, b := x.RawMatrix(), y.RawMatrix()
 	s.Statistics = []string{LinearCKA}
+	// By bytes of memory, the number of samples and of replicates.
 	for memory, want := range map[int64][2]int{600: {100, 0}, 2000: {300, 0}, 1 << 30: {300, 20}} {
 		scores, err := Compare(context.Background(), source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), Options{Settings: s, Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if scores[0].N != want[0] || len(scores[0].Replicates) != want[1] || (memory < 1<<30) != (len(scores[0].Warnings) > 0) {
-			t.Errorf("within %d bytes: n and number of replicates %d %d, want %d; warnings %q", memory, scores[0].N, len(scores[0].Replicates), want, scores[0].Warnings)
+			t.Errorf("within %d bytes: n and number of replicates %d %d, want %d; warnings %q, want some below 1 GiB", memory, scores[0].N, len(scores[0].Replicates), want, scores[0].Warnings)
 		}
 	}
 }
 
-// Moments of float32 values agree with those of the same values in float64.
+// Two matrices of float32 values, whose moments are gathered in float32, have the scores that they have
+// if one of them is given in float64.
 func TestPrecision(t *testing.T) {
 	t.Parallel()
 	x, y := correlated(9, 2500, 70, 90)

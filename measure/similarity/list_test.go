@@ -16,9 +16,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGoldenSides compares statistics that are functions of sides with testdata/list.py: the
-// definitions of the papers, of ReSi and of netrep.
-func TestGoldenSides(t *testing.T) {
+// TestGoldenFunctions compares the statistics that have a function statistic.compute with the values
+// of testdata/list.py, which follows the definitions of the papers, of ReSi and of netrep.
+func TestGoldenFunctions(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/list.json")
 	if err != nil {
@@ -61,8 +61,9 @@ func TestGoldenSides(t *testing.T) {
 	}
 }
 
-// The least cost of transport is that of the best permutation for equal numbers, and no more than
-// that of any plan.
+// The least cost of transport is that of the best permutation if there are as many rows as columns,
+// at most that of the plan that spreads each row evenly, and the same if rows and columns are
+// repeated as often as they have units.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +81,7 @@ func TestTransport(t *testing.T) {
 			}
 			best = min(best, sum)
 		})
-		for _, units := range []int{1, 3} {
+		for _, units := range []int{1, 3} { // that each row supplies and each column takes
 			if got := transport(cost, units, units); math.Abs(got-float64(units)*best) > 1e-9 {
 				t.Fatalf("the least cost is %v, want %v, that of the best permutation", got/float64(units), best)
 			}
@@ -104,6 +105,7 @@ func TestTransport(t *testing.T) {
 	})
 }
 
+// permutations calls f for each permutation of 0 to n - 1.
 func permutations(n int, f func([]int)) {
 	order := identityOrder(n)
 	var swap func(k int)
@@ -120,6 +122,8 @@ func permutations(n int, f func([]int)) {
 	swap(0)
 }
 
+// kendall gives tau-b by its definition over all pairs. Values are whole numbers from 0 to 5, so that
+// many tie.
 func TestKendall(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -189,6 +193,8 @@ func TestSettingsOfEarlierStudies(t *testing.T) {
 	}
 }
 
+// The error of an invalid setting names it. rtd is a statistic of Klabunde et al. 2025 that is not
+// computed here.
 func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Settings){
@@ -208,12 +214,13 @@ func TestInvalidSettings(t *testing.T) {
 	s.Statistics, s.Neighbours = []string{Jaccard}, 30
 	x := source(t, make([]float64, 60), 2)
 	if _, err := Value(context.Background(), Jaccard, x, x, s); err == nil || !strings.Contains(err.Error(), "30 samples have at most 29 neighbours") {
-		t.Errorf("too many neighbours: %v", err)
+		t.Errorf("30 neighbours of 30 samples: error %v, want one that says how many there are", err)
 	}
 }
 
-// Two constant representations have the similarity 1 or the difference 0, and one has no NaN.
-func TestConstantRepresentationsBySides(t *testing.T) {
+// Statistics that have a function statistic.compute are 1 for two constant representations, and 0 if
+// one is constant. Differences are 0 for two, and any number for one.
+func TestConstantRepresentationsByFunctions(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 4))
 	x, flat := normal(g, 40, 5), mat.NewDense(40, 3, slices.Repeat([]float64{2}, 120))
@@ -232,6 +239,7 @@ func TestConstantRepresentationsBySides(t *testing.T) {
 	}
 }
 
+// uniformity-difference has a warning if the distances are far above 1.
 func TestUniformityOfLargeDistances(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(9, 9))
@@ -241,7 +249,7 @@ func TestUniformityOfLargeDistances(t *testing.T) {
 	for _, unit := range []float64{1, 1000} {
 		x.Scale(unit, x)
 		if w := compared(t, x, y, s)[UniformityDifference].Warnings; (len(w) > 0) != (unit > 1) {
-			t.Errorf("in units of %v: warnings %q", 1/unit, w)
+			t.Errorf("in units of %v: warnings %q; want one: %t", 1/unit, w, unit > 1)
 		}
 	}
 }

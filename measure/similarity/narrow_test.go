@@ -26,6 +26,7 @@ func TestGridOfNarrowAndWideLayers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// pairs[4] is of the two wide layers. at is negative for a layer that is not narrow.
 		if in := acc.(*accumulator); in.pairs[4] == nil || len(in.narrow[0].layers) != 2 || in.narrow[0].at[1] >= 0 {
 			t.Fatalf("narrow layers %v; want the first and the third, and moments of all pairs", in.narrow[0].layers)
 		}

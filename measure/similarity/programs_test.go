@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A programValue says how a value of another program is had here.
+// A programValue says which statistic, with which settings, gives the value of another program.
 type programValue struct {
 	statistic string
 	set       func(*Settings)             // nil: default settings
@@ -23,6 +23,7 @@ func likeReSi(s *Settings) { s.Metric, s.Centre, s.Neighbours = "cosine", "none"
 // programValues lists the values of testdata/programs.json. Neighbours of equal rows are left out:
 // ReSi takes the first sample of a list for the sample itself, which need not be.
 func programValues() map[string]programValue {
+	// Names of cases in testdata/list.json.
 	wide, ties := []string{"more variables than samples", "one side wide"}, []string{"duplicated rows", "duplicated rows far away"}
 	out := map[string]programValue{
 		"ReSi CKA":                                  {statistic: LinearCKA},

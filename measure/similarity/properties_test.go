@@ -41,6 +41,7 @@ func value(t interface {
 	return v
 }
 
+// normal returns n x p independent standard normal values.
 func normal(g *rand.Rand, n, p int) *mat.Dense {
 	out := mat.NewDense(n, p, nil)
 	for i := range out.RawMatrix().Data {
@@ -49,6 +50,7 @@ func normal(g *rand.Rand, n, p int) *mat.Dense {
 	return out
 }
 
+// orthogonal returns a random orthogonal matrix, p x p.
 func orthogonal(g *rand.Rand, p int) *mat.Dense {
 	var qr mat.QR
 	qr.Factorize(normal(g, p, p))
@@ -102,8 +104,8 @@ func dependence(name string) string {
 // heldOut reports whether a statistic predicts samples that a fit leaves out.
 func heldOut(name string) bool { return name == RidgePredictivity || name == PLSPredictivity }
 
-// No statistic depends on the origin, the scale or the orientation of the axes, except for those of
-// dependence.
+// No statistic depends on the origin, the scale or the orientation of the axes, except for those that
+// dependence lists and pwcca, whose weights depend on the axes of x.
 func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
@@ -130,7 +132,8 @@ func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 	}
 }
 
-// No statistic depends on the unit, even if squares of the values overflow or vanish.
+// No statistic but those that dependence lists depends on the unit, even if squares of the values
+// overflow or vanish.
 func TestExtremeScales(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(3, 1))
@@ -184,6 +187,9 @@ func TestInvarianceToInvertibleMaps(t *testing.T) {
 	})
 }
 
+// A statistic lies in its range, is 1 (a difference: 0) of X with itself, and does not depend on which
+// of the two is X unless it is directional. GULP and shape-metric of X with itself are roots or
+// arc cosines of rounding errors, so at most 1e-5.
 func TestSymmetryRangeAndIdentity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -199,7 +205,7 @@ func TestSymmetryRangeAndIdentity(t *testing.T) {
 				want = 0
 			}
 			if self := value(t, k.name, x, x); dependence(k.name) != "width" && !(math.Abs(self-want) <= 1e-7) && (k.name != GULP && k.name != ShapeMetric || self > 1e-5) {
-				t.Fatalf("%s of X with itself is %v", k.name, self)
+				t.Fatalf("%s of X with itself is %v, want %v", k.name, self, want)
 			}
 			directional := k.name == PWCCA || k.name == LinearRegression || heldOut(k.name)
 			if yx := value(t, k.name, y, x); !directional && !near(xy, yx) {
@@ -295,6 +301,8 @@ func TestBadlyScaledGramMatrices(t *testing.T) {
 	}
 }
 
+// Similarities are 1 for two constant representations, and 0 if one is constant, with fewer columns
+// than samples and with more.
 func TestConstantRepresentations(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(7, 5))
@@ -304,7 +312,7 @@ func TestConstantRepresentations(t *testing.T) {
 		other := normal(g, 40, 4)
 		for _, name := range Names() {
 			if statisticOf(name).difference {
-				continue // see TestConstantRepresentationsBySides
+				continue // see TestConstantRepresentationsByFunctions
 			}
 			for _, c := range []struct {
 				x, y *mat.Dense
@@ -346,6 +354,7 @@ func TestProcrustesForms(t *testing.T) {
 	})
 }
 
+// Each invalid input has the error that is stated.
 func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(8, 5))
@@ -408,6 +417,7 @@ func scaled(v []float64, by float64) {
 	}
 }
 
+// listed returns the names with commas between them.
 func listed(names []string) string {
 	out := names[0]
 	for _, n := range names[1:] {
@@ -416,6 +426,7 @@ func listed(names []string) string {
 	return out
 }
 
+// A failing is a Source whose reads return errDisk.
 type failing struct{ Source }
 
 var errDisk = errors.New("disk")
@@ -426,7 +437,7 @@ func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	x := source(t, make([]float32, 60), 2)
 	if _, err := Compare(context.Background(), x, failing{x}, Options{Settings: Defaults()}); !errors.Is(err, errDisk) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want that of the source, %v", err, errDisk)
 	}
 }
 
