@@ -40,6 +40,7 @@ func TestLeadingKeepsTheFraction(t *testing.T) {
 	}
 }
 
+// rotated returns the upper triangle of Q diag(spectrum) Qᵀ for a random orthogonal Q, and Q.
 func rotated(spectrum []float64) ([]float64, *mat.Dense) {
 	d := len(spectrum)
 	g := rand.New(rand.NewPCG(3, 4))
@@ -72,6 +73,7 @@ func TestLeadingLeavesZerosOut(t *testing.T) {
 	}
 }
 
+// normal returns independent standard normal values.
 func normal(g *rand.Rand, rows, cols int) *mat.Dense {
 	m := mat.NewDense(rows, cols, nil)
 	for i := range rows * cols {
@@ -118,6 +120,8 @@ func TestAtRanksIsLeading(t *testing.T) {
 	}
 }
 
+// Moments of shuffled pairs, here a quarter of those of the pairs themselves and scaled by four, have
+// the correlations of leading, in single precision.
 func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6

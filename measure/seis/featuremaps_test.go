@@ -22,7 +22,7 @@ func TestPoolIsTheMeanOfCells(t *testing.T) {
 		{"NHWC", []int{13, 9, 3}, 30},
 		{"NCT", []int{4, 29}, 7},
 		{"NTC", []int{29, 4}, 7},
-		{"NTC", []int{1 + 49, 4}, 20}, // a class token
+		{"NTC", []int{1 + 49, 4}, 20}, // a class token and 7 x 7 others
 	} {
 		z := smooth(1, 1, 1, 1, tensor.Size(c.shape))
 		p, why := featureMapsOf(onnx.Layer{Shape: c.shape, Axes: c.axes}, c.limit)

@@ -36,6 +36,7 @@ func goldens(t testing.TB) []golden {
 	return out
 }
 
+// unpack returns values that golden.json has as signed sixteenths, plus an offset.
 func unpack(sixteenths []byte, offset float32, shape []int) tensor.Tensor {
 	z := tensor.New(shape...)
 	for i, b := range sixteenths {
@@ -71,7 +72,7 @@ func images(t testing.TB, n int) (z, zt tensor.Tensor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const side, area, record = 32, 32 * 32, 3073
+	const side, area, record = 32, 32 * 32, 1 + 3*32*32 // a record is a label and an image
 	z, zt = tensor.New(n, 4, side, side), tensor.New(n, 4, side, side)
 	for i := range n {
 		x, y := make([]float32, 3*area), make([]float32, 3*area)

@@ -55,7 +55,7 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 			}
 		}
 	}
-	triangle := 162 * 163 / 2
+	triangle := 162 * 163 / 2 // of the scatter of 2 x 9 x 9 variables
 	if room := int64(triangle * maxGroups * single); store.end != room {
 		t.Errorf("%d bytes are kept in the store, want %d", store.end, room)
 	}
@@ -132,6 +132,7 @@ func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	}
 }
 
+// empty returns a new accumulator with the default settings.
 func empty(t *testing.T, site measure.Site) *accumulator {
 	t.Helper()
 	a, err := New(Defaults()).New(site)
@@ -153,6 +154,7 @@ func feedRange(t *testing.T, a measure.Accumulator, z, zt tensor.Tensor, lo, hi 
 	}
 }
 
+// groupsOf returns copies of the moments of the groups.
 func groupsOf(t *testing.T, a *accumulator) (out []*linalg.Scatter[float32]) {
 	t.Helper()
 	err := a.eachGroup(a.groups.len(), func(s *linalg.Scatter[float32]) error {

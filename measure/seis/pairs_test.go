@@ -24,6 +24,7 @@ func TestAddPairsEqualsSeparateScatters(t *testing.T) {
 	}
 }
 
+// addPairsEqualsSeparateScatters checks two blocks of 4 quarter observations of d variables each.
 func addPairsEqualsSeparateScatters(t rapid.TB, g *rand.Rand, d, quarter int) {
 	t.Helper()
 	var memory scratch
@@ -120,6 +121,7 @@ func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 	}
 }
 
+// gaussian returns n x p normal values about offset.
 func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	x := make([]float32, n*p)
 	for i := range x {

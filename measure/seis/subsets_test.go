@@ -29,6 +29,7 @@ func coordinatesOf(t *testing.T, rows []float32, d int, fraction float64) (coord
 	return f.coordinates(s.Between(0, d, 2*d)), s
 }
 
+// decaying returns n observations of (x, y), d variables each, of decreasing scale; y is x plus noise.
 func decaying(n, d int) []float32 {
 	g := rand.New(rand.NewPCG(9, 9))
 	rows := make([]float32, n*2*d)
@@ -95,6 +96,7 @@ func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 	}
 }
 
+// scatterOf returns the scatter of rows of p values in float32.
 func scatterOf(rows []float32, p int) *linalg.Scatter[float32] {
 	s := linalg.NewScatter[float32](p)
 	linalg.NewScatter[float64](p).Add(linalg.Centre(append([]float32(nil), rows...), p), s, new(linalg.Scratch))
@@ -252,6 +254,7 @@ func TestASetWithoutVarianceIsAnError(t *testing.T) {
 	}
 }
 
+// equal fails the test unless all values are within the tolerance of want.
 func equal(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	for i := range want {

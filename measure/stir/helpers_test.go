@@ -23,6 +23,7 @@ func build(t testing.TB, name string, make func(b *onnx.Builder, x onnx.Value) o
 	return buildOf(t, name, onnx.DefaultOpset, side, make)
 }
 
+// buildOf is build for an operator set and images of side x side pixels.
 func buildOf(t testing.TB, name string, opset, side int, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -31,6 +32,7 @@ func buildOf(t testing.TB, name string, opset, side int, make func(b *onnx.Build
 	return open(t, name, path, "z")
 }
 
+// open opens a model with the given layers.
 func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), path, model.Options{Layers: layers})
@@ -52,10 +54,12 @@ func linear(name string, from, to, d int) func(b *onnx.Builder, x onnx.Value) on
 	}
 }
 
+// constant is a model whose outputs are all 2.
 func constant(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return b.Add(b.Mul(b.Flatten(x, 1), b.Scalar(0)), b.Scalar(2))
 }
 
+// random returns n images of uniform noise in [0, 1).
 func random(n int) tensor.Tensor {
 	t, r := tensor.New(n, 1, side, side), seed.Rand(5)
 	for i := range t.Data {
@@ -64,12 +68,14 @@ func random(n int) tensor.Tensor {
 	return t
 }
 
+// adam returns the default settings with the optimiser adam.
 func adam() stir.Settings {
 	s := stir.Defaults()
 	s.Optimiser = "adam"
 	return s
 }
 
+// between returns the scores of STIR(b | a) on the images x.
 func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Settings) []measure.PairScore {
 	t.Helper()
 	scores, err := stir.Compare(t.Context(), a, b, x, s, 1)
@@ -91,6 +97,7 @@ func value(t testing.TB, scores []measure.PairScore, statistic, variant string) 
 	return measure.Score{}
 }
 
+// resnet returns the penultimate layer of a ResNet that was trained on CIFAR-10.
 func resnet(t testing.TB, name string) procedure.Subject {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Layers: []string{"penultimate"},
@@ -101,6 +108,7 @@ func resnet(t testing.TB, name string) procedure.Subject {
 	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
 }
 
+// cifar returns the first n images of a CIFAR-10 test batch.
 func cifar(t testing.TB, n int) tensor.Tensor {
 	t.Helper()
 	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})

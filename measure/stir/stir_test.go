@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-const side = 6
+const side = 6 // of the images of most models here, in pixels: 36 values
 
 // TestModelWithItself checks that a model shares its own invariances.
 func TestModelWithItself(t *testing.T) {
@@ -120,7 +120,7 @@ func TestAdversarialInversion(t *testing.T) {
 }
 
 // TestTrainedNetworks checks that CKA is high and STIR much lower for two networks that were
-// trained alike, as in the paper.
+// trained alike, as in the paper on STIR (Nanda et al. 2022).
 func TestTrainedNetworks(t *testing.T) {
 	t.Parallel()
 	a, b := resnet(t, "resnet20"), resnet(t, "resnet32")
@@ -178,7 +178,7 @@ func TestNonFiniteImages(t *testing.T) {
 	t.Parallel()
 	flat := func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) }
 	plain := build(t, "plain", flat)
-	// NaN for images whose first value is below 0.3
+	// The root of the first nine values minus 0.3: NaN if one of them is below 0.3.
 	rooted := build(t, "rooted", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Sqrt(b.Add(b.Slice(flat(b, x), 1, 0, 9, 1), b.Scalar(-0.3)))
 	})
@@ -245,7 +245,7 @@ func TestLayerGrid(t *testing.T) {
 		}
 	}
 	if len(seen) != 6 {
-		t.Errorf("%d pairs of layers have a score, want 6", len(seen))
+		t.Errorf("%d pairs of layers have a score, want 6, of 2 and 3 layers", len(seen))
 	}
 }
 
@@ -261,7 +261,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stop := range []int64{300, 900, 1300} {
+	for _, stop := range []int64{300, 900, 1300} { // in the units of Job.Progress, about a hundred a step
 		ctx, cancel := context.WithCancel(t.Context())
 		j := job(a, b, x)
 		ticks := 0
@@ -289,12 +289,14 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// job returns a job that compares the first layers of a and b on the images x.
 func job(a, b procedure.Subject, x tensor.Tensor) *procedure.Job {
 	j := measuretest.Job(a, source{x})
 	j.B, j.Pairs = b, [][2]int{{0, 0}}
 	return j
 }
 
+// A source is a data set of the images x with the labels 0 to 2.
 type source struct{ x tensor.Tensor }
 
 func (s source) Len() int            { return s.x.Shape[0] }
