@@ -33,6 +33,7 @@ func newJob(m *model.Model, data dataset.Source, to *recorder) *procedure.Job {
 	return j
 }
 
+// openModel opens a test model with the given options.
 func openModel(t testing.TB, o testmodel.Options) *model.Model {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), testmodel.Write(t, t.TempDir(), "net", o), model.Options{Layers: []string{"all"}})
@@ -42,6 +43,7 @@ func openModel(t testing.TB, o testmodel.Options) *model.Model {
 	return m
 }
 
+// shuffledGratings returns gratings, and the same data set in a random order.
 func shuffledGratings(t testing.TB) (*dataset.Gratings, dataset.Source) {
 	t.Helper()
 	g, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 16, Orientations: []float64{0, 45, 90, 135}})
@@ -68,6 +70,7 @@ func turns(degrees ...float64) *procedure.Transform {
 	return t
 }
 
+// runJob runs the measure with the settings and returns the scores of the layers.
 func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	p, err := firing.New(s)
@@ -130,10 +133,12 @@ func sameUnits(t *testing.T, what string, rows []measure.UnitScore, want []firin
 	}
 }
 
+// rowsOf returns the unit scores of one layer and factor.
 func rowsOf(all []measure.UnitScore, layer int, factor string) []measure.UnitScore {
 	return slices.DeleteFunc(slices.Clone(all), func(u measure.UnitScore) bool { return u.Layer != layer || u.Factor != factor })
 }
 
+// find returns the score of a layer, factor and statistic.
 func find(t *testing.T, scores []measure.PairScore, layer int, factor, statistic string) measure.Score {
 	t.Helper()
 	for _, s := range scores {

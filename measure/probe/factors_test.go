@@ -91,6 +91,7 @@ func matrix(d int, values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{4, d}, Data: values}
 }
 
+// identity returns the 4 x 4 identity matrix.
 func identity() tensor.Tensor {
 	return matrix(4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1)
 }

@@ -17,6 +17,7 @@ import (
 // from different seeds.
 type goldenValue struct{ Mean, Deviation float64 }
 
+// readGolden reads golden values by their names.
 func readGolden(t *testing.T, path string) map[string]goldenValue {
 	t.Helper()
 	raw, err := os.ReadFile(path)
