@@ -32,10 +32,10 @@ measures: [%s]
 }
 
 // benchRun measures complete runs of a study: opening, engine, measures and files. work is the
-// number of items that bench.py counts.
+// number of images of a run, as the peer programs count them (docs/results/performance.md).
 func benchRun(b *testing.B, s *Study, work int) {
 	blas := linalg.LoadBackend()
-	// As the command does.
+	// The library, the memory limits and the garbage collector are set as the command sets them.
 	o := Options{Runtime: orttest.Load(b), BLAS: &blas, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
 	machine.BoundGarbage(int64(s.Memory))
 	for b.Loop() {

@@ -59,6 +59,8 @@ func decodeEntry(c correlation, entry string) (spec.MeasureSpec, error) {
 	return m, err
 }
 
+// writePairs writes the three models of pairsText: one and two for images of 16 x 16, big for 24 x
+// 24.
 func writePairs(t *testing.T, dir string) {
 	t.Helper()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
@@ -66,11 +68,12 @@ func writePairs(t *testing.T, dir string) {
 	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24})
 }
 
-// allPairs selects all pairs: two models, models of different sizes, a model with itself, clean
-// with transformed samples.
+// allPairs are two entries of the comparison. The first compares two models, models of different
+// sizes and a model with itself. The second, without settings, compares clean with transformed
+// samples of each model.
 var allPairs = []string{"between: [[one, two], [two, big], [one, one]]", ""}
 
-// rowsOf returns the rows of the test's comparison.
+// rowsOf returns the rows of the comparison correlation for a pair of models.
 func rowsOf(r *Result, model, other, transform string) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row scores.Row) bool {
 		return row.Measure != "correlation" || row.Model != model || row.OtherModel != other || row.Transform != transform
@@ -172,7 +175,7 @@ func TestNonFiniteActivationsOfAPairNameTheirModel(t *testing.T) {
 	writePairs(t, dir)
 	testmodel.Write(t, dir, "two", testmodel.Options{Poison: float32(math.NaN())})
 	s := pairsStudy(t, dir, "", correlation{}, "between: [one, two]")
-	s.Measures = s.Measures[1:]
+	s.Measures = s.Measures[1:] // without accuracy
 	_, err := Run(t.Context(), s, filepath.Join(dir, "run"), options(t))
 	if err == nil || !strings.Contains(err.Error(), "layer conv of model two on shapes: NaN or infinity in the activations of sample ") {
 		t.Errorf("error %v", err)

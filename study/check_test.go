@@ -82,7 +82,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 	if len(plain) < 3 || len(sampled) < 2 {
 		t.Fatalf("%d cells without samples, %d with", len(plain), len(sampled))
 	}
-	nobody := strings.Repeat("0", 24)
+	nobody := strings.Repeat("0", 24) // the key of no cell, as those of ones and twos below
 	states, _ := filepath.Glob(filepath.Join(shard, "states", plain[2]+".*.bin"))
 	state := read(states[0])
 	stateOf := filepath.Base(states[0])

@@ -21,7 +21,7 @@ measures: [accuracy]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Data) != 1+6+75+1 {
+	if len(s.Data) != 1+2*3+15*5+1 { // kinds by severities; all are 15 kinds
 		t.Fatalf("%d data sets", len(s.Data))
 	}
 	if d := s.Data[5]; d.Name != "c/pixelate-3" || d.Corrupt.Kinds[0] != "pixelate" || d.Corrupt.Severities[0] != 3 {

@@ -61,7 +61,7 @@ func writeDetector(t *testing.T, path string, n int, biased bool) {
 	})
 }
 
-// byName returns the rows of dense-equivariance by transformation, parameter, statistic and factor.
+// byName returns the rows of a run by transformation, parameter, statistic and factor.
 func byName(r *Result) map[string]scores.Row {
 	out := map[string]scores.Row{}
 	for _, row := range r.Rows {

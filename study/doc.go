@@ -1,6 +1,7 @@
 // Package study measures models on data under transformations as a study file says, and stores the
 // results in a run folder.
 //
+//	// rt is ONNX Runtime, loaded by package ort.
 //	s, err := study.Load("study.yaml", nil)
 //	result, err := study.Run(ctx, s, "runs/first", study.Options{Runtime: rt})
 //	for _, row := range result.Rows {

@@ -16,10 +16,10 @@ func TestEstimateCountsTheWork(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	out := filepath.Join(dir, "run")
-	estimate := func(memory int64) Cost {
+	estimate := func(littleMemory bool) Cost {
 		s := parseIn(t, dir, studyText)
-		if memory > 0 {
-			s.Memory = 1
+		if littleMemory {
+			s.Memory = 1 // byte
 		}
 		p, err := NewPlan(t.Context(), s, options(t))
 		if err != nil {
@@ -42,7 +42,7 @@ func TestEstimateCountsTheWork(t *testing.T) {
 		}
 		return c
 	}
-	one, many := estimate(0), estimate(1)
+	one, many := estimate(false), estimate(true)
 	if one.Passes != 1 || one.Samples != 150 || one.Forwards != 150*4 {
 		t.Errorf("the cost is %+v", one)
 	}
@@ -50,13 +50,13 @@ func TestEstimateCountsTheWork(t *testing.T) {
 		t.Errorf("in several passes %+v, in one %+v", many, one)
 	}
 	mustRun(t, parseIn(t, dir, studyText), out, options(t))
-	if done := estimate(0); done != (Cost{}) {
+	if done := estimate(false); done != (Cost{}) {
 		t.Errorf("work that remains after the run: %+v, want %+v", done, (Cost{}))
 	}
 }
 
-// TestEstimateCountsSavesOfWholePass saves without pause, so that saving takes as long as
-// everything else in a pass.
+// TestEstimateCountsSavesOfWholePass checks the estimate of a run that saves without pause: saving
+// takes as long as everything else in a pass.
 func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	if err != nil || len(costs) != 1 || costs[0].Passes != 1 {
 		t.Fatal(costs, err)
 	}
-	const records = 5 * time.Millisecond // of a cell
+	const records = 5 * time.Millisecond // the estimate for writing the record of a cell
 	c := costs[0]
 	pass, saves := c.Read+c.Engine+c.Measure+c.Score, c.Save-time.Duration(c.Cells)*records
 	if saves > pass || saves < pass*9/10 {

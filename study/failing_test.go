@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// failing runs a study while the n-th change of its folder fails, and all after it if the disk is
-// dead. It returns the run's error, and whether there were as many changes.
+// failing runs a study. The n-th change of its folder fails with cause and, if the disk is dead, so
+// do all later ones. It returns the run's error, and whether the run made n changes or more.
 func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cause error) (reached bool, err error) {
 	t.Helper()
 	count := 0
@@ -32,8 +32,8 @@ func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cau
 	return count >= n, err
 }
 
-// failThenRun makes a change fail, and checks the error, the folder and another run. It reports
-// whether there were as many changes.
+// failThenRun makes the n-th change of a run fail, and checks the error, the folder and another
+// run. It reports whether the run made n changes or more.
 func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error) bool {
 	t.Helper()
 	out := filepath.Join(d.dir, fmt.Sprintf("failing-%d-%v", n, dead))
@@ -43,7 +43,7 @@ func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error
 	if err != nil && (!errors.Is(err, cause) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp")) {
 		t.Errorf("%s: error %v", what, err)
 	}
-	if err == nil && dead && reached && n < 10 {
+	if err == nil && dead && reached && n < 10 { // near its end a run may have written all it needs
 		t.Errorf("%s: no error", what)
 	}
 	if failed, _ := filepath.Glob(filepath.Join(out, "failures", "*")); len(failed) > 0 {
@@ -55,7 +55,8 @@ func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error
 	return reached
 }
 
-// TestFailingChanges makes every third write, sync, rename, removal and new folder of a run fail.
+// TestFailingChanges makes every third write, sync, rename, removal and new folder of a run fail,
+// each in a run of its own. With an even number, all later ones fail too.
 func TestFailingChanges(t *testing.T) {
 	t.Parallel()
 	d := disturb(t, smallText)

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// failures runs a study that fails in part.
+// failures runs a study that fails in part, and returns its result and the list of its failures.
 func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
@@ -57,7 +57,7 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 	fast := o
 	fast.FailFast = true
 	if _, err := Run(t.Context(), parseIn(t, dir, twoModels), filepath.Join(dir, "fast"), fast); err == nil || errors.As(err, &f) {
-		t.Errorf("fail-fast: %v", err)
+		t.Errorf("with FailFast the error is %v, want the first one instead of a list", err)
 	}
 
 	testmodel.Write(t, dir, "other", testmodel.Options{}) // the file is repaired, and the study run again
@@ -72,6 +72,7 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 	}
 }
 
+// withStudy returns a copy of the rows with another name of the study.
 func withStudy(rows []scores.Row, name string) []scores.Row {
 	out := slices.Clone(rows)
 	for i := range out {
@@ -118,7 +119,7 @@ type faultyAccumulator struct {
 }
 
 func (f *faultyAccumulator) Update(b *measure.Batch) error {
-	if f.n++; f.n == 3 {
+	if f.n++; f.n == 3 { // the third batch
 		switch f.how {
 		case "update":
 			return errors.New("out of luck")
@@ -148,6 +149,7 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	testmodel.Write(t, dir, "other", testmodel.Options{Poison: float32(math.NaN())})
 	out := filepath.Join(dir, "run")
 	r, f := failures(t, parseIn(t, dir, twoModels), out, options(t))
+	// Each model has 6 cells: three measures under two angles.
 	if len(f.Failed) != 6 || f.Done != 6 || f.Cells != 12 || !strings.Contains(f.Error(), "6 of 12 cells") || !strings.Contains(f.Error(), "layer conv of model other") {
 		t.Fatalf("%d failures, %d of %d: %v", len(f.Failed), f.Done, f.Cells, f)
 	}
@@ -174,7 +176,7 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	fast.FailFast = true
 	_, err := Run(t.Context(), parseIn(t, dir, twoModels), filepath.Join(dir, "fast"), fast)
 	if err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), "NaN") {
-		t.Errorf("fail-fast: %v", err)
+		t.Errorf("with FailFast the error is %v, want the NaN instead of a list", err)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// disk mounts a small file system. It skips the test if mounting is not allowed.
+// disk mounts a file system of a size such as 64k in memory. remount changes the options and flags
+// of the mount. It skips the test if mounting is not allowed.
 func disk(t *testing.T, size string) (dir string, remount func(options string, flags uintptr)) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "disk")
@@ -80,11 +81,11 @@ func TestReadOnlyFolder(t *testing.T) {
 	remount("", syscall.MS_RDONLY)
 	fails(t, parseIn(t, models, studyText), out, o, "read-only file system")
 	remount("", 0)
-	half := o // it becomes read-only in the middle
+	half := o // the folder becomes read-only in the middle of the run
 	done := false
 	half.SaveInterval, half.SaveFraction = time.Nanosecond, 1e9
 	half.Progress = func(p Progress) {
-		if p.Done > 200 && !done {
+		if p.Done > 200 && !done { // of 600 samples through the engine
 			done = true
 			remount("", syscall.MS_RDONLY)
 		}

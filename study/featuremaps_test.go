@@ -92,7 +92,7 @@ func TestFeatureMapsOfShards(t *testing.T) {
 		o.Shard = Shard{Index: i + 1, Count: 2}
 		dirs = append(dirs, filepath.Join(dir, o.Shard.String()))
 		mustRun(t, parseIn(t, dir, mapsText), dirs[i], o)
-		if n := len(readMaps(t, dirs[i])); n != 2*(1-i) {
+		if n := len(readMaps(t, dirs[i])); n != 2*(1-i) { // the first shard draws both sheets
 			t.Errorf("shard %d has %d sheets", i+1, n)
 		}
 	}
@@ -172,6 +172,7 @@ func readMaps(t *testing.T, dir string) map[string]*mapSheet {
 	return out
 }
 
+// modified returns when a file was last written, in nanoseconds since 1970.
 func modified(t *testing.T, file string) int64 {
 	t.Helper()
 	info, err := os.Stat(file)

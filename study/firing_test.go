@@ -82,8 +82,8 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 	}
 }
 
-// checkUnits checks the tables of units and curves of a run folder: the score of each unit is its
-// local rate divided by its global one, and no layer lacks units.
+// checkUnits checks the tables of units and curves of a run folder. The score of each unit is its
+// local firing rate divided by its global one (package measure/firing). No layer lacks units.
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
@@ -116,7 +116,7 @@ func checkUnits(t *testing.T, dir string) {
 func checkDamagedUnits(t *testing.T, out, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "cells", "*.units.parquet"))
-	if err != nil || len(files) != 2*3 {
+	if err != nil || len(files) != 2*3 { // two trials of the gratings, of turn and of shift
 		t.Fatalf("tables of units: %v, %v", files, err)
 	}
 	raw, err := os.ReadFile(files[0])

@@ -55,8 +55,8 @@ func readGolden(t *testing.T) *golden {
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
-	for model, layers := range map[string]int{"resnet20": 19 + 19, "resnet32": 31 + 31} {
-		if len(g.Models[model]) != 8 {
+	for model, layers := range map[string]int{"resnet20": 19 + 19, "resnet32": 31 + 31} { // convolutions and ReLUs
+		if len(g.Models[model]) != 8 { // three quarter turns, and the five other transformations
 			t.Fatalf("golden.json has %d views of %s", len(g.Models[model]), model)
 		}
 		for _, v := range g.Models[model] {
@@ -127,7 +127,7 @@ func (rows goldenRows) want(t *testing.T, key goldenKey, n int, want, tolerance 
 	return off
 }
 
-// worst is the largest difference of each statistic.
+// worst is the largest difference of each statistic; note adds one.
 type worst map[string]float64
 
 func (w worst) note(statistic string, off float64) { w[statistic] = max(w[statistic], off) }

@@ -9,6 +9,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// studyText is a study of 150 images. Clean images, two quarter turns and a tilt are four forward
+// passes for each; the shift moves the activations of clean images and needs none.
 const studyText = `name: test
 seed: 3
 data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
@@ -49,7 +51,7 @@ func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
 func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 	t.Helper()
 	if len(want) == 0 || len(want) != len(got) {
-		t.Fatalf("%d rows, want %d, and some", len(got), len(want))
+		t.Fatalf("%d rows, want %d, and at least one", len(got), len(want))
 	}
 	close := func(a, b float64) bool {
 		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// TestMemoryHintIsTrue checks that a study of several passes gets a hint, that with the memory of
-// the hint there are as few passes as it says and with 1 MiB less more, and that then there is no
-// hint.
+// TestMemoryHintIsTrue checks the hint that a study of several passes gets: how much memory would
+// give fewer. With that memory there are as few passes as it says, and no further hint. With 1 MiB
+// less there are more passes.
 func TestMemoryHintIsTrue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

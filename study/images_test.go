@@ -192,12 +192,12 @@ func TestSampleSheets(t *testing.T) {
 		if view.Changed != changed || view.Failed != failed || m.Right != right || m.Labelled != len(labels) {
 			t.Errorf("%s: %d changed, %d failed of %d, %d labelled; the values say %d, %d, %d, %d", parameter, view.Changed, view.Failed, m.Right, m.Labelled, changed, failed, right, len(labels))
 		}
-		n, still := 0, 0
+		n, still := 0, 0 // samples, and those that are right under the transformation
 		for _, c := range view.ByClass {
 			n, still = n+c.N, still+c.Right
 		}
 		confused := 0
-		for _, c := range view.Confusion {
+		for _, c := range view.Confusion { // label, predicted class, number of samples
 			confused += c[2]
 		}
 		if n != len(labels) || confused != n || still != right-failed+gained(of) {

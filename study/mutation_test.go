@@ -114,9 +114,10 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	if err := m.change(filepath.Join(out, file)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	// The user may remove the report. A state that is removed is computed again.
+	// The user may remove the report. A state that is removed is computed again, as is any file of an
+	// unfinished run.
 	harmless := m.name == "removed" && (file == "report.html" || strings.HasSuffix(file, ".bin") || filepath.Base(folder) != "finished")
-	fix = fix || file == "report.html" // which only the command writes
+	fix = fix || file == "report.html" // which Run does not write, so that only a repair mends it
 	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
 		t.Errorf("%s: check finds nothing", what)
 	}

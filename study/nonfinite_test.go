@@ -84,7 +84,7 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 	check(merged.Rows)
 
 	alone := strings.Replace(nonFiniteText, "[good, bad]", "[bad]", 1)
-	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 6 {
+	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 6 { // three measures under two angles
 		t.Errorf("without another layer there are %d failures", len(f.Failed))
 	}
 }
@@ -146,7 +146,7 @@ measures:
 	check(merged.Rows)
 
 	alone := strings.Replace(text, "layers: [good, bad]}", "layers: [bad]}", 1)
-	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 3 {
+	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 3 { // two pairs of similarity, one of stir
 		t.Errorf("where a model has no other layer there are %d failures", len(f.Failed))
 	}
 }

@@ -21,8 +21,8 @@ func smallAndOther(t *testing.T, dir string) string {
 	return strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
 }
 
-// TestModelsAreRunApart checks that runs of single models fill one folder. Whole models leave
-// nothing to merge, and shards of the others little.
+// TestModelsAreRunApart checks that runs of single models fill one folder. A run of a whole model
+// leaves no states to merge. With Options.Complete the last shard of a model leaves none either.
 func TestModelsAreRunApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 		t.Errorf("reading an empty folder: %v", err)
 	}
 	run(one, "small")
-	run(one, "other") // has nothing to do, and keeps the hash of the other
+	run(one, "other") // has nothing to do, and keeps the hash of small in the study
 	resolved, err := Load(filepath.Join(one, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)

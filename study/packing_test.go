@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// TestPassesHoldEveryTaskOnce checks that every task is in exactly one pass for any memory limit,
-// and that less memory never reduces forward passes.
+// TestPassesHoldEveryTaskOnce checks that every task (a measure of a cell at one layer) is in
+// exactly one pass for any memory limit, and that less memory never reduces forward passes.
 func TestPassesHoldEveryTaskOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -32,7 +32,7 @@ func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 			sameScores(t, want.Rows, mustRun(t, s, filepath.Join(t.TempDir(), "run"), o).Rows, 1e-5)
 		})
 	}
-	t.Run("cut grids", func(t *testing.T) {
+	t.Run("pairs of one grid in several passes", func(t *testing.T) {
 		t.Parallel()
 		most := 0
 		o := o
@@ -82,7 +82,7 @@ func TestStoppedRunOfPairsResumes(t *testing.T) {
 		part, ticks := o, 0
 		part.Warn = func(text string) { t.Errorf("a warning: %s", text) }
 		part.Progress = func(Progress) {
-			if ticks++; ticks > 29 {
+			if ticks++; ticks > 29 { // reports of progress
 				cancel(stop)
 			}
 		}
@@ -101,7 +101,8 @@ func TestStoppedRunOfPairsResumes(t *testing.T) {
 	}
 }
 
-// TestPairsAreFedWithTheSameSamples checks the scores of two models against separate runs of both.
+// TestPairsAreFedWithTheSameSamples checks that a model and a copy of it under another name correlate
+// by 1 at each layer, clean and under a transformation.
 func TestPairsAreFedWithTheSameSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

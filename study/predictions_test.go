@@ -25,7 +25,7 @@ measures:
 samples: true
 `
 
-// valueIn returns the value of a statistic of prediction-agreement.
+// valueIn returns the first row of a statistic of prediction-agreement for a pair of models.
 func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic string) scores.Row {
 	t.Helper()
 	for _, r := range rows {
@@ -37,8 +37,9 @@ func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic
 	return scores.Row{}
 }
 
-// TestPredictionAgreement checks that negative minus positive flips are the difference of accuracy,
-// clean and under a transformation, and that CompareRuns gives the scores of a run.
+// TestPredictionAgreement checks that negative flips (samples that only the first model has right)
+// minus positive ones (only the second) are the difference of accuracy, clean and under a
+// transformation. CompareRuns gives the scores of a run.
 func TestPredictionAgreement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,7 +67,7 @@ func TestPredictionAgreement(t *testing.T) {
 		mean += (accuracy("one", "moved", "quarter", angle) - accuracy("two", "moved", "quarter", angle)) / 2
 	}
 	first := accuracy("one", "moved", "quarter", "90") - accuracy("two", "moved", "quarter", "90")
-	if math.Abs(lost-mean) > 1e-9 && math.Abs(lost-first) > 1e-9 {
+	if math.Abs(lost-mean) > 1e-9 && math.Abs(lost-first) > 1e-9 { // the first row is the mean or that of 90 degrees
 		t.Errorf("under quarter turns the flips add up to a loss of %v, accuracy falls by %v", lost, mean)
 	}
 	if s := valueIn(t, r.Rows, "one", "copy", "quarter", "error-consistency"); s.Value != 1 {
@@ -80,7 +81,7 @@ func TestPredictionAgreement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 5*3 {
+	if len(rows) != 5*3 { // clean, at 90 and at 180 degrees
 		t.Errorf("%d rows of three views, want 5 each", len(rows))
 	}
 	for _, row := range rows {

@@ -41,6 +41,7 @@ func TestProbesInStudies(t *testing.T) {
 		}
 		count[strings.Join([]string{r.Measure, r.Transform, r.Parameter, r.Factor, r.Statistic}, " ")]++
 	}
+	// The parameters of drawn are the middles of equal parts of its range, two parts for invariance.
 	for _, want := range []string{
 		"informativeness   x r2", "informativeness   label f1", "informativeness   x baseline-rmse",
 		"parameter-equivariance drawn   rmse", "parameter-equivariance dim   rmse",
@@ -48,7 +49,7 @@ func TestProbesInStudies(t *testing.T) {
 		"invariance drawn 0.6  cosine", "invariance drawn 1.4  l2", "invariance dim 0.25  cosine", "invariance flip   cosine",
 		"disentanglement drawn 0.4 x rmse-change", "disentanglement dim 0.5 x rmse-change", "disentanglement flip  x rmse-change",
 	} {
-		if count[want] != 2 { // layers
+		if count[want] != 2 { // one for each layer
 			t.Errorf("there are %d rows of %q", count[want], want)
 		}
 	}

@@ -167,6 +167,7 @@ func TestProcedures(t *testing.T) {
 		}
 	}
 	r := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, images: 10}), filepath.Join(dir, "run"), o)
+	// Two pairs in two trials, with a note for each of 10 images.
 	if last.Total != 4*10 || last.Done != last.Total || last.Passes != 4 || len(notes) != 40 {
 		t.Errorf("progress ends with %+v after %d notes", last, len(notes))
 	}
@@ -222,7 +223,7 @@ func TestStoppedProcedureResumes(t *testing.T) {
 	}
 	var at []int
 	got := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, resume: func(i int) { at = append(at, i) }}), out, o)
-	if fmt.Sprint(at) != "[57 0 0 0]" {
+	if fmt.Sprint(at) != "[57 0 0 0]" { // two pairs in two trials, of which the first was stopped at image 57
 		t.Errorf("procedures resumed at %v", at)
 	}
 	sameScores(t, want.Rows, got.Rows, 0)

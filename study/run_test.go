@@ -65,9 +65,9 @@ func TestStoppedRunResumes(t *testing.T) {
 	for stops := 0; ; stops++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		part := o
-		var first int64
+		reports := 0
 		part.Progress = func(p Progress) {
-			if first++; first > 9 {
+			if reports++; reports > 9 {
 				cancel(stop)
 			}
 			redone = p.Total

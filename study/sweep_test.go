@@ -140,7 +140,7 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 			}
 		}
 	}
-	if compared != 4 {
+	if compared != 4 { // drawn and two, in two trials
 		t.Errorf("%d draws were compared, want 4", compared)
 	}
 }
@@ -166,6 +166,8 @@ func TestRangeOfTransformations(t *testing.T) {
 	}
 }
 
+// TestSweepsDependOnTheirValues checks that the key of a sweep, a procedure over all values of a
+// transformation, depends on these, and that a study without transformations skips it.
 func TestSweepsDependOnTheirValues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ measures: [accuracy, effective-invariance]
 `
 
 // TestUnfinishedRunHasNoPartialMeans checks that there is no mean over the values of a parameter
-// while one of them is missing, since its number would change later.
+// while one of them is missing, since the mean would change later.
 func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

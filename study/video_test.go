@@ -47,8 +47,9 @@ func TestVideoInStudies(t *testing.T) {
 		}
 		return s.OpenData(t.Context(), s.Data[0])
 	}
+	// Of camera, each of 12 photographs is a scene of the given number of frames.
 	for entry, samples := range map[string]int{
-		"video: walk": 12 * 32,
+		"video: walk": 12 * 32, // frames by places; 32 places are the default
 		"video: {files: walk, frame: [30, 20], patch: 6, places: 3, channels: 3, gamma: 2, raw: true, cuts: 1, frames: 10, seed: 3, crop: 12}": 30,
 		"camera: {folder: walk, motion: orbit, frames: 11, places: 2, patch: 8, frame: [32, 32], speed: 2}":                                    12 * 11 * 2,
 		"camera: {folder: walk, motion: still, part: 2, of: 3, places: 5, patch: 8, frame: [32, 32]}":                                          4 * 5,
