@@ -101,8 +101,8 @@ func TestStoppedRunOfPairsResumes(t *testing.T) {
 	}
 }
 
-// TestPairsAreFedWithTheSameSamples checks that a model and a copy of it under another name correlate
-// by 1 at each layer, clean and under a transformation.
+// TestPairsAreFedWithTheSameSamples checks that a model and a copy of it under another name
+// correlate by 1 at each layer, clean and under a transformation.
 func TestPairsAreFedWithTheSameSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

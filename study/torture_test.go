@@ -87,8 +87,8 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-// program builds the command noether in the folder of the models, with the study file beside it, and
-// returns its path.
+// program builds the command noether in the folder of the models, with the study file beside it,
+// and returns its path.
 func (d *disturbedStudy) program(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(d.dir, "noether")
@@ -222,8 +222,8 @@ func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.R
 	}
 }
 
-// failingChanges makes one change of the folder fail, or that one and all later ones. A run of fewer
-// changes is not disturbed.
+// failingChanges makes one change of the folder fail, or that one and all later ones. A run of
+// fewer changes is not disturbed.
 func (d *disturbedStudy) failingChanges(t *testing.T, r *rand.Rand) {
 	causes := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EACCES}
 	d.failThenRun(t, 1+r.IntN(600), r.IntN(2) == 0, causes[r.IntN(len(causes))])
