@@ -25,7 +25,7 @@ func TestDecodeEqualsUnmarshal(t *testing.T) {
 					w.FloatData = []float32{1, 2}
 				case 1:
 					w.RawData = bytes.Repeat([]byte{byte(i)}, 8)
-				default:
+				default: // large enough to share memory with data
 					w.RawData = bytes.Repeat([]byte{1, byte(i)}, minShared)
 				}
 				p.Graph.Initializer = append(p.Graph.Initializer, w)

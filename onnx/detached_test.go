@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestDetached checks which initializers leave the serialised model, and that the model itself keeps
-// all of them.
+// TestDetached checks which initializers leave the serialised model, and that the model itself
+// keeps all of them. The weight "large" has 2048 float32, which are 8192 bytes.
 func TestDetached(t *testing.T) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, 1, 2048)

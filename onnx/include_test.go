@@ -27,7 +27,8 @@ func scaled(t *testing.T, opset int, w float32) *onnx.Model {
 	return m
 }
 
-// softmax is a model whose node has another meaning since opset 13.
+// softmax is a model of opset 12 whose node has another meaning since opset 13: its axis is another
+// by default.
 func softmax(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(12)
@@ -46,7 +47,7 @@ func TestCompatibleWith(t *testing.T) {
 		name     string
 		from, to int
 		add      func(b *onnx.Builder, x onnx.Value) onnx.Value
-		fits     bool
+		fits     bool // CompatibleWith(to) returns no error
 	}{
 		{"the same set", 12, 12, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
 		{"softmax over the last axis", 12, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value {

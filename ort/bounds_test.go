@@ -14,7 +14,7 @@ import (
 
 // TestLimitWithinAnOperator checks that a run ends at the time limit within an operator that takes
 // seconds, and that what it uses can be closed while the operator goes on.
-func TestLimitWithinAnOperator(t *testing.T) { // alone: the limit holds for all sessions
+func TestLimitWithinAnOperator(t *testing.T) { // not parallel: the limit holds for all sessions
 	rt := orttest.Load(t)
 	m, err := onnx.Read(testmodel.WriteSlow(t, t.TempDir(), "slow", 400))
 	if err != nil {
@@ -46,7 +46,7 @@ func TestLimitWithinAnOperator(t *testing.T) { // alone: the limit holds for all
 
 // TestLimitWhileOpening checks that a session ends at the time limit while the engine computes a
 // constant of the graph for seconds.
-func TestLimitWhileOpening(t *testing.T) { // alone: the limit holds for all sessions
+func TestLimitWhileOpening(t *testing.T) { // not parallel: the limit holds for all sessions
 	rt := orttest.Load(t)
 	b := onnx.NewBuilder(17)
 	wide := b.Op("Expand", nil, b.Scalar(1), b.Ints(1, 1, 800, 800))

@@ -129,7 +129,8 @@ func TestFallbackIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestDeviceMemory runs a graph whose tensor is larger than the device can hold, then one that fits.
+// TestDeviceMemory runs a graph whose tensor is larger than the device can hold, then one that
+// fits.
 func TestDeviceMemory(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	for _, c := range []struct {
@@ -191,7 +192,7 @@ func TestCancelledRunOnWebGPU(t *testing.T) {
 }
 
 // TestSoftwareDriverIsNeverAutomatic checks that Auto does not choose the software driver, which
-// doctor lists.
+// Devices lists.
 func TestSoftwareDriverIsNeverAutomatic(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	rt := orttest.Load(t)

@@ -119,7 +119,7 @@ func TestFindInEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := filepath.Join(capi, "libonnxruntime.so.1.20.1")
-	fresh := filepath.Join(capi, "libonnxruntime.so.1.130.0")
+	fresh := filepath.Join(capi, "libonnxruntime.so.1.130.0") // newer than any real one
 	if err := os.WriteFile(old, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ func open(t testing.TB, name string, inputs, outputs []string) (*ort.Runtime, *o
 	return rt, s
 }
 
+// value returns v, which is closed at the end of the test, or fails the test for err.
 func value(t testing.TB, v *ort.Value, err error) *ort.Value {
 	t.Helper()
 	if err != nil {

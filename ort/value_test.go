@@ -53,6 +53,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// typeCase returns functions that fill a Value with data, and that compare two Values with data.
 func typeCase[T ort.Element](name string, typ onnx.Type, data []T) (c struct {
 	name string
 	typ  onnx.Type

@@ -16,7 +16,7 @@ import (
 // tokens of b x t x c.
 type net struct {
 	*onnx.Builder
-	weights int
+	weights int // number of weights so far, for their names
 }
 
 func (n *net) weight(shape ...int) onnx.Value {
@@ -24,6 +24,7 @@ func (n *net) weight(shape ...int) onnx.Value {
 	return n.Const(fmt.Sprint("w", n.weights), tensor.New(shape...))
 }
 
+// conv adds a convolution whose padding keeps the size, but for the stride.
 func (n *net) conv(x onnx.Value, in, out, kernel, stride int) onnx.Value {
 	return n.Conv(x, n.weight(out, in, kernel, kernel), n.weight(out), onnx.Attrs{"kernel_shape": []int{kernel, kernel},
 		"strides": []int{stride, stride}, "pads": []int{kernel / 2, kernel / 2, kernel / 2, kernel / 2}})
@@ -39,7 +40,7 @@ func (n *net) classify(x onnx.Value, channels int) {
 	n.Output("scores", n.Gemm(x, n.weight(channels, 10), n.weight(10), nil))
 }
 
-// choose builds a network and returns the roles of the chosen layers by their names.
+// choose builds a network and returns the layers that Choose finds, as "name: role".
 func choose(t *testing.T, build func(n *net, x onnx.Value), shape ...int) []string {
 	t.Helper()
 	n := &net{Builder: onnx.NewBuilder(onnx.DefaultOpset)}
@@ -78,8 +79,8 @@ func residual(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Valu
 	return b.Op("LeakyRelu", nil, b.Add(y, skip))
 }
 
-// inverted is a block as in MobileNet, with weights of the channels, and without a residual
-// connection where it changes the size.
+// inverted is a block as in MobileNet, with a factor for each channel, and without a residual
+// connection where it changes the number of channels.
 func inverted(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Value {
 	b := n.Scope(scope)
 	y := b.Relu(n.conv(x, in, 2*in, 3, stride))
@@ -245,7 +246,7 @@ func TestChooseOfManyStages(t *testing.T) {
 	t.Parallel()
 	got := choose(t, func(n *net, x onnx.Value) {
 		x = n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1))
-		for i := range 15 {
+		for i := range 15 { // each block reads one row less than the block before
 			x = residual(n, fmt.Sprint("b", i), n.Slice(x, 2, 0, 31-i, 1), 4, 4, 1)
 		}
 		n.classify(x, 4)

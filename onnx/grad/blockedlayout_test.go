@@ -20,7 +20,7 @@ type randomConvNet struct {
 	*generator
 	b     *onnx.Builder
 	one   onnx.Value    // if not empty, kernels are multiplied by it so that none is a constant
-	wires []graphTensor // n x c x h x w
+	wires []graphTensor // the tensors so far, n x c x h x w
 }
 
 func (d *randomConvNet) weights(scale float64, shape ...int) onnx.Value {
@@ -117,12 +117,14 @@ func (d *randomConvNet) grow() {
 	case k == 8: // minus the mean over the channels, whose gradient has a channel axis of size 1
 		y = d.activation(graphTensor{d.b.Sub(x.v, d.b.ReduceMean(x.v, true, 1)), x.shape})
 	default:
-		y = d.activation(d.conv(x, channels, 1+d.IntN(4)/3))
+		y = d.activation(d.conv(x, channels, 1+d.IntN(4)/3)) // stride 2 once in four times
 	}
 	d.wires = append(d.wires, y)
 }
 
-// drawMaps builds a random network and the gradient by its input x of a sum of its last tensors.
+// drawMaps builds a random network and the gradient by its input x of a weighted sum of its last
+// tensors. It returns the values of the inputs too. Unless constant is set, the kernels are
+// computed when the graph runs.
 func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
 	t.Helper()
 	d := &randomConvNet{generator: &generator{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
@@ -152,9 +154,9 @@ func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]opera
 	return build(t, d.b), feed
 }
 
-// Gradients in the blocked layout equal those of the same network with computed kernels, where
-// nothing is blocked. A unit within rounding of its kink may differ, so the error is relative to
-// the norm of the gradient.
+// Gradients in ONNX Runtime's blocked layout of maps (NCHWc, channels in blocks) equal those of the
+// same network with computed kernels, where nothing is in that layout. A unit within rounding of
+// its kink may differ, so the error is relative to the norm of the gradient.
 func TestBlockedLayout(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {

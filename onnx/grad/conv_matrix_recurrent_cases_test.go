@@ -17,7 +17,8 @@ var layerCases = []opCase{
 	{"RNN", []int{7, 14}, drawRNN},
 }
 
-// window draws the attributes that convolutions and pools share.
+// window draws the attributes that convolutions and pools share. span is the size of the dilated
+// kernel.
 func (g *generator) window(kernel []int, dilates bool) (attrs onnx.Attrs, span []int) {
 	n := len(kernel)
 	attrs = onnx.Attrs{}
@@ -183,7 +184,7 @@ func drawEinsum(g *generator) testCase {
 		{"k,jj->", [][]int{{k}, {b, b}}},
 		{"iii,l->li", [][]int{{b, b, b}, {j}}},
 		{"...ii,...ji->...j", [][]int{{k, b, b}, {1, j, b}}},
-	}[(g.trial+g.opset)%22]
+	}[(g.trial+g.opset)%22] // of the 22 equations above
 	tc := testCase{attrs: onnx.Attrs{"equation": c.equation}}
 	for _, s := range c.shapes {
 		tc.operands = append(tc.operands, g.smooth(s...))
@@ -191,7 +192,8 @@ func drawEinsum(g *generator) testCase {
 	return tc
 }
 
-// recurrent draws an LSTM, GRU or RNN, by its numbers of gates and states.
+// recurrent draws an LSTM, GRU or RNN, by its numbers of gates and states. The operands are those
+// of ONNX: X, W, R, B, sequence_lens, initial_h, and for an LSTM initial_c and P.
 func (g *generator) recurrent(gates, states int) testCase {
 	t, n, in, h := g.between(1, 3), g.between(1, 2), g.between(1, 3), g.between(1, 3)
 	direction := []string{"forward", "reverse", "bidirectional"}[g.trial%3]
@@ -227,7 +229,8 @@ func (g *generator) recurrent(gates, states int) testCase {
 	return tc
 }
 
-// activations sets the attribute activations, for some with parameters.
+// activations sets the attribute activations, for some with parameters. each is the number of
+// activations for each direction.
 func (g *generator) activations(tc testCase, each int) {
 	if g.coin() {
 		return

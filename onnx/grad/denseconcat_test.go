@@ -55,7 +55,7 @@ func TestDenseConcat(t *testing.T) {
 	if want := slices.Repeat([]float32{d[0]}, 6); !slices.Equal(dx, want) {
 		t.Errorf("dx is %v, want %v", dx, want)
 	}
-	_, direct := differentiate("Concat_2") // read by the third layer only
+	_, direct := differentiate("Concat_2") // 2x5; read by the third layer only, with factor 0.5
 	if want := slices.Repeat([]float32{d[3] * 0.5}, 10); !slices.Equal(direct, want) {
 		t.Errorf("the gradient by the output of the Concat is %v, want %v", direct, want)
 	}

@@ -10,18 +10,19 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// The gradient has the mask of the same run. For an input of ones it equals the output.
+// The gradient of Dropout in training has the mask of the forward pass of the same run, so for an
+// input of ones it equals the output.
 func TestDropoutInTraining(t *testing.T) {
 	t.Parallel()
 	ones := operand{shape: []int{50}, floats: slices.Repeat([]float32{1}, 50)}
-	for _, known := range []bool{true, false} {
+	for _, constant := range []bool{true, false} { // whether ratio and training mode are constants
 		b := onnx.NewBuilder(13)
 		x := b.Input("x", onnx.Float, 50)
 		ratio := operand{shape: []int{}, floats: []float32{0.25}}
 		mode := operand{shape: []int{}, bools: []bool{true}}
 		feed := map[string]operand{"x": ones}
 		r, training := ratio.constant(b, "ratio"), mode.constant(b, "training")
-		if !known {
+		if !constant {
 			r, training = b.Input("r", onnx.Float), b.Input("t", onnx.Bool)
 			feed["r"], feed["t"] = ratio, mode
 		}

@@ -96,7 +96,7 @@ func TestStringTensorsAndEarlierErrors(t *testing.T) {
 }
 
 // The gradient by a tensor of free shape without influence is zero, and has the shape that the
-// tensor has when the graph runs.
+// tensor has when the graph runs. Floor passes no gradient to x; by its output the gradient is 1.
 func TestNoInfluenceOfFreeShape(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)

@@ -63,7 +63,7 @@ func (tc testCase) backward(t testing.TB, op string, f form, cotangents []tensor
 }
 
 // weightedSum returns the tensor to differentiate and its cotangent: the output itself, or a sum
-// over several.
+// over several. The inputs r0, r1 and so on are the cotangents of the outputs that the loss reads.
 func (tc testCase) weightedSum(b *onnx.Builder, out []onnx.Value, cotangents []tensor.Tensor) (y, dy onnx.Value) {
 	read := tc.lossOutputs()
 	if len(read) == 1 {
@@ -169,7 +169,8 @@ func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents
 	}
 }
 
-// roundingOf estimates the rounding error of the loss from independent errors of the outputs.
+// roundingOf estimates the rounding error of the loss from independent errors of the outputs, each
+// of 2^-23 of its value, as float32 has.
 func roundingOf(y, r []tensor.Tensor) float64 {
 	var square float64
 	for i := range y {
@@ -181,6 +182,7 @@ func roundingOf(y, r []tensor.Tensor) float64 {
 	return math.Sqrt(square) * 0x1p-23
 }
 
+// direction draws n multiples of 1/16 from -1 to 1, without 0.
 func direction(n int, r *rand.Rand) []float64 {
 	v := make([]float64, n)
 	for i := range v {
@@ -278,7 +280,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// runPlain returns the elements of all outputs, which are float32.
+// runPlain returns the elements of all outputs, which are float32, of a graph whose outputs were
+// not added by addOutputWithShape.
 func (p *session) runPlain(t testing.TB, feed map[string]operand) [][]float32 {
 	t.Helper()
 	out := p.outputs(t, feed)

@@ -28,7 +28,8 @@ func (tc testCase) inFloat64() testCase {
 }
 
 // gradients builds a graph of the first output that the loss reads and of its gradients, all cast
-// to float32.
+// to float32. dy gives the shape of the cotangent, input r0; without dy only the output is
+// computed.
 func (tc testCase) gradients(t *testing.T, op string, opset int, dy []tensor.Tensor) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)

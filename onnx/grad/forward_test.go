@@ -21,7 +21,7 @@ import (
 
 // pushed returns a session that computes the Jacobian-vector products of the outputs that the loss
 // reads, along inputs t0, t1 and so on; or the same by two reverse passes: the gradient of <J^T u,
-// t> by u.
+// t> by u. y gives the shapes of the outputs.
 func (tc testCase) pushed(t testing.TB, op string, f form, y []tensor.Tensor, reverseTwice bool) (*session, error) {
 	t.Helper()
 	b := onnx.NewBuilder(f.opset)
@@ -111,7 +111,8 @@ func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 			size += numeric * numeric
 		}
 		rounding := 20 * math.Sqrt(dot(clean[k].Data, clean[k].Data)) * 0x1p-23 / step
-		// Where the two steps differ, the third derivative is large; the extrapolation leaves a part.
+		// Where the two steps differ, the third derivative is large; the extrapolation leaves a
+		// part.
 		if bound := 1e-3*math.Sqrt(size) + 0.02*math.Sqrt(spread) + rounding; !(math.Sqrt(off) <= bound) {
 			t.Errorf("output %d: the derivative differs from differences by %g of %g (bound %g): %v", k, math.Sqrt(off), math.Sqrt(size), bound, tc)
 		}
@@ -185,8 +186,8 @@ func TestJVPOfOperators(t *testing.T) {
 	}
 }
 
-// The Jacobian of a network and its transpose agree: <r, J v> = <J^T r, v>, with J^T r by PyTorch in
-// float64.
+// The Jacobian of a network and its transpose agree: <r, J v> = <J^T r, v>, with J^T r by PyTorch
+// in float64.
 func TestJVPOfNetworks(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join(testdata.Path(t, "nets"), "*", "model.onnx"))
@@ -230,8 +231,8 @@ func TestJVPOfNetworks(t *testing.T) {
 	}
 }
 
-// The functions that Pushforward takes may change the tangent of any tensor on the way: here that of
-// a layer is doubled, and that of the input is given.
+// The functions that Pushforward takes may change the tangent of any tensor on the way: here that
+// of a layer is doubled, and that of the input is given.
 func TestPushforward(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)

@@ -124,7 +124,7 @@ func int64Vector(v ...int) operand {
 // int64Scalar is an int64 operand of rank 0.
 func int64Scalar(v int) operand { return operand{shape: []int{}, ints: []int64{int64(v)}} }
 
-// indices are integers of 64 or 32 bits up to a size; negative ones count from the end, where the
+// indices are integers of 64 or 32 bits below a size; negative ones count from the end, where the
 // operator set allows it.
 func (g *generator) indices(size int, shape ...int) operand {
 	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape)), isInt32: g.coin()}

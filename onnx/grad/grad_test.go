@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// smallModel is y = relu(x w + 1), with x of n x 2 and w of 2 x 2, and the indices of its columns.
+// smallModel is y = relu(x w + 1), with x of n x 2 and w of 2 x 2. Its other outputs are the index
+// of the largest column of y, and relu(x).
 func smallModel(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -110,9 +111,10 @@ func TestNoRule(t *testing.T) {
 	}
 }
 
-// Weights are not constants of a gradient that is differentiated by them. A convolution y = conv(x,
-// w) is linear in both: with g = d(sum y)/dx, d<g, r>/dw equals d(sum conv(r, w))/dw. Exponents
-// neither: the derivative of b a^(b-1) by b is a^(b-1) (1 + b log a).
+// Weights and exponents are not constants of a gradient that is differentiated by them. A
+// convolution y = conv(x, w) is linear in both: with g = d(sum y)/dx, d<g, r>/dw equals d(sum
+// conv(r, w))/dw. The derivative of the power a^b by a is b a^(b-1), and that by b is a^(b-1) (1 +
+// b log a).
 func TestSecondDerivativeByWeights(t *testing.T) {
 	t.Parallel()
 	g := &generator{Rand: seed.Rand(31), opset: 17}

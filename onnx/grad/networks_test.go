@@ -99,7 +99,9 @@ func TestNetworksOnWebGPU(t *testing.T) {
 	}
 }
 
-// networkFolders returns the folders of the networks, each with inputs and results.
+// networkFolders returns the folders of the networks. Each holds an input x, the output y, a
+// cotangent r of y, the gradient dx of <r, y> by PyTorch in float64, and in gap.json the relative
+// errors of y and dx by PyTorch in float32.
 func networkFolders(t *testing.T) []string {
 	t.Helper()
 	nets := os.Getenv("NOETHER_NETS") // further networks in the same form

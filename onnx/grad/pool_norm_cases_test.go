@@ -17,9 +17,10 @@ var poolCases = []opCase{
 	}},
 }
 
-// pool draws a shape and the attributes of a pool.
+// pool draws a shape and the attributes of a pool. dilations and ceil are the operator sets since
+// which it has the attributes dilations and ceil_mode.
 func (g *generator) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
-	n := []int{2, 2, 1, 2, 3}[g.trial%5]
+	n := []int{2, 2, 1, 2, 3}[g.trial%5] // axes of the window
 	kernel := g.dims(n, 1, 3)
 	attrs, span := g.window(kernel, g.opset >= dilations)
 	attrs["kernel_shape"] = kernel

@@ -21,6 +21,8 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 		g := &generator{Rand: seed.Rand(21, op), opset: 14}
 		tc := draw(g)
 		n := tc.operands[0].shape[1]
+		// Operand 4 is the lengths of the sequences; output 1, differentiated below, the last
+		// hidden state.
 		tc.operands[4] = operand{shape: []int{n}, isInt32: true, ints: slices.Repeat([]int64{1}, n)}
 		gradients := func(unnamed bool) [][]float32 {
 			b := onnx.NewBuilder(14)

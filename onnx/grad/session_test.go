@@ -60,7 +60,7 @@ func (p *session) outputs(t testing.TB, feed map[string]operand) []*ort.Value {
 	return out
 }
 
-// run returns the outputs. Operands are fed by input name.
+// run returns the outputs that addOutputWithShape added. Operands are fed by input name.
 func (p *session) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
 	t.Helper()
 	out := p.outputs(t, feed)
@@ -84,6 +84,7 @@ func addOutputWithShape(b *onnx.Builder, name string, v onnx.Value) {
 	b.Output(name+"/shape", b.Concat(0, b.Ints(1), b.Shape(v)))
 }
 
+// feed returns the operands by the names of their inputs: x0, x1 and so on.
 func (tc testCase) feed() map[string]operand {
 	feed := map[string]operand{}
 	for i, o := range tc.operands {

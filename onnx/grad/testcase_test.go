@@ -109,6 +109,7 @@ func (tc testCase) node(b *onnx.Builder, op string, f form) (in, out []onnx.Valu
 	return in, b.Ops(op, max(1, tc.outputs), tc.attrs, in...)
 }
 
+// lossOutputs returns the indices of the outputs that the loss reads.
 func (tc testCase) lossOutputs() []int {
 	if tc.loss != nil {
 		return tc.loss

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// operators are those with a layout rule, and some without.
+// operators are those with a rule for the axes of their outputs, and some without.
 var operators = []string{
 	"Shape", "Size", "ConstantOfShape", "Range", "Add", "Div", "Mod", "Equal", "Where", "Expand", "Tile", "Transpose",
 	"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "GatherElements", "Pad", "Resize",

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// nets are the test networks, with their penultimate layer and the number of layers by axes.
+// nets are the test networks, with their penultimate layer and the number of layers by axes. Axes
+// are letters: batch N, channels C, rows H, columns W, tokens T; ? is unknown.
 var nets = map[string]struct {
 	penultimate string // tensor and its axes
 	axes        map[onnx.Axes]int

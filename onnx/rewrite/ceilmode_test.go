@@ -17,11 +17,11 @@ func TestFixCeilMode(t *testing.T) {
 		name    string
 		opset   int
 		attrs   onnx.Attrs
-		shape   [2]int
-		pads    string
-		read    [2]int // of 8 x 9
-		indices bool
-		mode    int
+		shape   [2]int // of the output
+		pads    string // of the node after the rewrite
+		read    [2]int // size that the node reads of the input's 8 x 9
+		indices bool   // a MaxPool with indices instead of an AveragePool
+		mode    int    // ceil_mode of the node after the rewrite
 	}{
 		{"left out on one axis, added on the other", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
 		{"count_include_pad", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}, "count_include_pad": 1},

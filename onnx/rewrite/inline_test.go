@@ -34,7 +34,9 @@ func opsets(versions map[string]int64) []*pb.OperatorSetIdProto {
 	return list
 }
 
-// withFunctions is a model of 4 numbers x to y, whose function twice calls leaky two times.
+// withFunctions is a model of 4 numbers x to y, whose function twice calls leaky two times. version
+// is the operator set that leaky is written for. The default of leaky's attribute slope, 0.25, is
+// in field 11 of its message, which the package pb does not know.
 func withFunctions(t *testing.T, version int64) *pb.ModelProto {
 	t.Helper()
 	b := onnx.NewBuilder(17)

@@ -104,7 +104,7 @@ func TestShapesOnlyContractions(t *testing.T) {
 		x := b.Input("x", onnx.Float, -1, -1)
 		w := b.Const("w", zeros(side, side))
 		y := b.Op("Gemm", onnx.Attrs{"transB": 1}, b.Relu(b.MatMul(x, w)), w)
-		y = b.Add(b.Op("Gemm", nil, y, w), w) // not a contraction alone
+		y = b.Add(b.Op("Gemm", nil, y, w), w) // the Add reads w without a contraction
 		image := b.Reshape(y, 1, side, 10, -1)
 		kernel := b.Const("k", zeros(15, side, 5, 5))
 		back := b.Const("kt", zeros(15, side, 3, 3))

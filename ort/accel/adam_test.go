@@ -6,7 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// adamGraph returns a graph of one update of Adam. sum adds the decayed moments and the gradient.
+// adamGraph returns a graph of one update of Adam, with parameter p, gradient g, moments m and v,
+// step s, epsilon e and decay factor k. sum adds the decayed moments and the gradient. Without
+// decoupled decay, another output reads k.
 func adamGraph(t *testing.T, decoupled bool, sum func(b *onnx.Builder, x, y onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)

@@ -25,7 +25,7 @@ func residual(t *testing.T, momentum float64, readShortcut bool) (*onnx.Model, [
 	}
 	norm := func(x onnx.Value, name string) onnx.Value {
 		scale, bias := weight(name+" scale", 24), weight(name+" bias", 24)
-		mean, variance := b.Sub(scale, scale), b.Sub(bias, bias) // which the engine overwrites
+		mean, variance := b.Sub(scale, scale), b.Sub(bias, bias) // which ONNX Runtime overwrites
 		return b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1, "momentum": momentum}, x, scale, bias, mean, variance)[0]
 	}
 	y := b.Relu(norm(x, "first"))

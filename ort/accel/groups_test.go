@@ -7,7 +7,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Groups are selected by their multiplications, their border and their transformed weights.
+// Groups of connected convolutions are selected by their multiplications, the layout changes at
+// their border, and the size of their transformed weights. Here large is a group of two 3 x 3
+// convolutions, small one of one, and one a 1 x 1 convolution.
 func TestSelectGroups(t *testing.T) {
 	skipWithoutOperators(t)
 	b := onnx.NewBuilder(16)
@@ -20,7 +22,7 @@ func TestSelectGroups(t *testing.T) {
 	one := conv(b.Op("Elu", nil, small), 64, 64, 1)
 	b.Output("y", one)
 	g := newGraph(b)
-	each := 36 * 64 * 64 // transformed weights of one convolution
+	each := 36 * 64 * 64 // transformed weights of one convolution: 6 x 6 for each pair of channels
 	for _, c := range []struct {
 		costModel
 		large, small bool

@@ -81,7 +81,7 @@ func skipWithoutOperators(t *testing.T) {
 }
 
 // The output and every feature map of networks agree with the standard operators. Networks that
-// would not be faster are left as they are.
+// would not be faster are left as they are; of the others, the number of convolutions is given.
 func TestRewriteNetworks(t *testing.T) {
 	skipWithoutOperators(t)
 	for name, want := range map[string]int{
@@ -138,7 +138,7 @@ func assertClose(t *testing.T, name string, got, want tensor.Tensor) {
 }
 
 // network returns a strided convolution, a second one and what follow adds to it, four more, and a
-// shortcut around these.
+// convolution as a shortcut around all but the first: seven convolutions.
 func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)

@@ -1,4 +1,4 @@
-"""The gradient of a file that export.py of the peers writes, computed by PyTorch in float64 from the file, operator by operator.
+"""The gradient of a network that PyTorch exported to ONNX, computed by PyTorch in float64 from the file, operator by operator.
 
 usage: file64.py FOLDER ...   with model.onnx, x.npy, r.npy, and dx.npy: the gradient of PyTorch's own network in float64
 

@@ -35,6 +35,7 @@ def case(name, op, f, *operands, opset=18, fixed=(), **attrs):
     })
 
 
+# Inputs at and around 0. Python's -0.0 is the negative zero of float32.
 around = t(-2, -1, -0.0, 0, 1, 2)
 case("relu", "Relu", F.relu, around)
 case("leaky relu", "LeakyRelu", lambda x: F.leaky_relu(x, 0.25), around, alpha=0.25)

@@ -12,15 +12,15 @@ import (
 
 // standardise computes (z - mean) / sqrt(variance + epsilon) in place.
 func standardise(z []float64, epsilon float32) {
-	var sum, squares float64
+	var mean, variance float64
 	for _, v := range z {
-		sum += v / float64(len(z))
+		mean += v / float64(len(z))
 	}
 	for _, v := range z {
-		squares += (v - sum) * (v - sum) / float64(len(z))
+		variance += (v - mean) * (v - mean) / float64(len(z))
 	}
 	for i, v := range z {
-		z[i] = (v - sum) / math.Sqrt(squares+float64(epsilon))
+		z[i] = (v - mean) / math.Sqrt(variance+float64(epsilon))
 	}
 }
 
@@ -31,7 +31,7 @@ func TestNativeOperators(t *testing.T) {
 	vector := func(b *onnx.Builder, v ...float32) onnx.Value { return b.Const("", vectorOf(v...)) }
 	for name, c := range map[string]struct {
 		write func(b *onnx.Builder, x onnx.Value) onnx.Value
-		want  func(z []float64)
+		want  func(z []float64) // replaces a row of six values by the result
 	}{
 		"LayerNormalization": {func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("LayerNormalization", onnx.Attrs{"epsilon": 0.01}, x, b.Full(1, 6))

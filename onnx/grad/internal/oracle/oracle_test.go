@@ -63,7 +63,8 @@ func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) tensor.Tensor {
 }
 
 // checkExact compares an operator with its value in float64, to 3e-14 of the largest. The graph
-// subtracts the expected value, as the sum of two float32, and returns the rest times 2^40.
+// subtracts the expected value, as the sum of two float32, and returns the rest times 2^40. With
+// freeSizes all axes but the channels have a free size.
 func checkExact(t *testing.T, opset int, x tensor.Tensor, freeSizes bool, write func(b *onnx.Builder, x onnx.Value) onnx.Value, want []float64, shape ...int) {
 	t.Helper()
 	b := onnx.NewBuilder(opset)

@@ -105,7 +105,7 @@ func TestAveragePool(t *testing.T) {
 			x := normal(seed.Rand(1, c.name), 2, 3, c.inputSize[0], c.inputSize[1])
 			area, taps := c.inputSize[0]*c.inputSize[1], float64(c.kernel[0]*c.kernel[1])
 			var want []float64
-			for m := range 6 {
+			for m := range 6 { // 2 samples of 3 channels
 				y := make([]float64, c.outputSize[0]*c.outputSize[1])
 				c.each(func(output, _, index int) {
 					if index >= 0 {
@@ -128,7 +128,7 @@ func TestGlobalAveragePool(t *testing.T) {
 	t.Parallel()
 	x := normal(seed.Rand(7), 2, 3, 4, 5)
 	var want []float64
-	for channel := range slices.Chunk(widened(x.Data), 20) {
+	for channel := range slices.Chunk(widened(x.Data), 20) { // of 4 x 5 positions
 		mean := 0.0
 		for _, v := range channel {
 			mean += v / 20

@@ -18,7 +18,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// update runs an operator on arrays and then scalars, and returns its outputs.
+// update runs an operator whose inputs are the arrays and then the scalars, and returns its
+// outputs. For Adam the arrays are parameter, gradient and two moments; the scalars step, epsilon
+// and decay.
 func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, scalars ...float32) ([][]float32, error) {
 	t.Helper()
 	var in []tensor.Tensor
@@ -43,6 +45,7 @@ type node struct {
 	err     error // of making the session
 }
 
+// newNode makes the session of a node with the given number of outputs.
 func newNode(t testing.TB, domain, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) node {
 	t.Helper()
 	rt := orttest.Load(t)

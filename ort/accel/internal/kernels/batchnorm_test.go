@@ -19,6 +19,8 @@ func TestBatchNormalization(t *testing.T) {
 		n, c := rapid.IntRange(2, 4).Draw(r, "samples"), rapid.IntRange(1, 70).Draw(r, "channels")
 		shape := append([]int{n, c}, rapid.SliceOfN(rapid.IntRange(1, 20), 1, 2).Draw(r, "space")...)
 		pixels := tensor.Size(shape[2:])
+		// optional is 0 without an addend and a mask, 1 with both, 2 with the masked gradient as an
+		// output too.
 		count, relu, optional := float64(n*pixels), rapid.IntRange(0, 1).Draw(r, "relu"), rapid.IntRange(0, 2).Draw(r, "optional")
 		const epsilon = 0.125
 		attrs := onnx.Attrs{"epsilon": float32(epsilon), "relu": relu}
@@ -86,7 +88,7 @@ func narrow(v []float64) tensor.Tensor {
 // Results do not depend on the number of threads, and NaN stays in its channel.
 func TestBatchNormalizationThreads(t *testing.T) {
 	x := filled(1, 3, 150, 5, 7)
-	x.Data[35*40] = float32(math.NaN())
+	x.Data[35*40] = float32(math.NaN()) // in channel 40, as a channel has 5 x 7 pixels
 	scale, bias := filled(2, 150), filled(3, 150)
 	one, err1 := run(t, "BatchNormalization", onnx.Attrs{"relu": 1}, 1, 3, x, scale, bias)
 	two, err2 := run(t, "BatchNormalization", onnx.Attrs{"relu": 1}, 2, 3, x, scale, bias)

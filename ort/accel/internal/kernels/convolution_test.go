@@ -33,6 +33,8 @@ func (w *window) output(axis int) int {
 // used returns the elements of the axes in use.
 func (w *window) used(list [2]int) []int { return list[2-w.axes:] }
 
+// attrs returns the attributes of the native operators. lanes is the vector width, 0 for the widest
+// that the processor has.
 func (w *window) attrs(lanes int) onnx.Attrs {
 	return onnx.Attrs{"strides": w.used(w.stride), "dilations": w.used(w.dilation), "pads": slices.Concat(w.used(w.before), w.used(w.after)), "lanes": lanes,
 		"output_padding": w.used(w.outputPadding()), "kernel_shape": w.used(w.kernel)}
@@ -110,7 +112,7 @@ func TestConvolution(t *testing.T) {
 			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
 		}
 		attrs := w.attrs(rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes"))
-		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side")
+		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side") // of the output tiles of Winograd's method
 		attrs["side"] = side
 		size, pixels, offsets := w.size[0]*w.size[1], w.output(0)*w.output(1), w.kernel[0]*w.kernel[1]
 		results := append([]int{n, out}, w.used([2]int{w.output(0), w.output(1)})...)
@@ -168,7 +170,7 @@ func TestConvolutionThreads(t *testing.T) {
 	}
 }
 
-// checkThreads compares one thread with two, and the gradients with each other.
+// checkThreads compares one thread with two, and the convolution with its gradients.
 func checkThreads(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 	t.Helper()
 	inner := func(a, b []float32) (sum float64) {
@@ -216,13 +218,13 @@ func checkGradientMemory(t *testing.T, side int) {
 	t.Helper()
 	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "kernel_shape": []int{3, 3}, "side": side}
 	x, dy := filled(1, 13, 32, 16, 16), filled(2, 13, 32, 16, 16)
-	half := func(v tensor.Tensor, from, to int) tensor.Tensor {
+	samples := func(v tensor.Tensor, from, to int) tensor.Tensor {
 		image := len(v.Data) / v.Shape[0]
 		return tensor.Tensor{Shape: []int{to - from, 32, 16, 16}, Data: v.Data[from*image : to*image]}
 	}
 	want := make([]float64, 32*32*9) // the gradient is a sum over samples
 	for _, part := range [][2]int{{0, 7}, {7, 13}} {
-		dw, err := run(t, "ConvKernelGradient", attrs, 1, 1, half(x, part[0], part[1]), half(dy, part[0], part[1]))
+		dw, err := run(t, "ConvKernelGradient", attrs, 1, 1, samples(x, part[0], part[1]), samples(dy, part[0], part[1]))
 		if err != nil {
 			t.Fatal(err)
 		}

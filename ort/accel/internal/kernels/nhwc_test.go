@@ -113,7 +113,7 @@ func assertClose(t *rapid.T, name string, got, want tensor.Tensor, terms int) {
 // Results in NHWC do not depend on the number of threads, and NaN is kept.
 func TestConvolutionNHWCThreads(t *testing.T) {
 	x, w := toNHWC(filled(1, 5, 70, 9, 13)), filled(3, 50, 70, 3, 3)
-	x.Data[70*20] = float32(math.NaN())
+	x.Data[70*20] = float32(math.NaN()) // channel 0 of pixel 20
 	for _, side := range []int{2, 4} {
 		attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "side": side, "relu": 1}
 		one, err1 := run(t, "ConvChannelsLast", attrs, 1, 1, x, w)
