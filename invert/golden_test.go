@@ -55,8 +55,8 @@ func goldenStart(shape []int) tensor.Tensor {
 	return t
 }
 
-// A goldenCase is the result of a search: the smallest criterion of each sample after each step,
-// and every Stride-th value of the best images.
+// A goldenCase is the result of a search: the smallest criterion (loss, or margin in attacks) of
+// each sample after each step, and every Stride-th value of the best images.
 type goldenCase struct {
 	Criterion [][]float64 `json:"keys"`
 	Best      []float64   `json:"best"`

@@ -275,7 +275,7 @@ func TestResume(t *testing.T) {
 			if !slices.Equal(found.Images.Data, want.Images.Data) || !slices.Equal(found.Loss, want.Loss) {
 				t.Errorf("%s: stopped at %d: resuming gives other images or losses", optimiser, stop)
 			}
-			if ticks != 33 {
+			if ticks != 33 { // three batches of 10 steps, and one more run each for the last images
 				t.Errorf("%s: stopped at %d: %d runs of the engine in all, want 33", optimiser, stop, ticks)
 			}
 		}
