@@ -15,7 +15,7 @@ func TestRowsOfAnArray(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		file, key string
-		single    bool
+		single    bool // whether float32 represents all values of the type
 	}{
 		{"nhwc-u1.npy", "", true}, {"nhwc-f2.npy", "", true}, {"nhwc-f4.npy", "", true}, {"nhwc-f4-big.npy", "", true},
 		{"nhwc-f8.npy", "", false}, {"nhwc-i4-max255.npy", "", false}, {"stored.npz", "x_train", true}, {"packed.npz", "labels", true},
@@ -33,7 +33,7 @@ func TestRowsOfAnArray(t *testing.T) {
 			t.Errorf("%s: shape %v, single %v", c.file, a.Shape(), a.Single())
 		}
 		n := whole.Shape[0]
-		order := []int{2 % n, 3 % n, 0, 2 % n}
+		order := []int{2 % n, 3 % n, 0, 2 % n} // adjacent rows, a step back, and a row twice
 		width := whole.Len() / whole.Shape[0]
 		got := make([]float64, len(order)*width)
 		if err := a.Rows(order, got); err != nil {
@@ -51,6 +51,8 @@ func TestRowsOfAnArray(t *testing.T) {
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	shape := []int{3, 2, 4}
+	// write writes the values 0 to 23 of an array of 3 x 2 x 4; at is the position in the file of the
+	// value with the indices i, j and k.
 	write := func(name, fortran string, at func(i, j, k int) int) string {
 		values := make([]float32, 24)
 		for i := range 24 {
@@ -115,7 +117,7 @@ func FuzzOpenArray(f *testing.F) {
 		}
 		defer a.Close()
 		width := a.npy.rowLen()
-		if width > 1<<20 {
+		if width > 1<<20 { // two rows would need too much memory for a test
 			return
 		}
 		last := a.Shape()[0] - 1

@@ -38,6 +38,8 @@ func openAudio(t *testing.T, o AudioOptions) *Audio {
 	return s
 }
 
+// digits returns a folder of four recordings of 8000 samples per second, named as those of the Free
+// Spoken Digit Dataset: the digit, the speaker and the number of the take.
 func digits(t testing.TB) string {
 	return folderOf(t, map[string][]byte{
 		"3_theo_0.wav": ramp(t, 8000, 800), "3_theo_10.wav": ramp(t, 8000, 1600),
@@ -76,6 +78,7 @@ func TestWhere(t *testing.T) {
 		conditions map[string]Condition
 		want       string
 	}{
+		// A condition without values has bounds; both are included.
 		{nil, "0_lucas_0 0_lucas_2 3_theo_0 3_theo_10"},
 		{map[string]Condition{"take": {High: 4}}, "0_lucas_0 0_lucas_2 3_theo_0"},
 		{map[string]Condition{"take": {High: 4}, "speaker": {Values: []string{"theo"}}}, "3_theo_0"},
@@ -112,7 +115,9 @@ func TestWhere(t *testing.T) {
 
 func TestAudioFit(t *testing.T) {
 	t.Parallel()
-	dir := digits(t) // of 400, 2000, 800 and 1600 values
+	dir := digits(t) // of 400, 2000, 800 and 1600 values, in the order of names
+	// lengths returns "length:first..last" for each item: the number of its values, and the indices in
+	// the file of its first and last value (0 for padding), or "bad" for a BadSample.
 	lengths := func(o AudioOptions, frame Frame) (out []string) {
 		s := openAudio(t, o)
 		for i := range s.Len() {
@@ -170,6 +175,7 @@ func TestAudioRates(t *testing.T) {
 	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: set rate: 8000") {
 		t.Errorf("another rate than the model's: %v", err)
 	}
+	// At 22,050 samples per second an item of 0.05 s has 1,103 values.
 	modelRate := openAudio(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
 	for i := range modelRate.Len() {
 		got, err := modelRate.At(t.Context(), i, Frame{Rate: 22050})
@@ -268,8 +274,8 @@ func TestDamagedAudioIsABadSample(t *testing.T) {
 	}
 }
 
-// TestSpokenDigits checks that the test split of the Free Spoken Digit Dataset has takes 0 to 4 of
-// every speaker.
+// TestSpokenDigits checks that the test split of the Free Spoken Digit Dataset, takes 0 to 4 of the
+// 10 digits by 6 speakers, has 300 files, and that their values are neither silent nor above 1.
 func TestSpokenDigits(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: testdata.Path(t, "fsdd"), Pattern: "{label}_{speaker}_{take}.wav", Length: 1})
@@ -295,6 +301,7 @@ func TestSpokenDigits(t *testing.T) {
 	}
 }
 
+// FuzzPattern checks that no pattern panics, and that a name that matches has a text for each field.
 func FuzzPattern(f *testing.F) {
 	f.Add("{label}_{speaker}_{take}.wav", "3_theo_10.wav")
 	f.Add("{a}/{}.flac", "x/y.flac")

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestDecodingIsBounded checks that an image is not decoded while the limit of pixels is in use.
+// TestDecodingIsBounded checks that an image is not decoded while others use up maxPixels, the
+// largest number of pixels that are decoded at once.
 func TestDecodingIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +36,7 @@ func TestDecodingIsBounded(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := folder.At(short, 0, Frame{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("an image beyond the bound: %v", err)
+		t.Errorf("an image beyond the limit gives the error %v, want that of the expired context", err)
 	}
 	decoding.Release(maxPixels)
 	if _, err := folder.At(t.Context(), 0, Frame{}); err != nil {

@@ -50,7 +50,7 @@ func TestFrameKeepsConstants(t *testing.T) {
 		}
 		value := float64(level) / 255
 		if c == 3 && f.Channels == 1 {
-			value *= 0.2989 + 0.587 + 0.114
+			value *= 0.2989 + 0.587 + 0.114 // the weights of red, green and blue
 		}
 		for i, v := range out.Data {
 			y, x := win.top+i/win.width%win.height, win.left+i%win.width
@@ -126,6 +126,7 @@ func TestFrameErrors(t *testing.T) {
 	}
 }
 
+// TestDeepImagesKeepTheirPrecision checks that images of 16 bits per channel are not rounded to 8.
 func TestDeepImagesKeepTheirPrecision(t *testing.T) {
 	t.Parallel()
 	got, err := Frame{}.Image(img(t, "deep.png"))
@@ -137,7 +138,7 @@ func TestDeepImagesKeepTheirPrecision(t *testing.T) {
 		between = between || math.Abs(float64(v)*255-math.Round(float64(v)*255)) > 0.1
 	}
 	if !slices.Equal(got.Shape, []int{1, 5, 7}) || !between {
-		t.Errorf("shape %v, and no value lies between two of 256 levels", got.Shape)
+		t.Errorf("shape %v, want [1 5 7]; values between two of 256 levels: %v, want true", got.Shape, between)
 	}
 	deep := image.NewNRGBA64(image.Rect(3, 5, 4, 6))
 	deep.Set(3, 5, color.NRGBA64{R: 0x8001, G: 0xffff, B: 1, A: 0x4000})
@@ -145,8 +146,8 @@ func TestDeepImagesKeepTheirPrecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{0x8001, 0xffff, 1} {
-		if d := math.Abs(float64(got.Data[i])*0xffff - want); d > 2 { // alpha is divided out
-			t.Errorf("channel %d is %v / 65535 off", i, d)
+		if d := math.Abs(float64(got.Data[i])*0xffff - want); d > 2 { // alpha is divided out, which rounds
+			t.Errorf("channel %d differs by %v / 65535 from its value before alpha", i, d)
 		}
 	}
 }

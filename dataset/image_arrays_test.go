@@ -16,7 +16,8 @@ import (
 
 func arrayFile(name string) string { return filepath.Join("testdata", "arrays", name) }
 
-// checkBatch compares a source with the batch of arrays.py.
+// checkBatch compares a source with the four images of 4 x 2 pixels that testdata/arrays.py wrote:
+// channel c of image n is 60 n + 15 y + 5 x + c, in units of 1/255.
 func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
 	t.Helper()
 	if src.Len() != 4 {
@@ -116,8 +117,8 @@ func TestOneImageAsArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if src.Len() != 1 || !slices.Equal(s.Input.Shape, []int{3, 5, 4}) || s.Input.Data[20] != 0.5 {
-		t.Errorf("%d images, the first of shape %v", src.Len(), s.Input.Shape)
+	if src.Len() != 1 || !slices.Equal(s.Input.Shape, []int{3, 5, 4}) || s.Input.Data[5*4] != 0.5 {
+		t.Errorf("%d images, the first of shape %v, its first green value %v; want 1, [3 5 4], 0.5", src.Len(), s.Input.Shape, s.Input.Data[5*4])
 	}
 }
 
@@ -163,6 +164,7 @@ func TestOpenArraysErrors(t *testing.T) {
 	}
 }
 
+// TestArraysRange checks that values above 1 need Max or Raw. Image 3 starts with 3 * 60 (checkBatch).
 func TestArraysRange(t *testing.T) {
 	t.Parallel()
 	path := arrayFile("nhwc-i4-max255.npy") // values up to 231 where 1 is white
@@ -183,6 +185,7 @@ func TestArraysRange(t *testing.T) {
 	}
 }
 
+// TestHalfPrecision checks that values stored as float16 equal the same values stored as float64.
 func TestHalfPrecision(t *testing.T) {
 	t.Parallel()
 	read := func(name string) []float64 {
@@ -233,7 +236,7 @@ func FuzzArrays(f *testing.F) {
 			}
 			defer src.Close()
 			s, err := src.At(context.Background(), src.Len()-1, Frame{Height: 3, Width: 3})
-			if err == nil && len(s.Input.Data) != 9*src.c {
+			if err == nil && len(s.Input.Data) != 3*3*src.c {
 				t.Errorf("%d values in an image of %d channels", len(s.Input.Data), src.c)
 			}
 		}

@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// cifarFileOf writes n records whose labels are i, i+1, ... (mod 10). The first pixel equals the
-// label.
+// cifarFileOf writes n records whose labels are first, first+1, ... (mod 10). The first pixel equals
+// the label, the others are 100. With two bytes of labels, as in CIFAR-100, the first one, the coarse
+// label, is half the second, the fine label.
 func cifarFileOf(t testing.TB, path string, n, labelBytes, first int) {
 	t.Helper()
 	data := make([]byte, 0, n*(labelBytes+cifarPixels))
@@ -50,7 +51,7 @@ func TestCIFAR(t *testing.T) {
 		{"one file", CIFAROptions{Paths: []string{file("data_batch_2.bin")}}, []int{3, 4}, "data_batch_2.bin#1"},
 		{"files", CIFAROptions{Paths: []string{file("test_batch.bin"), file("data_batch_2.bin")}}, []int{5, 6, 7, 8, 3, 4}, "data_batch_2.bin#1"},
 	}
-	prints := map[string]string{}
+	prints := map[string]string{} // name of the case by fingerprint
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			src, err := OpenCIFAR10(t.Context(), c.options)
@@ -174,6 +175,7 @@ func TestCIFARTestSet(t *testing.T) {
 	}
 }
 
+// A record has 3 * 32 * 32 = 3072 pixels, after one byte of labels in CIFAR-10 and two in CIFAR-100.
 func FuzzCIFAR(f *testing.F) {
 	f.Add(make([]byte, 3073), false)
 	f.Add(bytes.Repeat([]byte{3}, 2*3074), true)

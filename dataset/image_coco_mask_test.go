@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// inside returns the runs of a region down the columns of an image, and its number of pixels.
+// inside returns a region of an image of h x w as COCO's run lengths: down the columns, the numbers of
+// pixels that are in turn outside and inside the region. area is the number of pixels inside.
 func inside(r cocoRegion, h, w int) (runs []int, area int) {
 	m := newRegionMask(h, w)
 	m.add(r, 1)
@@ -31,7 +32,8 @@ func inside(r cocoRegion, h, w int) (runs []int, area int) {
 	return append(runs, n), area
 }
 
-// The golden values are those of pycocotools, by testdata/coco_masks.py.
+// The expected values are those of pycocotools, by testdata/coco_masks.py: the masks of single polygons
+// (Polygons) and run lengths (Runs), and maps of the class of each pixel (Maps).
 func TestRegionsOfPycocotools(t *testing.T) {
 	t.Parallel()
 	var golden struct {
@@ -98,7 +100,7 @@ func TestRegionsOfPycocotools(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o.Crowd {
+				if o.Crowd { // pixels of groups are ignored
 					o.Class = -1
 				}
 				m.add(r, o.Class)
@@ -113,8 +115,8 @@ func TestRegionsOfPycocotools(t *testing.T) {
 	}
 }
 
-// masksText has two images of 40 x 20: b.png with a dog, a car that overlaps it, and a group of
-// cars; a.png without objects.
+// masksText has two images, 40 pixels wide and 20 high: b.png with a dog, a car that overlaps it, and
+// a group of cars in the last five columns (100 pixels after 700); a.png without objects.
 const masksText = `{"categories": [{"id": 18, "name": "dog"}, {"id": 3, "name": "car"}],
  "images": [{"id": 9, "file_name": "b.png", "height": 20, "width": 40}, {"id": 4, "file_name": "a.png", "height": 20, "width": 40}],
  "annotations": [{"id": 1, "image_id": 9, "category_id": 18, "segmentation": [[0, 0, 10, 0, 10, 20, 0, 20]]} ,
@@ -135,7 +137,7 @@ func TestCOCOMasks(t *testing.T) {
 		categories []string
 		names      []string
 		frame      Frame
-		want       string // a row of the mask of b.png
+		want       string // each row of the mask of b.png: indices into names; -1 is ignored
 	}{
 		{nil, []string{"background", "car", "dog"}, Frame{Height: 4, Width: 8}, "[2 -1 1 1 0 0 1 -1]"},
 		{[]string{"dog", "3"}, []string{"background", "dog", "car"}, Frame{Height: 4, Width: 8}, "[1 -1 2 2 0 0 2 -1]"},
@@ -181,7 +183,7 @@ func TestCOCOMasks(t *testing.T) {
 	if err != nil || MaskClasses(boxes) != nil {
 		t.Errorf("boxes have the classes of masks %v: %v", MaskClasses(boxes), err)
 	}
-	if len(fingerprints) != 7 {
+	if len(fingerprints) != 4+3 { // of the cases and of the three changed texts
 		t.Errorf("%d different fingerprints, want 7", len(fingerprints))
 	}
 }
@@ -253,6 +255,8 @@ func TestBadCOCOMasks(t *testing.T) {
 	}
 }
 
+// FuzzRegion checks that a text is an error of one line or a region that can be drawn. Of run lengths,
+// every second one counts pixels inside.
 func FuzzRegion(f *testing.F) {
 	for _, text := range []string{`[[0, 0, 10, 0, 10, 20, 0, 20]]`, `[[-1e8, 0.5, 1e8, 3, 2, 1e8], [3, 3, 3, 3, 3, 3]]`, `{"size": [5, 7], "counts": [3, 2, 30]}`, `{"size": [5, 7], "counts": "320N4"}`, `{"size": [-1, 7], "counts": "ooo"}`, `null`, `[[`} {
 		f.Add(text)
@@ -285,7 +289,7 @@ func FuzzRegion(f *testing.F) {
 	})
 }
 
-// Objects of a large image are added without a noticeable cost beside decoding.
+// BenchmarkCOCOMask reads the mask of an image of 640 x 480 with 8 polygons of 40 points.
 func BenchmarkCOCOMask(b *testing.B) {
 	dir := b.TempDir()
 	writeImage(b, filepath.Join(dir, "a.png"), image.NewGray(image.Rect(0, 0, 640, 480)))

@@ -35,11 +35,14 @@ func writeText(t testing.TB, path, text string) string {
 	return path
 }
 
+// cocoText has two images of 40 x 20: b.png with a dog and a group of cars ("iscrowd"), and a.png
+// without objects.
 const cocoText = `{"info": {"year": 2017}, "categories": [{"id": 18, "name": "dog", "supercategory": "animal"}, {"id": 3, "name": "car"}],
  "images": [{"id": 9, "file_name": "b.png", "height": 20, "width": 40}, {"id": 4, "file_name": "a.png", "height": 20, "width": 40}],
  "annotations": [{"id": 1, "image_id": 9, "category_id": 18, "bbox": [10, 5, 20, 10], "area": 120.5, "iscrowd": 0, "segmentation": [[1, 2, 3, 4, 5, 6]]},
   {"id": 2, "image_id": 9, "category_id": 3, "bbox": [0, 0, 4, 2], "iscrowd": 1}]}`
 
+// cocoFolder returns a folder with the two images of cocoText.
 func cocoFolder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,8 +72,8 @@ func TestCOCO(t *testing.T) {
 	}
 	for name, f := range map[string]struct {
 		frame Frame
-		want  Object
-		area  float64
+		want  Object  // box as left, top, right, bottom in parts of the frame; area; class; crowd
+		area  float64 // pixels of the stored image that the frame shows
 	}{
 		"as it is":  {Frame{}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
 		"stretched": {Frame{Height: 30, Width: 30}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
@@ -235,8 +238,8 @@ func TestMasks(t *testing.T) {
 		}
 	}
 	s, err := src.At(ctx, 0, Frame{})
-	if err != nil || s.Truth.Mask.Data[799] != -1 || s.Truth.Mask.Data[798] != 3 {
-		t.Errorf("the ignored pixel: %v", err)
+	if err != nil || s.Truth.Mask.Data[799] != -1 || s.Truth.Mask.Data[798] != 3 { // of 40 * 20 pixels
+		t.Errorf("the last two pixels are not the class 3 and -1, ignored: %v", err)
 	}
 	writeImage(t, filepath.Join(masks, "a.png"), image.NewGray(image.Rect(0, 0, 41, 20)))
 	writeImage(t, filepath.Join(masks, "b.png"), image.NewRGBA(image.Rect(0, 0, 40, 20)))

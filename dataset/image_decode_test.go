@@ -42,6 +42,8 @@ func levels(t testing.TB, got, want []float32) (worst, mean float64) {
 	return worst, mean
 }
 
+// TestFrameEqualsTorchvision compares framed images with those of torchvision on a PIL image, stored by
+// a script in testdata/images.
 func TestFrameEqualsTorchvision(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
@@ -132,7 +134,7 @@ func TestDecodeEqualsPIL(t *testing.T) {
 			}
 			decoded := img(t, name)
 			check := func(img image.Image) {
-				bound, mostMean := 0.0, 0.0
+				bound, mostMean := 0.0, 0.0 // largest and mean difference allowed, in units of 1/255
 				// A C library or the decoder of PNG gives an RGB image with the pixels of PIL.
 				switch _, exact := img.(*turbojpeg.RGB); {
 				case name == "ycck.jpg": // the standard library converts it to RGB and rounds down

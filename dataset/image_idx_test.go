@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// idxImages returns n images of 2 x 3 whose pixels count up from 0.
+// idxImages returns an IDX file of n images of 2 x 3 whose pixels count up from 0. The header is two
+// zeros, 8 for bytes, the number of axes, and the size of each axis in four bytes.
 func idxImages(n byte) []byte {
 	data := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 2, 0, 0, 0, 3}
 	for i := range 6 * n {
@@ -20,6 +21,7 @@ func idxImages(n byte) []byte {
 	return data
 }
 
+// idxLabels returns an IDX file of labels.
 func idxLabels(labels ...byte) []byte {
 	return append([]byte{0, 0, 8, 1, 0, 0, 0, byte(len(labels))}, labels...)
 }
@@ -37,7 +39,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// folderOf writes files and their folders.
+// folderOf writes files, whose contents files holds by name, into a new folder and returns its path.
 func folderOf(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,9 +91,10 @@ func TestIDX(t *testing.T) {
 			if err != nil || !slices.Equal(s.Input.Shape, []int{1, 2, 3}) {
 				t.Fatalf("shape %v, %v", s.Input.Shape, err)
 			}
-			first := strings.Split(s.Name, "#")[1][0] - '0' // the images of one file are numbered on
+			// The name ends in # and the number of the image in its file; an image has six pixels.
+			number := strings.Split(s.Name, "#")[1][0] - '0'
 			for i, v := range s.Input.Data {
-				if want := float32(6*first+byte(i)) / 255; v != want {
+				if want := float32(6*number+byte(i)) / 255; v != want {
 					t.Errorf("pixel %d of %s is %v, want %v", i, s.Name, v, want)
 				}
 			}

@@ -20,8 +20,8 @@ import (
 // A pngFormat is a combination of colour type and depth that PNG has. The colour types are 0 (grey),
 // 2 (RGB), 3 (palette), 4 (grey with alpha) and 6 (RGBA).
 type pngFormat struct {
-	colour, depth byte
-	channels      int
+	colour, depth byte // depth: bits per value
+	channels      int  // values per pixel in the file; 1 for an index into a palette
 }
 
 var pngFormats = []pngFormat{
@@ -59,7 +59,7 @@ func randomPNG(t *testing.T, r *rand.Rand, f pngFormat, h, w int, transparent bo
 	z := zlib.NewWriter(&pixels)
 	for range h {
 		row := random(1 + (w*int(f.depth)*f.channels+7)/8)
-		row[0] %= 5
+		row[0] %= 5 // the filter, 0 to 4
 		if _, err := z.Write(row); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,9 @@ func TestLargePNG(t *testing.T) {
 		t.Errorf("%v: %v, want %v", err, got.Data, want.Data)
 	}
 	raw := b.Bytes()
-	raw[len(pngSignature)+8+12] = 1 // interlaced, with the checksum of another header
+	// The header follows the signature and its own length and type of 4 bytes each. Its last byte, at
+	// 12, says whether the image is interlaced.
+	raw[len(pngSignature)+8+12] = 1
 	if _, _, err := pngRows(bytes.NewReader(raw), 1); err == nil {
 		t.Error("a header with a wrong checksum is accepted")
 	}

@@ -18,7 +18,7 @@ type member struct {
 	data []byte
 }
 
-// shard writes a tar of members into a new folder.
+// shard writes a tar of members into a new folder and returns its path.
 func shard(t testing.TB, name string, members ...member) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -28,6 +28,7 @@ func shard(t testing.TB, name string, members ...member) string {
 	return path
 }
 
+// shardBytes returns a tar of members.
 func shardBytes(t testing.TB, members ...member) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -55,6 +56,8 @@ func openShards(t testing.TB, o ShardsOptions) *Shards {
 	return s
 }
 
+// TestShardsAsWebDatasetWritesThem checks shards in which the members of a sample share a name up to
+// the first dot: the image, the label (cls) and other properties (json).
 func TestShardsAsWebDatasetWritesThem(t *testing.T) {
 	t.Parallel()
 	one := shard(t, "val-0.tar",
@@ -120,12 +123,14 @@ func TestDamagedShards(t *testing.T) {
 	header := tar.Header{Name: "1.png", Size: 1 << 40}
 	var sparse bytes.Buffer
 	tar.NewWriter(&sparse).WriteHeader(&header)
+	// A tar consists of blocks of 512 bytes. Here each member is a header and one block of data, and
+	// two blocks of zeros mark the end.
 	cases := []struct {
 		name string
 		data []byte
 		want string
 	}{
-		{"no end mark", whole[:len(whole)-1024], "no end mark"},
+		{"no end mark", whole[:len(whole)-2*512], "no end mark"},
 		{"cut in a member", whole[:600], "truncated"},
 		{"cut in a header", whole[:1100], "the shard is damaged"},
 		{"flipped size", huge, "the shard is damaged"},

@@ -29,6 +29,9 @@ func newSlow(n int, wait func(i int) time.Duration) slow {
 	return slow{listed{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
 }
 
+// TestReadKeepsOrderAndBound checks that samples come in the requested order, and that the number of
+// samples read ahead of the loop keeps within ReadOptions.Ahead, a number of bytes: a sample of listed
+// is one float32, 4 bytes. pause is the time that the loop spends on a sample. The clock is synctest's.
 func TestReadKeepsOrderAndBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -74,6 +77,8 @@ func TestReadWorksAhead(t *testing.T) {
 	})
 }
 
+// TestReadNamesBadSamples checks that Read goes on after a bad sample, and stops after another error,
+// that of sample 4.
 func TestReadNamesBadSamples(t *testing.T) {
 	t.Parallel()
 	for first := range 2 {
@@ -111,7 +116,7 @@ func TestReadStops(t *testing.T) {
 				}
 			}
 			if n := src.begun.Load(); n > 15 {
-				t.Errorf("%d samples were started, for six that were used", n)
+				t.Errorf("%d samples were started, want at most 15 for the six that were used", n)
 			}
 		})
 	})
@@ -131,10 +136,10 @@ func TestReadStops(t *testing.T) {
 				t.Errorf("the last error is %v, want that of the context", last)
 			}
 			if took := time.Since(start); took > 11*time.Second {
-				t.Errorf("stopped after %v", took)
+				t.Errorf("stopped after %v, want at most a second after the 10 s of the context", took)
 			}
 			if n > 40 {
-				t.Errorf("%d samples in ten seconds", n)
+				t.Errorf("%d samples of a second by three workers in ten seconds, want at most 40", n)
 			}
 		})
 	})

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// drawnGrating returns the image of g, 1 x size x size.
 func drawnGrating(t interface{ Fatal(...any) }, g Grating, size int) tensor.Tensor {
 	image := tensor.New(1, size, size)
 	if err := g.Draw(image); err != nil {
@@ -27,6 +28,8 @@ func TestGratingsAgreeWithNumpy(t *testing.T) {
 	}
 }
 
+// TestGratingsOfThePaper checks the default grid, that of the paper that GratingsOptions cites: 4
+// frequencies, 21 orientations in steps of 9 degrees, and 21 phases in steps of pi / 20.
 func TestGratingsOfThePaper(t *testing.T) {
 	t.Parallel()
 	s := must(OpenGratings(GratingsOptions{}))
@@ -52,7 +55,7 @@ func TestGratingsOfThePaper(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(sample.Factors)); !slices.Equal(got, s.Factors()) {
 		t.Errorf("factors %v, and the source says %v", got, s.Factors())
 	}
-	for c := 1; c < 3; c++ {
+	for c := 1; c < 3; c++ { // a channel has 32 * 32 = 1024 pixels
 		if !slices.Equal(sample.Input.Data[c*1024:(c+1)*1024], sample.Input.Data[:1024]) {
 			t.Errorf("channel %d is not grey", c)
 		}
@@ -92,7 +95,7 @@ func TestGratingSymmetries(t *testing.T) {
 		period := g
 		period.Phase += 2 * math.Pi / g.Frequency
 		if d := widest(still, drawnGrating(t, period, 24)); d > 1e-5 {
-			t.Fatalf("a shift by one period changes it by %g", d)
+			t.Fatalf("a shift by one period changes the image by %g", d)
 		}
 		turned := g
 		turned.Orientation += 90
@@ -114,7 +117,7 @@ func TestGratingsSettings(t *testing.T) {
 	s := must(OpenGratings(GratingsOptions{Size: 12, Channels: 1, Frequencies: []float64{3}, Orientations: []float64{45, 135}, Phases: []float64{0, 1, 2}}))
 	sample := must(s.At(context.Background(), 4, Frame{}))
 	if s.Len() != 6 || s.Grating(4) != (Grating{3, 135, 1}) || !slices.Equal(sample.Input.Shape, []int{1, 12, 12}) {
-		t.Errorf("%d gratings, the fourth %+v of shape %v", s.Len(), s.Grating(4), sample.Input.Shape)
+		t.Errorf("%d gratings, grating 4 is %+v of shape %v; want 6, {3 135 1}, [1 12 12]", s.Len(), s.Grating(4), sample.Input.Shape)
 	}
 	if s.Fingerprint() == must(OpenGratings(GratingsOptions{})).Fingerprint() {
 		t.Error("two grids have the same fingerprint")

@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// scene opens synthetic images of several figures.
 func scene(t *testing.T, o ScenesOptions) *Scenes {
 	t.Helper()
 	s, err := OpenScenes(o)
@@ -52,7 +53,9 @@ func TestSceneOfOneFigure(t *testing.T) {
 	}
 }
 
-// The number of figures is uniform; the last one that covers a pixel gives its class; textures are dark.
+// TestScenes checks that the number of figures is uniform, that the class of a pixel is that of the
+// last figure that covers at least half of it, and that a texture without figures is dark but not
+// constant.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	o := ScenesOptions{ShapesOptions: ShapesOptions{N: 2000, Size: 32}, Figures: []int{0, 3}, Textured: true}
@@ -66,7 +69,7 @@ func TestScenes(t *testing.T) {
 		counts[len(figures)]++
 	}
 	for n, c := range counts {
-		if math.Abs(c-500) > 4*math.Sqrt(2000*0.25*0.75) {
+		if math.Abs(c-500) > 4*math.Sqrt(2000*0.25*0.75) { // four standard deviations
 			t.Errorf("%g of 2000 images have %d figures", c, n)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// drawn returns the image of f, channels x size x size.
 func drawn(t interface{ Fatal(...any) }, f Figure, channels, size int) tensor.Tensor {
 	image := tensor.New(channels, size, size)
 	if err := f.Draw(image); err != nil {
@@ -96,6 +97,7 @@ func TestAreaGrowsWithScaleSquared(t *testing.T) {
 	})
 }
 
+// TestQuarterTurnIsExact checks that a figure rotated by 90 degrees is its rotated image.
 func TestQuarterTurnIsExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +196,7 @@ func TestHue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := anyFigure(t)
 		f.Kind, f.X, f.Y = "disc", 0, 0
-		middle := 16*32 + 16
+		middle := 16*32 + 16 // index of a pixel inside the disc; a channel has 32 * 32 pixels
 		p := drawn(t, f, 3, 32).Data
 		if got := hueOf(float64(p[middle]), float64(p[1024+middle]), float64(p[2048+middle])); math.Abs(math.Remainder(got-f.Hue, 360)) > 1e-3 {
 			t.Fatalf("hue %g is drawn as %g", f.Hue, got)
@@ -256,7 +258,7 @@ func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	const n = 6000
 	s := must(OpenShapes(ShapesOptions{N: n, Seed: 3, Size: 1}))
 	ranges := map[string][]float64{"scale": {0.35, 0.55}, "rotation": {0, 360}, "x": {-0.15, 0.15}, "y": {-0.15, 0.15}, "hue": {0, 360}}
-	units := map[string][]float64{}
+	units := map[string][]float64{} // values of each factor, scaled from its range to [0, 1]
 	counts := make([]float64, len(s.Classes()))
 	for i := range n {
 		sample := must(s.At(context.Background(), i, Frame{}))
@@ -277,7 +279,7 @@ func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	}
 	for a, u := range units {
 		for b, v := range units {
-			if r := correlation(u, v); a < b && math.Abs(r) > 3.3/math.Sqrt(n) {
+			if r := correlation(u, v); a < b && math.Abs(r) > 3.3/math.Sqrt(n) { // the 0.1 % point, two-sided
 				t.Errorf("%s and %s correlate: %.3f", a, b, r)
 			}
 		}

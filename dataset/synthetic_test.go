@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// golden holds the images of testdata/synthetic.py.
+// golden holds images that testdata/synthetic.py computed by NumPy.
 type golden struct {
 	Figures []struct {
 		Kind                  string
@@ -62,6 +62,7 @@ func quarter(t tensor.Tensor) tensor.Tensor {
 	return out
 }
 
+// widest returns the largest difference between the values of two images.
 func widest(a, b tensor.Tensor) float64 {
 	most := 0.0
 	for i, v := range a.Data {

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// scenesOfFive is a source of frames in scenes of five. A trajectory holds a frame and its two
-// neighbours.
+// scenesOfFive is a source of frames: every five consecutive samples are one scene, a place. The
+// trajectory of a frame holds the frame and its two neighbours in the scene; the first and the last
+// frame of a scene have none.
 type scenesOfFive struct{ Source }
 
 func (scenesOfFive) Amounts() []float64 { return []float64{-1, 0, 1} }
@@ -60,7 +61,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		}
 	}
 	if Amounts(chosen) == nil || Amounts(shapes) != nil || Trajectory(shapes, 3) != nil {
-		t.Error("AsTrajectories does not recognise the sources with trajectories")
+		t.Error("a subset of a source with trajectories has no amounts, or one without trajectories has some")
 	}
 }
 
@@ -72,7 +73,7 @@ func TestPlacesStayTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := Source(scenesOfFive{shapes}) // eight places
+	src := Source(scenesOfFive{shapes}) // 40 samples are eight places
 	ctx := t.Context()
 	part := func(from, to float64) Source {
 		out, err := Split(ctx, src, from, to, SplitOptions{Seed: 3, Stratified: true})

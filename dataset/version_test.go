@@ -33,8 +33,8 @@ func TestVersionsAreInFingerprints(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		source Source
-		before string // the fingerprint
-		stays  bool
+		before string // the fingerprint that the source had
+		stays  bool   // whether it still has it
 	}{
 		{"gaussian-noise", corrupted("gaussian-noise"), "c29dbecb9f694fc27c6564d6a83587e6efb89551d7ee82e1274a23dbe31838f8", true},
 		{"jpeg-compression", corrupted("jpeg-compression"), "3bee021e007a79da2b499fc2bbbbbe7aa27ab1120bf38a071b6c7435b1ed2036", false},

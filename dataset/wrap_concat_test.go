@@ -47,6 +47,8 @@ func TestCategoriesOfPairs(t *testing.T) {
 	}
 }
 
+// twoParts returns two sources that share the class dog and the factors speaker and x. The first
+// alone has the factor "only"; sample 1 of the second cannot be read.
 func twoParts() (a, b sampleList) {
 	a = sampleList{classes: []string{"cat", "dog"}, factors: []string{"only", "speaker", "x"}, categories: map[string][]string{"speaker": {"ann", "bob"}},
 		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"only": 1, "speaker": 1, "x": 0.5}}, {Index: 3, Name: "b", Label: NoLabel, Factors: map[string]float64{"only": 1, "speaker": 0, "x": 2}}}}
@@ -63,7 +65,7 @@ func TestConcat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if j.Len() != 4 || !slices.Equal(j.Classes(), []string{"cat", "dog", "emu"}) || !slices.Equal(j.Factors(), []string{"part", "speaker", "x"}) {
-		t.Errorf("%d samples of %v with %v", j.Len(), j.Classes(), j.Factors())
+		t.Errorf("%d samples with the classes %v and the factors %v", j.Len(), j.Classes(), j.Factors())
 	}
 	if got := Categories(Limit(j, 3), "speaker"); !slices.Equal(got, []string{"ann", "bob", "cy"}) {
 		t.Errorf("speakers are %v", got)
@@ -96,7 +98,7 @@ func TestConcat(t *testing.T) {
 	}
 	turned, err := Concat([]string{"test", "train"}, []Source{b, a})
 	if err != nil || turned.Fingerprint() == j.Fingerprint() {
-		t.Errorf("the other way round it has the same fingerprint, %v", err)
+		t.Errorf("the parts in the other order have the same fingerprint, or error %v", err)
 	}
 	chosen, err := Where(t.Context(), j, map[string]Condition{partFactor: {Values: []string{"test"}}})
 	if err != nil || chosen.Len() != 2 {

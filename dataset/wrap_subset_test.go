@@ -32,6 +32,8 @@ func (l listed) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	return s, l.bad[i]
 }
 
+// sourceIndices returns the index of each sample in the original source. It checks that Describe and At
+// agree.
 func sourceIndices(t *rapid.T, src Source) []int {
 	var all []int
 	for i := range src.Len() {
@@ -84,8 +86,8 @@ func TestSplitPartitions(t *testing.T) {
 	})
 }
 
-// checkBalance checks that the number of samples of each class is proportional, up to two samples
-// or the number of classes.
+// checkBalance checks that the samples got have a share of the samples of each class, up to two
+// samples or the number of classes, whichever is larger.
 func checkBalance(t *rapid.T, labels, got []int, share float64) {
 	have, want := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {
@@ -134,8 +136,8 @@ func TestSubsets(t *testing.T) {
 func TestSubsetFingerprints(t *testing.T) {
 	t.Parallel()
 	src := listed{labels: make([]int, 20)}
-	pick := func(places ...int) Source {
-		s, err := Subset(src, places)
+	pick := func(indices ...int) Source {
+		s, err := Subset(src, indices)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +279,7 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	if _, err := Pair(t.Context(), clean, moved, "size"); err == nil {
-		t.Error("matched by size")
+		t.Error("matching by size, which is no way to match, is no error")
 	}
 	scene, err := os.ReadFile("testdata/images/scene.png")
 	if err != nil {

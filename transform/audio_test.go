@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
+// hz is the number of audio samples per second in these tests.
 const hz = 8000
 
 // chirp returns one second of a tone with rising frequency and amplitude.
@@ -20,6 +21,8 @@ func chirp() []float32 {
 	return wave
 }
 
+// applyAudio draws from tr with the seed base and returns the transformed wave. It checks that the wave
+// itself does not change, and that the result is the same twice.
 func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float32 {
 	t.Helper()
 	op, ok := tr.Draw(seed.Rand(base)).(AudioOp)
@@ -48,15 +51,15 @@ func TestAudioKindsAreFinite(t *testing.T) {
 			}
 			for _, v := range []float64{p.Min, p.Max, (p.Min + p.Max) / 2, 1} {
 				if k.Name == "reverb" {
-					v = max(v, 0.11) // the room has 0.105 s or more
+					v = max(v, 0.11) // reverberation times of the simulated room are 0.105 s or more
 				}
-				if p.Above && v == p.Min {
+				if p.Above && v == p.Min { // the range excludes its lower end
 					v = 1e-3
 				}
 				tr := mustMake(t, k.Name, Args{p.Name: Fixed(v)})
 				for _, n := range []int{0, 1, 7, 300, 3000} {
 					for i, x := range applyAudio(t, tr, 1, chirp()[:n]) {
-						if x-x != 0 {
+						if x-x != 0 { // infinite or NaN
 							t.Fatalf("%s %s %v on %d values: value %d is %v", k.Name, p.Name, v, n, i, x)
 						}
 					}
@@ -101,7 +104,7 @@ func TestAudioLengths(t *testing.T) {
 		want int
 	}{
 		{TimeStretch{Rate: Fixed(2)}, hz / 2}, {TimeStretch{Rate: Fixed(0.5)}, 2 * hz}, {PitchShift{Semitones: Fixed(5)}, hz}, {Reverb{RT60: Fixed(0.4)}, hz},
-		{Gain{DB: Fixed(3)}, hz}, {Sequence{Identity{}, TimeStretch{Rate: Fixed(0.8)}, Gain{DB: Fixed(1)}}, 10000},
+		{Gain{DB: Fixed(3)}, hz}, {Sequence{Identity{}, TimeStretch{Rate: Fixed(0.8)}, Gain{DB: Fixed(1)}}, hz * 10 / 8},
 	} {
 		if got := len(applyAudio(t, c.tr, 1, wave)); got != c.want {
 			t.Errorf("%+v: %d values, want %d", c.tr, got, c.want)
@@ -119,7 +122,8 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// Times that the room cannot have are drawn again and counted: 3.5 % of those from 0 to 3 s.
+// Reverberation times below 0.105 s, which the simulated room cannot have, are drawn again and counted:
+// 3.5 % of those from 0 to 3 s.
 func TestReverbRejectsDraws(t *testing.T) {
 	t.Parallel()
 	tr := Reverb{RT60: Uniform(0, 3)}
@@ -152,6 +156,8 @@ func TestReverbDirectSound(t *testing.T) {
 	}
 }
 
+// TestCropPosition checks the random position, in [0, 1), at which an item is cut out of stretched
+// audio: Renew draws it again, and a sequence has that of its member that changes the length.
 func TestCropPosition(t *testing.T) {
 	t.Parallel()
 	op := TimeStretch{Rate: Fixed(0.5)}.Draw(seed.Rand(1))
@@ -160,6 +166,6 @@ func TestCropPosition(t *testing.T) {
 		t.Errorf("crop positions %v and %v, rate %v", CropPosition(op), CropPosition(renewed), v)
 	}
 	if CropPosition(Gain{}.Draw(nil)) != 0 || CropPosition(Sequence{Gain{}, TimeStretch{Rate: Fixed(0.5)}}.Draw(seed.Rand(1))) != CropPosition(op) {
-		t.Error("a sequence does not take its item where its member does, or a gain has a position of a crop")
+		t.Error("the crop position of a sequence is not that of its stretching, or that of a gain is not 0")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// BenchmarkApply transforms colour images of 32 x 32 and 224 x 224 pixels.
 func BenchmarkApply(b *testing.B) {
 	for _, c := range []struct {
 		name string

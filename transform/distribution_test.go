@@ -32,6 +32,6 @@ func TestDistribution(t *testing.T) {
 		t.Error("a wide range overflows")
 	}
 	if a, b := Fixed(30).String(), Uniform(-0.5, 15).String(); a != "30" || b != "[-0.5, 15]" {
-		t.Errorf("written %s and %s", a, b)
+		t.Errorf("Fixed(30) and Uniform(-0.5, 15) are written as %s and %s, want 30 and [-0.5, 15]", a, b)
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestGenerators checks that a generator is the derivative of its transformation: on an image that is
-// linear in its coordinates, by bilinear interpolation, (T_t x - x) / t differs from it by order t.
+// TestGenerators checks that a generator is the derivative at the identity of its transformation T_t:
+// on an image that is linear in its coordinates, by bilinear interpolation, (T_t x - x) / t differs
+// from the generator by order t, here step. In channel c the image rises by 0.002 (c+1) per column and
+// falls by 0.003 per row.
 func TestGenerators(t *testing.T) {
 	t.Parallel()
 	const h, w, step = 24, 30, 1e-3
@@ -50,7 +52,7 @@ func TestGenerators(t *testing.T) {
 		names = append(names, g.Name)
 		family := families[g.Name]
 		if family == nil {
-			continue // stretches, which no transformation of its own makes
+			continue // a stretch, which no transformation makes on its own
 		}
 		moved := tensor.New(3, h, w)
 		family.Draw(nil).Apply(moved, x)
@@ -61,7 +63,7 @@ func TestGenerators(t *testing.T) {
 					want := (float64(moved.Data[(c*h+i)*w+j]) - value) / step
 					var got float64
 					switch v := g.Velocity; {
-					case v != nil:
+					case v != nil: // it moves positions; the velocity is affine in the position
 						px, py := float64(j)-float64(w-1)/2, float64(i)-float64(h-1)/2
 						vx := v[0]*px + v[1]*py + v[2]*w
 						vy := v[3]*px + v[4]*py + v[5]*h

@@ -17,7 +17,7 @@ type goldenCase struct {
 	Golden string // the result: the name of an array of testdata/golden.npz
 	Kind   string
 	Args   map[string]any
-	Image  string `json:"Picture"` // the name of an array too
+	Image  string `json:"Picture"` // the name of the array with the input image
 }
 
 func TestAgreesWithTorchvision(t *testing.T) {

@@ -65,7 +65,8 @@ func TestRandomCrop(t *testing.T) {
 	}
 }
 
-// A crop of padding 1 can leave nothing of the image.
+// A crop of padding 1, the size of the image, can leave nothing of it: here it is moved by all its
+// height.
 func TestRandomCropOfEverything(t *testing.T) {
 	t.Parallel()
 	src, dst := numbered(1, 3, 3), numbered(1, 3, 3)
@@ -112,11 +113,11 @@ func TestTrivialAugmentAgreesWithTorchvision(t *testing.T) {
 		Shape []int
 		Image []float32
 		Cases []struct {
-			Change   string
-			Level    int
-			Negative bool
-			Strength float64
-			Values   []float32
+			Change   string    // such as "rotate"
+			Level    int       // of 31, from none to the strongest
+			Negative bool      // the opposite direction
+			Strength float64   // in the unit of the change, such as degrees
+			Values   []float32 // the result
 		}
 	}
 	if err := json.Unmarshal(raw, &golden); err != nil {
@@ -159,8 +160,8 @@ func TestTrivialAugmentDistribution(t *testing.T) {
 	t.Parallel()
 	const draws = 60_000
 	var changes [14]float64
-	levels := map[int]float64{} // and signs, of changes that have both
-	signed := 0.0
+	levels := map[int]float64{} // counts of level and sign, of changes that have a sign: 31 x 2
+	signed := 0.0               // number of draws of such changes
 	for i := range draws {
 		o := TrivialAugment{}.Draw(seed.Rand(1, "test", i)).(augmentOp)
 		changes[o.change]++

@@ -72,6 +72,7 @@ func compareSampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor,
 	}
 }
 
+// smoothImage returns an image of waves with values from 0.2 to 0.8.
 func smoothImage(c, h, w int) tensor.Tensor {
 	x := tensor.New(c, h, w)
 	for k := range c {
@@ -166,6 +167,8 @@ func TestCorruptSizes(t *testing.T) {
 	}
 }
 
+// TestVersions checks that a sequence has the version 1 plus the excesses of its members' versions over
+// 1. The compression by JPEG has the version 2, the other transformations here 1.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	old, changed := Corrupt{"fog", Fixed(1)}, Corrupt{"jpeg-compression", Fixed(1)}
@@ -188,11 +191,12 @@ func TestCorruptArguments(t *testing.T) {
 	if len(Corruptions()) != 15 {
 		t.Errorf("there are %d corruptions", len(Corruptions()))
 	}
+	// A setting is interpolated between those of the severities 1 to 5, here 1, 2, 4, 8 and 16.
 	if s := settingsAt(levels(1, 2, 4, 8, 16), 3.25); s[0] != 5 {
-		t.Errorf("at 3.25: %g", s[0])
+		t.Errorf("the setting at severity 3.25 is %g, want 5", s[0])
 	}
 	if s := settingsAt(levels(1, 2, 4, 8, 16), 5); s[0] != 16 {
-		t.Errorf("at 5: %g", s[0])
+		t.Errorf("the setting at severity 5 is %g, want 16", s[0])
 	}
 	for _, c := range []struct {
 		args Args

@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// moments returns the mean and the standard deviation of the values of an image.
 func moments(x tensor.Tensor) (mean, deviation float64) {
 	v := make([]float64, x.Len())
 	for i := range v {
@@ -82,6 +83,8 @@ func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	}
 }
 
+// TestRandomCropCoversTheImage checks that crops by half of the side of an image of 4 x 6 are boxes of
+// 2 x 3, and that each of the 3 x 4 positions is drawn about equally often.
 func TestRandomCropCoversTheImage(t *testing.T) {
 	t.Parallel()
 	seen := map[[2]int]int{}

@@ -23,6 +23,7 @@ func ramps(h, w int) tensor.Tensor {
 	return x
 }
 
+// drawGeometric returns a random transformation of positions, or a sequence of two.
 func drawGeometric(t *rapid.T) Transform {
 	number := func(name string, low, high float64) Distribution {
 		return Fixed(rapid.Float64Range(low, high).Draw(t, name))
@@ -70,7 +71,7 @@ func TestPointMap(t *testing.T) {
 		}
 		for i := range h {
 			for j := range w {
-				if weight.Data[i*w+j] < 1-1e-6 {
+				if weight.Data[i*w+j] < 1-1e-6 { // it reads from beyond the border
 					continue
 				}
 				row, column := p.Source(i, j)
@@ -108,6 +109,8 @@ func TestPointMapOfCrop(t *testing.T) {
 	})
 }
 
+// TestTurn checks the rotation of a map of positions, in degrees counter-clockwise. ok is false for a
+// map that mirrors, scales or shears.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	f := Fixed
@@ -137,7 +140,7 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	if _, ok := PointMapOf(TimeStretch{Rate: f(2)}.Draw(nil), 1, 10); ok {
-		t.Error("the map of positions of stretched time is known")
+		t.Error("PointMapOf returns a map of positions for time-stretch, which acts on audio")
 	}
 }
 
@@ -177,6 +180,7 @@ func TestWrapReadsATiledPlane(t *testing.T) {
 	})
 }
 
+// TestCircularShift shifts an image of 5 x 8 pixels by 2 pixels down and 2 to the left.
 func TestCircularShift(t *testing.T) {
 	t.Parallel()
 	src := randomImage(8, 2, 5, 8)

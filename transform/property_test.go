@@ -28,6 +28,7 @@ func imageKinds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Audio })
 }
 
+// drawImage returns a random image of up to 5 channels and 12 x 12 pixels.
 func drawImage(t *rapid.T) tensor.Tensor {
 	c := rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "channels")
 	side := rapid.IntRange(1, 12)
@@ -56,6 +57,7 @@ func drawTransform(t *rapid.T) Transform {
 	return tr
 }
 
+// drawArg returns a random argument that the parameter accepts: a word, a number or a range.
 func drawArg(t *rapid.T, p Param) Arg {
 	if p.Options != nil {
 		return Option(rapid.SampledFrom(p.Options).Draw(t, p.Name))
@@ -173,7 +175,7 @@ func TestPermutes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		t            Transform
-		square, wide bool
+		square, wide bool // whether it permutes the values of 8 x 8 and of 8 x 12 pixels
 	}{
 		{Identity{}, true, true},
 		{Flip{}, true, true},
@@ -298,11 +300,14 @@ func TestSequenceIsComposition(t *testing.T) {
 	}
 }
 
-// noTraits is a transform without the optional methods, such as OnMaps.
+// noTraits is a transform without the optional methods, such as OnMaps, which reports whether it acts on
+// feature maps.
 type noTraits struct{}
 
 func (noTraits) Draw(*rand.Rand) Op { return nil }
 
+// TestTraits checks OnMaps (the transform acts on feature maps), Random (it draws random numbers),
+// OnAudio, OnImages and Parameter (the one number that describes an Op) for every kind.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	onMaps := map[string]bool{}

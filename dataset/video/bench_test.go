@@ -17,13 +17,13 @@ func BenchmarkOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		frames += src.Len() / src.patches.Places
+		frames += src.Len() / src.patches.Places // one patch of each place in each frame
 		src.Close()
 	}
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkCamera renders the frames of one image.
+// BenchmarkCamera renders the 31 frames of one image.
 func BenchmarkCamera(b *testing.B) {
 	folder, err := dataset.OpenFolder(b.Context(), dataset.FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
 	if err != nil {

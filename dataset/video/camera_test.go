@@ -10,11 +10,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestViewsInvertTheProjection checks the views against an explicit projection of points of a
-// rotated plane.
+// TestViewsInvertTheProjection checks orbit, which maps a pixel of a frame to the point of the image
+// that it shows, against an explicit projection of points of a plane that is rotated by angle about an
+// axis in the direction way, in radians.
 func TestViewsInvertTheProjection(t *testing.T) {
 	t.Parallel()
-	const f = 277.0
+	const f = 277.0 // focal length, in pixels
 	for _, angle := range []float64{-40, 0, 15} {
 		for _, way := range []float64{0, 1, 2.5} {
 			sin, cos := math.Sincos(angle * math.Pi / 180)
@@ -57,7 +58,7 @@ func TestFramesShowView(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		see := o.motion(3, 0.7)
+		see := o.motion(3, 0.7) // the view after a motion of 3 in the direction 0.7 radians
 		frame := o.render(ramp(o, 120), see)
 		for i, v := range frame.Data {
 			x, y := see(float64(i%24)+0.5-12, float64(i/24)+0.5-8)
@@ -84,7 +85,7 @@ func TestPanIsATranslation(t *testing.T) {
 	for y := range 40 {
 		for x := range 36 {
 			if got, want := moved.Data[y*40+x], still.Data[y*40+x+3]; math.Abs(float64(got-want)) > 1e-6 {
-				t.Fatalf("pixel %d, %d is %g, but three pixels to the right it is %g", x, y, got, want)
+				t.Fatalf("pixel %d, %d is %g, but three pixels to the right in the middle frame it is %g", x, y, got, want)
 			}
 		}
 	}
@@ -92,6 +93,7 @@ func TestPanIsATranslation(t *testing.T) {
 
 func TestMirrored(t *testing.T) {
 	t.Parallel()
+	// The indices 0 1 2 of three pixels, continued by reflection from -7 on.
 	for i, want := range []int{0, 0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0} {
 		if got := mirrored(i-7, 3); got != want {
 			t.Errorf("mirrored(%d, 3) = %d, want %d", i-7, got, want)
@@ -112,7 +114,7 @@ func TestCameraOverRealImages(t *testing.T) {
 		}
 		defer src.Close()
 		if got := len(dataset.Amounts(src)); got != amounts {
-			t.Errorf("%s: trajectories of %d samples", motion, got)
+			t.Errorf("%s: trajectories of %d samples, want %d", motion, got, amounts)
 		}
 		seen := map[float32]bool{}
 		for i := range src.Len() {
@@ -124,7 +126,7 @@ func TestCameraOverRealImages(t *testing.T) {
 			}
 		}
 		if len(seen) < 100 {
-			t.Errorf("%s: patches hold %d values", motion, len(seen))
+			t.Errorf("%s: patches hold %d different values, want at least 100", motion, len(seen))
 		}
 	}
 }

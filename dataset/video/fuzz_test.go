@@ -8,6 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// FuzzGIF checks that any bytes give an error or frames of an image, of which it reads three.
 func FuzzGIF(f *testing.F) {
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"))
 	f.Add([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00"))
@@ -26,6 +27,8 @@ func FuzzGIF(f *testing.F) {
 	})
 }
 
+// FuzzPPM checks that a stream of PPM images, as ffmpeg writes it, gives no frame of more values than
+// it has bytes.
 func FuzzPPM(f *testing.F) {
 	f.Add([]byte("P6\n2 1\n255\nabcdef"))
 	f.Add([]byte("P6\n99999999 99999999\n255\n"))

@@ -24,8 +24,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// moving returns grey frames of a random image that moves to the right by a pixel per frame. From
-// frame cut on it is another image.
+// moving returns n grey frames of h x w pixels: a random image that moves to the right by a pixel per
+// frame. From frame cut on, unless cut is 0, it is another image of more contrast.
 func moving(n, h, w, cut int) []*image.Gray {
 	var out []*image.Gray
 	for t := range n {
@@ -64,6 +64,7 @@ func saved(t *testing.T, frames []*image.Gray) string {
 	return dir
 }
 
+// savedGIF writes the frames as an animated GIF and returns its path.
 func savedGIF(t *testing.T, frames []*image.Gray) string {
 	t.Helper()
 	var g gif.GIF
@@ -97,6 +98,7 @@ func opened(t *testing.T, o Options) *Source {
 	return src
 }
 
+// patch returns sample i as it is stored.
 func patch(t *testing.T, src *Source, i int) dataset.Sample {
 	t.Helper()
 	s, err := src.At(t.Context(), i, dataset.Frame{})
@@ -134,14 +136,14 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 		for g, k := range trajectory {
 			s := src.Describe(k)
 			if s.Factors["x"] != at.Factors["x"] || s.Factors["y"] != at.Factors["y"] || int(s.Factors["frame"]) != frame+g-2 {
-				t.Fatalf("sample %d: %d frames later is %v", i, g-2, s.Factors)
+				t.Fatalf("sample %d of place %v, %v in frame %d: its trajectory has %v where frame %d of the same place is expected", i, at.Factors["y"], at.Factors["x"], frame, s.Factors, frame+g-2)
 			}
 		}
 		if trajectory != nil {
 			complete++
 		}
 	}
-	if complete != 10*9 {
+	if complete != 10*9 { // frames 2 to 11 of 14, at 9 places
 		t.Errorf("%d samples have a trajectory, want 90", complete)
 	}
 }
@@ -154,6 +156,7 @@ func frameCounts(s *Source) (counts []int) {
 	return counts
 }
 
+// TestTrajectoriesStayInScenes opens two videos, of which the first has a cut after 5 of 12 frames.
 func TestTrajectoriesStayInScenes(t *testing.T) {
 	t.Parallel()
 	src := opened(t, Options{Paths: []string{saved(t, moving(12, 30, 30, 5)), saved(t, moving(6, 30, 30, 0))}, Patches: Patches{Size: 5, Places: 4, Reach: 1}})
@@ -206,6 +209,8 @@ func TestSameSamplesFromEveryKindOfFile(t *testing.T) {
 	}
 }
 
+// TestGIFFramesAreComposed checks images that cover one column each. Before the next one is drawn,
+// the first column is restored to what was there (DisposalPrevious), the second to the background.
 func TestGIFFramesAreComposed(t *testing.T) {
 	t.Parallel()
 	dot := func(x int) *image.Paletted {
@@ -369,7 +374,7 @@ func TestCutsOfRealClips(t *testing.T) {
 			sum, squares = sum+float64(v), squares+float64(v)*float64(v)
 		}
 	}
-	n := float64(src.Len() * 14 * 14)
+	n := float64(src.Len() * 14 * 14) // values: patches have 14 x 14 pixels by default
 	mean, deviation := sum/n, math.Sqrt(squares/n-sum/n*sum/n)
 	if math.Abs(mean-0.5) > 0.01 || deviation < 0.05 || deviation > 0.3 {
 		t.Errorf("patches have the mean %.3f and the deviation %.3f: want mid-grey and a large part of the range", mean, deviation)
