@@ -27,6 +27,6 @@ func TestFiltersAgreeWithSciPy(t *testing.T) {
 	}
 	in := tone(440, 8000, 100)
 	if low, high := LowPass(in, 4000, 8000), HighPass(in, 5000, 8000); low[7] != in[7] || high[7] != 0 {
-		t.Errorf("beyond half the rate: %v and %v of %v", low[7], high[7], in[7])
+		t.Errorf("beyond half the rate, value 7 is %v after LowPass and %v after HighPass, want %v and 0", low[7], high[7], in[7])
 	}
 }

@@ -14,8 +14,8 @@ func TestFLAC(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		info Info
-		want func(s float64) float64
-		step float64
+		want func(s float64) float64 // the value at s seconds
+		step float64                 // of the quantisation
 	}{
 		{"tone16.flac", Info{8000, 1, 2000}, func(s float64) float64 { return 0.5 * math.Sin(2*math.Pi*440*s) }, 1.0 / (1 << 15)},
 		{"stereo24.flac", Info{44100, 2, 1103}, func(s float64) float64 {

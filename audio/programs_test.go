@@ -107,8 +107,8 @@ func TestTonesAgreeWithRubberband(t *testing.T) {
 	var cases struct {
 		Tones []struct {
 			Kind          string
-			By, HZ, Pitch float64
-			Rate, Length  int
+			By, HZ, Pitch float64 // rate or semitones; frequency before and after, in Hz
+			Rate, Length  int     // values per second; number of values after
 		}
 	}
 	golden(t, "programs.json", &cases)
@@ -145,8 +145,8 @@ func TestChirps(t *testing.T) {
 		for _, c := range []struct {
 			kind   string
 			by     float64
-			faster float64
-			higher float64
+			faster float64 // factor of the tempo
+			higher float64 // factor of the pitch
 		}{{"time-stretch", 0.5, 0.5, 1}, {"time-stretch", 1.8, 1.8, 1}, {"pitch-shift", -12, 1, 0.5}, {"pitch-shift", 7, 1, math.Pow(2, 7.0/12)}} {
 			out := apply(in, c.kind, c.by, rate)
 			for _, fraction := range []float64{0.2, 0.4, 0.6, 0.8} {
@@ -217,8 +217,8 @@ func TestDigitsAgreeWithRubberband(t *testing.T) {
 		File, Kind    string
 		By            float64
 		Length        int
-		Engines, Mean float64
-		DB            [][]float64
+		Engines, Mean float64     // distances between Rubber Band's engines, by spectralDistance
+		DB            [][]float64 // melBands of Rubber Band's result
 	}
 	golden(t, "digits.json", &cases)
 	var distance, betweenEngines, mean float64

@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// golden reads a JSON file of testdata into v.
 func golden(t *testing.T, name string, v any) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name)
@@ -35,6 +36,7 @@ func TestResampleAgreesWithSciPy(t *testing.T) {
 		}
 		warped := resampleBy(c.X, float64(c.From)/float64(c.To), len(c.Y))
 		for i := range got {
+			// warped is by the function that Resample uses for rates with a small common divisor.
 			if math.Abs(float64(got[i]-c.Y[i])) > 2e-5 || math.Abs(float64(warped[i]-c.Y[i])) > 2e-5 {
 				t.Fatalf("%d to %d: value %d is %v, warped %v, want %v", c.From, c.To, i, got[i], warped[i], c.Y[i])
 			}
@@ -90,7 +92,7 @@ func TestPassAndStopBand(t *testing.T) {
 			if to > from {
 				continue
 			}
-			for hz := nyquist; hz < float64(from)/2; hz *= 1.13 {
+			for hz := nyquist; hz < float64(from)/2; hz *= 1.13 { // in steps of about two semitones
 				got, _ := Resample(tone(hz, from, from/5), from, to)
 				if db := 10 * math.Log10(2*power(got)); db > -80 {
 					t.Errorf("%d to %d: a tone at %.0f Hz is %.1f dB", from, to, hz, db)

@@ -27,6 +27,8 @@ func measuredTime(response []float32, rate int) float64 {
 func TestReverberationTime(t *testing.T) {
 	t.Parallel()
 	r := generator()
+	// want is the requested time in seconds, tolerance the largest relative error of one response,
+	// and mean the expected mean relative error.
 	for _, c := range []struct{ want, tolerance, mean float64 }{
 		{0.106, 0.16, -0.083}, {0.11, 0.16, -0.085}, {0.15, 0.16, -0.078}, {0.25, 0.1, -0.044}, {0.4, 0.08, -0.022}, {0.8, 0.03, -0.008}, {3, 0.03, -0.001},
 	} {
@@ -81,8 +83,9 @@ func TestShortestTime(t *testing.T) {
 	}
 }
 
-// For a source in the centre of a cube and a microphone beside it, the distances of the image
-// sources are known in closed form.
+// For a source in the centre of a cube and a microphone 1 m above it, the distances of the image
+// sources are known in closed form. Walls reflect half of the amplitude. Response 0 is the direct
+// sound, at 1 m.
 func TestFirstReflections(t *testing.T) {
 	t.Parallel()
 	room := Room{Size: [3]float64{10, 10, 10}, Source: [3]float64{5, 5, 5}, Microphone: [3]float64{5, 5, 6}}

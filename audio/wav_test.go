@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// wavOf writes a WAV file: values in [-1, 1] of interleaved channels.
+// wavOf returns a WAV file of values in [-1, 1] of interleaved channels. format is 1 for integers
+// and 3 for floats; extensible selects the longer header, in which the format is further on.
 func wavOf(format, channels, bits, rate int, extensible bool, values ...float64) []byte {
 	le := binary.LittleEndian
 	var data []byte
@@ -90,6 +91,8 @@ func TestWAVFormats(t *testing.T) {
 func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	good := wavOf(1, 1, 16, 8000, false, 0, 0.5, -0.5)
+	// with overwrites bytes of the header: the format is at 20, the channels at 22, the rate at 24,
+	// the bytes of a block (one value of each channel) at 32, and the bits of a value at 34.
 	with := func(at int, b ...byte) []byte {
 		c := slices.Clone(good)
 		copy(c[at:], b)
@@ -152,7 +155,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("rate %d", clip.Rate)
 		}
 		for i, v := range clip.Wave {
-			if v-v != 0 {
+			if v-v != 0 { // infinite or NaN
 				t.Fatalf("value %d is %v", i, v)
 			}
 		}

@@ -51,8 +51,8 @@ func TestRowsOfAnArray(t *testing.T) {
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	shape := []int{3, 2, 4}
-	// write writes the values 0 to 23 of an array of 3 x 2 x 4; at is the position in the file of the
-	// value with the indices i, j and k.
+	// write writes the values 0 to 23 of an array of 3 x 2 x 4; at is the position in the file of
+	// the value with the indices i, j and k.
 	write := func(name, fortran string, at func(i, j, k int) int) string {
 		values := make([]float32, 24)
 		for i := range 24 {

@@ -116,8 +116,8 @@ func TestWhere(t *testing.T) {
 func TestAudioFit(t *testing.T) {
 	t.Parallel()
 	dir := digits(t) // of 400, 2000, 800 and 1600 values, in the order of names
-	// lengths returns "length:first..last" for each item: the number of its values, and the indices in
-	// the file of its first and last value (0 for padding), or "bad" for a BadSample.
+	// lengths returns "length:first..last" for each item: the number of its values, and the indices
+	// in the file of its first and last value (0 for padding), or "bad" for a BadSample.
 	lengths := func(o AudioOptions, frame Frame) (out []string) {
 		s := openAudio(t, o)
 		for i := range s.Len() {
@@ -301,7 +301,8 @@ func TestSpokenDigits(t *testing.T) {
 	}
 }
 
-// FuzzPattern checks that no pattern panics, and that a name that matches has a text for each field.
+// FuzzPattern checks that no pattern panics, and that a name that matches has a text for each
+// field.
 func FuzzPattern(f *testing.F) {
 	f.Add("{label}_{speaker}_{take}.wav", "3_theo_10.wav")
 	f.Add("{a}/{}.flac", "x/y.flac")

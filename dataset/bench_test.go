@@ -13,7 +13,8 @@ import (
 )
 
 // BenchmarkPhotographs decodes, resizes and crops photographs of ImageNet as networks of 224 x 224
-// need them, on one core. bench/photos.py does the same in Python. NOETHER_BENCH_PHOTOS names another folder of images.
+// need them, on one core. bench/photos.py does the same in Python. NOETHER_BENCH_PHOTOS names
+// another folder of images.
 func BenchmarkPhotographs(b *testing.B) {
 	pattern := filepath.Join(os.Getenv("NOETHER_BENCH_PHOTOS"), "*")
 	if os.Getenv("NOETHER_BENCH_PHOTOS") == "" {
@@ -52,9 +53,9 @@ func BenchmarkPhotographs(b *testing.B) {
 	b.ReportMetric(float64(b.N*len(photos))/(float64(nanoseconds)/1e9), "images/s")
 }
 
-// BenchmarkFiles reads, decodes, resizes and crops the files of photographs by as many goroutines as
-// there are cores, and collects garbage as often as a study does. bench/photos.py --loader does the
-// same in Python.
+// BenchmarkFiles reads, decodes, resizes and crops the files of photographs by as many goroutines
+// as there are cores, and collects garbage as often as a study does. bench/photos.py --loader does
+// the same in Python.
 func BenchmarkFiles(b *testing.B) {
 	machine.BoundGarbage(0)
 	folder, err := OpenFolder(b.Context(), FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})

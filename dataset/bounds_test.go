@@ -44,8 +44,8 @@ func TestDecodingIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeclaredSizeOfNPZ checks that an array whose declared size exceeds the bound is refused before
-// it is decompressed.
+// TestDeclaredSizeOfNPZ checks that an array whose declared size exceeds the bound is refused
+// before it is decompressed.
 func TestDeclaredSizeOfNPZ(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bomb.npz")

@@ -164,7 +164,8 @@ func TestOpenArraysErrors(t *testing.T) {
 	}
 }
 
-// TestArraysRange checks that values above 1 need Max or Raw. Image 3 starts with 3 * 60 (checkBatch).
+// TestArraysRange checks that values above 1 need Max or Raw. Image 3 starts with 3 * 60
+// (checkBatch).
 func TestArraysRange(t *testing.T) {
 	t.Parallel()
 	path := arrayFile("nhwc-i4-max255.npy") // values up to 231 where 1 is white

@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// cifarFileOf writes n records whose labels are first, first+1, ... (mod 10). The first pixel equals
-// the label, the others are 100. With two bytes of labels, as in CIFAR-100, the first one, the coarse
-// label, is half the second, the fine label.
+// cifarFileOf writes n records whose labels are first, first+1, ... (mod 10). The first pixel
+// equals the label, the others are 100. With two bytes of labels, as in CIFAR-100, the first one,
+// the coarse label, is half the second, the fine label.
 func cifarFileOf(t testing.TB, path string, n, labelBytes, first int) {
 	t.Helper()
 	data := make([]byte, 0, n*(labelBytes+cifarPixels))
@@ -175,7 +175,8 @@ func TestCIFARTestSet(t *testing.T) {
 	}
 }
 
-// A record has 3 * 32 * 32 = 3072 pixels, after one byte of labels in CIFAR-10 and two in CIFAR-100.
+// A record has 3 * 32 * 32 = 3072 pixels, after one byte of labels in CIFAR-10 and two in
+// CIFAR-100.
 func FuzzCIFAR(f *testing.F) {
 	f.Add(make([]byte, 3073), false)
 	f.Add(bytes.Repeat([]byte{3}, 2*3074), true)

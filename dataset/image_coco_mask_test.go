@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// inside returns a region of an image of h x w as COCO's run lengths: down the columns, the numbers of
-// pixels that are in turn outside and inside the region. area is the number of pixels inside.
+// inside returns a region of an image of h x w as COCO's run lengths: down the columns, the numbers
+// of pixels that are in turn outside and inside the region. area is the number of pixels inside.
 func inside(r cocoRegion, h, w int) (runs []int, area int) {
 	m := newRegionMask(h, w)
 	m.add(r, 1)
@@ -32,8 +32,8 @@ func inside(r cocoRegion, h, w int) (runs []int, area int) {
 	return append(runs, n), area
 }
 
-// The expected values are those of pycocotools, by testdata/coco_masks.py: the masks of single polygons
-// (Polygons) and run lengths (Runs), and maps of the class of each pixel (Maps).
+// The expected values are those of pycocotools, by testdata/coco_masks.py: the masks of single
+// polygons (Polygons) and run lengths (Runs), and maps of the class of each pixel (Maps).
 func TestRegionsOfPycocotools(t *testing.T) {
 	t.Parallel()
 	var golden struct {
@@ -115,8 +115,8 @@ func TestRegionsOfPycocotools(t *testing.T) {
 	}
 }
 
-// masksText has two images, 40 pixels wide and 20 high: b.png with a dog, a car that overlaps it, and
-// a group of cars in the last five columns (100 pixels after 700); a.png without objects.
+// masksText has two images, 40 pixels wide and 20 high: b.png with a dog, a car that overlaps it,
+// and a group of cars in the last five columns (100 pixels after 700); a.png without objects.
 const masksText = `{"categories": [{"id": 18, "name": "dog"}, {"id": 3, "name": "car"}],
  "images": [{"id": 9, "file_name": "b.png", "height": 20, "width": 40}, {"id": 4, "file_name": "a.png", "height": 20, "width": 40}],
  "annotations": [{"id": 1, "image_id": 9, "category_id": 18, "segmentation": [[0, 0, 10, 0, 10, 20, 0, 20]]} ,
@@ -255,8 +255,8 @@ func TestBadCOCOMasks(t *testing.T) {
 	}
 }
 
-// FuzzRegion checks that a text is an error of one line or a region that can be drawn. Of run lengths,
-// every second one counts pixels inside.
+// FuzzRegion checks that a text is an error of one line or a region that can be drawn. Of run
+// lengths, every second one counts pixels inside.
 func FuzzRegion(f *testing.F) {
 	for _, text := range []string{`[[0, 0, 10, 0, 10, 20, 0, 20]]`, `[[-1e8, 0.5, 1e8, 3, 2, 1e8], [3, 3, 3, 3, 3, 3]]`, `{"size": [5, 7], "counts": [3, 2, 30]}`, `{"size": [5, 7], "counts": "320N4"}`, `{"size": [-1, 7], "counts": "ooo"}`, `null`, `[[`} {
 		f.Add(text)

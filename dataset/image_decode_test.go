@@ -42,8 +42,8 @@ func levels(t testing.TB, got, want []float32) (worst, mean float64) {
 	return worst, mean
 }
 
-// TestFrameEqualsTorchvision compares framed images with those of torchvision on a PIL image, stored by
-// a script in testdata/images.
+// TestFrameEqualsTorchvision compares framed images with those of torchvision on a PIL image,
+// stored by a script in testdata/images.
 func TestFrameEqualsTorchvision(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
@@ -117,8 +117,8 @@ func TestFrameOfTensorEqualsTorch(t *testing.T) {
 	}
 }
 
-// TestDecodeEqualsPIL checks that all formats equal PIL's bit by bit, except JPEGs that Go's decoder
-// reads: its inverse cosine transform rounds differently in a few places.
+// TestDecodeEqualsPIL checks that all formats equal PIL's bit by bit, except JPEGs that Go's
+// decoder reads: its inverse cosine transform rounds differently in a few places.
 func TestDecodeEqualsPIL(t *testing.T) {
 	t.Parallel()
 	references, err := filepath.Glob("testdata/images/*.rgb.png")

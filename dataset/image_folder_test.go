@@ -156,8 +156,8 @@ func TestFolderWithCSV(t *testing.T) {
 	}
 }
 
-// TestChallengeLabels labels a part of ImageNet's validation images by the numbers of the challenge's
-// development kit. The labels of the first ten images are those of the published files.
+// TestChallengeLabels labels a part of ImageNet's validation images by the numbers of the
+// challenge's development kit. The labels of the first ten images are those of the published files.
 func TestChallengeLabels(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "ILSVRC2012_val_00000001.JPEG", "sub/ILSVRC2012_val_00000010.JPEG", "ILSVRC2012_val_00000003.JPEG")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// idxImages returns an IDX file of n images of 2 x 3 whose pixels count up from 0. The header is two
-// zeros, 8 for bytes, the number of axes, and the size of each axis in four bytes.
+// idxImages returns an IDX file of n images of 2 x 3 whose pixels count up from 0. The header is
+// two zeros, 8 for bytes, the number of axes, and the size of each axis in four bytes.
 func idxImages(n byte) []byte {
 	data := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 2, 0, 0, 0, 3}
 	for i := range 6 * n {
@@ -39,7 +39,8 @@ func gzipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// folderOf writes files, whose contents files holds by name, into a new folder and returns its path.
+// folderOf writes files, whose contents files holds by name, into a new folder and returns its
+// path.
 func folderOf(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A pngFormat is a combination of colour type and depth that PNG has. The colour types are 0 (grey),
-// 2 (RGB), 3 (palette), 4 (grey with alpha) and 6 (RGBA).
+// A pngFormat is a combination of colour type and depth that PNG has. The colour types are 0
+// (grey), 2 (RGB), 3 (palette), 4 (grey with alpha) and 6 (RGBA).
 type pngFormat struct {
 	colour, depth byte // depth: bits per value
 	channels      int  // values per pixel in the file; 1 for an index into a palette
@@ -29,7 +29,8 @@ var pngFormats = []pngFormat{
 	{4, 8, 2}, {4, 16, 2}, {6, 8, 4}, {6, 16, 4},
 }
 
-// randomPNG returns a PNG file of h x w random pixels with random filters, in chunks of random sizes.
+// randomPNG returns a PNG file of h x w random pixels with random filters, in chunks of random
+// sizes.
 func randomPNG(t *testing.T, r *rand.Rand, f pngFormat, h, w int, transparent bool) []byte {
 	t.Helper()
 	random := func(n int) []byte {
@@ -114,8 +115,8 @@ func TestPNGByRows(t *testing.T) {
 	})
 }
 
-// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that it
-// leaves the formats to package png that it does not decode.
+// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that
+// it leaves the formats to package png that it does not decode.
 func TestDecodePNG(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -143,8 +144,8 @@ func TestDecodePNG(t *testing.T) {
 	})
 }
 
-// TestDamagedPNGByRows checks that a PNG file that is cut or has a changed byte is an error wherever it
-// is one for package png, in strips and as a whole.
+// TestDamagedPNGByRows checks that a PNG file that is cut or has a changed byte is an error
+// wherever it is one for package png, in strips and as a whole.
 func TestDamagedPNGByRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -176,8 +177,8 @@ func TestDamagedPNGByRows(t *testing.T) {
 	}
 }
 
-// TestLargePNG checks that a large PNG file in a folder is decoded row by row, in memory for a part of
-// its rows, and that an interlaced file is decoded as a whole.
+// TestLargePNG checks that a large PNG file in a folder is decoded row by row, in memory for a part
+// of its rows, and that an interlaced file is decoded as a whole.
 func TestLargePNG(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -206,8 +207,8 @@ func TestLargePNG(t *testing.T) {
 		t.Errorf("%v: %v, want %v", err, got.Data, want.Data)
 	}
 	raw := b.Bytes()
-	// The header follows the signature and its own length and type of 4 bytes each. Its last byte, at
-	// 12, says whether the image is interlaced.
+	// The header follows the signature and its own length and type of 4 bytes each. Its last byte,
+	// at 12, says whether the image is interlaced.
 	raw[len(pngSignature)+8+12] = 1
 	if _, _, err := pngRows(bytes.NewReader(raw), 1); err == nil {
 		t.Error("a header with a wrong checksum is accepted")

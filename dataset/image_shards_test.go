@@ -56,8 +56,8 @@ func openShards(t testing.TB, o ShardsOptions) *Shards {
 	return s
 }
 
-// TestShardsAsWebDatasetWritesThem checks shards in which the members of a sample share a name up to
-// the first dot: the image, the label (cls) and other properties (json).
+// TestShardsAsWebDatasetWritesThem checks shards in which the members of a sample share a name up
+// to the first dot: the image, the label (cls) and other properties (json).
 func TestShardsAsWebDatasetWritesThem(t *testing.T) {
 	t.Parallel()
 	one := shard(t, "val-0.tar",
@@ -123,8 +123,8 @@ func TestDamagedShards(t *testing.T) {
 	header := tar.Header{Name: "1.png", Size: 1 << 40}
 	var sparse bytes.Buffer
 	tar.NewWriter(&sparse).WriteHeader(&header)
-	// A tar consists of blocks of 512 bytes. Here each member is a header and one block of data, and
-	// two blocks of zeros mark the end.
+	// A tar consists of blocks of 512 bytes. Here each member is a header and one block of data,
+	// and two blocks of zeros mark the end.
 	cases := []struct {
 		name string
 		data []byte
@@ -170,8 +170,8 @@ func TestShardsWithoutLabels(t *testing.T) {
 	wantErrorContaining(t, err, `no sample has a label in "json.label"`)
 }
 
-// TestEmptyShards checks that shards without samples add none, and that shards alone without samples
-// are an error.
+// TestEmptyShards checks that shards without samples add none, and that shards alone without
+// samples are an error.
 func TestEmptyShards(t *testing.T) {
 	t.Parallel()
 	one, empty := shard(t, "a.tar", member{"1.png", dot(t, 1)}), shard(t, "b.tar")

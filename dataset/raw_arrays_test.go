@@ -69,7 +69,8 @@ func TestRawArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	// An Array is its name, its shape without the axis of samples, and whether the model takes integers.
+	// An Array is its name, its shape without the axis of samples, and whether the model takes
+	// integers.
 	want := []Array{{"attention_mask", []int{3}, true}, {"features", nil, false}, {"input_ids", []int{3}, true}}
 	for i, values := range [][]float32{{1, 1, 0, 0.5, 5, 6, 7}, {1, 1, 1, -1, 8, 9, 30522}} {
 		s, err := a.At(t.Context(), i, Frame{Height: 8, Width: 8})

@@ -29,9 +29,10 @@ func newSlow(n int, wait func(i int) time.Duration) slow {
 	return slow{listed{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
 }
 
-// TestReadKeepsOrderAndBound checks that samples come in the requested order, and that the number of
-// samples read ahead of the loop keeps within ReadOptions.Ahead, a number of bytes: a sample of listed
-// is one float32, 4 bytes. pause is the time that the loop spends on a sample. The clock is synctest's.
+// TestReadKeepsOrderAndBound checks that samples come in the requested order, and that the number
+// of samples read ahead of the loop keeps within ReadOptions.Ahead, a number of bytes: a sample of
+// listed is one float32, 4 bytes. pause is the time that the loop spends on a sample. The clock is
+// synctest's.
 func TestReadKeepsOrderAndBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -77,8 +78,8 @@ func TestReadWorksAhead(t *testing.T) {
 	})
 }
 
-// TestReadNamesBadSamples checks that Read goes on after a bad sample, and stops after another error,
-// that of sample 4.
+// TestReadNamesBadSamples checks that Read goes on after a bad sample, and stops after another
+// error, that of sample 4.
 func TestReadNamesBadSamples(t *testing.T) {
 	t.Parallel()
 	for first := range 2 {

@@ -19,8 +19,9 @@ func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 		vary         func(*Grating, float64) // changes a grating by an amount
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
-		// Between the grid's orientations, phases that differ by a wavelength give the same image: for the
-		// four frequencies 20, 10, 20 and 5 of the 21 phases are distinct. 59 orientations are added.
+		// Between the grid's orientations, phases that differ by a wavelength give the same image:
+		// for the four frequencies 20, 10, 20 and 5 of the 21 phases are distinct. 59 orientations
+		// are added.
 		{"orientation", turn, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
 	} {
 		if c.trajectories.Len() != c.total || len(c.trajectories.Amounts()) != c.steps {

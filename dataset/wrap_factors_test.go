@@ -61,8 +61,8 @@ func TestComputeFactors(t *testing.T) {
 	if err != nil || described.Factors["value"] != s.Factors["value"] || described.Input.Data != nil {
 		t.Errorf("described as %+v, %v", described, err)
 	}
-	// The hue is 120 degrees, and the colour is saturated on black: the mean saturation and the mean
-	// value, in percent, are both the share of the image that the figure covers.
+	// The hue is 120 degrees, and the colour is saturated on black: the mean saturation and the
+	// mean value, in percent, are both the share of the image that the figure covers.
 	if v := s.Factors["value"]; v < 5 || v > 100 || s.Factors["hue"] != 120 || s.Factors["saturation"] < v-1 {
 		t.Errorf("factors %v", s.Factors)
 	}
@@ -99,8 +99,8 @@ func TestTones(t *testing.T) {
 		if f["pitch"] < 110 || f["pitch"] > 880 || f["loudness"] < -30 || f["loudness"] > -12 || f["beats"] != 4 || len(got.Input.Data) != 4000 {
 			t.Errorf("sample %+v", f)
 		}
-		// Half of the time is a tone of the given loudness, the rest is silence: 3 dB less on average.
-		// Each tone lasts 125 ms, and rises and falls within 5 ms.
+		// Half of the time is a tone of the given loudness, the rest is silence: 3 dB less on
+		// average. Each tone lasts 125 ms, and rises and falls within 5 ms.
 		level, err := levelOf(got.Input)
 		if err != nil || math.Abs(level-(f["loudness"]-10*math.Log10(2))) > 0.5 {
 			t.Errorf("level %v of a tone of %v, %v", level, f["loudness"], err)

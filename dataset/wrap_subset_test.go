@@ -32,8 +32,8 @@ func (l listed) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	return s, l.bad[i]
 }
 
-// sourceIndices returns the index of each sample in the original source. It checks that Describe and At
-// agree.
+// sourceIndices returns the index of each sample in the original source. It checks that Describe
+// and At agree.
 func sourceIndices(t *rapid.T, src Source) []int {
 	var all []int
 	for i := range src.Len() {

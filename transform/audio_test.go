@@ -21,8 +21,8 @@ func chirp() []float32 {
 	return wave
 }
 
-// applyAudio draws from tr with the seed base and returns the transformed wave. It checks that the wave
-// itself does not change, and that the result is the same twice.
+// applyAudio draws from tr with the seed base and returns the transformed wave. It checks that the
+// wave itself does not change, and that the result is the same twice.
 func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float32 {
 	t.Helper()
 	op, ok := tr.Draw(seed.Rand(base)).(AudioOp)
@@ -122,8 +122,8 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// Reverberation times below 0.105 s, which the simulated room cannot have, are drawn again and counted:
-// 3.5 % of those from 0 to 3 s.
+// Reverberation times below 0.105 s, which the simulated room cannot have, are drawn again and
+// counted: 3.5 % of those from 0 to 3 s.
 func TestReverbRejectsDraws(t *testing.T) {
 	t.Parallel()
 	tr := Reverb{RT60: Uniform(0, 3)}

@@ -9,10 +9,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestGenerators checks that a generator is the derivative at the identity of its transformation T_t:
-// on an image that is linear in its coordinates, by bilinear interpolation, (T_t x - x) / t differs
-// from the generator by order t, here step. In channel c the image rises by 0.002 (c+1) per column and
-// falls by 0.003 per row.
+// TestGenerators checks that a generator is the derivative at the identity of its transformation
+// T_t: on an image that is linear in its coordinates, by bilinear interpolation, (T_t x - x) / t
+// differs from the generator by order t, here step. In channel c the image rises by 0.002 (c+1) per
+// column and falls by 0.003 per row.
 func TestGenerators(t *testing.T) {
 	t.Parallel()
 	const h, w, step = 24, 30, 1e-3

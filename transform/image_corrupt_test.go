@@ -167,8 +167,8 @@ func TestCorruptSizes(t *testing.T) {
 	}
 }
 
-// TestVersions checks that a sequence has the version 1 plus the excesses of its members' versions over
-// 1. The compression by JPEG has the version 2, the other transformations here 1.
+// TestVersions checks that a sequence has the version 1 plus the excesses of its members' versions
+// over 1. The compression by JPEG has the version 2, the other transformations here 1.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	old, changed := Corrupt{"fog", Fixed(1)}, Corrupt{"jpeg-compression", Fixed(1)}

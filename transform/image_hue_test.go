@@ -36,8 +36,8 @@ func readColours(t *testing.T) goldenColours {
 	return c
 }
 
-// Changes of colours agree with torchvision; with negative factors, with PIL, which torchvision calls
-// for PIL images.
+// Changes of colours agree with torchvision; with negative factors, with PIL, which torchvision
+// calls for PIL images.
 func TestColoursAgreeWithTorchvision(t *testing.T) {
 	t.Parallel()
 	golden := readColours(t)

@@ -83,8 +83,8 @@ func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	}
 }
 
-// TestRandomCropCoversTheImage checks that crops by half of the side of an image of 4 x 6 are boxes of
-// 2 x 3, and that each of the 3 x 4 positions is drawn about equally often.
+// TestRandomCropCoversTheImage checks that crops by half of the side of an image of 4 x 6 are boxes
+// of 2 x 3, and that each of the 3 x 4 positions is drawn about equally often.
 func TestRandomCropCoversTheImage(t *testing.T) {
 	t.Parallel()
 	seen := map[[2]int]int{}

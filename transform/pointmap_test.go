@@ -109,8 +109,8 @@ func TestPointMapOfCrop(t *testing.T) {
 	})
 }
 
-// TestTurn checks the rotation of a map of positions, in degrees counter-clockwise. ok is false for a
-// map that mirrors, scales or shears.
+// TestTurn checks the rotation of a map of positions, in degrees counter-clockwise. ok is false for
+// a map that mirrors, scales or shears.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	f := Fixed

@@ -300,8 +300,8 @@ func TestSequenceIsComposition(t *testing.T) {
 	}
 }
 
-// noTraits is a transform without the optional methods, such as OnMaps, which reports whether it acts on
-// feature maps.
+// noTraits is a transform without the optional methods, such as OnMaps, which reports whether it
+// acts on feature maps.
 type noTraits struct{}
 
 func (noTraits) Draw(*rand.Rand) Op { return nil }

@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestViewsInvertTheProjection checks orbit, which maps a pixel of a frame to the point of the image
-// that it shows, against an explicit projection of points of a plane that is rotated by angle about an
-// axis in the direction way, in radians.
+// TestViewsInvertTheProjection checks orbit, which maps a pixel of a frame to the point of the
+// image that it shows, against an explicit projection of points of a plane that is rotated by angle
+// about an axis in the direction way, in radians.
 func TestViewsInvertTheProjection(t *testing.T) {
 	t.Parallel()
 	const f = 277.0 // focal length, in pixels

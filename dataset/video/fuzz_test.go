@@ -27,8 +27,8 @@ func FuzzGIF(f *testing.F) {
 	})
 }
 
-// FuzzPPM checks that a stream of PPM images, as ffmpeg writes it, gives no frame of more values than
-// it has bytes.
+// FuzzPPM checks that a stream of PPM images, as ffmpeg writes it, gives no frame of more values
+// than it has bytes.
 func FuzzPPM(f *testing.F) {
 	f.Add([]byte("P6\n2 1\n255\nabcdef"))
 	f.Add([]byte("P6\n99999999 99999999\n255\n"))

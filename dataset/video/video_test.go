@@ -24,8 +24,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// moving returns n grey frames of h x w pixels: a random image that moves to the right by a pixel per
-// frame. From frame cut on, unless cut is 0, it is another image of more contrast.
+// moving returns n grey frames of h x w pixels: a random image that moves to the right by a pixel
+// per frame. From frame cut on, unless cut is 0, it is another image of more contrast.
 func moving(n, h, w, cut int) []*image.Gray {
 	var out []*image.Gray
 	for t := range n {

@@ -7,8 +7,8 @@ import (
 )
 
 // TestWhitenerPassesWavesByTheirFrequency checks that the filter multiplies a wave of the cosine
-// transform by r exp(-(r/0.4)^4), where r is its frequency in cycles per pixel, and so a constant image
-// by 0.
+// transform by r exp(-(r/0.4)^4), where r is its frequency in cycles per pixel, and so a constant
+// image by 0.
 func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
 	t.Parallel()
 	const h, w = 36, 50
@@ -35,8 +35,8 @@ func wave(k, i, n int) float64 {
 	return math.Cos(math.Pi * float64(k) * (float64(i) + 0.5) / float64(n))
 }
 
-// TestScalesAreSmooth checks the scale of each frame, by which its values are divided, computed from
-// the extents (sizes of the values) of the frames around it.
+// TestScalesAreSmooth checks the scale of each frame, by which its values are divided, computed
+// from the extents (sizes of the values) of the frames around it.
 func TestScalesAreSmooth(t *testing.T) {
 	t.Parallel()
 	for _, v := range scalesOf([]float64{0.3, 0.3, 0.3}) {

@@ -36,10 +36,13 @@ func accurate(t *testing.T, f *output.Format, tr transform.Transform, truth []*d
 	return out
 }
 
+// siteOf returns the site of n labelled samples: what an accumulator knows of the data and the
+// model.
 func siteOf(f *output.Format, tr transform.Transform, n int) measure.Site {
 	return measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, Truth: measure.Truth{Masks: f.Kind == output.ClassMap}}
 }
 
+// feedTruth returns an accumulator of dense-accuracy after an update with all samples.
 func feedTruth(f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	a, err := dense.Accuracy().New(siteOf(f, tr, len(truth)))
 	if err != nil {
@@ -55,6 +58,7 @@ func feedTruth(f *output.Format, tr transform.Transform, truth []*dataset.Truth,
 	return a, a.Update(b)
 }
 
+// A cocoBox is an annotation or a result of COCO; Box is left, top, width and height in pixels.
 type cocoBox struct {
 	Image    int        `json:"image_id"`
 	Category int        `json:"category_id"`
@@ -117,7 +121,7 @@ func TestMeanAveragePrecision(t *testing.T) {
 			}
 		}
 	}
-	if n := 3 * len(g.Map); len(got) != n {
+	if n := 3 * len(g.Map); len(got) != n { // clean, moved and the drop between them
 		t.Errorf("%d scores, want %d", len(got), n)
 	}
 	if s := got["clean-map"]; !(s.Low < s.Value && s.Value < s.High) || len(s.Replicates) == 0 {
@@ -136,7 +140,7 @@ func TestLabelsMove(t *testing.T) {
 	f.Most = 40
 	b := box(1, 2, 4, 8)
 	turned := output.Box{Left: b.Top, Top: 1 - b.Right, Right: b.Bottom, Bottom: 1 - b.Left, Score: 0.9}
-	truth := []*dataset.Truth{{Area: 160 * 160, Objects: []dataset.Object{{Left: b.Left, Top: b.Top, Right: b.Right, Bottom: b.Bottom, Area: 4608}}}}
+	truth := []*dataset.Truth{{Area: 160 * 160, Objects: []dataset.Object{{Left: b.Left, Top: b.Top, Right: b.Right, Bottom: b.Bottom, Area: 0.3 * 0.6 * 160 * 160}}}}
 	got := accurate(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{turned}))
 	near(t, "clean-map", got["clean-map"].Value, 1)
 	near(t, "moved-map", got["moved-map"].Value, 1)
@@ -154,7 +158,8 @@ func TestMeanIoUOfLabels(t *testing.T) {
 	clean := tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{0, 1, 1, 0}}
 	flipped := tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 1, 1}}
 	got := accurate(t, f, transform.Flip{}, truth, clean, flipped)
-	// Class 0: 4 of 4 + 4. Class 1: 7 of 11 labelled.
+	// The intersection and the union in pixels of the mask, for class 0: 4 of 8. For class 1: 7 of
+	// 11.
 	near(t, "clean-miou", got["clean-miou"].Value, (0.5+7./11)/2)
 	near(t, "clean-miou class=1", got["clean-miou class=1"].Value, 7./11)
 	near(t, "moved-miou", got["moved-miou"].Value, 1)

@@ -24,10 +24,12 @@ func defaults() dense.Settings {
 	return dense.Settings{Confidence: 0.5, IoU: 0.5, Visible: 0.5, Extent: "corners", Peak: 1}
 }
 
+// boxFormat describes an output of up to 40 boxes of 3 classes in images of 160 x 120 pixels.
 func boxFormat() *output.Format {
 	return &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: 120, Width: 160, Candidates: 40, Classes: 3}
 }
 
+// mapFormat describes an output with the class of each of size x size positions.
 func mapFormat(classes, size int) *output.Format {
 	return &output.Format{Kind: output.ClassMap, Outputs: []string{"out"}, Height: size, Width: size, Channels: 1, Classes: classes}
 }
@@ -64,6 +66,7 @@ func measured(t *testing.T, f *output.Format, s dense.Settings, tr transform.Tra
 	return out, a.(measure.Sampler).Samples()
 }
 
+// update returns an accumulator of the measure after an update with all samples.
 func update(f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	n := clean.Shape[0]
 	a, err := dense.New(s).New(measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, KeepSamples: true})
@@ -85,6 +88,8 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+// golden holds outputs for images x (Clean) and T(x) (Found), and their scores. A box is left, top,
+// right, bottom, score and class.
 type golden struct {
 	Height, Width int
 	Boxes         []struct {
@@ -94,7 +99,7 @@ type golden struct {
 		Scores    map[string]float64
 	}
 	Maps []struct {
-		Quarters     int
+		Quarters     int // of a turn
 		Clean, Found [][][]float64
 		Scores       map[string]float64
 	}
@@ -227,8 +232,9 @@ func TestBoxesByHand(t *testing.T) {
 	}
 }
 
-// A detector that moves its boxes as the image has all boxes matched, under transformations that take
-// upright boxes to upright boxes. If the boxes are those around circles, it has so under any rotation.
+// A detector that moves its boxes as the image has all boxes matched, under transformations that
+// take upright boxes to upright boxes. If the boxes are those around circles, it has so under any
+// rotation.
 func TestMovedBoxesAreMatched(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()

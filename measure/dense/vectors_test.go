@@ -30,7 +30,7 @@ func everywhere(x, y, z float32) tensor.Tensor {
 // A surface that faces right faces up after a quarter turn, and left in the mirror.
 func TestNormalsTurnWithTheImage(t *testing.T) {
 	t.Parallel()
-	const s = 0.6 * math.Sqrt2 / 2 // of a turn by 45 degrees
+	const s = 0.6 * math.Sqrt2 / 2 // both components of a vector of length 0.6 at 45 degrees
 	for name, c := range map[string]struct {
 		tr       transform.Transform
 		vectors  output.Vectors
@@ -78,7 +78,8 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	f := pointFormat(3)
 	f.Confidence = 0.3
 	row := func(values ...float32) tensor.Tensor { return tensor.Tensor{Shape: []int{1, 3, 3}, Data: values} }
-	clean := row(0.2, 0.3, 0.9, 0.5, 0.5, 0.9, 0.6, 0.1, 0.1) // the third is not visible
+	// A keypoint is x, y and confidence. That of the third is below the bound: it is not visible.
+	clean := row(0.2, 0.3, 0.9, 0.5, 0.5, 0.9, 0.6, 0.1, 0.1)
 	quarter := transform.Rotate{Angle: transform.Fixed(90)}
 	got, _ := measured(t, f, defaults(), quarter, clean, row(0.3, 0.8, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0)

@@ -138,6 +138,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// batch returns all samples as one batch. Their indices in the data set start at 100.
 func batch(clean, transformed tensor.Tensor) *measure.Batch {
 	b := &measure.Batch{Clean: clean, Transformed: transformed}
 	for i := range clean.Shape[0] {
@@ -175,7 +176,7 @@ func TestNonFinite(t *testing.T) {
 			if view == "transformed" {
 				bad = b.Transformed
 			}
-			bad.Data[7] = float32(v)
+			bad.Data[7] = float32(v) // in the second of three samples of 5 values
 			var e *measure.NonFinite
 			if err := a.Update(b); !errors.As(err, &e) || e.View != view || e.Index != 101 {
 				t.Errorf("%v in the %s view of sample 101: error %v, want one that names the view and the sample", v, view, err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNativeSums checks that the kernels agree with the function in Go, for all lengths of rests, for
-// values whose squares vanish or overflow in float32, and for those that are not finite.
+// TestNativeSums checks that the kernels agree with the function in Go, for all lengths of rests,
+// for values whose squares vanish or overflow in float32, and for those that are not finite.
 func TestNativeSums(t *testing.T) {
 	t.Parallel()
 	if nativeLevel == 0 {
@@ -40,6 +40,7 @@ func TestNativeSums(t *testing.T) {
 	}
 }
 
+// compareSums compares the products, sums of squares and sums of differences of two vectors.
 func compareSums(t *testing.T, name string, got, want pairSums) {
 	t.Helper()
 	size := math.Sqrt(want.aa * want.bb)

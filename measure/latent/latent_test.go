@@ -18,7 +18,7 @@ import (
 var (
 	defaults = latent.Settings{Ridge: 1e-3, Folds: 5}
 	quarter  = transform.Rotate{Angle: transform.Fixed(90)}
-	colour   = transform.Brightness{Factor: transform.Fixed(2)}
+	colour   = transform.Brightness{Factor: transform.Fixed(2)} // moves no positions
 )
 
 func random(seed uint64, shape ...int) tensor.Tensor {
@@ -30,7 +30,8 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 	return t
 }
 
-// measured returns the scores by operator.
+// measured returns the scores by operator, which is their variant: identity, place (positions move
+// as the input does), channels (a linear map of the channels) and both.
 func measured(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	m, err := latent.New(s)

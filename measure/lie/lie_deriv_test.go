@@ -96,8 +96,8 @@ func openFormulaNetwork(t *testing.T, name string) *model.Model {
 	return m
 }
 
-// TestLieDeriv compares with the paper's own code (testdata/lie_deriv.py) on torchvision's ResNet and
-// ViT: the Lie derivative of the probabilities and of the network up to each module, and the
+// TestLieDeriv compares with the paper's own code (testdata/lie_deriv.py) on torchvision's ResNet
+// and ViT: the Lie derivative of the probabilities and of the network up to each module, and the
 // contribution of each module.
 func TestLieDeriv(t *testing.T) {
 	t.Parallel()
@@ -107,11 +107,11 @@ func TestLieDeriv(t *testing.T) {
 	}
 	type network struct {
 		Layers []struct {
-			Module, Tensor string
-			Lee, Terms     map[string]float64
+			Module, Tensor string             // of PyTorch; its output in the ONNX file
+			Lee, Terms     map[string]float64 // Lie derivative up to it; its contribution; by generator
 		}
-		Output  map[string]float64
-		Between []string
+		Output  map[string]float64 // Lie derivative of the probabilities
+		Between []string           // tensors between the modules
 	}
 	var golden map[string]network
 	if err := json.Unmarshal(raw, &golden); err != nil {

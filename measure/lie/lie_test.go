@@ -81,14 +81,16 @@ func scoresOf(t testing.TB, m *model.Model, s lie.Settings, x tensor.Tensor, nam
 	return out
 }
 
+// settings returns the defaults with some generators (derivatives of transformations); slopes says
+// how slopes along rows and columns are computed: by circular, central or forward differences.
 func settings(slopes string, generators ...string) lie.Settings {
 	s := lie.Defaults()
 	s.Slopes, s.Generators = slopes, generators
 	return s
 }
 
-// TestCircularConvolution checks that a convolution with circular padding has no Lie derivative under
-// circular translations, that one with zero padding has, and that the identity never has one.
+// TestCircularConvolution checks that a convolution with circular padding has no Lie derivative
+// under circular translations, that one with zero padding has, and that the identity never has one.
 func TestCircularConvolution(t *testing.T) {
 	t.Parallel()
 	w := random("kernel", 4, 3, 3, 3)
@@ -131,8 +133,8 @@ func TestCircularConvolution(t *testing.T) {
 	}
 }
 
-// TestLinearLayer checks the closed form for a linear layer y = W x: L y = W X x. Under a translation
-// X x is minus the width times the difference of the neighbours.
+// TestLinearLayer checks the closed form for a linear layer y = W x: L y = W X x. Under a
+// translation X x is minus the width times the difference of the neighbours.
 func TestLinearLayer(t *testing.T) {
 	t.Parallel()
 	const n, classes = 3, 4
@@ -240,7 +242,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rest != 2 {
-		t.Errorf("%d batches after the stop, want 2 of 6", rest)
+		t.Errorf("%d batches after the stop at the fourth, want 2 of 6", rest)
 	}
 	saved = &checkpoint.Memory{}
 	whole, err := p.Run(t.Context(), job())

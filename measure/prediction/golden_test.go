@@ -10,6 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure/prediction"
 )
 
+// golden holds the log-probabilities of N samples over K classes, and their scores by statistic: of
+// all samples, of shuffled pairs (Null), of each class, without each group, and of each sample.
 type golden struct {
 	Name        string
 	N, K        int
@@ -69,7 +71,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	if want := 8 * (1 + g.K); seen != want {
+	if want := 8 * (1 + g.K); seen != want { // statistics of the three measures, of all and by class
 		t.Errorf("%d scores, want %d", seen, want)
 	}
 }

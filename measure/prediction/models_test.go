@@ -185,7 +185,7 @@ func TestIndependentModels(t *testing.T) {
 		{got["disagreement"].Value, got["expected-disagreement"].Value}:             .03,
 		{got["normalised-disagreement"].Value, got["normalised-disagreement"].Null}: .05,
 		{got["negative-flips"].Value, got["negative-flips"].Null}:                   .03,
-		{got["disagreement"].Null, 1 - 1./k}:                                        .03,
+		{got["disagreement"].Null, 1 - 1./k}:                                        .03, // by chance
 	} {
 		if math.Abs(pair[0]-pair[1]) > tolerance {
 			t.Errorf("%v and %v differ by more than %v", pair[0], pair[1], tolerance)
@@ -238,8 +238,8 @@ func TestCoverageOfErrorConsistency(t *testing.T) {
 	t.Parallel()
 	const studies, n, k = 300, 200, 3
 	r := rand.New(rand.NewPCG(6, 6))
-	// A sample is hard with probability 0.4. A model is correct for a hard one with probability 0.3,
-	// and for another with 0.9.
+	// A sample is hard with probability 0.4. A model is correct for a hard one with probability
+	// 0.3, and for another with 0.9.
 	accuracy, both := .4*.3+.6*.9, .4*.09+.6*.81
 	neither := .4*.49 + .6*.01
 	expected := accuracy*accuracy + (1-accuracy)*(1-accuracy)

@@ -32,6 +32,7 @@ func logSoftmax(logits []float32, k int) []float32 {
 	return out
 }
 
+// logs returns the logarithms of probabilities.
 func logs(p ...float64) []float32 {
 	out := make([]float32, len(p))
 	for i, v := range p {
@@ -152,6 +153,7 @@ func TestAlgebraOfDivergences(t *testing.T) {
 	})
 }
 
+// batch returns log-probabilities of k classes, sample by sample, as one batch.
 func batch(clean, transformed []float32, label []int, k int) *measure.Batch {
 	b := &measure.Batch{Label: label}
 	for i := range label {
@@ -197,7 +199,7 @@ func TestErrors(t *testing.T) {
 			}
 			var bad *measure.NonFinite
 			if errors.As(err, &bad) != strings.HasPrefix(c.want, "NaN or infinity") {
-				t.Errorf("error %v is a *NonFinite: %t, want the reverse", err, bad != nil)
+				t.Errorf("error %v is a *NonFinite: %t, want %t", err, bad != nil, bad == nil)
 			}
 		})
 	}
@@ -227,8 +229,8 @@ func TestUnlabelledSamples(t *testing.T) {
 	near(t, "the labelled one", scores[1].Value, 1)
 }
 
-// TestNullOfRandomModel checks that the agreement of a random model equals its null, and that that
-// of an invariant model is 1.
+// TestNullOfRandomModel checks that the agreement of a random model equals its null, and that the
+// agreement of an invariant model is 1.
 func TestNullOfRandomModel(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10

@@ -60,6 +60,7 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Name: fmt.Sprint("image ", i), Input: s.x.At(i), Label: s.labels[i]}, nil
 }
 
+// job returns a job that attacks the model on the images.
 func job(m *model.Model, s dataset.Source) *procedure.Job {
 	return measuretest.Job(procedure.Subject{Name: "net", Model: m}, s)
 }
@@ -75,8 +76,9 @@ func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean 
 }
 
 // TestLinearClassifier checks that a linear classifier of two classes is robust for exactly the
-// images whose margin is above radius |w0 - w1|, with the l1 norm for an linf ball. No pixel
-// reaches 0 or 1.
+// images whose margin is above radius |w0 - w1|. The margin is the score of the right class minus
+// the other, w0 and w1 are the weights of the classes, and the norm is l2 for attacks within an l2
+// ball and l1 for those within an linf ball. No pixel reaches 0 or 1.
 func TestLinearClassifier(t *testing.T) {
 	t.Parallel()
 	m := linear(t)

@@ -20,8 +20,8 @@ func TestGoldenLeastSquares(t *testing.T) {
 	}
 	var cases []struct {
 		Name            string
-		P, Q            int
-		X, Y, Predicted []float32
+		P, Q            int       // widths of the rows of X and Y
+		X, Y, Predicted []float32 // Predicted: of Y from X
 	}
 	if err := json.Unmarshal(raw, &cases); err != nil {
 		t.Fatal(err)

@@ -137,6 +137,7 @@ func scoresOf(t testing.TB, s Settings, j *procedure.Job) []measure.PairScore {
 	return measuretest.RunJob(t, p, err, j)
 }
 
+// untrained returns settings for a stitch that stays as the start makes it.
 func untrained(start string) Settings {
 	s := Defaults()
 	s.Start, s.Epochs = start, 0
@@ -155,6 +156,7 @@ func TestIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// The first half of the samples is for training, the second for the scores.
 		correct, err := procedure.CorrectPredictions(t.Context(), net, samples[60:])
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +166,7 @@ func TestIdentity(t *testing.T) {
 			own += indicator(yes) / 60
 		}
 		scores := scoresOf(t, untrained(identity), j)
-		if len(scores) != 12 || own < 0.5 {
+		if len(scores) != 4*3 || own < 0.5 { // layers x statistics
 			t.Fatalf("%d scores, and an accuracy of %v of the network itself", len(scores), own)
 		}
 		for _, score := range scores {
@@ -219,8 +221,8 @@ func TestTrained(t *testing.T) {
 	}
 }
 
-// TestLayersThatCannotBeStitched checks that scores are undefined, with the reason, for a layer with
-// a shortcut around it, and for an identity between other numbers of channels.
+// TestLayersThatCannotBeStitched checks that scores are undefined, with the reason, for a layer
+// with a shortcut around it, and for an identity between other numbers of channels.
 func TestLayersThatCannotBeStitched(t *testing.T) {
 	t.Parallel()
 	data := newSource(40, 8)

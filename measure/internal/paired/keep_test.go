@@ -18,7 +18,7 @@ func TestKeepBelow(t *testing.T) {
 		}
 		return index
 	}
-	a := fed(t, site, 0, 2) // the sample at place 1 cannot be read
+	a := fed(t, site, 0, 2) // the sample at place 1 of the order cannot be read
 	state, err := a.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)

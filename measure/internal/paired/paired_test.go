@@ -26,8 +26,8 @@ func difference() *Spec {
 	}
 }
 
-// fed returns an accumulator after an update with the samples at some places. A sample is 0 in the
-// clean view and 10^place in the transformed view.
+// fed returns an accumulator after an update with the samples at some places of the order in which
+// the data are read. A sample is 0 in the clean view and 10^place in the transformed view.
 func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	t.Helper()
 	a := newAccumulator(difference(), site)
