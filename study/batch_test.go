@@ -36,7 +36,7 @@ func TestRunRecordsTimeAndMemory(t *testing.T) {
 	took := map[string]float64{}
 	for _, s := range used.Stages {
 		took[s.Name] = s.Seconds
-		if s.Seconds > used.Seconds && s.Name != "decode" && s.Name != "transform" { // which are sums over threads
+		if s.Seconds > used.Seconds && s.Name != "decode" && s.Name != "transform" { // which run beside the engine
 			t.Errorf("%s took %v s of %v", s.Name, s.Seconds, used.Seconds)
 		}
 	}
