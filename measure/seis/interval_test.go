@@ -79,7 +79,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 					covered++
 				}
 			}
-			ratio := widths[name] / (2.262 * sd) // 2.262: Student's t with 9 degrees of freedom
+			ratio := widths[name] / (2.447 * sd) // 2.447: Student's t with 6 degrees of freedom, those of seven halves
 			t.Logf("%d x %d, %s: %.4f +- %.4f, intervals %.2f times as wide, %d of %d contain the mean", c.side, c.side, name, mean, sd, ratio, covered, sets)
 			if !(ratio > 0.6 && ratio < 1.4) || covered < 34 {
 				t.Errorf("%d x %d: intervals of %s are %.2f times as wide as they should be, want 0.6 to 1.4, and %d of %d contain the mean, want 34 or more", c.side, c.side, name, ratio, covered, sets)
