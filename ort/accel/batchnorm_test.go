@@ -5,6 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/ort/accel"
 	"github.com/noether-ml/noether/tensor"
 )
 
@@ -82,6 +83,31 @@ func TestRewriteBatchNorm(t *testing.T) {
 		got, want := run(t, r, in...), run(t, m, in...)
 		for i, o := range m.Outputs() {
 			assertClose(t, o.Name, got[i], want[i])
+		}
+	}
+}
+
+// Nodes with too few inputs, which ONNX Runtime refuses, are left as they are.
+func TestRewriteLeavesMalformedNodes(t *testing.T) {
+	t.Parallel()
+	training := onnx.Attrs{"training_mode": 1, "momentum": 0.0}
+	for name, add := range map[string]func(b *onnx.Builder, x, scale onnx.Value) onnx.Value{
+		"BatchNormalization of one input": func(b *onnx.Builder, x, _ onnx.Value) onnx.Value {
+			return b.Ops("BatchNormalization", 3, training, x)[0]
+		},
+		"Add of one input": func(b *onnx.Builder, x, scale onnx.Value) onnx.Value {
+			return b.Op("Add", nil, b.Ops("BatchNormalization", 3, training, x, scale, scale, scale, scale)[0])
+		},
+	} {
+		b := onnx.NewBuilder(16)
+		x, scale := b.Input("x", onnx.Float, 2, 3, 4, 4), b.Input("scale", onnx.Float, 3)
+		b.Output("y", add(b, b.Op("Sqrt", nil, x), scale))
+		m, err := b.Model()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := accel.Rewrite(m); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -24,11 +24,12 @@ const (
 )
 
 // Rewrite returns a model that computes what m computes, with native operators. It returns m itself
-// if no native operator is faster, or if Width is 0. Sessions of the result run on the CPU only.
+// if no native operator is faster, if a node is malformed, or if Width is 0. Sessions of the result
+// run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt") // Sqrt: of Adam
-	}) {
+	}) || slices.ContainsFunc(m.Nodes(), malformed) {
 		return m, nil
 	}
 	b := onnx.Extend(m)
@@ -54,4 +55,17 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	}
 	fuseOutputs(r)
 	return rewrite.Prune(r), nil
+}
+
+// required holds the numbers of inputs that the operators of the rewrites cannot lack.
+var required = map[string]int{
+	"Relu": 1, "HardSigmoid": 1, "Cast": 1, "Transpose": 1, "Sqrt": 1,
+	"Conv": 2, "ConvTranspose": 2, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Greater": 2, "Reshape": 2,
+	"BatchNormalization": 5,
+}
+
+// malformed reports whether a node lacks inputs or outputs. ONNX Runtime refuses such a model, with
+// an error that names the node.
+func malformed(n *pb.NodeProto) bool {
+	return onnx.IsStandard(n) && (len(n.Input) < required[n.GetOpType()] || len(n.Output) == 0)
 }
