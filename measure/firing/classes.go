@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// Information returns the mutual information in nats between firing and class (section 8 of the
-// paper). all[c] is the number of inputs of class c, and fires[c] the number of those at which the
-// unit fires. p are their relative frequencies:
+// Information returns the mutual information in nats between firing and class (Goodfellow et al.
+// 2009, section 8). all[c] is the number of inputs of class c, and fires[c] the number of those at
+// which the unit fires. p are relative frequencies, and f is 1 if the unit fires, else 0:
 //
 //	I = sum over f, c of p(f, c) ln(p(f, c) / (p(f) p(c)))
 func Information(fires, all []int) float64 {

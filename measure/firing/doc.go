@@ -22,7 +22,8 @@
 // The place of a sample is its position in the random order of the study (measure.Layout). A job is
 // one run of the measure on a model and its data (procedure.Job). It does its work in stages, each
 // of which is a pass over the inputs or over images on trajectories. Units are divided into groups,
-// so that the values that a stage holds for one group fit into memory.
+// so that the values that a stage holds for one group fit into memory. The part of a group that is
+// in one layer is a chunk.
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
 // least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and

@@ -54,7 +54,8 @@ type nullInputs struct {
 const maxNulls = 100
 
 // drawNulls draws the inputs of the null from the places of samples with complete trajectories: a
-// run of at most references inputs on each of up to maxNulls tracks.
+// run on each of up to maxNulls tracks, of as many inputs as a unit has references or, on a shorter
+// track, of all.
 func (r *run) drawNulls(complete []int) nullInputs {
 	k := r.job.Key
 	random := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial)
@@ -62,7 +63,7 @@ func (r *run) drawNulls(complete []int) nullInputs {
 	out := nullInputs{first: []int{0}}
 	for _, at := range random.Perm(len(tracks))[:min(maxNulls, len(tracks))] {
 		track := tracks[at]
-		slices.SortFunc(track, func(a, b int) int { return cmp.Compare(r.index[a], r.index[b]) }) // by frame
+		slices.SortFunc(track, func(a, b int) int { return cmp.Compare(r.index[a], r.index[b]) }) // frames of a video in order
 		n := min(r.references, len(track))
 		from := random.IntN(len(track) - n + 1)
 		out.places = append(out.places, track[from:from+n]...)

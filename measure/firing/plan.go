@@ -28,7 +28,8 @@ func (g group) layers() []int {
 	return out
 }
 
-// groups divides the units of all layers, in order, into groups of at most limit units.
+// groups divides the units of all layers, in order, into groups of at most limit units. counts
+// holds the number of units of each layer.
 func groups(counts []int, limit int) []group {
 	var out []group
 	free := 0 // units that the last group has room for
@@ -55,7 +56,7 @@ type layout struct {
 	references   int // number of reference stimuli of a unit
 	trajectories []trajectory
 	groups       []group
-	batch        int // images in a run of the engine
+	batch        int // images in one run of the model
 }
 
 // minInputs returns the smallest number of inputs with which a unit can fire at the global rate:
@@ -115,8 +116,8 @@ func batchFor(j *procedure.Job) int {
 
 const (
 	maxBatch = 32
-	// maxActivationBytes bounds the activations of the layers for a batch. The engine needs as much
-	// again, and larger batches are not faster.
+	// maxActivationBytes bounds the activations of the layers for a batch. ONNX Runtime needs as
+	// much again, and larger batches are not faster.
 	maxActivationBytes = 64 << 20
 )
 
@@ -150,8 +151,8 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	}
 	for _, p := range l.trajectories {
 		once += int64(p.total)
-		// The threshold stage has run the references themselves. Those that are random inputs of the null
-		// run again.
+		// The threshold stage has run the references themselves. Those that are random inputs of
+		// the null run again.
 		if p.exclusive {
 			once -= max(0, n-maxNulls)
 		}

@@ -58,8 +58,8 @@ type unitValues struct {
 func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
 
 // run runs the model on a batch of images. A smaller batch is padded with copies of the last image,
-// since the engine may round differently for another batch size, and a unit whose value equals its
-// threshold would then not fire.
+// since ONNX Runtime may round differently for another batch size, and a unit whose value equals
+// its threshold might then not fire.
 func (r *reader) run(ctx context.Context, images []image) (*activations, error) {
 	inputs := make([]tensor.Tensor, r.buffers.Cap())
 	for i := range inputs {

@@ -11,7 +11,7 @@ import (
 )
 
 // A run is one job in progress. Each group of units goes through the same stages, and a stage is
-// one pass over images.
+// one pass over images. A chunk is the part of a group that is in one layer.
 type run struct {
 	*firing
 	layout
@@ -50,7 +50,7 @@ func (m *firing) start(j *procedure.Job) (*run, error) {
 	}
 	for i, l := range j.A.Layers {
 		r.units[i] = newUnitSet(l, m.settings, j.Key.Seed)
-		sides := 2
+		sides := 2 // the signs s = 1 and s = -1
 		if r.sparse[i] {
 			sides = 1
 		}
@@ -90,8 +90,9 @@ func (r *run) run(ctx context.Context) error {
 	return r.reportUnits(ctx)
 }
 
-// A stage is one pass over images. numbers returns the numbers of the images (see image), read reads
-// some of them, and each is called with the activations on every batch. finish is called at the end.
+// A stage is one pass over images. The function numbers returns the numbers of the images (see
+// image), read reads some of them, and each is called with the activations on every batch. At the
+// end finish is called.
 type stage struct {
 	name    string
 	prepare func() // allocates accumulators unless a checkpoint has restored them; may be nil
@@ -169,7 +170,7 @@ func (r *run) runStage(ctx context.Context, e *reader, s stage) error {
 	return s.finish()
 }
 
-// thresholdStage finds thresholds over P(x).
+// thresholdStage finds thresholds over P(x), the distribution of the inputs.
 func (r *run) thresholdStage(g group) stage {
 	return stage{
 		name: "thresholds",
@@ -252,7 +253,8 @@ func images(places []int, samples []dataset.Sample) []image {
 }
 
 // updateThresholds adds the activations of a batch to the estimators of thresholds and, if they are
-// wanted, to the moments of the units of a group.
+// wanted, to the moments of the units of a group. The number of an image is the place of its sample
+// here.
 func (r *run) updateThresholds(g group, s *activations) error {
 	in := make([]Input, len(s.images))
 	for i, p := range s.images {

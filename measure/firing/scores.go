@@ -113,8 +113,8 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 }
 
 // warnConstant adds warnings about units that fire at every input: those that are constant, and
-// those that exceed their smallest value too rarely. If all units are constant, the scores become
-// NaN.
+// those that exceed their smallest value too rarely, of which constant and rare are the numbers. If
+// all n units fire at every input, the scores become NaN.
 func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) []measure.Score {
 	var warnings []string
 	if constant == n {
@@ -249,7 +249,7 @@ func (r *run) informationScore(f *layerResult) measure.Score {
 	return s
 }
 
-// table returns the scores of the units lo to hi of a layer on one kind of trajectory.
+// table returns the scores of the units lo to hi (exclusive) of a layer on one kind of trajectory.
 func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	f := r.results[layer]
 	out := make([]measure.UnitScore, hi-lo)

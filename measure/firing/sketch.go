@@ -202,8 +202,8 @@ func (s *sketch) moveUp(u, h int) {
 	v := s.level(u, h)
 	slices.Sort(v)
 	at, shift := u*s.levels()+h, s.compactionShift(h)
-	count := 1 << shift // values of which one is moved
-	low := len(v) / 2 &^ (count - 1)
+	count := 1 << shift              // values of which one is moved
+	low := len(v) / 2 &^ (count - 1) // of the lower half, a multiple of count
 	above := s.items[u*s.offsets[s.levels()]+s.offsets[h+1]+int(s.counts[at+1]):]
 	for i, from := 0, s.draw(at, count); from < low; i, from = i+1, from+count {
 		above[i] = v[from]

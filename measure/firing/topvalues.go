@@ -27,7 +27,7 @@ type topValues struct {
 
 // newTopValues returns an empty topValues. z is the number of references. relative is the relative
 // error allowed for the rank of the threshold; 0 is exact. first is the index of the first unit in
-// its layer.
+// its layer, for the hash of a sketch.
 func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	t := &topValues{units: units, rank: k, references: z, strongestValue: make([]float32, units*z), strongestIndex: make([]int32, units*z), bound: make([]float32, units)}
 	if sketched(k, relative) {
@@ -48,7 +48,7 @@ func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
 		return sketchBytes(k, relative) + int64(8*z+4)
 	}
-	return int64(4*k + 8*z + 8)
+	return int64(4*k + 8*z + 8) // heap, strongestValue and strongestIndex, tied and bound
 }
 
 // bytes returns the size of the data of one unit, in bytes.

@@ -31,8 +31,8 @@ type trajectory struct {
 	// inverse returns the inverse of an image's transformation, or nil for the reference itself. It
 	// is a nil function if a step has no inverse.
 	inverse func(p image) transform.Op
-	// tmeasures reports whether the variances of tmeasures apply. They do not for gratings, whose
-	// trajectories share images.
+	// tmeasures reports whether the variances of the library tmeasures apply (see variances). They
+	// do not for gratings, whose trajectories share images.
 	tmeasures bool
 	// exclusive reports whether each image is on one trajectory only.
 	exclusive bool
@@ -161,7 +161,7 @@ func (m *firing) transformTrajectory(j *procedure.Job) trajectory {
 		var out []image
 		at := 0
 		for _, number := range numbers {
-			for samples[at].number != number/n {
+			for samples[at].number != number/n { // the number of a clean sample is its place
 				at++
 			}
 			version := samples[at]
