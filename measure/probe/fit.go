@@ -131,8 +131,9 @@ func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, p
 	return tr.Weights(), pool.put(p.architecture(), tr)
 }
 
+// encodeWeights returns the weights of a network, by name, as bytes for the store.
 func encodeWeights(weights map[string]tensor.Tensor) []byte {
-	w := state.NewWriter("probe", 1)
+	w := state.NewWriter("probe", 1) // 1: version of the format
 	w.Int(len(weights))
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		w.String(name)
@@ -142,7 +143,7 @@ func encodeWeights(weights map[string]tensor.Tensor) []byte {
 	return w.Bytes()
 }
 
-// decodeWeights reads the weights of a network.
+// decodeWeights reads the weights of a network that encodeWeights wrote.
 func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 	r, err := state.NewReader(raw, "probe", 1)
 	if err != nil {

@@ -82,8 +82,9 @@ type estimate struct {
 	name  string
 	n     int // number of test samples
 	seeds int // number of networks
-	// compute returns the statistic of one network on some of the samples. Networks 0, 1, ... are
-	// those of the seeds; networks -1, -2, ... are their nulls, trained on shuffled targets.
+	// compute returns the statistic of one network on some of the n samples, given by indices from
+	// 0 to n - 1. Networks 0, 1, ... are those of the seeds; networks -1, -2, ... are their nulls,
+	// trained on shuffled targets.
 	compute   func(network int, samples []int) float64
 	noNull    bool    // the statistic has no null
 	min, max  float64 // range of the statistic; both 0 if unknown

@@ -115,7 +115,7 @@ func rankSamples(ctx context.Context, candidates, queries *probeInput, samples [
 	d := candidates.dim()
 	blockSize := len(samples)
 	if memory > 0 {
-		blockSize = min(blockSize, max(rankRows, int(memory/4/4/int64(d))))
+		blockSize = min(blockSize, max(rankRows, int(memory/4/(4*int64(d))))) // a query has 4 d bytes
 	}
 	q, c := newMatrix(blockSize, d), newMatrix(min(rankColumns, len(samples)), d)
 	products := newMatrix(min(rankRows, blockSize), c.Rows)

@@ -59,7 +59,8 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 	return r, end, nil
 }
 
-// request returns the request for the transformed representations of all layers that can be pooled.
+// request returns the request for the representations, transformed by v, of all layers that can be
+// pooled.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
@@ -94,8 +95,8 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pos
 	return tables[0], nil
 }
 
-// newInput returns the vectors of a layer that tables hold. id identifies the tables among those of
-// the layer; empty: the clean vectors.
+// newInput returns the vectors of a layer that the tables hold. id identifies the tables among
+// those of the layer; empty: the clean vectors.
 func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)

@@ -135,7 +135,7 @@ type source struct {
 
 func (s *source) Len() int { return len(s.samples) }
 
-// Batch implements train.Source.
+// Batch implements train.Source. places are indices into s.samples.
 func (s *source) Batch(_ context.Context, places []int) (train.Batch, error) {
 	n := len(places)
 	s.batch.Inputs = []tensor.Tensor{resized(first(s.batch.Inputs), n, s.input.width())}
