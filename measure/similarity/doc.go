@@ -22,10 +22,14 @@
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
 //	mutual-knn         fraction of the k nearest neighbours in common          Huh et al. 2024
 //
-// Others are on the page of the measure, docs/reference/measures/similarity.md (ReSi and netrep, which
-// comments name, are two Python packages of such statistics): distances between
+// Here d is the distance of two samples, and s the setting bandwidth times the median distance. h_i
+// is the i-th canonical variate of X, x_j its j-th variable, and Q_y an orthonormal basis of the
+// columns of Y.
+//
+// Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
 // shapes, matches of single variables, further statistics of neighbours, and differences between
 // properties of the two representations. Each is a function in this package, listed in statistics.
+// ReSi and netrep, which comments name, are two Python packages of such statistics.
 //
 // All statistics above are at most 1, and X with itself gives 1; mutual-knn gives less where
 // distances tie, since ties are broken at random and independently in X and in Y. Where both
@@ -58,7 +62,7 @@
 // # Intervals and nulls
 //
 // Every interval is a delete-a-group jackknife over up to twenty random groups of samples
-// (resample.Jackknife). A replicate is, for
+// (resample.Jackknife). A replicate, the value without one group, is for
 //
 //   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the
 //     group's own moments.

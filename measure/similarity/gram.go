@@ -34,7 +34,7 @@ func (s pairMatrix) diagonal() []float64 {
 // mean. It takes the memory of the matrix and of two chunks.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
 	k := pairMatrix{x.n, make([]float64, x.n*x.n)}
-	size := min(max(32, 1<<22/x.p), x.n)
+	size := min(max(32, 1<<22/x.p), x.n) // observations in a chunk of about four million values
 	left, right := make([]float64, size*x.p), make([]float64, size*x.p)
 	for i := 0; i < x.n; i += size {
 		rows := min(size, x.n-i)

@@ -190,7 +190,8 @@ func (a *accumulator) rowsBelow(limit int) *groupedRows {
 		}
 		out.rows = append(out.rows, rows)
 		width := min(int64(layer.p), n)
-		held += 8*5*width*width + 2*int64(len(cuts))*width*width // and a float32 triangle of each group
+		// Five matrices of float64, and a float32 triangle of each group.
+		held += 8*5*width*width + 2*int64(len(cuts))*width*width
 	}
 	out.lowMemory = a.grid.Budget > 0 && held > a.grid.Budget
 	return out

@@ -37,7 +37,7 @@ func (m *pairMoments) procrustes() (estimate, error) {
 		}
 		nulls = append(nulls, ratio(floats.Sum(s), traces[0], traces[1]))
 	}
-	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN of none
+	e.null = floats.Sum(nulls) / float64(len(nulls)) // NaN if there are no shuffles
 	if len(m.groups) == 0 {
 		return e, nil
 	}
@@ -56,9 +56,9 @@ func (m *pairMoments) procrustes() (estimate, error) {
 }
 
 // regression returns the fraction of the variance of x that a linear map of y explains, R^2 = |Q_yᵀ
-// x|^2 / |x|^2 (Kornblith et al. 2019, section 3). Its mean over all shuffles of the pairs is
-// rank(y) / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of
-// the group.
+// x|^2 / |x|^2, where the columns of Q_y are an orthonormal basis of those of y (Kornblith et al.
+// 2019, section 3). Its mean over all shuffles of the pairs is rank(y) / (n - 1). A replicate keeps
+// the map, and leaves out the residuals and the variance of the group.
 func (m *pairMoments) regression(y whitening) estimate {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e

@@ -193,7 +193,9 @@ func transport(cost *mat.Dense, supply, demand int) float64 {
 
 // shortestPath finds the cheapest path from a row to a column with room, over columns that have a
 // flow from a row back to that row, and updates the prices. It returns the column. from has the row
-// before each column of the path, and rowFrom the column before each row.
+// before each column of the path, and rowFrom the column before each row. near and rowNear are
+// memory for the cost of the cheapest path to each column and row, in reduced costs, and done for
+// the columns whose cheapest path is known.
 func shortestPath(cost *mat.Dense, flow, free []int, start int, rowPrice, columnPrice, near []float64, from []int, done []bool, rowNear []float64, rowFrom []int) int {
 	q := len(near)
 	for j := range near {

@@ -75,7 +75,7 @@ func (f *comparison) Cost(g measure.Grid) int64 {
 		// stored values, moments, the block, the Gram matrix of a minibatch, totals and small slices
 		total += 4*int64(stored[u])*p + moments[u] + 4*b*p + 8*l*l + 16*int64(g.Layout.Groups) + 256
 		if moments[u] > 0 && p <= widestNarrow {
-			total += 8 * b * p // a copy beside the other narrow layers
+			total += 8 * b * p // a copy beside the other narrow layers (see narrowLayers)
 		}
 	}
 	// the block in float64, and places

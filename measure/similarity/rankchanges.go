@@ -33,7 +33,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	var moves []resample.Ranks
 	var left []int
 	m.eachGroup(func(g, n int) {
-		scale := float64(m.xy.N) / float64(m.xy.N-n)
+		scale := float64(m.xy.N) / float64(m.xy.N-n) // the influence is relative to all observations
 		moves = append(moves, resample.Ranks{X: -scale * m.x.influence(g, x), Y: -scale * m.y.influence(g, y)})
 		left = append(left, n)
 	})

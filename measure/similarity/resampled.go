@@ -111,7 +111,7 @@ func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *r
 	return nil
 }
 
-// everySecond returns every second of the cuts, and the last.
+// everySecond returns every second of the cuts, and the last: the cuts of groups of twice the size.
 func everySecond(cuts []int) []int {
 	var out []int
 	for i := 0; i < len(cuts)-1; i += 2 {

@@ -222,7 +222,7 @@ func Pooled(s Source, channels int) (Source, error) {
 	return &pooled{s, n, p, channels}, nil
 }
 
-// A pooled is the Source that Pooled returns. p is the number of variables of the source of.
+// A pooled is the Source that Pooled returns. It has n x channels values; of has n x p.
 type pooled struct {
 	of             Source
 	n, p, channels int
