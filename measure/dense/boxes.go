@@ -72,7 +72,7 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	if f.Keypoints > 0 {
 		spec.Derived = append(spec.Derived, ratio("keypoint-distance", all, distanceSum, distanceCount, "no keypoint of a pair is visible"))
 	}
-	curve := func(factor string) {
+	curve := func(factor string) { // adds the two columns and the statistic matched of a factor
 		at := len(columns)
 		columns = append(columns, paired.Column{}, paired.Column{})
 		spec.Derived = append(spec.Derived, proportion(ratio("matched", factor, at, at+1, "")))
@@ -191,7 +191,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 		}
 		addDistances(out, b, c, a.format)
 	}
-	byClass := boxSums + 2*(len(sizes)+confidenceSteps)
+	byClass := boxSums + 2*(len(sizes)+confidenceSteps) // first column of the classes
 	a.count(x, y, m, func(s, o output.Box, paired bool) {
 		add := func(column int, in bool) {
 			out[column+1]++
@@ -212,7 +212,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 			}
 		})
 	}
-	quotient := func(c, a, b int) {
+	quotient := func(c, a, b int) { // sets column c to the ratio of the columns a and b
 		if out[c] = math.NaN(); out[b] > 0 {
 			out[c] = out[a] / out[b]
 		}

@@ -202,7 +202,7 @@ func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 		for step := confidenceSteps - 1; step >= 0; step-- {
 			at := mapSums + 2*step
 			out[at], out[at+1] = float64(agree[step+1]), float64(count[step+1])
-			if step < confidenceSteps-1 {
+			if step < confidenceSteps-1 { // positions of higher confidence count too
 				out[at], out[at+1] = out[at]+out[at+2], out[at+1]+out[at+3]
 			}
 		}

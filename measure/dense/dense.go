@@ -2,7 +2,8 @@
 // its class maps, boxes, keypoints or maps of values move as the input does.
 //
 // Let f(x) be the decoded output of a model (see package model/output) and tau f(x) the same moved by
-// the transformation T. For class maps, over the positions that tau reads from inside the map,
+// the transformation T: each position of tau f(x) is read from the position of f(x) that T moves to
+// it. For class maps, over the positions that tau reads from inside the map,
 //
 //	pixel-agreement   fraction of positions with the same class in f(Tx) and tau f(x)
 //	miou              mean over classes of intersection / union of the regions of the class
@@ -28,7 +29,7 @@
 // For maps of values, such as depth,
 //
 //	relative-error    |f(Tx) - tau f(x)| / |tau f(x)|, as in package equivariance; a mean over samples
-//	psnr              10 log10(peak^2 / mean squared difference), in dB
+//	psnr              10 log10(Settings.Peak^2 / mean squared difference), in dB
 //	angle             normals: the mean angle between f(Tx) and tau f(x), in degrees
 //
 // For translations and rotations of images, psnr is EQ-T and EQ-R of Karras et al. 2021 (StyleGAN3).

@@ -20,7 +20,7 @@ const (
 
 // addValues adds the columns and the statistics of maps of values to a spec.
 func addValues(spec *paired.Spec, f *output.Format, s Settings, fields *action.Cache) {
-	spec.Columns = make([]paired.Column, meanAngle)
+	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for normals only
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
 	spec.Columns[samplePSNR] = paired.Column{Sample: "psnr", Transformed: true}
 	if f.Vectors != output.NoVectors {
@@ -71,7 +71,7 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 			counted[at] = 1
 		}
 	}
-	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil)
+	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil) // nil: channels stay; no floor
 	if f.Vectors != output.NoVectors {
 		m, err := newMotion(op, f.Height, f.Width)
 		if err != nil {

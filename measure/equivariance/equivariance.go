@@ -67,7 +67,7 @@ const (
 	relativeError = iota
 	cosine
 	floor
-	columns
+	columns // number of the columns above
 )
 
 // New returns the measure equivariance-error with the statistics relative-error, cosine and floor.

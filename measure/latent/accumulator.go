@@ -117,7 +117,7 @@ func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
 		if a.acted == nil {
 			a.acted = make([]float32, n)
 		}
-		f.Act(a.acted, clean, action.Layout{Channels: c, Planes: a.planes()}, nil, nil)
+		f.Act(a.acted, clean, action.Layout{Channels: c, Planes: a.planes()}, nil, nil) // nil: channels stay; no floor
 		a.block.moved = a.appendRows(a.block.moved, counted, a.acted, transformed)
 	}
 	a.block.same = a.appendRows(a.block.same, counted, clean, transformed)

@@ -145,7 +145,8 @@ func slopeMatrix(slopes string, n int, transposed bool) tensor.Tensor {
 	return t
 }
 
-// generateImage adds X x of a batch of images with values in [0, 1], before their normalisation.
+// generateImage adds X x of a batch of images with values in [0, 1], before their normalisation. For
+// a change of colour, X x is x minus what the change leaves as it is (transform.Invariant).
 func generateImage(b *onnx.Builder, g transform.Generator, slopes string, n int, shape []int, x onnx.Value) onnx.Value {
 	if g.Velocity != nil {
 		return imageField(shape).generate(b, g, slopes, n, x)

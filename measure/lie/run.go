@@ -23,7 +23,7 @@ type run struct {
 	layers  []layer
 	samples []dataset.Sample
 	done    int         // generators that are finished
-	sums    [][]float64 // of each generator: samples x tensors x columns
+	sums    [][]float64 // of each generator: samples x tensors (layers and output) x columns
 }
 
 func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
@@ -49,7 +49,7 @@ func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * colum
 // contributes reports whether contributions are computed: they need an output of class scores.
 func (r *run) contributes() bool { return r.settings.Contributions && r.job.A.Model.Classes() > 0 }
 
-// batch is the number of images in one run of the engine.
+// batch is the number of images in one run of the graph.
 func (r *run) batch() int {
 	if n := r.job.A.Model.Batch(); n > 0 {
 		return n

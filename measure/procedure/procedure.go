@@ -112,9 +112,9 @@ type Job struct {
 	// Progress is called with the work that is done, in the units of Work, and a note for display,
 	// such as the current distance. It is not nil.
 	Progress func(done int64, note string)
-	Runtime  *ort.Runtime // the engine, ONNX Runtime
-	Threads  int          // of the engine; 0: all cores
-	Device   string       // of the engine; "": cpu
+	Runtime  *ort.Runtime // ONNX Runtime, which runs models
+	Threads  int          // of the runtime; 0: all cores
+	Device   string       // of the runtime; "": cpu
 	Memory   int64        // memory that may be used, in bytes; results do not depend on it
 }
 

@@ -149,7 +149,7 @@ func (r *run) test(ctx context.Context, net *onnx.Model) ([]float64, error) {
 	return out, err
 }
 
-const batch = 32 // images in a run of the engine, except in training
+const batch = 32 // images in one run of a network, except in training
 
 // outputs runs a network on the images low to high - 1, in batches, and calls each with the index
 // of the first image of a batch and the output for the batch. The output is valid during the call

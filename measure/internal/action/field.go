@@ -7,7 +7,8 @@
 //
 //	points, ok := transform.PointMapOf(op, h, w)
 //	f := new(action.Cache).Of(points, action.Grid{Height: h, Width: w})
-//	f.Act(dst, z, action.Layout{Channels: c, Planes: true}, nil, nil) // dst = tau z, both c x h x w
+//	// dst = tau z, both c x h x w; nil: channels stay, and no floor is computed (see Act)
+//	f.Act(dst, z, action.Layout{Channels: c, Planes: true}, nil, nil)
 package action
 
 import (
@@ -73,14 +74,14 @@ func newField(p transform.PointMap, g Grid) *Field {
 	f := &Field{Still: p.Fixed(), Exact: true}
 	around := p.Wrap && p.PermutesAxes() // no position is read from outside
 	n := g.Height * g.Width
-	tau, tauInverse := make([]point, n), make([]point, n)
+	tau, tauInverse := make([]point, n), make([]point, n) // the points that they read positions from
 	for i := range g.Height {
 		for j := range g.Width {
 			at := i*g.Width + j
 			tau[at], tauInverse[at] = newPoint(p, i, j, g, around), newPoint(inverse, i, j, g, around)
 		}
 	}
-	counted, needed := make([]bool, n), make([]bool, n)
+	counted, needed := make([]bool, n), make([]bool, n) // needed: counted, or read by tau^-1
 	for i := range g.Height {
 		for j := range g.Width {
 			at := i*g.Width + j

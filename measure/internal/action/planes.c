@@ -155,6 +155,7 @@ PairSums planes_sums(const float *a, const float *b, int rows, int stride, Runs 
 	PairSums all = {0, 0, 0};
 	for (int row = 0; row < rows; row++, a += stride, b += stride) {
 		PairSums s = {0, 0, 0};
+		// left: values until the sums in float are added in double; vectors: there are such sums
 		int exact = 0, left = part, vectors = 0;
 		__m256 difference = _mm256_setzero_ps(), aa = difference, bb = difference;
 		for (int r = 0; r < runs.n; r++) {
@@ -200,7 +201,7 @@ double planes_dot(const float *a, const float *b, int rows, int stride, Runs run
 	double all = 0;
 	for (int row = 0; row < rows; row++, a += stride, b += stride) {
 		__m256 sum = _mm256_setzero_ps();
-		int left = part;
+		int left = part; // values until sum is added in double
 		for (int r = 0; r < runs.n; r++) {
 			int i = runs.ends[2 * r], end = runs.ends[2 * r + 1];
 			while (i < end) {
