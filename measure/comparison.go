@@ -35,8 +35,8 @@ type Grid struct {
 	// then have the same values, and their tensors in a batch share memory.
 	Self bool
 	// Budget is the memory that the study may use for this comparison, in bytes; 0: no bound. It is
-	// the same for every grid of a study. A statistic that needs more is undefined, and its score has
-	// a warning.
+	// the same for every grid of a study. A statistic that needs more is undefined, and its score
+	// has a warning.
 	Budget int64
 	// Key seeds the random draws of the accumulator.
 	Key Key

@@ -19,8 +19,8 @@ type Descriptor struct {
 	// Resampled is the unit over which the 95 % intervals account for random variation, such as
 	// "sample". Empty: there are no intervals.
 	Resampled string `json:"resampled,omitempty"`
-	// Chart names the kind of chart that a report shows first if the scores allow it, such as "bars"
-	// (see package report). Empty: the report chooses.
+	// Chart names the kind of chart that a report shows first if the scores allow it, such as
+	// "bars" (see package report). Empty: the report chooses.
 	Chart string `json:"chart,omitempty"`
 	// Probes reports whether the variants are kinds of probes. Factors are then shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
@@ -39,8 +39,8 @@ type StatisticDescriptor struct {
 	Null string `json:"null,omitempty"`
 	// Directional reports whether the score of layers or models (a, b) differs from that of (b, a).
 	Directional bool `json:"directional,omitempty"`
-	// Untransformed reports whether the score is of the untransformed data, and so the same for every
-	// transformation.
+	// Untransformed reports whether the score is of the untransformed data, and so the same for
+	// every transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
 	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples, whose terms are stored if the study has "samples: true"
 	PerUnit       bool `json:"per_unit,omitempty"`   // the run's units.parquet contains its value for each unit of a layer

@@ -86,11 +86,11 @@ type Borrower interface {
 type Needs struct {
 	// Truth asks for the labelled boxes or masks of the samples (Site.Truth).
 	Truth bool
-	// Decoded asks for the model's decoded output (Site.Output), such as boxes or a class map. There is
-	// then one accumulator for each model.
+	// Decoded asks for the model's decoded output (Site.Output), such as boxes or a class map.
+	// There is then one accumulator for each model.
 	Decoded bool
-	// Prediction asks for the model's class scores; there is then one accumulator for each model. If
-	// neither Decoded nor Prediction is set, there is one accumulator for each chosen layer.
+	// Prediction asks for the model's class scores; there is then one accumulator for each model.
+	// If neither Decoded nor Prediction is set, there is one accumulator for each chosen layer.
 	Prediction  bool
 	Labels      bool // labels of the samples
 	Transformed bool // the activations on T(x), in addition to those on x
@@ -130,8 +130,8 @@ type Site struct {
 	// 0: none.
 	Project int
 	// Budget is the memory that the accumulator may use, in bytes; 0: no bound. To stay within it,
-	// the accumulator omits optional parts, such as the groups of a jackknife, and its scores have a
-	// warning.
+	// the accumulator omits optional parts, such as the groups of a jackknife, and its scores have
+	// a warning.
 	Budget int64
 	// Store is storage outside of the budget for data that the accumulator needs only at the end;
 	// nil: none. It is empty when the accumulator is created. Serialised states include the stored
@@ -204,11 +204,11 @@ type Batch struct {
 	// Transformed holds the same on T(x). It is empty unless Needs.Transformed is set; see also
 	// Needs.TransformOptional.
 	Transformed tensor.Tensor
-	// Truth holds, for Needs.Truth, the labelled boxes or masks in the frame of the model: the part of
-	// the image that the model gets.
+	// Truth holds, for Needs.Truth, the labelled boxes or masks in the frame of the model: the part
+	// of the image that the model gets.
 	Truth []*dataset.Truth
-	// Ops holds T for each sample, with the parameters that were drawn for it. It is empty if there is
-	// no Site.Transform.
+	// Ops holds T for each sample, with the parameters that were drawn for it. It is empty if there
+	// is no Site.Transform.
 	Ops []transform.Op
 }
 

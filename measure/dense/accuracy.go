@@ -13,14 +13,14 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps are, on x and
-// on T(x), where the labels move as the image does.
+// Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps are, on x
+// and on T(x), where the labels move as the image does.
 //
 //   - clean-map and moved-map are COCO's mean average precision of boxes on x and T(x), as
 //     pycocotools computes it. A labelled box of which less than half lies in the image T(x) need
 //     not be found.
-//   - clean-miou and moved-miou are the mean over classes of intersection over union, each summed over
-//     all samples, over the pixels that have a class.
+//   - clean-miou and moved-miou are the mean over classes of intersection over union, each summed
+//     over all samples, over the pixels that have a class.
 //   - map-drop and miou-drop are clean minus moved.
 func Accuracy() measure.Measure { return accuracy{} }
 
@@ -172,8 +172,8 @@ func (a *accuracyAccumulator) labelled(truth *dataset.Truth, op transform.Op) ([
 	return out, nil
 }
 
-// addMap compares a class map with the mask. At each pixel of the mask moved by the Op it counts the
-// predicted class, the labelled class, and whether they are equal.
+// addMap compares a class map with the mask. At each pixel of the mask moved by the Op it counts
+// the predicted class, the labelled class, and whether they are equal.
 func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *dataset.Truth, op transform.Op, view string) error {
 	mask := truth.Mask
 	if mask.Rank() != 2 {
@@ -371,7 +371,8 @@ func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
 	return out, nil
 }
 
-// A factor selects what a score covers: classes, and for boxes thresholds of IoU and ranges of area.
+// A factor selects what a score covers: classes, and for boxes thresholds of IoU and ranges of
+// area.
 type factor struct {
 	name      string // in the score; "" for the factor that selects all
 	class     int    // -1: all
@@ -394,8 +395,8 @@ func (a *accuracyAccumulator) factors() []factor {
 	return out
 }
 
-// score returns the score whose value without jackknife group g is of(g), and on all samples of(-1).
-// If interval is set, it has replicates and an interval.
+// score returns the score whose value without jackknife group g is of(g), and on all samples
+// of(-1). If interval is set, it has replicates and an interval.
 func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
 	s := measure.Plain(name, of(-1), a.n)
 	s.Min, s.Max = low, 1

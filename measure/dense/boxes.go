@@ -11,8 +11,8 @@ import (
 )
 
 // The columns of a pair of lists of boxes, for package paired. First the values of the sample, then
-// sums over boxes, from which ratios are computed. After boxSums come two columns (boxes in pairs, all
-// boxes) for each size, each confidence and each class.
+// sums over boxes, from which ratios are computed. After boxSums come two columns (boxes in pairs,
+// all boxes) for each size, each confidence and each class.
 const (
 	sampleMatched = iota
 	sampleIoU
@@ -90,8 +90,8 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	spec.Action = func(measure.Site) (paired.Action, error) { return &boxAction{format: f, settings: s}, nil }
 }
 
-// A boxAction compares boxes. A row of tau f(x) holds the moved boxes, then for each box 1 if it counts
-// and 0 if not, then x and y of the four corners of the moved image.
+// A boxAction compares boxes. A row of tau f(x) holds the moved boxes, then for each box 1 if it
+// counts and 0 if not, then x and y of the four corners of the moved image.
 type boxAction struct {
 	format   *output.Format
 	settings Settings
@@ -135,7 +135,8 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 	return nil
 }
 
-// read returns the boxes of a row, or an error for values that are not finite or classes out of range.
+// read returns the boxes of a row, or an error for values that are not finite or classes out of
+// range.
 func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
 	boxes, finite := a.format.Boxes(nil, row)
 	if !finite {
@@ -224,8 +225,8 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	quotient(sampleDistance, distanceSum, distanceCount)
 }
 
-// count calls f for each box of x and of y that counts, with its partner. paired reports whether it has
-// one.
+// count calls f for each box of x and of y that counts, with its partner. paired reports whether it
+// has one.
 func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.Box, paired bool)) {
 	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
 	for _, p := range m.pairs {

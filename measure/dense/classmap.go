@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of class maps, for package paired. First the values of the sample, then sums
-// over positions. After mapSums come two columns for each confidence (positions that agree, all
-// positions), if the map has confidences, and two for each class (intersection, union).
+// The columns of a pair of class maps, for package paired. First the values of the sample, then
+// sums over positions. After mapSums come two columns for each confidence (positions that agree,
+// all positions), if the map has confidences, and two for each class (intersection, union).
 const (
 	sampleAgreement = iota
 	sampleMeanIoU
@@ -50,8 +50,8 @@ func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 	}
 }
 
-// meanIoU returns the mean of intersection over union over the classes with a union above 0. m holds
-// intersection and union of each class. The mean is NaN if no class occurs.
+// meanIoU returns the mean of intersection over union over the classes with a union above 0. m
+// holds intersection and union of each class. The mean is NaN if no class occurs.
 func meanIoU(m []float64) float64 {
 	sum, n := 0.0, 0
 	for k := 0; k < len(m); k += 2 {
@@ -142,8 +142,8 @@ func (a *mapAction) check(v float32, view string) error {
 	return classError(int(v), a.format)
 }
 
-// findSources sets sources: for each position the nearest one to that which tau reads, or -1 outside of
-// the map or in its margin.
+// findSources sets sources: for each position the nearest one to that which tau reads, or -1
+// outside of the map or in its margin.
 func (a *mapAction) findSources(p transform.PointMap) {
 	if a.sources != nil && p == a.points {
 		return

@@ -1,15 +1,16 @@
-// Package dense measures whether a model finds the same objects at the transformed positions: whether
-// its class maps, boxes, keypoints or maps of values move as the input does.
+// Package dense measures whether a model finds the same objects at the transformed positions:
+// whether its class maps, boxes, keypoints or maps of values move as the input does.
 //
-// Let f(x) be the decoded output of a model (see package model/output) and tau f(x) the same moved by
-// the transformation T: each position of tau f(x) is read from the position of f(x) that T moves to
-// it. For class maps, over the positions that tau reads from inside the map,
+// Let f(x) be the decoded output of a model (see package model/output) and tau f(x) the same moved
+// by the transformation T: each position of tau f(x) is read from the position of f(x) that T moves
+// to it. For class maps, over the positions that tau reads from inside the map,
 //
 //	pixel-agreement   fraction of positions with the same class in f(Tx) and tau f(x)
 //	miou              mean over classes of intersection / union of the regions of the class
 //
-// Both are ratios of sums over all samples. For boxes, those of a score of at least Settings.Confidence
-// are matched one to one, by descending IoU of at least Settings.IoU, those of the same class first:
+// Both are ratios of sums over all samples. For boxes, those of a score of at least
+// Settings.Confidence are matched one to one, by descending IoU of at least Settings.IoU, those of
+// the same class first:
 //
 //	matched           2 pairs / (boxes of tau f(x) + boxes of f(Tx))    (an F1 score)
 //	iou               mean IoU of the pairs
@@ -19,12 +20,13 @@
 //
 // A moved box is the smallest upright box around the moved corners, cut at the border of the image.
 // Boxes near the border need not be found, since a detector may find half an object or not. So a
-// moved box counts only if at least the fraction Settings.Visible of its area is inside the image. A
-// box of f(Tx) counts only if at least this fraction of it shows the image x, not the fill around x.
-// A box that does not count is matched after the others, and its partner then does not count either.
+// moved box counts only if at least the fraction Settings.Visible of its area is inside the image.
+// A box of f(Tx) counts only if at least this fraction of it shows the image x, not the fill around
+// x. A box that does not count is matched after the others, and its partner then does not count
+// either.
 //
-// For the keypoints of heat maps, keypoint-distance is in units of the square root of the image's area.
-// A keypoint counts if it is visible in both and tau f(x) has it inside the image.
+// For the keypoints of heat maps, keypoint-distance is in units of the square root of the image's
+// area. A keypoint counts if it is visible in both and tau f(x) has it inside the image.
 //
 // For maps of values, such as depth,
 //
@@ -32,9 +34,9 @@
 //	psnr              10 log10(Settings.Peak^2 / mean squared difference), in dB
 //	angle             normals: the mean angle between f(Tx) and tau f(x), in degrees
 //
-// For translations and rotations of images, psnr is EQ-T and EQ-R of Karras et al. 2021 (StyleGAN3).
-// tau turns normals in the plane of the image by the rotation or reflection that is nearest to the
-// matrix of T.
+// For translations and rotations of images, psnr is EQ-T and EQ-R of Karras et al. 2021
+// (StyleGAN3). tau turns normals in the plane of the image by the rotation or reflection that is
+// nearest to the matrix of T.
 //
 // The null pairs tau f(x) with f(Tx) of another sample. In the source, x is the clean view of a
 // sample and T(x) the transformed view. The place of a sample is its position in the random order
@@ -108,8 +110,8 @@ func (m method) spec(s measure.Site) paired.Spec {
 	return spec
 }
 
-// ratio returns a derived statistic that is the ratio of two sums: the mean of column a over that of
-// column b. It is undefined, with the warning undefined, where the latter is 0.
+// ratio returns a derived statistic that is the ratio of two sums: the mean of column a over that
+// of column b. It is undefined, with the warning undefined, where the latter is 0.
 func ratio(statistic, factor string, a, b int, undefined string) paired.Derived {
 	of := func(m []float64) float64 {
 		if m[b] == 0 {
@@ -120,8 +122,8 @@ func ratio(statistic, factor string, a, b int, undefined string) paired.Derived 
 	return paired.Derived{Statistic: statistic, Factor: factor, Optional: factor != "", Shuffled: true, Of: of, Undefined: undefined}
 }
 
-// proportion returns the statistic d, which lies within 0 and 1, with Wilson's interval where its value
-// is 0 or 1: a jackknife of equal samples has width 0.
+// proportion returns the statistic d, which lies within 0 and 1, with Wilson's interval where its
+// value is 0 or 1: a jackknife of equal samples has width 0.
 func proportion(d paired.Derived) paired.Derived {
 	of := d.Of
 	d.Extreme = func(m []float64, n int) (low, high float64) {

@@ -36,8 +36,8 @@ func candidates(a, b []output.Box, least float64) []pair {
 	return all
 }
 
-// assign returns the candidates, in order, whose boxes are both unused and which are allowed. It marks
-// their boxes as used.
+// assign returns the candidates, in order, whose boxes are both unused and which are allowed. It
+// marks their boxes as used.
 func assign(all []pair, allowed func(pair) bool, usedA, usedB []bool) []pair {
 	var out []pair
 	for _, p := range all {
@@ -62,9 +62,9 @@ type matching struct {
 }
 
 // compare matches the boxes of two images that have a score of at least confidence, from their
-// candidates all. First it pairs boxes that both count. Then it pairs each remaining box that does not
-// count with one that does, which from then on does not count either. Only the pairs of the first step
-// are returned.
+// candidates all. First it pairs boxes that both count. Then it pairs each remaining box that does
+// not count with one that does, which from then on does not count either. Only the pairs of the
+// first step are returned.
 func compare(a, b imageBoxes, all []pair, confidence float64) matching {
 	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // rows hold float32
 	both := func(p pair) bool { return strong(a, p.A) && strong(b, p.B) }

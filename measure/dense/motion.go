@@ -63,8 +63,9 @@ func (m motion) outline() [4]point {
 
 var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 
-// box returns a moved box, cut at the border of the image, and the fraction of it that is inside. If
-// ellipse is set, the box is drawn around the moved ellipse inside b, not around the moved corners.
+// box returns a moved box, cut at the border of the image, and the fraction of it that is inside.
+// If ellipse is set, the box is drawn around the moved ellipse inside b, not around the moved
+// corners.
 func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float64) {
 	corners := [4]point{
 		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),
@@ -100,7 +101,8 @@ func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float
 // cocoSides are the pairs of left and right among COCO's 17 keypoints of people.
 var cocoSides = [][2]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}, {13, 14}, {15, 16}}
 
-// keypoints returns moved keypoints. Left and right of the 17 of COCO are exchanged in mirror images.
+// keypoints returns moved keypoints. Left and right of the 17 of COCO are exchanged in mirror
+// images.
 func (m motion) keypoints(points []output.Keypoint, shift point) []output.Keypoint {
 	if len(points) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of lists of keypoints, for package paired: the value of the sample, then the
-// sum and the number of the distances of all keypoints. After pointSums come these two for each
+// The columns of a pair of lists of keypoints, for package paired: the value of the sample, then
+// the sum and the number of the distances of all keypoints. After pointSums come these two for each
 // keypoint.
 const (
 	samplePointDistance = iota

@@ -36,8 +36,8 @@ type labelledBox struct {
 	Ignored bool    // the object need not be found
 }
 
-// A detection is the evaluation of a box that was found. Bit a * iouThresholds + t of matched and of
-// ignored is for the range a of areas and the threshold t.
+// A detection is the evaluation of a box that was found. Bit a * iouThresholds + t of matched and
+// of ignored is for the range a of areas and the threshold t.
 type detection struct {
 	score   float64
 	order   int // by image, then by box in the image; orders equal scores
@@ -47,8 +47,8 @@ type detection struct {
 }
 
 // A precision accumulates COCO's average precision of boxes, class by class: the mean over ten
-// thresholds of IoU, 0.50 to 0.95, of the mean over 101 recalls of the largest precision at that recall
-// or a higher one. It is what pycocotools computes with its default parameters.
+// thresholds of IoU, 0.50 to 0.95, of the mean over 101 recalls of the largest precision at that
+// recall or a higher one. It is what pycocotools computes with its default parameters.
 type precision struct {
 	groups     int           // number of jackknife groups
 	positives  []int         // class x range x group: objects to be found
@@ -124,9 +124,9 @@ func (p *precision) addClass(class, index, group int, found []output.Box, labell
 	}
 }
 
-// bestObject returns the index of the object that a box finds, or -1: the object of the highest IoU, at
-// least least, that no other box has taken. Objects that need not be found (ignored) are considered
-// only if there is no other. order lists them last.
+// bestObject returns the index of the object that a box finds, or -1: the object of the highest
+// IoU, at least least, that no other box has taken. Objects that need not be found (ignored) are
+// considered only if there is no other. order lists them last.
 func bestObject(iou []float64, least float64, order []int, ignored, taken []bool, labelled []labelledBox) int {
 	best, value := -1, min(least, 1-1e-10) // as pycocotools, so that equal boxes reach a threshold of 1
 	for _, j := range order {
@@ -169,9 +169,9 @@ func (p *precision) sort() {
 	}
 }
 
-// average returns the average precision of a class over objects of a range of areas (0: all, 1: small, 2:
-// medium, 3: large) at a threshold of IoU, 0 to 9. It is NaN if there are no such objects. Images of one
-// group are left out; -1: none is.
+// average returns the average precision of a class over objects of a range of areas (0: all, 1:
+// small, 2: medium, 3: large) at a threshold of IoU, 0 to 9. It is NaN if there are no such
+// objects. Images of one group are left out; -1: none is.
 func (p *precision) average(class, area, threshold, without int) float64 {
 	positives := 0
 	for g := range p.groups {
@@ -225,8 +225,8 @@ func recallAt(step int) float64 {
 	return float64(step) * 0.01
 }
 
-// mean returns the mean of the average precision over the given classes and thresholds, without those
-// that are not defined. It is NaN if none is.
+// mean returns the mean of the average precision over the given classes and thresholds, without
+// those that are not defined. It is NaN if none is.
 func (p *precision) mean(classes, thresholds []int, area, without int) float64 {
 	sum, n := 0., 0
 	for _, k := range classes {

@@ -6,12 +6,12 @@ import (
 	"github.com/noether-ml/noether/model/output"
 )
 
-// An orthogonal is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix, by
-// rows.
+// An orthogonal is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix,
+// by rows.
 type orthogonal [2][2]float64
 
-// nearestOrthogonal returns the orthogonal matrix nearest to the motion's matrix (the factor U of the
-// polar decomposition U P), for the vectors of a map of format f.
+// nearestOrthogonal returns the orthogonal matrix nearest to the motion's matrix (the factor U of
+// the polar decomposition U P), for the vectors of a map of format f.
 func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
 	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y // in positions, y points down
@@ -35,9 +35,9 @@ func (t orthogonal) apply(z []float32, positions int) {
 	}
 }
 
-// angle returns the mean angle, in degrees, between the vectors of two maps of three channels, over the
-// positions that count. A vector of length 0 has an angle of 90 degrees to others, and 0 to another of
-// length 0.
+// angle returns the mean angle, in degrees, between the vectors of two maps of three channels, over
+// the positions that count. A vector of length 0 has an angle of 90 degrees to others, and 0 to
+// another of length 0.
 func angle(a, b, counted []float32) float64 {
 	n, sum, count := len(counted), 0.0, 0
 	for i, c := range counted {

@@ -70,9 +70,9 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transfor
 	return nil
 }
 
-// Pair implements paired.Action. It is called for the pair of a sample, and for the shuffled pair of
-// tau z of the previous sample with the transformed row of the last one. If both have the same T, the
-// norms are known from their own pairs, and only the dot product is computed.
+// Pair implements paired.Action. It is called for the pair of a sample, and for the shuffled pair
+// of tau z of the previous sample with the transformed row of the last one. If both have the same
+// T, the norms are known from their own pairs, and only the dot product is computed.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64

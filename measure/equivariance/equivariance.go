@@ -170,10 +170,10 @@ func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []f
 	return Errors{out[relativeError], out[cosine], out[floor]}, err
 }
 
-// Act returns tau f(x) of one sample for drawings: f(x) are the values of a layer with the given maps.
-// The result has the values of the positions in the order of the layer's values, from the first
-// position on. counted says for each position whether it counts; the others may hold values from
-// outside the map. It returns an error if no position counts.
+// Act returns tau f(x) of one sample for drawings: f(x) are the values of a layer with the given
+// maps. The result has the values of the positions in the order of the layer's values, from the
+// first position on. counted says for each position whether it counts; the others may hold values
+// from outside the map. It returns an error if no position counts.
 func Act(maps onnx.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}

@@ -176,7 +176,8 @@ func (r *run) readLength(f *state.Reader, g group) bool {
 	return n > 0 && n == len(g)
 }
 
-// additionalNames are the statistics of layerResult.additional, in the order of checkpoints and scores.
+// additionalNames are the statistics of layerResult.additional, in the order of checkpoints and
+// scores.
 var additionalNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
 // write writes the results of a layer.

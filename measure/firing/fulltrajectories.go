@@ -95,8 +95,8 @@ func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	}
 }
 
-// countAbove counts the units of row, from lo on, above their thresholds from a normal distribution.
-// centre reports whether the image is the sample itself.
+// countAbove counts the units of row, from lo on, above their thresholds from a normal
+// distribution. centre reports whether the image is the sample itself.
 func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
 	for i, v := range row {
 		if float64(v) > m.threshold[lo+i] {

@@ -111,8 +111,8 @@ func (n nullInputs) replace(dst []int, unit int, tracks []int32) []int {
 	return dst
 }
 
-// hashIndex returns an index below n that is drawn for reference slot of a unit. It is a hash, so it
-// needs no memory.
+// hashIndex returns an index below n that is drawn for reference slot of a unit. It is a hash, so
+// it needs no memory.
 func hashIndex(unit, slot, n int) int {
 	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
 }

@@ -86,8 +86,9 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 
 // unitBytes returns the peak memory for one unit, in bytes.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// The largest values for both signs. Then the assignments to references (see referenceUnits), of
-	// 4 bytes: for both signs, references and random inputs, and at most two kinds of trajectory.
+	// The largest values for both signs. Then the assignments to references (see referenceUnits),
+	// of 4 bytes: for both signs, references and random inputs, and at most two kinds of
+	// trajectory.
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
 		bytes = max(bytes, m.fullStatsBytes(p))

@@ -25,8 +25,8 @@ func (p placeIndex) place(index int32) int {
 }
 
 // referenceUnits maps reference stimuli to units. For the null, each unit also has as many random
-// inputs as references. For each chunk of a group and each place, referenceUnits lists the units for
-// which the sample is a reference or a random input.
+// inputs as references. For each chunk of a group and each place, referenceUnits lists the units
+// for which the sample is a reference or a random input.
 type referenceUnits struct {
 	places []int              // places of the references and random inputs, ascending
 	chunks []unitsByReference // for each chunk of the group

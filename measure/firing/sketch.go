@@ -21,8 +21,8 @@ import (
 // others.
 //
 // A compaction does not change the total weight. It changes the rank of a value by less than the
-// weight of a value at the next level, and the ranks of the largest values not at all. When the total
-// weight exceeds target by a quarter, the lowest values are dropped and the bound is raised.
+// weight of a value at the next level, and the ranks of the largest values not at all. When the
+// total weight exceeds target by a quarter, the lowest values are dropped and the bound is raised.
 type sketch struct {
 	units       int       // number of units
 	first       int       // index of the first unit in its layer, for the hash
@@ -41,8 +41,8 @@ const (
 	maxLevel       = 8192 // largest capacity of the last level
 	bottomCapacity = 32   // smallest capacity of level 0; sorting is cheaper for more values at once
 	minCapacity    = 12   // level 0 replaces levels of less capacity, at most maxStep of them
-	// smallest capacity of the first two levels that are not replaced; larger levels are sorted less
-	// often
+	// smallest capacity of the first two levels that are not replaced; larger levels are sorted
+	// less often
 	minUpperCapacity = 24
 	maxStep          = 4 // largest step, so that the lower half of level 0 has at least one value to move
 )

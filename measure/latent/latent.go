@@ -16,10 +16,10 @@
 //
 //	r2 = 1 - sum |f(Tx)_p - prediction|^2 / sum |f(Tx)_p - mean|^2,
 //
-// with the mean over the samples of the fit. The sums are over folds, samples, and the positions that
-// lie inside the map before and after T. Folds consist of whole jackknife groups of samples (see
-// measure.Layout), and each is left out of one fit. The sufficient statistics of a fold are the
-// second moments of channels, so samples are not stored.
+// with the mean over the samples of the fit. The sums are over folds, samples, and the positions
+// that lie inside the map before and after T. Folds consist of whole jackknife groups of samples
+// (see measure.Layout), and each is left out of one fit. The sufficient statistics of a fold are
+// the second moments of channels, so samples are not stored.
 //
 // Where T moves no positions, or positions do not form a grid of rows and columns, there are the
 // operators identity and channels only. A layer without positions has one position.
@@ -127,9 +127,9 @@ func (s setup) bytes() int64 {
 	return int64(s.foldCount) * one
 }
 
-// Borrowed implements measure.Borrower: the rows same and moved, tau f(x) of a sample, and two tiles
-// of products. A sample is added to rows if there are fewer than blockRows, and a slice that grows
-// takes up to a quarter more than it needs.
+// Borrowed implements measure.Borrower: the rows same and moved, tau f(x) of a sample, and two
+// tiles of products. A sample is added to rows if there are fewer than blockRows, and a slice that
+// grows takes up to a quarter more than it needs.
 func (m *method) Borrowed(s measure.Site) int64 {
 	setup, why := m.setup(s)
 	if why != "" {

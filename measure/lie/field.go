@@ -84,9 +84,9 @@ func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value)
 	return sum
 }
 
-// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. With forward
-// slopes coordinates run from -1 to 1 between the centres of the outermost positions, as with
-// align_corners in PyTorch, and a translation by 1 is half of that.
+// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. With
+// forward slopes coordinates run from -1 to 1 between the centres of the outermost positions, as
+// with align_corners in PyTorch, and a translation by 1 is half of that.
 func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
 	t := tensor.New(f.h, f.w)
 	cx, cy := float64(f.w-1)/2, float64(f.h-1)/2
@@ -145,8 +145,8 @@ func slopeMatrix(slopes string, n int, transposed bool) tensor.Tensor {
 	return t
 }
 
-// generateImage adds X x of a batch of images with values in [0, 1], before their normalisation. For
-// a change of colour, X x is x minus what the change leaves as it is (transform.Invariant).
+// generateImage adds X x of a batch of images with values in [0, 1], before their normalisation.
+// For a change of colour, X x is x minus what the change leaves as it is (transform.Invariant).
 func generateImage(b *onnx.Builder, g transform.Generator, slopes string, n int, shape []int, x onnx.Value) onnx.Value {
 	if g.Velocity != nil {
 		return imageField(shape).generate(b, g, slopes, n, x)

@@ -44,7 +44,8 @@ const (
 	columns
 )
 
-// tensors returns the number of measured tensors: the layers, and the output if it has class scores.
+// tensors returns the number of measured tensors: the layers, and the output if it has class
+// scores.
 func tensors(m *model.Model, layers int) int {
 	if m.Classes() > 0 {
 		return layers + 1
@@ -52,8 +53,8 @@ func tensors(m *model.Model, layers int) int {
 	return layers
 }
 
-// newProgram writes the Lie derivatives of layers of a model. If parts is set, it writes those of the
-// parts of the network too.
+// newProgram writes the Lie derivatives of layers of a model. If parts is set, it writes those of
+// the parts of the network too.
 func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes string, n int, parts bool) (*program, error) {
 	p := &program{b: onnx.NewBuilder(m.Opset()), n: n, layers: layers}
 	shape := m.ImageShape()
@@ -119,9 +120,9 @@ func (p *program) subtract(a, b onnx.Value) onnx.Value {
 }
 
 // differentiateParts writes the Lie derivatives of the parts of the network, multiplied by the
-// Jacobians of the output. Pushforward replaces the tangent that arrives at each layer by X z, as if
-// the part before it were equivariant. The arriving tangent minus X z is the part's Lie derivative.
-// Pushforwards then multiplies each by the Jacobian of the output.
+// Jacobians of the output. Pushforward replaces the tangent that arrives at each layer by X z, as
+// if the part before it were equivariant. The arriving tangent minus X z is the part's Lie
+// derivative. Pushforwards then multiplies each by the Jacobian of the output.
 func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)

@@ -16,17 +16,18 @@
 //	relative      E |L f| / |f|
 //	contribution  E |J_l L_l|^2 / dim of the output
 //
-// Here L_l is the Lie derivative of the part of the network that computes layer l from the image and
-// the chosen layers before l, and J_l is the Jacobian of the output with respect to layer l. The vectors
-// J_l L_l, and that of the part after all chosen layers, add up to the Lie derivative of the output (the
-// paper's section 4.2 and Figure 4). The output is the class probabilities, if the model has class scores.
+// Here L_l is the Lie derivative of the part of the network that computes layer l from the image
+// and the chosen layers before l, and J_l is the Jacobian of the output with respect to layer l.
+// The vectors J_l L_l, and that of the part after all chosen layers, add up to the Lie derivative
+// of the output (the paper's section 4.2 and Figure 4). The output is the class probabilities, if
+// the model has class scores.
 //
 // All derivatives are Jacobian-vector products of the model's graph (package onnx/grad), not
 // differences. X itself is a difference of neighbouring values, since maps are known at whole
 // positions only: see Settings.Slopes.
 //
-// A job is one run of the measure on a model and its data (procedure.Job). For example, as a measure
-// of a study:
+// A job is one run of the measure on a model and its data (procedure.Job). For example, as a
+// measure of a study:
 //
 //	m, err := lie.New(lie.Defaults())
 package lie

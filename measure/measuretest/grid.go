@@ -15,11 +15,11 @@ import (
 type GridCase struct {
 	Comparison measure.Comparison
 	Grid       measure.Grid
-	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, layers of equal
-	// names have equal tensors.
+	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, layers of
+	// equal names have equal tensors.
 	A, B []tensor.Tensor
-	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their absolute
-	// values; 0: 1e-9.
+	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
+	// absolute values; 0: 1e-9.
 	Tolerance float64
 }
 

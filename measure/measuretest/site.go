@@ -19,8 +19,8 @@ type Case struct {
 	Transformed tensor.Tensor    // the same, or empty
 	Label       []int            // nil: no labels
 	Truth       []*dataset.Truth // labelled boxes or masks; nil: none
-	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their absolute
-	// values; 0: 1e-9.
+	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
+	// absolute values; 0: 1e-9.
 	Tolerance float64
 }
 

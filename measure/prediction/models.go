@@ -35,12 +35,12 @@ const (
 //   - expected-disagreement is the disagreement of independent models of accuracies a and b whose
 //     errors are spread evenly over the other K - 1 classes:
 //     a (1 - b) + b (1 - a) + (1 - a)(1 - b)(K - 2) / (K - 1).
-//   - normalised-disagreement is (disagreement - low) / (high - low), where low = |a - b| and high =
-//     min(2 - a - b, 1) are the bounds that the accuracies set (Klabunde and Lemmerich 2023; Klabunde
-//     et al. 2025, min-max-normalised disagreement).
-//   - error-consistency is Cohen's kappa of being correct: (o - e) / (1 - e), where o is the fraction
-//     of samples for which both are correct or both are wrong, and e = a b + (1 - a)(1 - b) (Geirhos,
-//     Meding and Wichmann 2020).
+//   - normalised-disagreement is (disagreement - low) / (high - low), where low = |a - b| and high
+//     = min(2 - a - b, 1) are the bounds that the accuracies set (Klabunde and Lemmerich 2023;
+//     Klabunde et al. 2025, min-max-normalised disagreement).
+//   - error-consistency is Cohen's kappa of being correct: (o - e) / (1 - e), where o is the
+//     fraction of samples for which both are correct or both are wrong, and e = a b + (1 - a)(1 -
+//     b) (Geirhos, Meding and Wichmann 2020).
 //
 // The null of disagreement, js and l2 is that of shuffled pairs. The null of the others is the
 // value for independent errors; expected-disagreement has none. The per-sample values are
@@ -131,8 +131,8 @@ func consistencyExtreme(m []float64, n int) (low, high float64) {
 	return 1 - flips/(1-expectedConsistency(m)), 1
 }
 
-// expectedDisagreement and the functions below take the means of the columns; see ModelAgreement for
-// the formulas.
+// expectedDisagreement and the functions below take the means of the columns; see ModelAgreement
+// for the formulas.
 func expectedDisagreement(m []float64) float64 {
 	a, b, k := m[firstColumn], m[secondColumn], m[classesColumn]
 	return a*(1-b) + b*(1-a) + (1-a)*(1-b)*(k-2)/(k-1)

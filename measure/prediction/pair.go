@@ -71,10 +71,11 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// Divergences are the differences between two distributions over the same classes: p, of x or of the
-// first model, and q, of T(x) or of the second model.
+// Divergences are the differences between two distributions over the same classes: p, of x or of
+// the first model, and q, of T(x) or of the second model.
 type Divergences struct {
-	// JS is the Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to ln 2.
+	// JS is the Jensen-Shannon divergence, (KL(p | m) + KL(q | m)) / 2 with m = (p + q) / 2: 0 to
+	// ln 2.
 	JS float64
 	KL float64 // Kullback-Leibler divergence KL(p | q) = sum p ln(p / q): at least 0
 	L2 float64 // Euclidean distance |p - q|: 0 to sqrt 2

@@ -1,21 +1,21 @@
 // Package prediction measures whether a classifier's predictions stay the same when its input is
 // transformed, and whether two classifiers predict the same.
 //
-// Let p and q be the probabilities (softmax) of the K classes that a model predicts for x, the clean
-// view of a sample, and for T(x), the transformed view. Three measures compare them; all their
-// statistics are means over samples:
+// Let p and q be the probabilities (softmax) of the K classes that a model predicts for x, the
+// clean view of a sample, and for T(x), the transformed view. Three measures compare them; all
+// their statistics are means over samples:
 //
 //   - accuracy: the fraction of samples whose most probable class is their label, on x (clean), on
-//     T(x) (moved), and clean - moved (drop). It needs labels. In a study without transformations it
-//     has clean only.
-//   - effective-invariance (ei): sqrt(max p * max q) if both predict the same class, else 0. It is 1
-//     for predictions of the same class with probability 1. It needs no labels. Source: Deng, Gould
-//     and Zheng, "On the Strong Correlation Between Model Invariance and Generalization", 2022,
-//     equation 1.
+//     T(x) (moved), and clean - moved (drop). It needs labels. In a study without transformations
+//     it has clean only.
+//   - effective-invariance (ei): sqrt(max p * max q) if both predict the same class, else 0. It is
+//     1 for predictions of the same class with probability 1. It needs no labels. Source: Deng,
+//     Gould and Zheng, "On the Strong Correlation Between Model Invariance and Generalization",
+//     2022, equation 1.
 //   - prediction-divergence: js, the Jensen-Shannon divergence in nats (not its square root, which
-//     some libraries call the Jensen-Shannon distance); kl, the Kullback-Leibler divergence KL(p | q);
-//     l2, the Euclidean distance |p - q|; agreement, the fraction of samples whose predicted class is
-//     the same. Of equally probable classes the first is the predicted one.
+//     some libraries call the Jensen-Shannon distance); kl, the Kullback-Leibler divergence KL(p |
+//     q); l2, the Euclidean distance |p - q|; agreement, the fraction of samples whose predicted
+//     class is the same. Of equally probable classes the first is the predicted one.
 //
 // ModelAgreement compares the predictions of two models on the same input.
 //

@@ -49,8 +49,8 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 	})
 }
 
-// retrieve ranks the clean vectors for every transformed one. The columns are the three statistics of
-// each sample, then their expected values in a random order.
+// retrieve ranks the clean vectors for every transformed one. The columns are the three statistics
+// of each sample, then their expected values in a random order.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
@@ -74,8 +74,8 @@ func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) 
 }
 
 // A rank is the place of a sample's own clean vector in descending order of cosines. better is the
-// number of vectors before it, and tied the number of vectors with its cosine, including itself. The
-// order of these is random.
+// number of vectors before it, and tied the number of vectors with its cosine, including itself.
+// The order of these is random.
 type rank struct{ better, tied int }
 
 // recall returns the probability that the sample's own vector is among the first k.

@@ -156,8 +156,8 @@ func (m *secondMoments) solution(q, qxy *mat.Dense, values []float64, lambda flo
 	return map[string]tensor.Tensor{"layer1.weight": weight, "layer1.bias": bias}
 }
 
-// validationError returns the squared error of a linear layer, summed over outputs and averaged over
-// the validation samples.
+// validationError returns the squared error of a linear layer, summed over outputs and averaged
+// over the validation samples.
 func (p *probeSpec) validationError(weights map[string]tensor.Tensor) (float64, error) {
 	w, c := weights["layer1.weight"], weights["layer1.bias"]
 	d, k := w.Shape[0], w.Shape[1]

@@ -104,8 +104,8 @@ func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (
 	return out, nil
 }
 
-// setClasses makes the target a class. Class k is the k-th smallest of the distinct values; the class
-// of NaN is unknown.
+// setClasses makes the target a class. Class k is the k-th smallest of the distinct values; the
+// class of NaN is unknown.
 func (t *target) setClasses(values []float64) {
 	number := map[float64]int{}
 	for _, v := range values {

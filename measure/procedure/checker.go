@@ -18,8 +18,8 @@ type Unknown struct {
 	What  string   // the kind of name, such as factor
 	Name  string
 	Known []string // the valid names
-	// OtherData reports whether the setting applies to all data of the study, so that the name may be
-	// known for other data than those of the job.
+	// OtherData reports whether the setting applies to all data of the study, so that the name may
+	// be known for other data than those of the job.
 	OtherData bool
 }
 

@@ -59,8 +59,8 @@ type Needs struct {
 	// trajectories, such as gratings and video, without a transformation. It then gets one job
 	// without Job.Transform.
 	OwnTrajectories bool
-	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure reads
-	// no layers.
+	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure
+	// reads no layers.
 	Layers string
 	// Samples is the largest number of samples, taken in the study's random order; 0: all.
 	Samples int
@@ -82,8 +82,8 @@ type Job struct {
 	// each layer.
 	Pairs [][2]int
 	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
-	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data are
-	// not transformed: the procedure must apply the Op that Draw returns.
+	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data
+	// are not transformed: the procedure must apply the Op that Draw returns.
 	Transform *Transform
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
 	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels.
@@ -97,8 +97,8 @@ type Job struct {
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint train.Checkpoint // of this job; may be nil
-	// Shared returns a checkpoint for a result that jobs with different B have in common, such as the
-	// inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
+	// Shared returns a checkpoint for a result that jobs with different B have in common, such as
+	// the inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
 	// separate for each model A, data and trial; key must describe all else that the result depends
 	// on. Shared may be nil.
 	Shared func(key string) train.Checkpoint

@@ -11,8 +11,8 @@ const HalfGroups = 8
 
 // HalfSamples holds seven half-samples of eight groups, with a plus for each group of a half. Every
 // half has four groups. As vectors of signs, the halves are orthogonal to each other: they are rows
-// of a Hadamard matrix (balanced half-samples, McCarthy 1969). So the values of the halves for a sum
-// over groups are uncorrelated, and their variance estimates that of the sum.
+// of a Hadamard matrix (balanced half-samples, McCarthy 1969). So the values of the halves for a
+// sum over groups are uncorrelated, and their variance estimates that of the sum.
 //
 // A jackknife that leaves out small groups multiplies their effect by a large factor (h - 1 in the
 // formula of Jackknife). That is wrong for values that vary at random however few samples are left

@@ -8,14 +8,14 @@
 //
 // where alpha is the length of a step, P projects onto the ball, and u divides each image's
 // gradient by its norm (l2 ball) or takes its sign (linf ball). Of all steps the attack returns the
-// image with the smallest margin: the score of the label y minus the largest score of another class.
-// The image is misclassified if its margin is not positive. The attack starts from a random
+// image with the smallest margin: the score of the label y minus the largest score of another
+// class. The image is misclassified if its margin is not positive. The attack starts from a random
 // point in the ball. With restarts, it is repeated for the samples for which all attacks so far
 // have failed. The result is an upper bound of the accuracy under a stronger attack (more steps,
 // more restarts). The defaults are those of Table 2 of Nanda et al. 2022: l2, radius 1.
 //
-// A job is one run of the measure on a model and its data (procedure.Job). For example, as a measure
-// of a study:
+// A job is one run of the measure on a model and its data (procedure.Job). For example, as a
+// measure of a study:
 //
 //	m, err := robust.New(robust.Defaults())
 package robust

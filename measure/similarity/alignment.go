@@ -31,8 +31,8 @@ func timesUnit(c float64, s []float64) []float64 {
 
 func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
 
-// In this file x.u diag(x.s) are the samples of X along their principal axes, likewise for y, and
-// m = Uxᵀ Uy. m is nil if X or Y has no axes: it is constant, or all 0 if it is not centred. p is the
+// In this file x.u diag(x.s) are the samples of X along their principal axes, likewise for y, and m
+// = Uxᵀ Uy. m is nil if X or Y has no axes: it is constant, or all 0 if it is not centred. p is the
 // number of variables.
 
 // shapeMetric returns the angle between two representations after partial whitening and the best
@@ -172,8 +172,8 @@ func eigenspaceOverlap(v *subsetPair) (float64, error) {
 	return floats.Dot(data, data) / float64(max(x.p, y.p)), nil
 }
 
-// effectiveRank returns the exponential of the entropy of the singular values (RankMe, Garrido et al.
-// 2023).
+// effectiveRank returns the exponential of the entropy of the singular values (RankMe, Garrido et
+// al. 2023).
 func effectiveRank(s []float64) float64 {
 	var entropy float64
 	total := floats.Sum(s)
@@ -184,16 +184,16 @@ func effectiveRank(s []float64) float64 {
 }
 
 // ridgePredictivity returns R^2 of x predicted from y by ridge regression on samples that the fit
-// leaves out. The penalty is Settings.Ridge times the mean variance of the variables of y, times the
-// number of samples.
+// leaves out. The penalty is Settings.Ridge times the mean variance of the variables of y, times
+// the number of samples.
 func ridgePredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) { return ridge(x, y, v.settings.Ridge/float64(v.y.of.p)) })
 }
 
-// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over k folds. The prediction and
-// the mean are of the other folds. The function fit returns the coefficients (q x p) from centred
-// values of x and y, or nil if there is nothing to predict from. Values are along principal axes: a
-// rotation of x or y changes no prediction.
+// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over k folds. The prediction
+// and the mean are of the other folds. The function fit returns the coefficients (q x p) from
+// centred values of x and y, or nil if there is nothing to predict from. Values are along principal
+// axes: a rotation of x or y changes no prediction.
 func (v *subsetPair) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {
 	x, y, _, err := v.coordinates(centred)
 	if err != nil {

@@ -44,9 +44,9 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	return out, nil
 }
 
-// A weighting gives the weights of canonical correlations in a mean. Those of the zero weighting are
-// equal. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the
-// weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
+// A weighting gives the weights of canonical correlations in a mean. Those of the zero weighting
+// are equal. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has
+// the weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
 	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
 	x          *singleMoments // moments that projection is taken from; nil: replicates keep the weights of all observations
@@ -67,9 +67,9 @@ func (t weighting) weights(c canonicalCorrelations) []float64 {
 	return out
 }
 
-// without returns the weights without group g, for the same variates scaled to unit scatter again. all
-// holds the weights of all observations, and lost the fraction of each variate's scatter that is in
-// the group.
+// without returns the weights without group g, for the same variates scaled to unit scatter again.
+// all holds the weights of all observations, and lost the fraction of each variate's scatter that
+// is in the group.
 func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) []float64 {
 	if t.x == nil {
 		return all

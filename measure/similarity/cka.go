@@ -80,10 +80,11 @@ func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
 	return e
 }
 
-// centredSum returns the sums of HSIC of n observations. norm is |C|^2 for C = sum_i u_i v_iᵀ, where
-// u_i and v_i are the deviations of observation i from the means of x and y. So it is <K, L> of the
-// centred Gram matrices, whose rows have the sum 0. Unbiased estimates are of matrices without their
-// diagonals, for which t has the sums over these (see fourthMoments); t is nil for biased ones.
+// centredSum returns the sums of HSIC of n observations. norm is |C|^2 for C = sum_i u_i v_iᵀ,
+// where u_i and v_i are the deviations of observation i from the means of x and y. So it is <K, L>
+// of the centred Gram matrices, whose rows have the sum 0. Unbiased estimates are of matrices
+// without their diagonals, for which t has the sums over these (see fourthMoments); t is nil for
+// biased ones.
 func centredSum(n int, norm float64, t *fourthMoments) hsicSum {
 	if t == nil {
 		return hsicSum{m: n, inner: norm}
@@ -116,8 +117,8 @@ func (s *singleMoments) hsic(unbiased bool) hsicSums {
 }
 
 // momentSums returns the sums of HSIC of n observations, and those without each group. without
-// returns the number of observations in a group, and the squared norm and the fourth moments without
-// it.
+// returns the number of observations in a group, and the squared norm and the fourth moments
+// without it.
 func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, groups int, without func(g int) (left int, norm float64, t fourthMoments)) hsicSums {
 	out := hsicSums{rest: make([]hsicSum, groups)}
 	if unbiased {
@@ -136,9 +137,9 @@ func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, gro
 	return out
 }
 
-// A removal describes how the moments of n observations change when a group of m of them is left out:
-// S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, where a is the mean of all and b that of the group.
-// Between two representations x and y the last factors are (b_x - a_x)(b_y - a_y)ᵀ.
+// A removal describes how the moments of n observations change when a group of m of them is left
+// out: S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, where a is the mean of all and b that of the
+// group. Between two representations x and y the last factors are (b_x - a_x)(b_y - a_y)ᵀ.
 type removal struct {
 	factor float64   // n m / (n - m)
 	x, y   []float64 // b - a

@@ -64,25 +64,26 @@
 // Every interval is a delete-a-group jackknife over up to twenty random groups of samples
 // (resample.Jackknife). A replicate, the value without one group, is for
 //
-//   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group, exactly, from the
-//     group's own moments.
-//   - rbf-cka: the same, but with the bandwidth of all samples; rsa: the same, with the changes of the
-//     ranks to first order.
-//   - the statistics that are not in the table: the statistic without the group, exactly. Those that grow
-//     with the number of samples are scaled to that of all. Expensive ones leave out two groups at
-//     a time.
-//   - canonical correlations, procrustes and linear-regression: the statistic without the group to first
-//     order in the change of the moments, so that one decomposition serves all replicates. Replicates of svcca
-//     keep the subspaces. Where there are more samples than variables, the effect of another number of
-//     components is added.
+//   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group,
+//     exactly, from the group's own moments.
+//   - rbf-cka: the same, but with the bandwidth of all samples; rsa: the same, with the changes of
+//     the ranks to first order.
+//   - the statistics that are not in the table: the statistic without the group, exactly. Those
+//     that grow with the number of samples are scaled to that of all. Expensive ones leave out two
+//     groups at a time.
+//   - canonical correlations, procrustes and linear-regression: the statistic without the group to
+//     first order in the change of the moments, so that one decomposition serves all replicates.
+//     Replicates of svcca keep the subspaces. Where there are more samples than variables, the
+//     effect of another number of components is added.
 //
 // The null is the mean of the statistic over shuffles of the pairs. It is
 //
-//   - tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for linear-cka, and the same with traces of HKH for rbf-cka;
+//   - tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for linear-cka, and the same with traces of HKH for
+//     rbf-cka;
 //   - 0 for debiased-cka, minibatch-cka and rsa;
 //   - rank(Y) / (n-1) for linear-regression, and k / (n-1) for mutual-knn;
-//   - the mean over up to ten drawn shuffles for canonical correlations, procrustes and the statistics
-//     that are not in the table.
+//   - the mean over up to ten drawn shuffles for canonical correlations, procrustes and the
+//     statistics that are not in the table.
 //
 // Read a value against its null. With p and q near n, linear-cka and canonical correlations are
 // near 1 for any two representations.

@@ -45,8 +45,8 @@ func (r *calculator) fromMoments(ctx context.Context, x, y *representation, sele
 	return r.gramCanonicals(ctx, x, y, canonical, out)
 }
 
-// gramCanonicals is like canonicals, but for more variables than samples: it uses principal components
-// from Gram matrices in place of the variables.
+// gramCanonicals is like canonicals, but for more variables than samples: it uses principal
+// components from Gram matrices in place of the variables.
 func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	if e, ok := constantEstimate(x.constant, y.constant); ok {
 		for _, k := range selected {
@@ -120,8 +120,8 @@ func (r *representation) lostWarnings(which string) []string {
 	return []string{fmt.Sprintf("%d of %d directions of the %s representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors", r.lost, r.lost+r.p, which)}
 }
 
-// alwaysOne reports whether a statistic is 1 for any values, because there are so many variables that
-// one representation is a linear function of the other.
+// alwaysOne reports whether a statistic is 1 for any values, because there are so many variables
+// that one representation is a linear function of the other.
 func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *representation) (bool, error) {
 	if k.name == Procrustes || k.name == SVCCA {
 		return false, nil
@@ -164,8 +164,8 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 	return err
 }
 
-// ckas computes linear and debiased CKA where they are selected. between returns the sums of HSIC of x
-// and y, from moments or from Gram matrices.
+// ckas computes linear and debiased CKA where they are selected. between returns the sums of HSIC
+// of x and y, from moments or from Gram matrices.
 func ckas(ctx context.Context, x, y *representation, between func(unbiased bool) (hsicSums, error), selected []statistic, out estimates) error {
 	for _, k := range selected {
 		if k.name != LinearCKA && k.name != DebiasedCKA {

@@ -110,8 +110,8 @@ func (c principalComponents) sample(ctx context.Context, r int) (*centredSample,
 	return newCentredSample(ctx, "", source, identityOrder(n))
 }
 
-// spans reports whether a centred Gram matrix has the rank n - 1, beyond doubt by rounding. Then every
-// representation of the n samples is a linear function of this one.
+// spans reports whether a centred Gram matrix has the rank n - 1, beyond doubt by rounding. Then
+// every representation of the n samples is a linear function of this one.
 func (s pairMatrix) spans() bool {
 	var trace float64
 	for i := range s.n {

@@ -111,8 +111,8 @@ func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	})
 }
 
-// fromMoments computes statistics of pair i from gathered moments. The pairs of a layer share what is
-// computed from the moments of the layer alone.
+// fromMoments computes statistics of pair i from gathered moments. The pairs of a layer share what
+// is computed from the moments of the layer alone.
 func (a *accumulator) fromMoments(i int, gathered []*representation, selected []statistic, out estimates) error {
 	r := a.calculator(nil)
 	u, v := a.pairLayers(i)
@@ -125,8 +125,8 @@ func (a *accumulator) fromMoments(i int, gathered []*representation, selected []
 	return r.momentStatistics(context.Background(), a.pairs[i], gathered[u], gathered[v], selected, out)
 }
 
-// exceedsBudget reports whether the decompositions of the moments of all layers take more memory than
-// the budget, so that each must be released after its pair.
+// exceedsBudget reports whether the decompositions of the moments of all layers take more memory
+// than the budget, so that each must be released after its pair.
 func (a *accumulator) exceedsBudget() bool {
 	var held int64
 	for u, layer := range a.layers {

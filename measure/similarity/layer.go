@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer describes how the activations of a layer become the p variables that are compared: all its
-// values, or the means of its channels.
+// A layer describes how the activations of a layer become the p variables that are compared: all
+// its values, or the means of its channels.
 type layer struct {
 	onnx.Layer
 	side  measure.Side
@@ -19,8 +19,8 @@ type layer struct {
 	outer, channels, inner int
 }
 
-// newLayer returns a layer. With the setting pool: mean, and one channel axis, its variables are the
-// means of the channels.
+// newLayer returns a layer. With the setting pool: mean, and one channel axis, its variables are
+// the means of the channels.
 func newLayer(l onnx.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
 	axes := string(l.Axes)

@@ -132,8 +132,8 @@ func softMatching(v *subsetPair) (float64, error) {
 	return math.Sqrt(total), nil
 }
 
-// assign returns the largest sum of the entries of a matrix over matches of its rows and columns, one
-// to one. All rows are matched, or all columns if they are fewer.
+// assign returns the largest sum of the entries of a matrix over matches of its rows and columns,
+// one to one. All rows are matched, or all columns if they are fewer.
 func assign(m *mat.Dense) float64 {
 	c := mat.DenseCopyOf(m)
 	if p, q := m.Dims(); p > q {

@@ -28,8 +28,8 @@ func (*comparison) Version() int { return 5 }
 func (f *comparison) Settings() any { return f.settings.encode() }
 
 // Statistics returns the names of the selected statistics. A study may have several entries of the
-// measure with different ones, such as the statistics that depend on which layer is A in an entry of
-// their own.
+// measure with different ones, such as the statistics that depend on which layer is A in an entry
+// of their own.
 func (f *comparison) Statistics() []string { return f.settings.Statistics }
 
 // Directional reports whether a selected statistic depends on which layer is A. For instance, the
@@ -72,7 +72,8 @@ func (f *comparison) Cost(g measure.Grid) int64 {
 	for u, layer := range layers {
 		p := int64(layer.p)
 		widest = max(widest, p)
-		// stored values, moments, the block, the Gram matrix of a minibatch, totals and small slices
+		// stored values, moments, the block, the Gram matrix of a minibatch, totals and small
+		// slices
 		total += 4*int64(stored[u])*p + moments[u] + 4*b*p + 8*l*l + 16*int64(g.Layout.Groups) + 256
 		if moments[u] > 0 && p <= widestNarrow {
 			total += 8 * b * p // a copy beside the other narrow layers (see narrowLayers)
@@ -91,8 +92,8 @@ func (f *comparison) New(g measure.Grid) (measure.GridAccumulator, error) {
 	return newAccumulator(f, g), nil
 }
 
-// A plan determines what an accumulator holds for a pair of layers: second moments, or the values of
-// samples. It depends on the pair alone, not on the other pairs of the grid.
+// A plan determines what an accumulator holds for a pair of layers: second moments, or the values
+// of samples. It depends on the pair alone, not on the other pairs of the grid.
 type plan struct {
 	settings Settings
 	layout   measure.Layout

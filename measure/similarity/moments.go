@@ -202,8 +202,9 @@ func (m *pairMoments) shuffles() [][]float64 {
 	return out
 }
 
-// gather computes the moments of two samples of the same observations, and of draws shuffles for the
-// null. sx and sy are the moments of x and of y in the same groups, or nil if they are not known yet.
+// gather computes the moments of two samples of the same observations, and of draws shuffles for
+// the null. sx and sy are the moments of x and of y in the same groups, or nil if they are not
+// known yet.
 func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil

@@ -50,8 +50,8 @@ func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	return s.memory
 }
 
-// addPairs adds a block of samples, all of one group, to the moments of the pairs. from is the first
-// place of the block.
+// addPairs adds a block of samples, all of one group, to the moments of the pairs. from is the
+// first place of the block.
 func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 	var crossings []linalg.Crossing
 	var shuffled [][]linalg.Crossing // for each shuffle of the null

@@ -74,8 +74,8 @@ type neighbourWeight struct {
 }
 
 // neighbourWeights appends the weights of the k nearest of a list to out. It skips the samples with
-// indices from (inclusive) to to (exclusive). shared is the number of the k neighbours for which more
-// samples at the same distance compete.
+// indices from (inclusive) to to (exclusive). shared is the number of the k neighbours for which
+// more samples at the same distance compete.
 func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) (weights []neighbourWeight, shared int) {
 	for len(list) > 0 && len(out) < k {
 		first := len(out)
@@ -104,8 +104,8 @@ const manyTies = 0.05
 // neighbourOverlap returns the mean fraction of the k nearest neighbours that two representations
 // have in common (Huh et al. 2024). It is the expected value if ties are broken at random and
 // independently in both representations. So unrelated representations with many ties share no more
-// than others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves out the
-// samples of a group, also as neighbours of others.
+// than others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves out
+// the samples of a group, also as neighbours of others.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	value, shared := meanOverlap(x, y, n, k, 0, 0)
 	e := estimate{value: value, null: float64(k) / float64(n-1)}
@@ -124,7 +124,8 @@ func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 }
 
 // meanOverlap returns the mean fraction of common neighbours without the samples with indices from
-// (inclusive) to to (exclusive), and the fractions of the neighbours in x and in y chosen among ties.
+// (inclusive) to to (exclusive), and the fractions of the neighbours in x and in y chosen among
+// ties.
 func meanOverlap(x, y neighbourLists, n, k, from, to int) (overlap float64, shared [2]float64) {
 	weightOf := make([]float64, n)
 	var a, b []neighbourWeight

@@ -9,18 +9,19 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// plsPredictivity returns R^2 of x predicted from y by partial least squares on samples that the fit
-// leaves out, over the same folds as ridgePredictivity (Yamins et al. 2014; Schrimpf et al. 2018).
+// plsPredictivity returns R^2 of x predicted from y by partial least squares on samples that the
+// fit leaves out, over the same folds as ridgePredictivity (Yamins et al. 2014; Schrimpf et al.
+// 2018).
 func plsPredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) {
 		return partialLeastSquares(x, y, v.settings.Components)
 	})
 }
 
-// partialLeastSquares returns the coefficients (q x p) of the regression of centred targets x (n x p)
-// on centred predictors y (n x q) by at most the given number of components, or nil if there is
-// nothing to predict from. A component is t = y w, where w is the leading left singular vector of yᵀ
-// x, and y is replaced by its residuals from t before the next one (NIPALS with regression mode,
+// partialLeastSquares returns the coefficients (q x p) of the regression of centred targets x (n x
+// p) on centred predictors y (n x q) by at most the given number of components, or nil if there is
+// nothing to predict from. A component is t = y w, where w is the leading left singular vector of
+// yᵀ x, and y is replaced by its residuals from t before the next one (NIPALS with regression mode,
 // Wegelin 2000):
 //
 //	l = yᵀ t / |t|^2,  y <- y - t lᵀ,  coefficients W (Lᵀ W)^-1 Cᵀ with c = xᵀ t / |t|^2.
@@ -71,8 +72,8 @@ func partialLeastSquares(x, y *mat.Dense, components int) (*mat.Dense, error) {
 }
 
 // leadingLeft returns the leading left singular vector of a matrix and the largest singular value.
-// They come from the eigenvectors of the product with the transpose on the narrower side, which take
-// a third of the time of all singular vectors.
+// They come from the eigenvectors of the product with the transpose on the narrower side, which
+// take a third of the time of all singular vectors.
 func leadingLeft(m *mat.Dense) (*mat.VecDense, float64, error) {
 	rows, columns := m.Dims()
 	wide := rows <= columns

@@ -242,8 +242,8 @@ func (r *representation) isConstant() bool {
 	return r.constant
 }
 
-// selfHSIC returns the sums of HSIC of the representation with itself, from its moments if they have
-// been gathered.
+// selfHSIC returns the sums of HSIC of the representation with itself, from its moments if they
+// have been gathered.
 func (r *representation) selfHSIC(ctx context.Context, unbiased bool) (hsicSums, error) {
 	cache := &r.biasedSelf
 	if unbiased {

@@ -25,9 +25,10 @@ type resampling struct {
 	cost float64 // multiplications of one value
 }
 
-// resampled computes the estimates of statistics that have the function statistic.compute, and stores
-// them in out. Replicates are a statistic without each group, and the null is its mean over drawn
-// shuffles. All statistics of one choice of samples share its Gram matrices and principal axes.
+// resampled computes the estimates of statistics that have the function statistic.compute, and
+// stores them in out. Replicates are a statistic without each group, and the null is its mean over
+// drawn shuffles. All statistics of one choice of samples share its Gram matrices and principal
+// axes.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
@@ -158,6 +159,6 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 
 // manyMultiplications is the work of twenty replicates, in multiplications, above which a statistic
 // leaves out two groups at a time. All its shuffles take at most a tenth of this work, but there is
-// at least one. The work of a statistic may be larger than this number, since replicates and shuffles
-// are not left out altogether.
+// at least one. The work of a statistic may be larger than this number, since replicates and
+// shuffles are not left out altogether.
 const manyMultiplications = 4e10

@@ -113,20 +113,20 @@ type rankProducts struct {
 	without []float64 // of the pairs without a sample in each group, up to a factor that depends on the group alone
 }
 
-// newRankProducts returns the sums for doubled ranks of the pairs i < j of n samples. The group g has
-// the samples from cuts[g] to cuts[g+1].
+// newRankProducts returns the sums for doubled ranks of the pairs i < j of n samples. The group g
+// has the samples from cuts[g] to cuts[g+1].
 //
 // Without a group, N pairs become (1 - f) N, and the doubled ranks fall by
 //
 //	R(a) = 2 |pairs of the group below a| + |pairs of the group that tie with a|
 //
-// which is f times the doubled rank on average. The sum over the others of the products of new ranks,
-// divided by (1 - f)^2, is to first order in the deviations of R from that average
+// which is f times the doubled rank on average. The sum over the others of the products of new
+// ranks, divided by (1 - f)^2, is to first order in the deviations of R from that average
 //
 //	(1 + 2 f) sum a b - sum over pairs of the group of (a b + B(a) + A(b))
 //
-// where B(a) is twice the sum of the b of all pairs above a, plus that of all pairs that tie with a;
-// and A(b) likewise.
+// where B(a) is twice the sum of the b of all pairs above a, plus that of all pairs that tie with
+// a; and A(b) likewise.
 func newRankProducts(x, y []uint32, n int, cuts []int) rankProducts {
 	centre := float64(len(x) + 1) // twice the mean rank
 	var p rankProducts
@@ -163,9 +163,9 @@ func newRankProducts(x, y []uint32, n int, cuts []int) rankProducts {
 	return p
 }
 
-// sumsAbove returns, at v / 2 for a doubled rank v of x, twice the sum of the y of all pairs whose x
-// is above v, plus the sum of those whose x is v. The ranks of y count from their mean. The doubled
-// ranks of two ties differ by 2 or more, so each has an index of its own.
+// sumsAbove returns, at v / 2 for a doubled rank v of x, twice the sum of the y of all pairs whose
+// x is above v, plus the sum of those whose x is v. The ranks of y count from their mean. The
+// doubled ranks of two ties differ by 2 or more, so each has an index of its own.
 func sumsAbove(x, y []uint32) []float64 {
 	centre := float64(len(x) + 1)
 	out := make([]float64, len(x)+1)

@@ -56,7 +56,8 @@ type statistic struct {
 	drawnNull  bool  // the null has no closed form: it is a mean over drawn shuffles
 
 	// compute computes the statistic of some samples; see resampled. It is nil for statistics with
-	// faster replicates or nulls of their own, which use none of the fields below except neighbours.
+	// faster replicates or nulls of their own, which use none of the fields below except
+	// neighbours.
 	compute    func(*subsetPair) (float64, error)
 	cost       func(n, p, q float64) float64 // multiplications, roughly
 	neighbours bool                          // it needs more samples than Settings.Neighbours
@@ -148,7 +149,8 @@ func Names() []string {
 	return out
 }
 
-// notComputed says why statistics of Klabunde et al. 2025 are not among those here, and what to take.
+// notComputed says why statistics of Klabunde et al. 2025 are not among those here, and what to
+// take.
 var notComputed = map[string]string{
 	"imd":            "the multi-scale intrinsic distance needs heat kernels of neighbour graphs; take intrinsic-dimension-difference or cknna",
 	"rtd":            "the representation topology divergence needs persistent homology; take rsa or rank-similarity",

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A subsetPair holds two representations of the same samples, the argument of statistic.compute: all
-// samples, the samples without a group, or shuffled pairs.
+// A subsetPair holds two representations of the same samples, the argument of statistic.compute:
+// all samples, the samples without a group, or shuffled pairs.
 type subsetPair struct {
 	ctx      context.Context
 	settings Settings
@@ -122,14 +122,14 @@ func (s pairMatrix) centre() {
 	}
 }
 
-// distances returns new matrices of the Euclidean distances of the samples of both subsets, in units
-// of the source or scaled.
+// distances returns new matrices of the Euclidean distances of the samples of both subsets, in
+// units of the source or scaled.
 func (v *subsetPair) distances(units bool) (x, y pairMatrix, err error) {
 	return v.each(func(s *subset) (pairMatrix, error) { return s.distances(v.ctx, units) })
 }
 
-// distances returns a new matrix of the Euclidean distances of the samples, in units of the source or
-// scaled.
+// distances returns a new matrix of the Euclidean distances of the samples, in units of the source
+// or scaled.
 func (s *subset) distances(ctx context.Context, units bool) (pairMatrix, error) {
 	k, err := s.gram(ctx, centred)
 	if err != nil {

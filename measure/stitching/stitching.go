@@ -12,8 +12,8 @@
 // linear map of all values. The stitch is trained by Adam on some of the samples and tested on the
 // others.
 //
-// A job is one run of the measure on two models, A and B (procedure.Job). A model that is stitched to
-// itself by the identity has exactly its own accuracy:
+// A job is one run of the measure on two models, A and B (procedure.Job). A model that is stitched
+// to itself by the identity has exactly its own accuracy:
 //
 //	s := stitching.Defaults()
 //	s.Start, s.Epochs = "identity", 0

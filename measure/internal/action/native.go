@@ -19,8 +19,8 @@ const lanes = 8
 
 var scratch sync.Pool // of *[]float32
 
-// actNative is actOnPlanes for taps with fractions. Eight channels at a time are interleaved, so that
-// each position is eight values that are interpolated together.
+// actNative is actOnPlanes for taps with fractions. Eight channels at a time are interleaved, so
+// that each position is eight values that are interpolated together.
 func (f *Field) actNative(dst, z []float32, channels, positions int, to []int32, floor *FloorSums) {
 	n := 2 * lanes * positions
 	memory, _ := scratch.Get().(*[]float32)

@@ -42,7 +42,8 @@ static inline void transpose(__m256 c[width], const float *rows, int64_t step) {
 	}
 }
 
-// interleave writes planes of channels to block: positions x width. Channels that are missing are 0.
+// interleave writes planes of channels to block: positions x width. Channels that are missing are
+// 0.
 static void interleave(float *block, const float *planes, int channels, int positions) {
 	int p = 0;
 	if (channels == width)

@@ -24,10 +24,10 @@ typedef struct {
 // planes_supported reports whether the processor has AVX2.
 int planes_supported(void);
 
-// planes_act writes tau z to dst, by the taps forward; channel c of z goes to channel to[c]. z and dst
-// hold channels x positions values. right and down are the steps of the taps, in positions. scratch
-// has room for 16 x positions values. If floor is not NULL, |tau^-1 tau z - z|^2 and |z|^2 are added
-// to it. tau^-1 is given by the taps back, and both sums are over the positions of back.
+// planes_act writes tau z to dst, by the taps forward; channel c of z goes to channel to[c]. z and
+// dst hold channels x positions values. right and down are the steps of the taps, in positions.
+// scratch has room for 16 x positions values. If floor is not NULL, |tau^-1 tau z - z|^2 and |z|^2
+// are added to it. tau^-1 is given by the taps back, and both sums are over the positions of back.
 void planes_act(float *dst, const float *z, int channels, int positions, const int32_t *to, Taps forward, Taps back, int right, int down, float *scratch, double floor[2]);
 
 // planes_sums returns the sums over the runs of each row of a and b. Rows are stride values apart.

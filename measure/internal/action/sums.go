@@ -6,8 +6,8 @@ type Sums struct {
 	AA, BB     float64 // sum a^2, sum b^2
 }
 
-// SumsOver returns the sums over the runs of each row of a and b, which have the same number of rows
-// of the same length.
+// SumsOver returns the sums over the runs of each row of a and b, which have the same number of
+// rows of the same length.
 func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	if native {
 		return sumsNative(a, b, rows, runs)
@@ -16,8 +16,8 @@ func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	return s
 }
 
-// DotOver returns the sum of a b over the runs of each row. It is added in float32 over parts of the
-// rows, and is NaN or infinite if a term is.
+// DotOver returns the sum of a b over the runs of each row. It is added in float32 over parts of
+// the rows, and is NaN or infinite if a term is.
 func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
 	if native {
 		return dotNative(a, b, rows, runs)
@@ -61,9 +61,9 @@ func (s *Sums) Add(a, b []float32) {
 // Dot returns sum a b. Its error is about 1e-7 of |a|^2 + |b|^2.
 func (s Sums) Dot() float64 { return (s.AA + s.BB - s.Difference) / 2 }
 
-// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. Values of even and of odd
-// index are added separately, in float32. If the sum of the squares overflows, or is so small that
-// terms may vanish, all are computed in float64.
+// sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. Values of even and of
+// odd index are added separately, in float32. If the sum of the squares overflows, or is so small
+// that terms may vanish, all are computed in float64.
 func sums(a, b []float32) (difference, aa, bb float64) {
 	var d0, d1, a0, a1, b0, b1 float32
 	b = b[:len(a)]
