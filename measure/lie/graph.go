@@ -120,9 +120,9 @@ func (p *program) subtract(a, b onnx.Value) onnx.Value {
 }
 
 // differentiateParts writes the Lie derivatives of the parts of the network, multiplied by the
-// Jacobians of the output. Pushforward replaces the tangent that arrives at each layer by X z, as
-// if the part before it were equivariant. The arriving tangent minus X z is the part's Lie
-// derivative. Pushforwards then multiplies each by the Jacobian of the output.
+// Jacobians of the output. grad.Pushforward replaces the tangent that arrives at each layer by X z,
+// as if the part before it were equivariant. The arriving tangent minus X z is the part's Lie
+// derivative. grad.Pushforwards then multiplies each of these by the Jacobian of the output.
 func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)
