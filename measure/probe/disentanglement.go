@@ -11,7 +11,7 @@ import (
 )
 
 // quarters is the number of parts of the range that disentanglement scores separately, as Figure 8
-// of the paper does.
+// of Plachouras et al. 2025 does.
 const quarters = 4
 
 // Disentanglement returns the measure disentanglement. rmse-change is the increase of a probe's

@@ -7,7 +7,7 @@ type result struct {
 }
 
 // resultOf computes the two scores from the moments of coordinates in the subspaces: equations 4
-// and 5 of the paper.
+// and 5 of the SEIS paper (see the package comment).
 func resultOf(m moments) (result, error) {
 	rho, cos, err := m.correlations()
 	if err != nil {

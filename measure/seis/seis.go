@@ -17,8 +17,8 @@ type Settings struct {
 	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, if memory allows"`
 }
 
-// Defaults returns the settings of the paper, with null and interval, for maps of at most 32 x 32
-// positions.
+// Defaults returns the settings of the SEIS paper, with null and interval, for maps of at most
+// 32 x 32 positions.
 func Defaults() Settings {
 	return Settings{Variance: 0.99, Positions: 32 * 32, Null: true, Interval: true}
 }

@@ -35,10 +35,10 @@ type Settings struct {
 	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images in one run of the engine; default: by the size of the model"`
 }
 
-// defaultBeta is the weight in the authors' code.
+// defaultBeta is the weight in the code of Nanda et al. 2022.
 const defaultBeta = 0.1
 
-// Defaults returns the paper's settings.
+// Defaults returns the settings of Nanda et al. 2022.
 func Defaults() Settings {
 	return Settings{Images: 1000, Inversions: []string{Arbitrary}, Similarity: []string{similarity.LinearCKA},
 		Start: string(invert.Noise), Optimiser: string(invert.Paper), Beta: defaultBeta, Delta: 0.1}
