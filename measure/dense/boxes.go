@@ -232,7 +232,7 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.
 	for _, p := range m.pairs {
 		partnerOfX[p.A], partnerOfY[p.B] = p.B, p.A
 	}
-	one := func(s, o imageBoxes, counted []bool, partner map[int]int) {
+	visit := func(s, o imageBoxes, counted []bool, partner map[int]int) {
 		for i, b := range s.boxes {
 			if !counted[i] {
 				continue
@@ -244,8 +244,8 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.
 			}
 		}
 	}
-	one(x, y, m.countedA, partnerOfX)
-	one(y, x, m.countedB, partnerOfY)
+	visit(x, y, m.countedA, partnerOfX)
+	visit(y, x, m.countedB, partnerOfY)
 }
 
 // addDistances adds the distances in pixels between the keypoints that are visible in both boxes,

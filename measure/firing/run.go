@@ -290,17 +290,17 @@ func (r *run) storeThresholds(g group) error {
 		if r.estimators[at].References() == 0 {
 			return fmt.Errorf("%w: no input has a complete trajectory", measure.ErrTooFew)
 		}
-		f := r.results[c.layer]
-		for side, t := range r.estimators[at].sides {
+		result := r.results[c.layer]
+		for side, top := range r.estimators[at].sides {
 			for u := range c.count() {
-				q, count := t.threshold(u)
-				f.q[side][c.lo+u], f.fires[side][c.lo+u], f.largest[side][c.lo+u] = q, int32(count), t.largest(u)
-				f.strongest[side][c.lo+u] = t.strongestIndex[u*t.references]
+				q, count := top.threshold(u)
+				result.q[side][c.lo+u], result.fires[side][c.lo+u], result.largest[side][c.lo+u] = q, int32(count), top.largest(u)
+				result.strongest[side][c.lo+u] = top.strongestIndex[u*top.references]
 				// References are not run again (see exclusiveImages), so they are counted here.
-				fires := t.firesAtStrongest(u, q)
+				fires := top.firesAtStrongest(u, q)
 				for p := range r.trajectories {
 					if r.trajectories[p].exclusive {
-						f.trajectories[p].fires[side][c.lo+u] = fires
+						result.trajectories[p].fires[side][c.lo+u] = fires
 					}
 				}
 			}
@@ -327,20 +327,20 @@ func (r *run) indexSamples() {
 
 // localStage counts firing on the images of one kind of trajectory.
 func (r *run) localStage(g group, kind int) stage {
-	var f *referenceUnits
-	var t trajectoryImages
+	var references *referenceUnits
+	var images trajectoryImages
 	return stage{
 		name: "trajectories",
 		prepare: func() {
-			f = newReferenceUnits(g, r.estimators, r.places, r.tracks, r.nulls)
-			t = newTrajectoryImages(r.trajectories[kind], f.places, r.nulls.places)
+			references = newReferenceUnits(g, r.estimators, r.places, r.tracks, r.nulls)
+			images = newTrajectoryImages(r.trajectories[kind], references.places, r.nulls.places)
 		},
-		numbers: func() []int { return t.numbers },
+		numbers: func() []int { return images.numbers },
 		read:    r.trajectories[kind].read,
 		each: func(s *activations) error {
 			g.forEachChunk(func(at int, c chunk) {
 				for i, image := range s.images {
-					f.chunks[at].countFiring(s.values[c.layer].row(i, c), t.memberships(image.number), c, r.results[c.layer], kind)
+					references.chunks[at].countFiring(s.values[c.layer].row(i, c), images.memberships(image.number), c, r.results[c.layer], kind)
 				}
 			})
 			return nil

@@ -145,7 +145,7 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	}
 	list := []measure.Score{
 		score("lee", func(c []float64) float64 { return c[lieSquares] / size }, func(c []float64) float64 { return c[nullSquares] / size }),
-		score("relative", func(c []float64) float64 { return norms(c[lieSquares], c[squares]) }, func(c []float64) float64 { return norms(c[nullSquares], c[squares]) }),
+		score("relative", func(c []float64) float64 { return normRatio(c[lieSquares], c[squares]) }, func(c []float64) float64 { return normRatio(c[nullSquares], c[squares]) }),
 	}
 	if r.contributes() {
 		list = append(list, score("contribution", func(c []float64) float64 { return c[partSquares] / outputs }, nil))
@@ -153,8 +153,8 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	return list
 }
 
-// norms returns the ratio of two norms, given their squares a and b; 0 if a is 0.
-func norms(a, b float64) float64 {
+// normRatio returns the ratio of two norms, given their squares a and b; 0 if a is 0.
+func normRatio(a, b float64) float64 {
 	if a == 0 {
 		return 0
 	}
