@@ -48,16 +48,16 @@
 //
 // Most statistics come from p x p second moments, which are streamed, or from n x n Gram matrices
 // where those are smaller. A study compares many pairs of layers in a measure.Grid, and reads its
-// samples in the blocks of a measure.Layout; the place of a sample is its position in that order.
-// For canonical correlations the variables are whitened, that is, combined to uncorrelated ones of
-// equal variance: by the Cholesky factor of the moments where the variables are well conditioned,
-// otherwise by orthonormal combinations, which a few passes over the observations find. So nearly
-// dependent variables cost no precision. Directions below the rounding of float64 are left out.
-// With fewer samples than variables, the spans of cca, pwcca and linear-regression come from Gram
-// matrices of variables scaled to unit variance. Directions below 1e-7 of the largest are left out
-// then, with a warning. rbf-cka, rsa and mutual-knn need n x n values. These and the statistics
-// that are not in the table use at most Settings.Samples samples, drawn at random. If there are
-// more, a warning says so.
+// samples in the random order of a measure.Layout, block by block; the place of a sample is its
+// position in this order. For canonical correlations the variables are whitened, that is, combined
+// to uncorrelated ones of equal variance: by the Cholesky factor of the moments where the variables
+// are well conditioned, otherwise by orthonormal combinations, which a few passes over the
+// observations find. So nearly dependent variables cost no precision. Directions below the rounding
+// of float64 are left out. With fewer samples than variables, the spans of cca, pwcca and
+// linear-regression come from Gram matrices of variables scaled to unit variance. Directions below
+// 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and mutual-knn need n x n
+// values. These and the statistics that are not in the table use at most Settings.Samples samples,
+// drawn at random. If there are more, a warning says so.
 //
 // # Intervals and nulls
 //
@@ -65,7 +65,7 @@
 // (resample.Jackknife). A replicate, the value without one group, is for
 //
 //   - linear-cka, debiased-cka, minibatch-cka, mutual-knn: the statistic without the group,
-//     exactly, from the group's own moments.
+//     exactly.
 //   - rbf-cka: the same, but with the bandwidth of all samples; rsa: the same, with the changes of
 //     the ranks to first order.
 //   - the statistics that are not in the table: the statistic without the group, exactly. Those
