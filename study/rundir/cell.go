@@ -12,7 +12,7 @@ import (
 )
 
 // CompleteCell writes the record of a cell (a measure for one model, data set, transformation value
-// and trial) and removes its states, if all its layers have scores.
+// and trial) and removes its states, the saved progress, if all its layers have scores.
 func (r *Writer) CompleteCell(c *plan.Cell) error {
 	if !isScored(c) {
 		return nil
@@ -43,8 +43,8 @@ func (r *Writer) writeCell(c *plan.Cell) error {
 	return nil
 }
 
-// finishCells finishes cells whose files were written: these files survive a loss of power before
-// the states are removed.
+// finishCells finishes cells whose files were written. It syncs their folder before it removes the
+// states, so that a loss of power cannot take both the files and the states.
 func (r *Writer) finishCells(cells ...*plan.Cell) error {
 	if len(cells) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (r *Writer) finishCells(cells ...*plan.Cell) error {
 	return nil
 }
 
-// cellDone marks a cell as finished.
+// cellDone marks a cell as finished, and removes the files of its failures in earlier runs.
 func (r *Writer) cellDone(c *plan.Cell) {
 	c.Done = true
 	r.Stats.Finished.Add(1)

@@ -31,6 +31,7 @@ type statisticValues struct {
 	Value     []float64 // one for each index
 }
 
+// marshalFinished returns the payload of a finished task, and readFinished reads it.
 func marshalFinished(t *plan.Task) ([]byte, error) {
 	cell := t.Cell.Identity()
 	cell.Layers = t.Scored.Layers
@@ -121,6 +122,7 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 		}
 		record.Files = map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
 	}
+	// There may be other files, such as the table of units of a procedure.
 	if len(samples) == 0 || c.Procedure != nil {
 		if record.Files, err = f.sumCellFiles(c.Key); err != nil {
 			return record, err

@@ -196,6 +196,8 @@ func (c *checker) temporaryFiles() error {
 	return nil
 }
 
+// Names of files. 24 hexadecimal digits are the key of a cell or a hash; "3of16" is shard 3 of 16,
+// and "all" stands for all samples.
 var (
 	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples\.json|\.units\.parquet|\.curves\.parquet|\.json)$`)
 	stateName = regexp.MustCompile(`^([0-9a-f]{24})\.(all|\d+of\d+)\.bin$`)

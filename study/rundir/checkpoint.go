@@ -33,7 +33,7 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 		return nil, err
 	}
 	k.cell.Data.Unreadable.Add(f.Unreadable...)
-	e := f.entry("")
+	e := f.entry("") // the only entry, which has no layer
 	if e == nil || f.Cell != filepath.Base(k.path) {
 		f.close()
 		return nil, nil
@@ -78,7 +78,7 @@ func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
 }
 
 // SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is
-// equal.
+// equal. The procedure chooses the key, which says what the checkpoint holds.
 func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) train.Checkpoint {
 	return &checkpoint{r, c, r.Folder.shared(r.Plan.SharedName(c, key))}
 }

@@ -138,7 +138,7 @@ func (f Folder) moveAside(file string) (string, error) {
 func (f Folder) staleFiles(now time.Time) []string {
 	var out []string
 	folders := slices.Clone(writtenFolders)
-	for _, pattern := range []string{"cluster", "cluster/*", "cluster/*/*"} {
+	for _, pattern := range []string{"cluster", "cluster/*", "cluster/*/*"} { // written by noether cluster
 		found, _ := fs.Glob(os.DirFS(f.dir), pattern)
 		folders = append(folders, found...)
 	}

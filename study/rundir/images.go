@@ -25,7 +25,8 @@ import (
 
 // A contact sheet of a transformation has a row for each of the first samples of the data: the
 // clean image, then the image under each value of the transformation. Images have the size of the
-// first model's input and are not normalised by mean and deviation. The report shows the sheets.
+// first model's input and are not normalised by mean and standard deviation. The report shows the
+// sheets.
 
 const (
 	maxValues    = 7  // values of a transformation on a sheet
@@ -36,8 +37,8 @@ const (
 	viewSheetFolder = "pictures/views" // other files in pictures/ belong to the user
 )
 
-// sheetEncoder writes sheets as PNG. Those of photographs take half the time of the default
-// compression, and 5 % more bytes.
+// sheetEncoder writes sheets as PNG. With BestSpeed a sheet of photographs takes half the time of
+// the default compression, and 5 % more bytes.
 var sheetEncoder = png.Encoder{CompressionLevel: png.BestSpeed}
 
 // writeImages writes a contact sheet for each transformation of each data set, if the study asks

@@ -11,7 +11,8 @@ import (
 // two coordinates of the clean sample, and two of the transformed one.
 const projectionPrefix = "projection-"
 
-// addProjections adds the two-dimensional projections of layers to the sheet of a transformation.
+// addProjections adds the two-dimensional projections of layers to the sample sheet of a
+// transformation. A view is one value of the transformation.
 // The cells hold them as per-sample values. Samples that lack a projection in a layer or view are
 // left out.
 func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cells []*plan.Cell) error {
@@ -20,7 +21,7 @@ func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cell
 		view  int
 		index int
 	}
-	found := map[key]map[point]*[4]float32{}
+	found := map[key]map[point]*[4]float32{} // coordinates: clean 1 and 2, moved (transformed) 1 and 2
 	depth := map[key]int{}
 	var order []key
 	for _, c := range cells {

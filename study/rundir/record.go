@@ -122,8 +122,9 @@ func (r *Writer) Record(done bool) scores.Record {
 }
 
 // descriptors returns the descriptors of the measures of the study, each once, in the order of
-// Families; measures that are not among Families come last, in the order of the study. If a measure
-// occurs with different settings, its reading describes each of them.
+// spec.Families; measures that are not listed there come last, in the order of the study. If a
+// measure occurs with different settings, its Reading (how to read its scores) describes each of
+// them.
 func descriptors(p *plan.Plan) []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, m := range p.Study.Measures {

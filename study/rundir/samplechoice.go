@@ -11,10 +11,10 @@ import (
 // lowerMeansLarger reports whether a lower value of the shown statistic means a larger change.
 func (s *sampleValues) lowerMeansLarger() bool { return s.predicted || s.lowerIsLarger }
 
-// change returns how much sample i changes in a view, to rank samples. For predictions it is 1 - EI
-// if the class stays, where EI is effective invariance, else 1 + sqrt(p q) with the probabilities p
-// and q of the two predicted classes: largest if the class changes and both predictions are
-// confident.
+// change returns how much sample i changes in a view (under one value of the transformation), to
+// rank samples. For predictions it is 1 - EI if the class stays, where EI is effective invariance,
+// else 1 + sqrt(p q) with the probabilities p and q of the two predicted classes: largest if the
+// class changes and both predictions are confident.
 func (s *sampleValues) change(m *modelValues, v *viewValues, i int) float64 {
 	switch {
 	case !s.predicted && s.lowerIsLarger:

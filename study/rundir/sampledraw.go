@@ -42,6 +42,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 		}
 		if out == nil {
 			w, h := thumbSize(sample.Input.Shape[2], sample.Input.Shape[1])
+			// A tile is an image and blank pixels up to whole JPEG blocks.
 			up := func(n int) int { return (n + sheetBlock - 1) / sheetBlock * sheetBlock }
 			sheet.Tile = &scores.SheetTile{Width: w, Height: h, Right: up(w), Down: up(h)}
 			out = contactsheet.Blank(len(tiles)*up(w), len(sheet.Samples)*up(h))
@@ -65,7 +66,8 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 	return b.Bytes(), ".jpg", err
 }
 
-// A boundedBuffer takes at most maxPNGBytes. Then Write returns errTooLarge, which ends the encoding.
+// A boundedBuffer takes at most maxPNGBytes. Then Write returns errTooLarge, which ends the
+// encoding.
 type boundedBuffer struct{ bytes.Buffer }
 
 var errTooLarge = errors.New("the sheet is too large for a PNG")

@@ -103,7 +103,9 @@ func (s *sampleValues) sheet() *scores.SampleSheet {
 	for m := range s.models {
 		rankings[m] = s.rank(&s.models[m])
 	}
-	var partings []scores.Parting // with samples as positions in s.indices
+	// Samples that model A of a parting classifies correctly and model B does not, as positions in
+	// s.indices.
+	var partings []scores.Parting
 	if s.predicted {
 		for a := range s.models[:min(len(s.models), maxPairedModels)] {
 			for b := range s.models[:min(len(s.models), maxPairedModels)] {

@@ -50,7 +50,8 @@ type valueSource struct {
 	statistic string // the statistic to show
 }
 
-// valueSources lists the sources in order of preference.
+// valueSources lists the sources in order of preference: of predictions (effective invariance, or
+// the Jensen-Shannon divergence), of class maps, of boxes, and of vectors and maps of values.
 var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
 	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 

@@ -17,7 +17,7 @@ type Writer struct {
 	Options     plan.Options
 	Log         telemetry.Logger
 	Stats       *telemetry.Stats
-	earlierPeak int64 // peak memory of earlier passes, in bytes
+	earlierPeak int64 // peak memory of earlier passes (readings of the samples), in bytes
 	failures    plan.FailureLog
 	started     time.Time
 	missing     []scores.Missing // cells that a merge could not complete, since states of shards are missing; by model
@@ -25,7 +25,7 @@ type Writer struct {
 
 	failedBefore filesByKey // failures that were in the folder at the start
 
-	mu       sync.Mutex                // of the fields below
+	mu       sync.Mutex                // guards records, peak and peakRead
 	records  map[*plan.Cell]cellRecord // see ForgetRecords; nil: none are kept
 	peak     int64                     // see peakMemory
 	peakRead time.Time
