@@ -120,7 +120,8 @@ type View struct {
 // Redraws reports whether the view's transformation may reject drawn values and draw again.
 func (v View) Redraws() bool { return redraws(v.Transform) }
 
-// redraws reports whether a transformation may reject drawn values and draw again.
+// redraws reports whether a transformation may reject drawn values and draw again: only Reverb
+// does.
 func redraws(t transform.Transform) bool {
 	_, ok := t.(transform.Reverb)
 	return ok

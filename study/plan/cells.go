@@ -166,7 +166,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 			Budget: int64(p.Study.Memory), Key: p.key(c), Output: format, Truth: truth,
 		}
 		if !p.Study.Samples && i == len(layers)-1 { // a prediction, or the last layer
-			site.KeepSamples, site.KeepBelow = true, FirstSamples
+			site.KeepSamples, site.KeepBelow = true, FirstSamples // values per sample, of the first samples
 		}
 		if p.Study.Images > 0 && v.Trial == 0 && v.Name != "" && format == nil && slices.Contains([]int{0, len(layers) / 2, len(layers) - 1}, i) {
 			site.Project = projectedSamples
@@ -181,7 +181,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		}
 		target := &siteTarget{measure: meas, model: m, site: site, transformed: v.Name != ""}
 		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
-		if p.hasStore {
+		if p.hasStore { // the cost in memory may be less with a store
 			site.Store = costStore{} // Task.Open gets the store of the pass
 		}
 		t.cost = meas.Cost(site)

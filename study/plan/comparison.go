@@ -93,7 +93,7 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	for _, why := range reasons {
 		p.skip(c, describePairs(all, skipped[why], whole.named), why)
 	}
-	c.order = map[[2]string]int{}
+	c.order = map[[2]string]int{} // ranks from 1
 	for i := range whole.grid.A {
 		for j := range whole.grid.B {
 			if names := whole.names(i, j); c.order[names] == 0 {

@@ -6,9 +6,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Draw returns the transformation to apply to the sample with the given index. With per: trial, all
-// samples of a trial share its parameters, but noise is drawn for each sample. The value of a
-// listed parameter is not part of the random key, so all values of a curve use the same noise.
+// Draw returns the transformation to apply to the sample with the given index under a view (one
+// value of a transformation, in one trial). With per: trial in the study file, all samples of a
+// trial share its parameters, but noise is drawn for each sample. The value of a listed parameter
+// is not part of the random key, so all values of a curve use the same noise.
 func (p *Pass) Draw(v View, index int) transform.Op {
 	key := measure.Key{Seed: p.Seed, Data: p.Data().Entry.Name, Transform: v.Name, Trial: v.Trial}
 	return procedure.Draw(v.Transform, v.Per == "trial", key, index)

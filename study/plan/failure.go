@@ -21,7 +21,8 @@ type FailureLog struct {
 	keys   map[string]bool // of Failed
 }
 
-// Add records a failure and its cause, once for each key.
+// Add records a failure and its cause, once for each key, and returns it with the cause's text, the
+// time, the host, and for a panic the stack.
 func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	f.Error, f.When = strings.Join(strings.Fields(cause.Error()), " "), time.Now().UTC()
 	f.Host, _ = os.Hostname()

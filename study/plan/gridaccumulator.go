@@ -97,6 +97,7 @@ func (a *gridAccumulator) Join(other Accumulator) error {
 	return a.Merge(o.GridAccumulator)
 }
 
+// The name and the version that start the state of an accumulator with dropped layers.
 const (
 	droppedState        = "grid with lost layers"
 	droppedStateVersion = 1

@@ -49,12 +49,13 @@ func (p *Plan) keyText(c *Cell) string {
 	v := c.View
 	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })
 	kind := p.encode([3]string{v.On, v.Per, string(v.canonical)}, func() any { return []any{v.On, v.Per, v.canonical} })
+	// One JSON list: name and parameter, the trial, then what, per what and the canonical form.
 	field("view", values[:len(values)-1]+","+strconv.Itoa(v.Trial)+","+kind[1:])
 	return "{" + b.String()[1:] + "}"
 }
 
-// encode returns the JSON of what keys depend on in a model, a data set or another part of cells. It
-// is encoded once, since many cells share it.
+// encode returns the JSON of what keys depend on in a model, a data set or another part of cells,
+// which is named by the argument of. It is encoded once, since many cells share it.
 func (p *Plan) encode(of any, value func() any) string {
 	text, known := p.encoded[of]
 	if known {

@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// pairLayers returns the layers of two models that the entry compares, and the pairs as indices
-// into them.
+// pairLayers returns the layers of two models that a measure's entry in the study compares, and the
+// pairs as indices into these layers.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case procedure.Penultimate:

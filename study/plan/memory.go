@@ -17,8 +17,8 @@ const (
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
-	// On the CPU a batch has at most so much for each core. Activations are then still in the cache
-	// when they are measured.
+	// On the CPU a batch has for each core coreImages samples, or as many more as have activations of
+	// coreActivations bytes. Activations are then still in the cache when they are measured.
 	coreImages      = 8        // fewer are slower to compute
 	coreActivations = 12 << 20 // bytes; those of clean and transformed samples
 )
@@ -68,8 +68,8 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 }
 
 // useDevice sets the limits of a device other than the CPU. Batches take half of its free memory,
-// or of three quarters of its memory where its driver does not tell how much is free: the engine
-// keeps buffers of other sizes.
+// or half of three quarters of its memory where its driver does not tell how much is free: the
+// engine keeps buffers of other sizes.
 func (l *MemoryLimits) useDevice(a gpu.Adapter) {
 	l.slots = 2
 	if a.Kind != gpu.Software {

@@ -19,7 +19,7 @@ type Pass struct {
 	Batch  int          // samples that the engine runs at once
 	cores  int          // goroutines that feed accumulators
 	Seed   uint64       // of the study
-	packed memoryDemand // of the tasks that pack has added
+	packed memoryDemand // of the tasks that the function pack has added
 }
 
 // Limits are the memory that the accumulators of a pass may hold, in bytes, and the number of cores
@@ -34,9 +34,9 @@ func LimitsOf(s *spec.Study, o *Options) Limits {
 	return Limits{DivideMemory(s, o).Accumulators, o.Workers()}
 }
 
-// A passOwner is what the tasks of a pass have in common: a model, and data whose labels are indices
-// of that model's outputs. For comparisons of two models the model is nil, so that one pass can compare a
-// model with several others.
+// A passOwner is what the tasks of a pass have in common: a model, and data whose labels are
+// indices of that model's outputs. For comparisons of two models the model is nil, so that one pass
+// can compare a model with several others.
 type passOwner struct {
 	model *Model
 	data  *Data

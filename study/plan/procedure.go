@@ -34,6 +34,8 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 		p.skip(c, "", why)
 		return nil
 	}
+	// ready: the samples themselves form trajectories (variants of one input), in place of a
+	// transformation.
 	ready := needs.OwnTrajectories && v.Name == "" && hasTrajectories(d.Source)
 	if why := v.procedureSkip(); needs.Transform && !ready && why != "" {
 		p.skip(c, "", why)
@@ -116,6 +118,7 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 	}
 	if needs.NewSamples && n > 0 { // each trial takes the next n samples of the order, and begins again at its end
 		from := c.View.Trial * n
+		// Repeated: the trial takes samples again that an earlier trial has taken.
 		job.Repeated = c.View.Trial > 0 && from+n > len(order)
 		from %= len(order)
 		order = slices.Concat(order[from:], order[:from])
@@ -206,8 +209,9 @@ func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	return out, nil
 }
 
-// SharedName returns a hash of the key and of the cell without its second model. Cells that differ
-// only in the second model share a checkpoint of this name.
+// SharedName returns a hash of the cell without its second model, and of a key with which a
+// procedure says what it saves. Cells that differ only in the second model share a checkpoint of
+// this name.
 func (p *Plan) SharedName(c *Cell, key string) string {
 	alone := &Cell{Model: c.Model, Data: c.Data, View: c.View, Method: c.Method}
 	sum := sha256.Sum256([]byte(p.cellKey(alone) + "\n" + key))

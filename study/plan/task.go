@@ -195,6 +195,7 @@ func (s *siteTarget) depends() []string {
 	unknown.Tokens = nil
 	known, _ := l.Maps()
 	guess, _ := unknown.Maps()
+	// Base / Channels is the number of tokens before the grid, such as a class token.
 	if !slices.Equal(known.Grid, guess.Grid) || known.Base != guess.Base { // cells with guessed layouts keep the keys of earlier versions
 		out = append(out, fmt.Sprint("tokens ", known.Base/max(1, known.Channels), known.Grid))
 	}
@@ -233,7 +234,7 @@ func (s *siteTarget) where(err error) string {
 	var bad *measure.NonFinite
 	switch {
 	case s.other == nil:
-	case errors.As(err, &bad) && bad.View == "second":
+	case errors.As(err, &bad) && bad.View == "second": // of the two compared predictions
 		return fmt.Sprintf("%s: the prediction of model %s", s.measure.Name(), s.other.Entry.Name)
 	case errors.As(err, &bad):
 		return fmt.Sprintf("%s: the prediction of model %s", s.measure.Name(), s.model.Entry.Name)
@@ -246,6 +247,7 @@ func (s *siteTarget) where(err error) string {
 	return fmt.Sprintf("layer %s of model %s", s.site.Layer.Name, s.model.Entry.Name)
 }
 
+// A siteAccumulator is the Accumulator of a siteTarget.
 type siteAccumulator struct {
 	measure.Accumulator
 	target *siteTarget
@@ -256,7 +258,7 @@ func (a *siteAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 	if len(z) > 1 {
 		b.Transformed = z[1]
 	}
-	if joint := a.target.joint; joint != nil {
+	if joint := a.target.joint; joint != nil { // the predictions of two models take the place of clean and transformed
 		b.Clean, b.Transformed, b.Label = joint.prediction(0, z[0]), joint.prediction(1, z[1]), make([]int, len(at.Label))
 		for i, l := range at.Label {
 			b.Label[i] = joint.label(l)

@@ -19,8 +19,8 @@ func forEachView(views []View, f func(View) error) error {
 }
 
 // procedureViews returns the views of a procedure (a measure that works in steps): one for each
-// trial, of each transformation if the procedure takes one. It takes all values of a transformation
-// at once.
+// trial, of each transformation if the procedure takes one. A procedure takes all values of a
+// transformation at once.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {

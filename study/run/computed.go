@@ -39,7 +39,7 @@ func (c *computedBatch) show(readers []*reader) {
 // one is measured. wait returns when no model runs any more, after the context has ended.
 func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*computedBatch, bool), wait func()) {
 	slots := f.slots()
-	last := computedBatch{}
+	last := computedBatch{} // with the slots of the last clean and the last transformed batch
 	compute := func() (*computedBatch, bool) {
 		start := time.Now()
 		b, ok := <-stream.batches

@@ -241,7 +241,7 @@ func (e *estimator) addProcedure(ctx context.Context, cell *plan.Cell) error {
 		e.countLayer(c, cell.Model, l.Name)
 	}
 	for _, l := range job.B.Layers {
-		e.countLayer(c, cell.Model, "other "+l.Name)
+		e.countLayer(c, cell.Model, "other "+l.Name) // of the second model
 	}
 	c.Passes++
 	c.Forwards += forwards

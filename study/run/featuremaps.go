@@ -26,8 +26,9 @@ const (
 )
 
 // writeFeatureMaps draws the feature maps of the first sample for those cells of equivariance
-// errors that rundir.MapCells chooses and that lack them. In a sharded run only the first shard
-// does. If drawing fails, it warns and goes on with the next model or data set.
+// errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. In a
+// sharded run only the first shard does. If drawing fails, it warns and goes on with the next model
+// or data set.
 func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	if r.Options.Shard.Index > 1 {
 		return nil
@@ -80,7 +81,7 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 	if len(layers) == 0 {
 		return nil
 	}
-	reader, err := newReader(m, d, layers, false, 1, 1)
+	reader, err := newReader(m, d, layers, false, 1, 1) // no class scores, batches of one sample, one batch at a time
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ const tileSide = 64 // pixels of the longer side of a tile
 
 // draw returns four tiles of a channel: f(x), f(T(x)) and tau f(x) in shades of grey, and the
 // difference f(T(x)) - tau f(x) in blue and orange. Positions where tau f(x) is not defined are
-// transparent in the last two. The error is the norm of the difference divided by that of tau f(x).
+// transparent in the last two. MapChannel.Error is the norm of the difference divided by that of
+// tau f(x).
 func (z *layerMaps) draw(channel int) (scores.MapChannel, []image.Image) {
 	h, w, _ := z.Size()
 	low, high := math.Inf(1), math.Inf(-1)

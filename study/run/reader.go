@@ -21,8 +21,8 @@ type reader struct {
 	clean       *activations             // of the clean inputs
 	transformed *activations             // of the transformed inputs
 	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for views of activations
-	// Those of the batches in progress, among them clean and transformed: one each, or two each if
-	// the device computes a batch while another one is measured.
+	// The activations of the batches in progress; clean and transformed are among them. The lists have
+	// one element each, or two each if the device computes a batch while another one is measured.
 	cleanSlots, transformedSlots []*activations
 }
 

@@ -17,8 +17,9 @@ import (
 
 // Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
 // and run.json. If it is interrupted, finished work stays and the next Run continues from the last
-// save. After a cancelled context Run saves once more; after a kill or on a full disk the work since
-// the last save is lost. With a shard of the samples it writes states for Merge, and no scores.
+// save. After a cancelled context Run saves once more; after a kill or on a full disk the work
+// since the last save is lost. With a shard of the samples it writes states for Merge, and no
+// scores.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.
@@ -110,7 +111,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
 	defer func() { telemetry.EndSpan(pass, err) }()
-	defer unsaved.Hold(ctx)()
+	defer unsaved.Hold(ctx)() // when ctx ends, the program waits until the states are saved
 	r.StartPass()
 	defer func() { r.store.Close() }()
 	doneAfter := r.progress.Done + p.Forwards()

@@ -11,12 +11,12 @@ import (
 // only be estimated from earlier ones: many disks write a short burst much faster than gigabytes. A
 // save that exceeds its limit is cancelled.
 type saveTimer struct {
-	interval time.Duration // minimum time between saves
-	fraction float64       // largest fraction of the time that saving may take
-	now      func() time.Time
-	last     time.Time     // end of the last save, or start of the run
-	duration time.Duration // of the last save or the speed test of the disk; after a cancelled save, an estimate
-	bytes    int64         // written, or to be written, in this duration; 0: not timed yet
+	interval time.Duration    // minimum time between saves
+	fraction float64          // largest fraction of the time that saving may take
+	now      func() time.Time // time.Now, except in tests
+	last     time.Time        // end of the last save, or start of the run
+	duration time.Duration    // of the last save or the speed test of the disk; after a cancelled save, an estimate
+	bytes    int64            // written, or to be written, in this duration; 0: not timed yet
 }
 
 const (

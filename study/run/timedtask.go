@@ -34,14 +34,14 @@ const (
 type timedTask struct {
 	task        *plan.Task
 	viewRank    int // firstView or laterView
-	view        int
+	view        int // index into Pass.Views
 	acc         plan.Accumulator
 	activations []tensor.Tensor // of the current batch, for each of the task's readings
 	ops         []transform.Op  // transformations of the samples of the batch
 	scratch     []tensor.Tensor // buffers of scaled
 	samples     int             // number of samples fed
 	feedTime    time.Duration   // time of feeding them
-	scoreTime   time.Duration
+	scoreTime   time.Duration   // time of computing its scores
 	err         error
 }
 
@@ -63,8 +63,8 @@ func (e *estimator) addTime(t *timedTask) {
 // newTimedTasks opens accumulators for each shape of task that has not been timed: those of one
 // layer, under its first view and one later view if there is one.
 func (e *estimator) newTimedTasks(p *plan.Pass) (out []*timedTask, err error) {
-	first := map[string]*timedTask{}
-	views := map[string]int{}
+	first := map[string]*timedTask{} // the first opened task of each shape
+	views := map[string]int{}        // number of views under which a task of each shape was opened
 	for view, tasks := range p.Tasks {
 		for _, t := range tasks {
 			shape := t.Shape()

@@ -30,7 +30,7 @@ func (c *checker) tables() error {
 		err = c.scoreTable(rows)
 	}
 	for _, name := range slices.Sorted(maps.Keys(record.Files)) {
-		// After a finding both tables of scores are written again, so they need no further check.
+		// If scores.csv was found to differ, its repair writes scores.parquet too.
 		if err == nil && len(c.found) == before || !strings.HasPrefix(name, "scores.") {
 			err = errors.Join(err, c.table(name, record, rows, complete))
 		}
