@@ -27,6 +27,9 @@ const (
 	RunsFile         = "runs.csv" // in a folder of several trainings: a row for each, whose first field is its subfolder
 )
 
+// maxListBytes is the number of bytes that are read of a RunsFile or a SummaryFile.
+const maxListBytes = 64 << 20
+
 // checkpointKeys are the keys of an entry of models that stands for the networks of trainings.
 type checkpointKeys struct {
 	Folder string `key:"checkpoints,required"` // of one training, or of several with a RunsFile
@@ -183,7 +186,7 @@ func trainingsIn(folder string) ([]string, error) {
 		return nil, err
 	}
 	defer file.Close()
-	rows, err := csv.NewReader(io.LimitReader(file, 64<<20)).ReadAll()
+	rows, err := csv.NewReader(io.LimitReader(file, maxListBytes)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file.Name(), err)
 	}
@@ -215,7 +218,7 @@ func readTraining(folder string) (kept int, tags map[string]string, err error) {
 		Kept int               `json:"kept"`
 		Tags map[string]string `json:"tags"`
 	}
-	if err := json.NewDecoder(io.LimitReader(file, 64<<20)).Decode(&s); err != nil {
+	if err := json.NewDecoder(io.LimitReader(file, maxListBytes)).Decode(&s); err != nil {
 		return 0, nil, fmt.Errorf("%s is not the summary of a training: %w", path, err)
 	}
 	if s.Kept < 1 {

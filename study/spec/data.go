@@ -42,6 +42,9 @@ type Data struct {
 	node *config.Node // the entry in the file
 }
 
+// Types whose names end in Keys hold the keys below one key of an entry, such as cifar10; the tags
+// document them.
+
 type cifar10Keys struct {
 	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that contains them"`
 	Part   string `key:"part" enum:"test|train|all" doc:"part of a folder; default: test"`

@@ -6,10 +6,12 @@
 // column. Schema returns the JSON Schema of the file. Template returns a commented study file for a
 // model and data.
 //
-// Package config decodes the file into the structs of this package. Their tags hold the name, the
-// default, the bounds and the documentation of each key; a key with the tag short may be left out,
-// as in `images: photos` for `images: {folder: photos}`. Each kind of source of samples, such as
-// cifar10, is a struct with a method that opens it. Families lists the measures.
+// Package internal/config parses the file into nodes: scalars, lists and mappings with their
+// positions, at which errors are reported. It decodes them into the structs of this package. Their
+// tags hold the name, the default, the bounds and the documentation of each key; a key with the tag
+// short may be left out, as in `images: photos` for `images: {folder: photos}`. Each kind of source
+// of samples, such as cifar10, is a struct with a method that opens it. Families lists the
+// measures.
 //
 // Words of other packages that occur here: a cell is what a run computes and stores at once, one
 // measure of one model (or pair of models) on one data set, under one transformation value, in one

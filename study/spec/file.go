@@ -216,8 +216,8 @@ func (Size) JSONSchema() map[string]any {
 
 var sizeUnit = regexp.MustCompile(`[KMGT]?i?B$`)
 
-// ParseSize reads a number of bytes with an optional unit: B, KB, MB, GB, TB (powers of 1000), KiB,
-// MiB, GiB, TiB.
+// ParseSize reads a number of bytes, from 1 to 2^50, with an optional unit: B, KB, MB, GB, TB
+// (powers of 1000), KiB, MiB, GiB, TiB.
 func ParseSize(text string) (Size, error) {
 	var number float64
 	var unit string

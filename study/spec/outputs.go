@@ -115,7 +115,7 @@ func nameIndex(modelNames []string, name string) int {
 // by order or number only if the model has a class 0 for the background.
 func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
 	categories := classes[1:]
-	outputs := []int{0}
+	outputs := []int{0} // of the background first
 	if d.Classes != nil || f.Names != nil {
 		to, err := d.TruthOutputs(categories, f)
 		if named := nameIndex(f.Names, classes[0].Name); named >= 0 {

@@ -128,6 +128,7 @@ func (s STIROptions) settings(between []*config.Node) *config.Node {
 	return n
 }
 
+// text returns a node of a string, and list a node of a list.
 func text(s string) *config.Node { return &config.Node{Kind: config.String, Text: s} }
 
 func list(items ...*config.Node) *config.Node { return &config.Node{Kind: config.List, Items: items} }

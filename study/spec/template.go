@@ -175,6 +175,7 @@ func guessKind(path string) (string, error) {
 	name := strings.ToLower(filepath.Base(path))
 	if info.IsDir() {
 		for _, k := range []struct{ pattern, kind string }{
+			// Such as data_batch_1.bin; train.bin and test.bin; train-images-idx3-ubyte.
 			{"*_batch*.bin", "cifar10"}, {"t*.bin", "cifar100"}, {"*idx3*", "idx"}, {"*.parquet", "parquet"}, {"*.tar", "webdataset"},
 		} {
 			if m, _ := filepath.Glob(filepath.Join(escapePattern(path), k.pattern)); len(m) > 0 {

@@ -157,6 +157,7 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 // numberOf returns the distribution of the number that describes a draw: that of the first short
 // parameter. It is nil if draws have no such number.
 func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *transform.Distribution {
+	// Any draw tells whether the transformation has such a number.
 	if _, ok := transform.Parameter(t.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
 		return nil
 	}
@@ -201,7 +202,7 @@ func decodeSequence(value *config.Node) ([]variant, error) {
 		return nil, value.Errorf("a sequence is a list of transformations, such as [{rotate: 15}, {gaussian-blur: 1}]")
 	}
 	out := []variant{{canonical: []any{}}}
-	sequences := [][]transform.Transform{nil}
+	sequences := [][]transform.Transform{nil} // the transformations of each variant in out
 	for _, item := range value.Items {
 		kind, arg := item, &config.Node{}
 		if item.Kind == config.Map && len(item.Pairs) == 1 {
