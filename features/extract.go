@@ -126,7 +126,7 @@ func (s *Store) writeAll(keys []string, open []io.Writer, fill func([]io.Writer)
 	return s.write(keys[0], func(w io.Writer) error { return s.writeAll(keys[1:], append(open, w), fill) })
 }
 
-// An extraction is one pass over samples.
+// An extraction reads the samples of a Request once and writes the tables of several layers.
 type extraction struct {
 	*Request
 	store   *Store

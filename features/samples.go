@@ -37,6 +37,7 @@ func (s *Samples) add(positions []int, samples []dataset.Sample) {
 	}
 }
 
+// The name and the version that start the saved form of Samples.
 const (
 	samplesKind    = "samples"
 	samplesVersion = 1
@@ -79,11 +80,11 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	found := &Samples{}
 	all := r
 	all.Positions = nil
-	for l := range all.read(ctx, r.Model.Frame()) {
-		if l.err != nil {
-			return nil, l.err
+	for b := range all.read(ctx, r.Model.Frame()) {
+		if b.err != nil {
+			return nil, b.err
 		}
-		found.add(l.positions, l.samples)
+		found.add(b.positions, b.samples)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -186,8 +186,8 @@ func (s *cellScanner) skipDigits() {
 	s.rest = s.rest[n:]
 }
 
-// scoresLeft returns the number of scores in the rest of a layer.
-func (s *cellScanner) scoresLeft() int {
+// remainingScores returns the number of scores in the rest of a layer.
+func (s *cellScanner) remainingScores() int {
 	rest := s.rest
 	if end := bytes.Index(rest, []byte("}]}")); end >= 0 {
 		rest = rest[:end]
@@ -206,7 +206,7 @@ func (s *cellScanner) layer() (l Layer) {
 	s.want(`,"scores":`)
 	s.list(func() {
 		if l.Scores == nil { // room for all, since a score is large
-			l.Scores = make([]measure.Score, 0, s.scoresLeft())
+			l.Scores = make([]measure.Score, 0, s.remainingScores())
 		}
 		l.Scores = append(l.Scores, s.score())
 	})
@@ -234,7 +234,7 @@ func (s *cellScanner) score() (m measure.Score) {
 	}
 	if s.take(`,"replicates":`) {
 		s.list(func() { m.Replicates = append(m.Replicates, measure.Replicate{Value: s.number()}) })
-		s.want(`,"left":`)
+		s.want(`,"left":`) // numbers of observations that the replicates leave out
 		i := 0
 		s.list(func() {
 			if left := s.int(); i < len(m.Replicates) {

@@ -50,7 +50,7 @@ func (p *csvReader) read() error {
 			}
 			continue
 		}
-		if number == 2 && p.size > 0 { // room for all rows if they are as long as this one
+		if number == 2 && p.size > 0 { // room for all rows if they are as long as this one, and a tenth more
 			p.rows = make([]Row, 0, min(p.size/int64(len(line))*11/10, 1<<20))
 		}
 		row, err := p.parser.row(fields)
@@ -61,8 +61,8 @@ func (p *csvReader) read() error {
 	}
 }
 
-// splitLine appends the fields of a line to a slice. It returns nil if the line is empty, has quotes
-// or not one field for each column.
+// splitLine appends the fields of a line to a slice. It returns nil if the line is empty, has
+// quotes or not one field for each column.
 func splitLine(fields [][]byte, line []byte) [][]byte {
 	if bytes.IndexByte(line, '"') >= 0 || bytes.HasSuffix(line, []byte("\r")) {
 		return nil

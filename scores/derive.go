@@ -40,8 +40,9 @@ func overTrials(cells []Cell) []Cell {
 }
 
 // derive groups cells by the identity of the cell that project returns for them: the cell of their
-// mean. It ignores cells for which project returns false. It returns the mean of each group of at
-// least two cells, in the order of the groups' first cells.
+// mean. It ignores cells for which project returns false. It returns for each group of at least two
+// cells the cell of their mean, whose scores the function mean computes, in the order of the
+// groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	index := map[cellID]int{}
 	var groups [][]*Cell
@@ -218,7 +219,7 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 		m.Low = mean(scores, func(s measure.Score) float64 { return s.Low })
 		m.High = mean(scores, func(s measure.Score) float64 { return s.High })
 	}
-	if m.Min < m.Max {
+	if m.Min < m.Max { // else the range is not known
 		m.Low, m.High = max(m.Low, m.Min), min(m.High, m.Max)
 	}
 }
@@ -232,7 +233,7 @@ func meanReplicates(scores []measure.Score) []measure.Replicate {
 			return nil
 		}
 		for i, r := range s.Replicates {
-			if r.Left != out[i].Left {
+			if r.Left != out[i].Left { // the numbers of observations that the replicates leave out
 				return nil
 			}
 			out[i].Value += r.Value

@@ -46,7 +46,7 @@ func ExpectedByChance(differences []Difference) float64 {
 
 // Distinct removes repeated differences. A statistic that is the same under every transformation,
 // such as clean accuracy, has a difference under each: only the first of a model and data set
-// stays.
+// stays. The function untransformed reports whether a statistic is such a one.
 func Distinct(all []Difference, untransformed func(measure, statistic string) bool) []Difference {
 	seen := map[Row]bool{}
 	var out []Difference
@@ -161,7 +161,7 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	}
 	out := make([]measure.Replicate, len(a))
 	for i := range a {
-		if a[i].Left != b[i].Left {
+		if a[i].Left != b[i].Left { // the numbers of observations that the replicates leave out
 			return nil, false
 		}
 		out[i] = measure.Replicate{Value: b[i].Value - a[i].Value, Left: a[i].Left}

@@ -65,7 +65,8 @@ func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
 	return rows, err
 }
 
-// ReadFile reads a Parquet file by ReadUnits, ReadCurves or ReadSamples.
+// ReadFile reads a Parquet file by read, which is ReadUnits, ReadCurves or ReadSamples, and calls
+// each with every row in order.
 func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -96,8 +97,8 @@ func readParquet[T any](r io.ReaderAt, size int64, columns []string, each func(T
 	})
 }
 
-// readParquetRows calls each with the rows of a Parquet file in order, as values in the order of the
-// fields of T. The file must have the given columns.
+// readParquetRows calls each with the rows of a Parquet file in order, as values in the order of
+// the fields of T. The file must have the given columns.
 func readParquetRows[T any](r io.ReaderAt, size int64, columns []string, each func(parquet.Row) error) (err error) {
 	defer func() {
 		// The library panics on some damaged files; report these as errors like any other bad

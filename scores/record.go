@@ -40,7 +40,7 @@ type Record struct {
 	Means      []int             `json:"means,omitempty"`   // for each of Keys, the number of its group: cells of a group are averaged over values and trials
 	Records    string            `json:"records,omitempty"` // of a finished run: the CRC-32C of the checksums of the records of Keys
 	Resolved   string            `json:"-"`                 // the text of the resolved study.yaml
-	// Files has the checksums of the tables of a finished run, by name.
+	// Files has the checksums of the tables and pictures of a finished run, by name.
 	Files map[string]FileSum `json:"files,omitempty"`
 }
 

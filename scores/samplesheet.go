@@ -9,8 +9,9 @@ type SampleSheet struct {
 	Transform  string   `json:"transform"`
 	Parameters []string `json:"parameters"` // "" for a transformation without a list of values
 	Of         int      `json:"of"`         // number of samples that have values, from which Samples were chosen
-	// Measure and Statistic name the values in SheetView.Value. It is effective invariance if
-	// models predict classes, else a divergence, or else a distance at the last layer.
+	// Measure and Statistic name the values in SheetView.Value: effective invariance if models predict
+	// classes, else the first of these that a run has: the Jensen-Shannon divergence, the agreement of
+	// class maps or of boxes, the cosine at the last layer, and the relative error of maps of values.
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
 	Title     string        `json:"title"`   // the statistic's name for readers, such as "effective invariance"

@@ -34,8 +34,8 @@ type Row struct {
 	Parameter string
 	Trial     int // 0, 1, ...; MeanOverTrials for a mean over trials
 	Measure   string
-	Variant   string  // variant of the measure; "" if it has only one
-	Factor    string  // factor of the data that the score is about, or class; else ""
+	Variant   string  // version of the statistic, such as the kind of probe; "" if there is only one
+	Factor    string  // the factor (a known property of samples, such as hue) or class that the score is about; else ""
 	Statistic string  // one of the measure's statistics
 	Value     float64 // of the statistic
 	Low       float64 // lower end of the 95 % interval

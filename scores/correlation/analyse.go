@@ -46,8 +46,8 @@ type Fit struct {
 	Spearman Coefficient
 	Line     Line // on the scale of the fit
 	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting each
-	// point from a line fitted to the points of all other units. A point is left out if these all
-	// have the same X.
+	// point from a line fitted to the points of all other units. A point is left out if the points of
+	// the other units all have the same X.
 	LeaveOneOut []float64
 	Warnings    []string
 
@@ -56,7 +56,7 @@ type Fit struct {
 	logit     bool
 	medianN   int       // the median of the points' N
 	lines     []Line    // lines fitted to the resamples
-	residuals []float64 // of the leave-one-out predictions, on the scale of the fit
+	residuals []float64 // Y minus the leave-one-out prediction, on the scale of the fit
 }
 
 // Analyse computes the relation of X and Y over at least four points.
@@ -173,7 +173,7 @@ func (f *Fit) fromFitScale(y float64, n int) float64 {
 }
 
 // leaveOneOut predicts each point from a line fitted to the points of the other units. It skips a
-// point if these all have the same x, because no line can be fitted to them.
+// point if no line can be fitted to them, because they all have the same x or are fewer than two.
 func (f *Fit) leaveOneOut(x, y []float64) {
 	for i := range x {
 		others := func(v []float64) (out []float64) {
@@ -193,8 +193,9 @@ func (f *Fit) leaveOneOut(x, y []float64) {
 	}
 }
 
-// resample fits lines to units drawn with replacement, each with all of its points. A draw in which
-// all points have the same x is repeated.
+// resample fits o.Bootstrap lines to units drawn with replacement, each with all of its points. A
+// draw in which all points have the same x gives no line; there are at most ten draws for each
+// line.
 func (f *Fit) resample(x, y []float64, o Options) {
 	rand := seed.Rand(o.Seed, "correlation")
 	for attempts := 0; len(f.lines) < o.Bootstrap && attempts < 10*o.Bootstrap; attempts++ {
@@ -240,8 +241,8 @@ func (f *Fit) Predict(x float64) Value {
 
 // interval returns the line's value at x, and as interval the 2.5 % and 97.5 % quantiles of the
 // resampled lines at x, after residual(i) is added to line i. The lines are in random order, so the
-// residuals can be used in order instead of being drawn. With fewer than 40 lines the interval is
-// NaN.
+// residuals can be used in order instead of being drawn. With fewer than 40 lines, 2.5 % of which
+// would be less than one line, the interval is NaN.
 func (f *Fit) interval(x float64, residual func(i int) float64) Value {
 	v := Value{Value: f.fromFitScale(f.Line.At(x), f.medianN), Low: math.NaN(), High: math.NaN()}
 	if len(f.lines) < 40 {

@@ -108,8 +108,8 @@ func intervalOf(r *scores.Row) Interval {
 const measureName = "correlation"
 
 // Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
-// their intervals, slope, intercept and scale of the robust line, and leave-one-out-error. The last
-// is the mean absolute error of predicting each point from the other units. N counts units. For
+// their intervals, slope, intercept and scale of the robust line, and leave-one-out-error, which is
+// the mean absolute error of predicting each point from the other units. N counts units. For
 // each unlabelled point there is also a row predicted with its interval. The variant is "X ~ Y";
 // the transformation is that of X. Points over models belong to a data set, points over data sets
 // to a model.

@@ -51,7 +51,7 @@ type valueSource struct {
 }
 
 // valueSources lists the sources in order of preference: of predictions (effective invariance, or
-// the Jensen-Shannon divergence), of class maps, of boxes, and of vectors and maps of values.
+// the Jensen-Shannon divergence), of class maps, of boxes, of layers, and of maps of values.
 var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
 	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 
