@@ -50,6 +50,8 @@ func (r *reader) Read(ctx context.Context, positions []int, f dataset.Frame) ([]
 	return out, nil
 }
 
+// request returns a request for several layers of a small model on n synthetic images, and the
+// reader of the images.
 func request(t testing.TB, n int) (Request, *reader) {
 	t.Helper()
 	path := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{})
@@ -65,10 +67,12 @@ func request(t testing.TB, n int) (Request, *reader) {
 	return Request{Model: m, Layers: m.Layers(), Pool: Mean, Data: src.Fingerprint(), N: n, Read: r.Read, Memory: 1 << 20}, r
 }
 
+// store returns an empty store.
 func store(t testing.TB) *Store {
 	return &Store{Dir: filepath.Join(t.TempDir(), "store")}
 }
 
+// mustLayers returns the tables of a request, which are closed when the test ends.
 func mustLayers(t *testing.T, s *Store, r Request) []*Table {
 	t.Helper()
 	tables, err := s.Layers(t.Context(), r)
@@ -83,10 +87,11 @@ func mustLayers(t *testing.T, s *Store, r Request) []*Table {
 	return tables
 }
 
+// same fails the test unless two tables have the same positions and rows.
 func same(t *testing.T, a, b *Table) {
 	t.Helper()
 	if a.Dim != b.Dim || !slices.Equal(a.Positions, b.Positions) {
-		t.Fatalf("%d x %d and %d x %d", a.Len(), a.Dim, b.Len(), b.Dim)
+		t.Fatalf("tables of %d x %d and %d x %d, want the same positions and sizes", a.Len(), a.Dim, b.Len(), b.Dim)
 	}
 	x, y := make([]float32, a.Dim), make([]float32, b.Dim)
 	for i := range a.Len() {
@@ -94,7 +99,7 @@ func same(t *testing.T, a, b *Table) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(x, y) {
-			t.Fatalf("row %d: %v and %v", i, x, y)
+			t.Fatalf("row %d is %v in one table and %v in the other, want the same", i, x, y)
 		}
 	}
 }
@@ -102,11 +107,11 @@ func same(t *testing.T, a, b *Table) {
 // The store holds the pooled activations of the model, which are computed once.
 func TestExtractedOnce(t *testing.T) {
 	t.Parallel()
-	r, reader := request(t, 70)
+	r, reader := request(t, 70) // more than one read (64 samples) and several batches (32)
 	s := store(t)
 	tables := mustLayers(t, s, r)
 	if reader.read != 70 {
-		t.Fatalf("%d samples were read", reader.read)
+		t.Fatalf("%d samples were read, want 70", reader.read)
 	}
 	session, err := r.Model.NewSession(r.Layers, false)
 	if err != nil {
@@ -148,11 +153,11 @@ func TestExtractedOnce(t *testing.T) {
 	}
 	found, err := s.Samples(t.Context(), r)
 	if err != nil || reader.read != 0 {
-		t.Fatalf("%d samples were read again: %v", reader.read, err)
+		t.Fatalf("%d samples were read again, error %v; want none", reader.read, err)
 	}
 	want, _ := reader.src.At(t.Context(), 5, r.Model.Frame())
 	if found.Len() != 70 || found.Label[5] != want.Label || found.Factors["hue"][5] != want.Factors["hue"] {
-		t.Errorf("sample 5 is known as %v, %v", found.Label[5], found.Factors)
+		t.Errorf("%d samples, sample 5 with label %d and hue %v; want 70, %d and %v", found.Len(), found.Label[5], found.Factors["hue"][5], want.Label, want.Factors["hue"])
 	}
 	for name, change := range map[string]func(*Request){
 		"data":    func(r *Request) { r.Data = "others" },
@@ -167,7 +172,7 @@ func TestExtractedOnce(t *testing.T) {
 		change(&other)
 		reader.read = 0
 		if mustLayers(t, s, other); reader.read != 70 {
-			t.Errorf("another %s: %d samples were read", name, reader.read)
+			t.Errorf("another %s: %d samples were read, want 70", name, reader.read)
 		}
 	}
 }
@@ -185,15 +190,15 @@ func TestUnreadableAndSelectedSamples(t *testing.T) {
 	}
 	whole := mustLayers(t, s, r)[0]
 	if whole.Len() != 198 || slices.Contains(whole.Positions, 150) {
-		t.Fatalf("%d rows", whole.Len())
+		t.Fatalf("the table of all samples has %d rows, want 198 without position 150", whole.Len())
 	}
 	reader.read = 0
 	if again := mustLayers(t, s, part)[0]; again.Len() != 198 || reader.read != 0 {
-		t.Errorf("with all in the store, a part has %d rows and reads %d samples", again.Len(), reader.read)
+		t.Errorf("with all samples in the store, a request for four gets %d rows and reads %d samples, want 198 and 0", again.Len(), reader.read)
 	}
 }
 
-// A damaged file is computed again.
+// A table whose file was cut short, or in which one bit was changed, is computed again.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	r, reader := request(t, 20)
@@ -222,7 +227,7 @@ func TestDamagedFiles(t *testing.T) {
 		reader.read = 0
 		same(t, want, mustLayers(t, s, r)[0])
 		if reader.read != 20 {
-			t.Fatalf("damage %d: %d samples were read", i, reader.read)
+			t.Fatalf("damage %d: %d samples were read, want all 20", i, reader.read)
 		}
 	}
 }
@@ -236,7 +241,7 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	half := r
 	half.Progress = func(int64) { cancel() }
 	if _, err := s.Layers(stopped, half); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		t.Fatalf("a stopped extraction returns the error %v, want context.Canceled", err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*")); len(files) > 0 {
 		t.Fatalf("a stopped extraction leaves %v", files)
@@ -251,7 +256,7 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 			}
 			for _, table := range tables {
 				if table.Len() != 100 {
-					t.Errorf("%d rows", table.Len())
+					t.Errorf("a table has %d rows, want 100", table.Len())
 				}
 				table.Close()
 			}
@@ -264,6 +269,8 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	}
 }
 
+// A store of 3000 bytes holds three of four files of 1000 bytes. It evicts b, the least recently
+// used: a is older, but was loaded since.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	s := store(t)
@@ -284,7 +291,7 @@ func TestEviction(t *testing.T) {
 	long := time.Now().Add(-25 * time.Hour)
 	os.Chtimes(old, long, long)
 	if got, err := s.Load("a"); err != nil || len(got) != 1000 { // and so it was used just now
-		t.Fatal(err)
+		t.Fatalf("loading a: %d bytes, error %v; want 1000 bytes", len(got), err)
 	}
 	if err := s.Save("d", make([]byte, 1000)); err != nil {
 		t.Fatal(err)
@@ -320,7 +327,7 @@ func TestNonFiniteActivations(t *testing.T) {
 	r.Model, r.Layers = m, m.Layers()
 	_, err = store(t).Layers(t.Context(), r)
 	if err == nil || !strings.Contains(err.Error(), "layer conv: NaN or infinity") || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "writing") {
-		t.Error(err)
+		t.Errorf("the error is %v, want one line that names the layer conv and not the file", err)
 	}
 }
 
@@ -346,7 +353,7 @@ func TestPooling(t *testing.T) {
 		}
 		got := make([]float32, p.Dim(l))
 		for i := range got {
-			got[i] = 99
+			got[i] = 99 // no pooled value, so that an element that is not written differs
 		}
 		newPool(p, l).apply(got, z)
 		want := pooled(p, l, z)
@@ -358,7 +365,8 @@ func TestPooling(t *testing.T) {
 	})
 }
 
-// pooled groups the elements by the names of their axes.
+// pooled returns what newPool(p, l).apply should write: it groups the elements by their indices
+// along the axes that are kept, and reduces each group.
 func pooled(p Pooling, l onnx.Layer, z []float32) []float64 {
 	groups := map[int][]float64{}
 	for e, v := range z {

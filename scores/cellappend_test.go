@@ -10,7 +10,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestMarshalCell checks that the text of a cell is that of encoding/json.
+// TestMarshalCell checks that the text of a cell is that of encoding/json for its cellJSON. The
+// sampled numbers lie around 1e-6 and 1e21, where encoding/json begins to write exponents; the
+// sampled texts have characters that it escapes.
 func TestMarshalCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,6 +45,7 @@ func TestMarshalCell(t *testing.T) {
 	})
 }
 
+// encodeCell returns the form of a cell that encoding/json encodes.
 func encodeCell(c Cell) cellJSON {
 	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, c.Files, ""}
 	for _, l := range c.Layers {

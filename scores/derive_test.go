@@ -25,14 +25,15 @@ func grouped(statistic string, values []float64, groups int) measure.Score {
 	s := measure.Plain(statistic, sum(values)/float64(n), n)
 	s.Min, s.Max = 0, 1
 	for g := range groups {
-		left := values[g*n/groups : (g+1)*n/groups]
-		s.Replicates = append(s.Replicates, measure.Replicate{Value: (sum(values) - sum(left)) / float64(n-len(left)), Left: len(left)})
+		group := values[g*n/groups : (g+1)*n/groups]
+		s.Replicates = append(s.Replicates, measure.Replicate{Value: (sum(values) - sum(group)) / float64(n-len(group)), Left: len(group)})
 	}
 	s.Low, s.High = resample.Jackknife(s.Value, n, s.Replicates)
-	s.Null = s.Value / 2
+	s.Null = s.Value / 2 // linear in the values, so that the null of a mean is the mean of the nulls
 	return s
 }
 
+// cell returns a cell of one model, data set and transformation with the given scores.
 func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	return scores.Cell{
 		Model: "m", Data: "d", Transform: "turn", Parameter: parameter, Trial: trial, Measure: "effective-invariance",
@@ -46,13 +47,13 @@ func TestMeanOverValuesInterval(t *testing.T) {
 	t.Parallel()
 	const n, groups = 203, 20
 	r := rand.New(rand.NewPCG(1, 1))
-	at := make([][]float64, 3)
-	together := make([]float64, n)
+	at := make([][]float64, 3)  // for each value of the transformation, the statistic of each sample
+	means := make([]float64, n) // for each sample, the mean of these over the three values
 	for i := range n {
-		of := r.Float64() // what the sample has in common under all values
+		shared := r.Float64() // what the sample has in common under all values
 		for v := range at {
-			at[v] = append(at[v], (of+r.Float64())/2)
-			together[i] += at[v][i] / 3
+			at[v] = append(at[v], (shared+r.Float64())/2)
+			means[i] += at[v][i] / 3
 		}
 	}
 	var cells []scores.Cell
@@ -63,7 +64,7 @@ func TestMeanOverValuesInterval(t *testing.T) {
 	if len(got) != 1 || got[0].Parameter != "" || got[0].Trial != 0 || got[0].Transform != "turn" {
 		t.Fatalf("derived %+v, want one score of turn over its parameters", got)
 	}
-	g, want := got[0].Layers[0].Scores[0], grouped("ei", together, groups)
+	g, want := got[0].Layers[0].Scores[0], grouped("ei", means, groups)
 	for what, pair := range map[string][2]float64{
 		"value": {g.Value, want.Value}, "low": {g.Low, want.Low}, "high": {g.High, want.High}, "null": {g.Null, want.Null},
 	} {
@@ -76,8 +77,9 @@ func TestMeanOverValuesInterval(t *testing.T) {
 	}
 }
 
-// Five values with mean 0.5 and deviation sqrt(0.025): scipy.stats.t.interval(0.95, 4, 0.5,
-// sqrt(0.005)).
+// Five trials with the mean 0.5 and the standard deviation sqrt(0.025) have the interval
+// scipy.stats.t.interval(0.95, 4, 0.5, sqrt(0.025 / 5)). The n of the mean is the least n of a
+// trial, and each warning occurs once.
 func TestMeanOverTrials(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell
@@ -100,6 +102,8 @@ func TestMeanOverTrials(t *testing.T) {
 	}
 }
 
+// Equal values have the interval of each of them, here 0.98 to 1, not one without width. An
+// interval is limited to the range of the statistic, here 0 to 1.
 func TestIntervalRangeAndWidth(t *testing.T) {
 	t.Parallel()
 	score := func(v float64) measure.Score {
@@ -124,6 +128,8 @@ func TestIntervalRangeAndWidth(t *testing.T) {
 	}
 }
 
+// A mean over values has the scores that the cells of all values have, in the order of the first
+// cell. Without replicates it has no interval.
 func TestMeanOfSharedScores(t *testing.T) {
 	t.Parallel()
 	p := func(name string, v float64) measure.Score { return measure.Plain(name, v, 10) }
@@ -189,7 +195,7 @@ func TestMeanOfConstantValuesKeepsInterval(t *testing.T) {
 	for _, p := range []string{"90", "180", "270"} {
 		s := measure.Score{Statistic: "clean", Value: 1, Low: 0.992, High: 1, Null: math.NaN(), N: 500, Max: 1}
 		for range 20 {
-			s.Replicates = append(s.Replicates, measure.Replicate{Value: 0.1 * 3 / 0.3, Left: 25})
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: 0.1 * 3 / 0.3, Left: 25}) // 1 up to rounding
 		}
 		cells = append(cells, scores.Cell{Model: "m", Transform: "t", Parameter: p, Measure: "accuracy", Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: []measure.Score{s}}}})
 	}
@@ -231,7 +237,7 @@ func TestNoMeanWithFailedCell(t *testing.T) {
 	lost := cell("270", 1)
 	failed := scores.Failure{Model: lost.Model, Data: lost.Data, Transform: lost.Transform, Parameter: "270", Trial: 1, Measure: lost.Measure}
 	var means []string
-	for _, r := range scores.Table("study", cells, failed)[len(cells):] {
+	for _, r := range scores.Table("study", cells, failed)[len(cells):] { // after the rows of the cells
 		means = append(means, fmt.Sprintf("%q %d", r.Parameter, r.Trial))
 	}
 	if want := []string{`"" 0`, `"90" -1`, `"180" -1`}; !slices.Equal(means, want) {

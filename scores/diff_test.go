@@ -52,12 +52,12 @@ func TestDiffIsPaired(t *testing.T) {
 func TestRoundingIsNotSignificant(t *testing.T) {
 	row := func(v float64) Row { return Row{Value: v} }
 	for _, c := range []struct {
-		a, b   float64
-		beyond bool
+		a, b        float64
+		significant bool
 	}{{1.0 / 3, 1.0/3 + 4e-16, false}, {200, 200 + 1e-4, false}, {0.5, 0.5 + 1e-5, true}, {200, 201, true}} {
 		d := Difference{A: row(c.a), B: row(c.b), Value: c.b - c.a, Low: c.b - c.a, High: c.b - c.a}
-		if d.Significant() != c.beyond {
-			t.Errorf("%v against %v: Significant returns %v, want %v", c.a, c.b, d.Significant(), c.beyond)
+		if d.Significant() != c.significant {
+			t.Errorf("%v against %v: Significant returns %v, want %v", c.a, c.b, d.Significant(), c.significant)
 		}
 	}
 }
@@ -74,6 +74,7 @@ func TestDiffMatches(t *testing.T) {
 	}
 }
 
+// The clean accuracy of model m occurs under two transformations, and stays once.
 func TestDistinct(t *testing.T) {
 	t.Parallel()
 	var all []Difference
@@ -91,7 +92,7 @@ func TestDistinct(t *testing.T) {
 
 func TestCondition(t *testing.T) {
 	t.Parallel()
-	significant := func(v float64) Difference {
+	significant := func(v float64) Difference { // of effective invariance under rotation, with an interval of +- 0.001
 		return Difference{A: ei("m", "d", "rotation", "", 0, 0), Value: v, Low: v - .001, High: v + .001}
 	}
 	insignificant := significant(-.5)
@@ -134,6 +135,7 @@ func TestCondition(t *testing.T) {
 	}
 }
 
+// FuzzCondition checks that no text gives a condition with an infinite or NaN bound.
 func FuzzCondition(f *testing.F) {
 	f.Add("effective-invariance.ei@rotation=90/relu < -0.02!")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -144,6 +146,8 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
+// A row meets a condition with its whole interval. Its value alone counts if it has no interval, or
+// if the condition ends in an exclamation mark.
 func TestConditionOnValues(t *testing.T) {
 	t.Parallel()
 	row := func(v, low, high float64) Row {
@@ -192,6 +196,6 @@ func TestExpectedByChance(t *testing.T) {
 	differences := slices.Repeat([]Difference{{Low: -1, High: 1}}, 40)
 	differences = append(differences, slices.Repeat([]Difference{{Low: math.NaN(), High: math.NaN()}}, 100)...)
 	if got := ExpectedByChance(differences); got != 2 {
-		t.Errorf("%v of 40 with an interval, want 2", got)
+		t.Errorf("%v are expected of 40 differences with an interval, want 2", got)
 	}
 }

@@ -24,7 +24,7 @@ func TestFailureRoundTrip(t *testing.T) {
 		t.Errorf("error %v; the failure that was written differs from the one that was read: %s", err, cmp.Diff(want, got))
 	}
 	if w := got.Describe(); w != "seis of model m on data d under tilt 15, trial 2" {
-		t.Errorf("what: %s, want %s", w, "seis of model m on data d under tilt 15, trial 2")
+		t.Errorf("Describe returns %q, want %q", w, "seis of model m on data d under tilt 15, trial 2")
 	}
 	for _, bad := range []string{"", "{}", `{"key": "k"}`, `{"key": "k", "error": "e", "more": 1}`} {
 		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {

@@ -24,12 +24,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// equal compares values, with NaN equal to NaN and nil equal to an empty slice.
+// equal returns how two values differ, or "", with NaN equal to NaN and nil equal to an empty
+// slice.
 func equal(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()) }
 
 // text generates names. The csv package reads \r\n as \n, so they have no \r\n.
 var text = rapid.StringMatching(`[a-zé "',;=0-9\n/:-]{0,8}`)
 
+// number, aRow, aScore and aCell generate values for the tests of all formats.
 var number = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 0.1, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1)}))
 
 var aRow = rapid.Custom(func(t *rapid.T) scores.Row {
@@ -170,6 +172,9 @@ func TestParquetRoundTrip(t *testing.T) {
 	})
 }
 
+// A file that is cut short is an error. A file with one changed bit is an error or has all rows,
+// and some such bits are found by the check for misaligned columns. The table of samples is no
+// table of scores.
 func TestDamagedParquetIsAnError(t *testing.T) {
 	t.Parallel()
 	written := make([]scores.Row, 40)
@@ -181,12 +186,12 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := b.Bytes()
-	for n := 0; n < len(data); n += 13 {
+	for n := 0; n < len(data); n += 13 { // not every length, which would take long
 		if _, err := scores.ReadParquet(bytes.NewReader(data[:n]), int64(n)); err == nil {
 			t.Fatalf("the first %d of %d bytes are read without error", n, len(data))
 		}
 	}
-	outOfStep := 0
+	misaligned := 0
 	for i := 0; i < len(data); {
 		bad := slices.Clone(data)
 		bad[i] ^= 0x10
@@ -195,14 +200,14 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 		case err == nil && len(rows) != len(written):
 			t.Errorf("with byte %d damaged, %d rows of %d are read without error", i, len(rows), len(written))
 		case err != nil && strings.Contains(err.Error(), "misaligned"):
-			outOfStep++
+			misaligned++
 		}
-		if i++; i > 200 { // which is beyond the first pages and their heads
+		if i++; i > 200 { // beyond the first pages and their heads, every 13th byte
 			i += 12
 		}
 	}
-	if outOfStep == 0 {
-		t.Error("no damaged byte puts columns misaligned")
+	if misaligned == 0 {
+		t.Error("no damaged byte gives the error of misaligned columns")
 	}
 	var other bytes.Buffer
 	if err := scores.NewSampleWriter(&other).Close(); err != nil {
@@ -232,7 +237,7 @@ func TestForeignParquetIsAnError(t *testing.T) {
 		return b.Bytes()
 	}
 	good := write(&zstd.Codec{})
-	long := slices.Clone(good)
+	long := slices.Clone(good) // its footer claims the length of the whole file
 	binary.LittleEndian.PutUint32(long[len(long)-8:], uint32(len(long)))
 	for want, file := range map[string][]byte{
 		"too short":                        []byte("PAR1"),
@@ -241,7 +246,7 @@ func TestForeignParquetIsAnError(t *testing.T) {
 		`column "model" of the Parquet fi`: good,
 	} {
 		if _, err := scores.ReadParquet(bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
 }
@@ -252,7 +257,7 @@ func TestSamplesRoundTrip(t *testing.T) {
 	for i := range 1000 {
 		want = append(want, scores.SampleRow{
 			Study: "s", Model: "m", Data: "d", Transform: "turn", Parameter: "90", Trial: i % 2, Measure: "accuracy", Statistic: "correct-clean",
-			Index: i, Name: "test_batch.bin#17", Label: i%3 - 1, Value: 1 / float64(i%5),
+			Index: i, Name: "test_batch.bin#17", Label: i%3 - 1, Value: 1 / float64(i%5), // label -1: none; value +Inf for every fifth sample
 		})
 	}
 	want[7].Value = math.NaN()
@@ -305,6 +310,7 @@ func TestCellRoundTrip(t *testing.T) {
 	}
 }
 
+// exampleCell returns a cell with NaN, infinity, a warning and replicates.
 func exampleCell() scores.Cell {
 	nan := math.NaN()
 	return scores.Cell{Model: "m", Data: "d", Transform: "turn", Parameter: "90", Measure: "distance", Layers: []scores.Layer{{
@@ -357,10 +363,10 @@ func TestDamagedCellIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := scores.ReadCell(path); err != nil {
-		t.Errorf("without a checksum: %v", err)
+		t.Errorf("a cell without a checksum: error %v, want none", err)
 	}
 	if _, err := scores.ReadCell(path + ".none"); !os.IsNotExist(err) {
-		t.Errorf("no such file: %v", err)
+		t.Errorf("no such file: error %v, want os.ErrNotExist", err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	var rows []Row
+	var rows []Row // of two models, each with three layers and one score of the whole model
 	for _, model := range []string{"small", "large"} {
 		for _, layer := range []string{"/a/relu0", "/a/relu1", "/b/relu2"} {
 			rows = append(rows, Row{Model: model, Layer: layer, Transform: "gray", Measure: "seis", Statistic: "equivariance"})
@@ -34,7 +34,7 @@ func TestFilter(t *testing.T) {
 		"no score matches all filters":                           {Transform: []string{"gray"}, Statistic: []string{"ei"}},
 	} {
 		if _, err := f.Rows(rows); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q: %v", want, err)
+			t.Errorf("%+v: error %v, want one with %q", f, err, want)
 		}
 	}
 }

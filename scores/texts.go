@@ -32,7 +32,9 @@ var knownTexts = sync.Pool{New: func() any { return texts{} }}
 // columnTexts holds the strings of a table that is read row by row.
 type columnTexts struct {
 	known texts
-	last  [20]string // the string in each column of the row before, which is often the next one; scores.csv has most columns, 20
+	// last has the string in each column of the row before, which is often the next one. The table
+	// with most columns, scores.csv, has 20.
+	last [20]string
 }
 
 // text returns the string with the given bytes in a column.
