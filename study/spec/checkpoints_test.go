@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// trainings writes folders of trainings as noether train does, with empty networks.
+// trainings writes folders of trainings as noether train does, with empty networks, some of them
+// damaged, and returns the parent folder.
 func trainings(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,6 +43,7 @@ func trainings(t *testing.T) string {
 	return dir
 }
 
+// checkpointStudy parses a study file in dir with the given value of models, which is in line 4.
 func checkpointStudy(dir, models string) (*Study, error) {
 	return Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\ndata: {name: d, shapes: {n: 4}}\nmeasures: distance\nmodels: "+models+"\n"), nil)
 }
@@ -106,7 +108,7 @@ func TestCheckpointErrors(t *testing.T) {
 	} {
 		_, err := checkpointStudy(dir, models)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "s.yaml:4:") {
-			t.Errorf("%s: %v", models, err)
+			t.Errorf("%s: error %v, want one line with %q and a position in line 4", models, err, want)
 		}
 	}
 }

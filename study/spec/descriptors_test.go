@@ -37,6 +37,7 @@ func TestDescriptorsAreComplete(t *testing.T) {
 	}
 }
 
+// A statistic is directional if it changes when the two models are exchanged.
 func TestDirectionalStatistics(t *testing.T) {
 	t.Parallel()
 	directional := map[string][]string{}
@@ -48,15 +49,15 @@ func TestDirectionalStatistics(t *testing.T) {
 		}
 	}
 	if got := directional["similarity"]; !slices.Equal(got, []string{"pwcca", "linear-regression", "ridge-predictivity", "pls-predictivity"}) {
-		t.Errorf("of similarity %v are directional", got)
+		t.Errorf("the directional statistics of similarity are %v, want pwcca and those of three regressions", got)
 	}
 	if slices.Contains(directional["stir"], "cka") || !slices.Contains(directional["stir"], "stir") {
-		t.Errorf("of stir %v are directional", directional["stir"])
+		t.Errorf("the directional statistics of stir are %v, want stir among them and not cka", directional["stir"])
 	}
 	for name := range directional {
 		i := slices.IndexFunc(Descriptors(), func(d measure.Descriptor) bool { return d.Name == name })
 		if Descriptors()[i].Level != measure.PairLevel {
-			t.Errorf("%s is directional and has no pairs", name)
+			t.Errorf("%s has directional statistics and does not compare pairs of models", name)
 		}
 	}
 }

@@ -27,15 +27,15 @@ transforms:
 measures: [accuracy, effective-invariance: {per-class: true}, prediction-divergence, distance, seis]
 `
 
-// variables are values for the variables of the studies of the papers.
+// variables are values for the variables, such as ${MODELS}, of the studies in the folder studies.
 var variables = map[string]string{"CIFAR10": "cifar10", "MODELS": "models", "NETS": "nets", "CLIPS": "clips", "PICTURES": "photos", "VARIANTS": "variants", "NETWORK": "network.onnx", "NETWORKS": "networks", "FSDD": "fsdd", "STRINGS": "strings"}
 
-// everyStudy yields the study files of the repository, and the one in the README.
+// everyStudy returns the study files of the repository by name, and the study in the README.
 func everyStudy(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../../studies/*.yaml")
 	if err != nil || len(files) < 2 {
-		t.Fatalf("the studies of the papers: %v, %v", files, err)
+		t.Fatalf("the folder studies has the files %v, error %v; want at least two", files, err)
 	}
 	out := map[string][]byte{}
 	for _, f := range append(files, "../../internal/demo/demo.yaml", "../../README.md") {
@@ -55,6 +55,7 @@ func everyStudy(t *testing.T) map[string][]byte {
 	return out
 }
 
+// compiledSchema returns the JSON Schema of study files.
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	raw, err := Schema()
@@ -76,6 +77,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
+// validate returns the error of a schema for a YAML text.
 func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON(text)
@@ -89,10 +91,13 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	return s.Validate(doc)
 }
 
+// checkpointFolders matches the variable and the rest of the path in a value of the key
+// checkpoints.
 var checkpointFolders = regexp.MustCompile(`checkpoints: "?\$\{(\w+)\}([^"\s,}]*)`)
 
-// withTrainings returns values for the variables of a study of the papers, of which those that lead
-// to its trainings name a folder that holds them.
+// withTrainings returns values for the variables of a study. It makes the folders of trainings that
+// the study's key checkpoints names, in temporary folders, and returns these as the values of the
+// variables in them.
 func withTrainings(t *testing.T, study []byte) map[string]string {
 	t.Helper()
 	values := maps.Clone(variables)
@@ -175,10 +180,11 @@ func TestPublishedSchema(t *testing.T) {
 	}
 }
 
+// TestStudyErrors replaces the text from in exampleText by the text to.
 func TestStudyErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ from, to, want string }{
-		{"trials", "trials", ""},
+		{"trials", "trials", ""}, // the example unchanged
 		{"name: test", "name: test\nmemory: lots", `"lots" is not a size`},
 		{"measures: [", "measures: [seiss, ", `unknown measure "seiss"; did you mean "seis"?`},
 		{"seis]", "seis: {varience: 1}]", `did you mean "variance"?`},
@@ -202,6 +208,7 @@ func TestStudyErrors(t *testing.T) {
 	}
 }
 
+// The size 0 stands for an error.
 func TestParseSize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Size{"1": 1, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 KB": 2000, "1TiB": 1 << 40,
@@ -212,6 +219,7 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
+// FuzzParse checks that errors have one line, and that no study lacks a name.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(exampleText))
 	f.Add([]byte("name: x\ndata: {name: a, cifar10: f}\nmodels: {name: m, onnx: f, preprocess: {mean: 0.5}}\nmeasures: seis\n"))

@@ -11,13 +11,13 @@ import (
 
 func TestOutputsByLabel(t *testing.T) {
 	t.Parallel()
-	labels := []string{"tabby, tabby cat", "crane", "crane", "Apple_Pie", "hot dog"}
+	labels := []string{"tabby, tabby cat", "crane", "crane", "Apple_Pie", "hot dog"} // of the model's outputs
 	cases := []struct {
 		name     string
-		data     []string
-		explicit []string
-		want     []int
-		err      string
+		data     []string // names of the classes of the data
+		explicit []string // value of the key classes
+		want     []int    // the model's output for each class of the data
+		err      string   // part of the error, in place of want
 	}{
 		{"other order, fewer", []string{"hot-dog", "apple pie"}, nil, []int{4, 3}, ""},
 		{"an alternative, the whole label", []string{"Tabby Cat", "hot dog"}, nil, []int{0, 4}, ""},
@@ -44,12 +44,12 @@ func TestMaskOutputs(t *testing.T) {
 	background, cat, dog := dataset.TruthClass{Name: "background"}, dataset.TruthClass{ID: 2, Name: "cat"}, dataset.TruthClass{ID: 5, Name: "dog"}
 	zero := dataset.TruthClass{ID: 0, Name: "zero"}
 	for name, c := range map[string]struct {
-		listed     []string
-		categories []dataset.TruthClass
-		names      []string
-		classes    int
-		want       []int
-		err        string
+		listed     []string             // value of the key classes
+		categories []dataset.TruthClass // of the masks, after the background
+		names      []string             // of the model's classes; nil: not known
+		classes    int                  // of the model
+		want       []int                // the model's class of the background and of each category
+		err        string               // part of the error, in place of want
 	}{
 		"by order":             {nil, []dataset.TruthClass{cat, dog}, nil, 3, []int{0, 1, 2}, ""},
 		"by number":            {nil, []dataset.TruthClass{cat, dog}, nil, 6, []int{0, 2, 5}, ""},

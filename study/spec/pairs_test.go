@@ -17,6 +17,7 @@ type comparison struct {
 
 func (c comparison) Directional() bool { return c.directional }
 
+// decodePairs decodes an entry of similarity with the given settings.
 func decodePairs(entry string) (m MeasureSpec, err error) {
 	n, err := config.Parse("study.yaml", []byte("similarity: {"+entry+"}"), nil)
 	if err == nil {
@@ -29,17 +30,17 @@ func TestPairsOfDirectionalMeasures(t *testing.T) {
 	t.Parallel()
 	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	for _, c := range []struct {
-		directed bool
-		want     string
+		directional bool
+		want        string // indices of the models of each pair
 	}{{false, "[[0 1] [0 2] [1 2]]"}, {true, "[[0 1] [0 2] [1 0] [1 2] [2 0] [2 1]]"}} {
 		m, err := decodePairs("between: all")
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Method = comparison{directional: c.directed}
+		m.Method = comparison{directional: c.directional}
 		pairs := m.ModelPairs(models)
 		if got := fmt.Sprint(pairs); got != c.want || int(m.countPairs(3)) != len(pairs) {
-			t.Errorf("directed %v: %s, %v of them; want %s", c.directed, got, m.countPairs(3), c.want)
+			t.Errorf("directional %v: pairs %s, counted as %v; want %s", c.directional, got, m.countPairs(3), c.want)
 		}
 	}
 }
@@ -74,7 +75,7 @@ func TestPairErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := alone.Between.check([]Model{{Name: "one"}}); err == nil || !strings.Contains(err.Error(), "at least two models") {
-		t.Errorf("all pairs of one model: %v", err)
+		t.Errorf("all pairs of one model: error %v, want one that asks for two models", err)
 	}
 }
 

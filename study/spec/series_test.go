@@ -37,6 +37,7 @@ func TestExpandRanges(t *testing.T) {
 	}
 }
 
+// Characters of patterns in the name of an existing folder have no special meaning.
 func TestFindFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a [b]")
@@ -90,7 +91,7 @@ measures: [accuracy]
 	s.UseCache(&fetch.Cache{Dir: t.TempDir(), Hub: &fetch.Hub{Address: h.URL, Dir: t.TempDir()}})
 	src, err := s.OpenData(t.Context(), s.Data[0])
 	if err != nil || src.Len() != 2 {
-		t.Fatalf("opening: %v, %v", src, err)
+		t.Fatalf("opening the two shards: %v, error %v; want two samples", src, err)
 	}
 	if got, want := s.absolute("hf://datasets/org/net/val"), "hf://datasets/org/net@"+hubtest.Commit+"/val"; got != want {
 		t.Errorf("resolved: %s, want %s", got, want)

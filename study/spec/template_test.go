@@ -40,17 +40,18 @@ func TestTemplateQuotes(t *testing.T) {
 	}
 }
 
-// TestTemplateComments checks the comments that depend on the data.
+// TestTemplateComments checks the comments that depend on the data: which of the model's outputs
+// each label is, if that is unknown, and which samples come first.
 func TestTemplateComments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
-		labels    []string
-		has, lack string
+		labels    []string // of the data
+		has, lack string   // texts that the section data must have, and must not have
 	}{
 		{[]string{"cat", "dog"}, "in order: cat, dog\n", "..."},
 		{[]string{"cat", "dog", "a: b", "cow"}, `in order: cat, dog, "a: b", ...` + "\n", "cow"},
-		{nil, "the first samples by name\n", "1,000"},
+		{nil, "the first samples by name\n", "limit: 1000"},
 	} {
 		text, err := Template(TemplateInfo{Name: "s", Model: "m.onnx", Data: "d", LocalData: dir, Classes: 1000, Labels: c.labels, UnknownOutputs: c.labels != nil, Limit: 70, Preprocess: "none"})
 		if err != nil {
@@ -92,6 +93,7 @@ func TestGuessKind(t *testing.T) {
 	}
 }
 
+// writeEmpty writes an empty file into a folder, which it makes if necessary.
 func writeEmpty(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
+// decodeTransform decodes an entry of transforms.
 func decodeTransform(t *testing.T, src string) (Transform, error) {
 	t.Helper()
 	n, err := config.Parse("s.yaml", []byte(src), nil)
@@ -21,7 +22,7 @@ func TestTransformForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		src, name, per, on string
-		parameters         string
+		parameters         string // of the cells, joined by |
 	}{
 		{"grayscale", "grayscale", "sample", "input", ""},
 		{"{name: gray, grayscale: {}}", "gray", "sample", "input", ""},
