@@ -16,9 +16,9 @@ import (
 // degrees this is the rotation invariance of Deng et al. 2022.
 //
 // All values are measured on the same samples and are therefore not independent observations. N is
-// that of one value, and the interval is the jackknife interval of the means of the replicates,
-// group by group. A score has a mean only if the cells of all values have it, so the given cells
-// should be complete.
+// that of one value, and the interval is the jackknife interval of the means of the replicates (the
+// estimates without one group of samples), group by group. A score has a mean only if the cells of
+// all values have it, so the given cells should be complete.
 func overValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
 		distinct := c.Parameter != ""

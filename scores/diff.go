@@ -70,12 +70,12 @@ type Comparison struct {
 	// by name.
 	Models map[string]string
 	// SameSamples reports whether a data set has the same samples in the same order in both runs,
-	// so that replicates can be paired.
+	// so that replicates (jackknife estimates) can be paired.
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs, which should include derived cells (see Derived). It returns
-// a difference for every score that both runs have, in the order of the first run.
+// Diff compares the cells of two runs, which should include the cells of means (see Derived). It
+// returns a difference for every score that both runs have, in the order of the first run.
 //
 // If both scores were measured on the same samples, the interval is the jackknife interval of the
 // difference. The effect of a sample on both scores cancels, so this interval is narrower than two

@@ -20,8 +20,8 @@ type Record struct {
 	Noether     string     `json:"noether"` // version of this program
 	Started     time.Time  `json:"started"`
 	Finished    *time.Time `json:"finished,omitempty"` // absent while the run is in progress
-	Cells       int        `json:"cells"`              // cells planned
-	Done        int        `json:"done"`               // cells finished
+	Cells       int        `json:"cells"`              // number of planned cells, see Cell
+	Done        int        `json:"done"`               // number of finished cells
 	// Measures describes the measures of the study. Records of earlier versions have none.
 	Measures []measure.Descriptor `json:"measures,omitempty"`
 	Models   []ModelRecord        `json:"models"`

@@ -11,7 +11,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// The types of arguments and results. Each is documented in the package that defines it.
+// The types of arguments and results. Each is documented in the package that defines it. A cell is
+// a measure for one model, data set, transformation value and trial, and a shard a part of the
+// samples.
 type (
 	Study      = spec.Study        // a study file
 	Plan       = plan.Plan         // a study with its models and data opened
@@ -47,7 +49,8 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 	return run.Run(ctx, s, dir, o)
 }
 
-// Merge completes a run, in the first folder, from the states that its shards left in the folders.
+// Merge completes a run, in the first folder, from the states (saved running sums) that its shards
+// left in the folders.
 // See rundir.Merge.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
 	return rundir.Merge(ctx, s, dirs, o)
@@ -89,8 +92,8 @@ func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 
 // ReadCells reads the cells of a run folder, and the cells of means that are derived from them.
-// Their scores keep the replicates that intervals of differences need; the rows of ReadResult lack
-// these.
+// Their scores keep the replicates (jackknife estimates) that intervals of differences need; the
+// rows of ReadResult lack these.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }
 
 // PageSource returns a checksum of the files that the report of a finished run is made from.

@@ -15,6 +15,9 @@ import (
 
 // addCells lists the cells of the study, the combinations of a measure, one or two models, a data
 // set, a transformation value and a trial: first those of single models, then those of two models.
+//
+// A view is a transformation value in a trial. A procedure is a measure that works in steps, such
+// as training a probe; the cells of other measures have a task for each layer.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
 		if !p.includes(m.Entry.Name) {

@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x). Pairs
-// of layers that are compared form a grid (measure.Grid).
+// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x), under
+// a view v: a transformation value in a trial. Pairs of layers that are compared form a grid
+// (measure.Grid), and the cell has a task for each part into which the grid is split.
 func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {

@@ -3,7 +3,8 @@ package plan
 import "time"
 
 // A Cost is the estimated work of a plan for one model, or several compared models, on one data
-// set. The times are those of an idle machine.
+// set. The times are those of an idle machine. A pass reads the samples once for several measures;
+// a procedure is a measure that works in steps, such as training a probe.
 type Cost struct {
 	Model    string        `json:"model"` // names of compared models are joined by ", "
 	Data     string        `json:"data"`
@@ -19,7 +20,7 @@ type Cost struct {
 	Engine   time.Duration `json:"engine_ns"`  // forward passes
 	Measure  time.Duration `json:"measure_ns"` // feeding accumulators
 	Score    time.Duration `json:"score_ns"`   // computing scores
-	Save     time.Duration `json:"save_ns"`    // writing states and records
+	Save     time.Duration `json:"save_ns"`    // writing states (saved accumulators) and records
 	Total    time.Duration `json:"total_ns"`
 }
 

@@ -60,7 +60,8 @@ func diagonal(n int) [][2]int {
 	return pairs
 }
 
-// procedureLayers returns the layers that a procedure reads of a single model.
+// procedureLayers returns the layers that a procedure (a measure that works in steps, such as
+// training a probe) reads of a single model.
 func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
 	switch m.LayerPairing() {
 	case "":

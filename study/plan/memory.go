@@ -27,7 +27,7 @@ const (
 // memory, in bytes. They follow from the study's bound and the process's limit, and affect only
 // speed.
 type MemoryLimits struct {
-	Accumulators int64 // of a pass; a task that needs more runs alone
+	Accumulators int64 // of a pass; a task (the work of one accumulator) that needs more runs alone
 	activations  int64 // of the clean and the transformed batches in progress
 	images       int64 // inputs that wait for the engine
 	batch        int64 // largest number of samples in a batch
@@ -130,7 +130,8 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 		batch = min(batch, limits.device/max(device, 1))
 	}
 	if block := int64(p.Data().Layout.Block); batch > block {
-		batch -= batch % block // a multiple of the block, so that measures that work on blocks need not buffer parts
+		// A multiple of the block (measure.Layout): measures that work on blocks need not buffer parts.
+		batch -= batch % block
 	}
 	return int(max(1, min(batch, int64(p.Hi-p.lo))))
 }

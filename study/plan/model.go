@@ -112,8 +112,8 @@ func guessedTokens(layers []onnx.Layer) string {
 	return ""
 }
 
-// stretchWarning returns a warning if a frame changes the aspect ratio of images of the given
-// height and width by more than 2 %, else "".
+// stretchWarning returns a warning if a frame (how images are resized and cropped) changes the
+// aspect ratio of images of the given height and width by more than 2 %, else "".
 func stretchWarning(f dataset.Frame, size [2]int) string {
 	h, w := f.Height, f.Width
 	resized := f.Resize == 0 && h > 0 && w > 0
@@ -127,8 +127,8 @@ func stretchWarning(f dataset.Frame, size [2]int) string {
 		size[0], size[1], h, w, max(h, w), f.Height, f.Width)
 }
 
-// samplesOf returns the length of audio items in samples at the model's rate, or 0 if items have no
-// fixed length.
+// samplesOf returns the length of audio items (the pieces of recordings that a model gets) in
+// samples at the model's rate, or 0 if items have no fixed length.
 func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
 	switch {
 	case waveform == nil:

@@ -13,7 +13,9 @@ import (
 	"github.com/noether-ml/noether/study/internal/telemetry"
 )
 
-// Options are the settings of a run that scores do not depend on.
+// Options are the settings of a run that scores do not depend on. A cell is a measure for one
+// model, data set, transformation value and trial; its states are its saved running sums, the
+// accumulators.
 type Options struct {
 	Runtime *ort.Runtime
 	Threads int             // threads of the engine; 0: all cores

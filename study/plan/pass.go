@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Pass reads the samples of a data set once and feeds several tasks. The models run on each batch
-// clean, once for all views, and then under each view.
+// A Pass reads the samples of a data set once and feeds several tasks, the accumulators of measures
+// at single layers. The models run on each batch clean, once for all views, and then under each
+// view (a transformation value in a trial).
 type Pass struct {
 	owner  passOwner
 	Models []*Model

@@ -15,7 +15,7 @@ import (
 )
 
 // addPredictions adds a cell that compares the predictions of two models on the same inputs: clean,
-// or both under a view.
+// or both under a view (a transformation value in a trial).
 func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: meas}
 	for _, m := range []*Model{a, b} {

@@ -65,8 +65,8 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	return nil
 }
 
-// procedureSkip returns why a procedure that transforms inputs cannot use the view, or "" if it
-// can.
+// procedureSkip returns why a procedure that transforms inputs cannot use the view (a
+// transformation in a trial), or "" if it can.
 func (v View) procedureSkip() string {
 	switch {
 	case v.Name == "":
@@ -168,8 +168,8 @@ func (p *Plan) procedures() []*Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c *Cell) bool { return c.Procedure == nil })
 }
 
-// includesProcedure reports whether the shard runs the i-th procedure. A procedure is not
-// divided between shards.
+// includesProcedure reports whether the shard (a part of the samples) runs the i-th procedure. A
+// procedure is not divided between shards.
 func (s Shard) includesProcedure(i int) bool { return s.Whole() || i%s.Count == s.Index-1 }
 
 // Gather groups scores by layer, in the order in which the layers first appear.

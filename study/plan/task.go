@@ -16,12 +16,13 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Task is the work of one accumulator in a cell: a measure at a layer, or a comparison of a grid
-// of layers (one or several pairs of layers, see measure.Grid).
+// A Task is the work of one accumulator (running sums) in a cell (a measure for one model, data
+// set, transformation value and trial): a measure at a layer, or a comparison of a grid of layers
+// (one or several pairs of layers, see measure.Grid).
 type Task struct {
 	target
 	Cell     *Cell
-	cost     int64 // bytes that the accumulator may hold if it keeps data in the store of the pass
+	cost     int64 // bytes that the accumulator may hold if it keeps data in a measure.Store
 	Borrowed int64 // further bytes that the accumulator uses while it is fed
 	FullCost int64 // bytes that the accumulator may hold without a store
 

@@ -85,8 +85,8 @@ func (u *UnreadableSamples) Names() []string {
 	return slices.Sorted(maps.Keys(u.causes))
 }
 
-// TooMany returns an error if all samples are unreadable, or more than 1 % of them and more than one.
-// The error names up to maxNamedUnreadable of them with their causes.
+// TooMany returns an error if all samples are unreadable, or more than 1 % of them and more than
+// one. The error names up to maxNamedUnreadable of them with their causes.
 func (u *UnreadableSamples) TooMany() error {
 	names := u.Names()
 	if n := len(names); n == 0 || n < u.n && n <= max(1, u.n/100) {
@@ -116,8 +116,8 @@ type RedrawCounts struct {
 	jobs map[string]bool    // trials and transformations already counted
 }
 
-// AddJob counts the draws for the samples of a procedure's job. Several measures share the same
-// draws, so each transformation is counted once per trial.
+// AddJob counts the draws for the samples of a job of a procedure (a measure that works in steps).
+// Several measures share the same draws, so each transformation is counted once per trial.
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return

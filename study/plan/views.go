@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forEachView calls f for each view and stops at the first error.
+// forEachView calls f for each view (a transformation value in a trial) and stops at the first
+// error.
 func forEachView(views []View, f func(View) error) error {
 	for _, v := range views {
 		if err := f(v); err != nil {

@@ -3,7 +3,9 @@ package plan
 import "slices"
 
 // ModelWork is the remaining work of a study for one model: its own cells, and its comparisons with
-// other models. A run with Options.Only set to the model does this work.
+// other models. A run with Options.Only set to the model does this work. A cell is a measure for
+// one model, data set, transformation value and trial; a procedure is a measure that works in
+// steps.
 type ModelWork struct {
 	Model      string
 	Cells      int   // number of unfinished cells

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A computedBatch is a batch for which the models of the pass have run.
+// A computedBatch is a batch for which the models of the pass (a reading of the samples) have run.
 type computedBatch struct {
 	*batch
 	clean, transformed int // slots of the readers that hold its activations

@@ -15,9 +15,9 @@ import (
 )
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It opens
-// each pass as a run does, reads a few batches and times the engine on them. Of each measure and
-// layer size it feeds and scores one accumulator, or two if the layer is measured under several
-// views. Finished cells are left out.
+// each pass (a reading of the samples) as a run does, reads a few batches and times the engine on
+// them. Of each measure and layer size it feeds and scores one accumulator, or two if the layer is
+// measured under several views (transformation values in a trial). Finished cells are left out.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
 	if len(p.Cells) >= 1000 { // else a collection for every few cells takes a third of the time
 		defer machine.AllowGarbage()()
@@ -40,7 +40,7 @@ func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, e
 	return e.costs, nil
 }
 
-// An estimator adds up the costs of passes and procedures.
+// An estimator adds up the costs of passes and procedures (measures that work in steps).
 type estimator struct {
 	*runner
 	costs         []plan.Cost

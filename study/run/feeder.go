@@ -46,8 +46,8 @@ func (f *feeder) currentSamples() []string {
 // dropped.
 func pending(t *plan.Task) bool { return !t.Cell.Failed && t.Scored == nil }
 
-// pendingTasks returns the tasks of a view that are still fed. It leaves the pass's own list
-// unchanged, because the goroutine that prepares batches reads it.
+// pendingTasks returns the tasks of a view (a transformation value in a trial) that are still fed.
+// It leaves the pass's own list unchanged, because the goroutine that prepares batches reads it.
 func (f *feeder) pendingTasks(view int) []*plan.Task {
 	var out []*plan.Task
 	for _, t := range f.Tasks[view] {

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// InMemory runs every cell of a plan without a run folder.
+// InMemory runs every cell of a plan (a measure for one model, data set, transformation value and
+// trial) without a run folder.
 func InMemory(ctx context.Context, p *plan.Plan) error {
 	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
@@ -20,7 +21,7 @@ func InMemory(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// measurePass runs a pass without saving states.
+// measurePass runs a pass (a reading of the samples) and saves nothing.
 func (r *runner) measurePass(ctx context.Context, p *plan.Pass) error {
 	f, err := r.newFeeder(p)
 	if err != nil {

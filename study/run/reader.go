@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader runs one model of a pass and holds the activations of the batch that is measured.
+// A reader runs one model of a pass (a reading of the samples) and holds the activations of the
+// batch that is measured.
 type reader struct {
 	model       *plan.Model
 	outputs     []int // outputs of the model that are kept before the softmax; nil: all
@@ -20,7 +21,7 @@ type reader struct {
 	prediction  bool                     // the class scores are read too
 	clean       *activations             // of the clean inputs
 	transformed *activations             // of the transformed inputs
-	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for views of activations
+	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for transformations of activations
 	// The activations of the batches in progress; clean and transformed are among them. The lists have
 	// one element each, or two each if the device computes a batch while another one is measured.
 	cleanSlots, transformedSlots []*activations
@@ -88,7 +89,7 @@ func (r *reader) runInto(ctx context.Context, images []tensor.Tensor, b *activat
 }
 
 // tensor returns the activations or log-probabilities of the last batch that a task reads under a
-// view: b x the shape of the layer.
+// view (a transformation value in a trial): b x the shape of the layer.
 func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case reading.IsPrediction():

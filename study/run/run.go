@@ -15,11 +15,11 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Run computes the missing cells of a study in a run folder, then writes scores.csv, scores.parquet
-// and run.json. If it is interrupted, finished work stays and the next Run continues from the last
-// save. After a cancelled context Run saves once more; after a kill or on a full disk the work
-// since the last save is lost. With a shard of the samples it writes states for Merge, and no
-// scores.
+// Run computes the missing cells of a study (each a measure for one model, data set, transformation
+// value and trial) in a run folder, then writes scores.csv, scores.parquet and run.json. If it is
+// interrupted, finished work stays and the next Run continues from the last save. After a cancelled
+// context Run saves once more; after a kill or on a full disk the work since the last save is lost.
+// With a shard of the samples it writes states for Merge, and no scores.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.
@@ -44,7 +44,8 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 	return execute(ctx, plan, folder, o)
 }
 
-// execute runs a plan in its folder: passes first, then procedures.
+// execute runs a plan in its folder: first passes, which read the samples once for several
+// measures, then procedures, the measures that work in steps.
 func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
 	w, err := rundir.NewWriter(p, folder, o)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// A runner is a run in progress.
+// A runner is a run in progress. It reads the samples in passes, each for several tasks: a task is
+// a measure at one layer, or a comparison of layers.
 type runner struct {
 	*rundir.Writer
 	progress plan.Progress

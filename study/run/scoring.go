@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// score computes the scores of the pass's tasks, each from one accumulator, and writes the records
-// of the cells whose tasks all have scores.
+// score computes the scores of the pass's tasks (a measure at one layer each), each from one
+// accumulator, and writes the records of the cells whose tasks all have scores.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	ctx, span := telemetry.Span(ctx, "score")
 	defer span.End()

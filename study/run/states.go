@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// longSave is the duration above which the user is warned that the save at the end of a pass takes
-// long.
+// longSave is the duration above which the user is warned that the save at the end of a pass (a
+// reading of the samples) takes long.
 const longSave = 2 * time.Second
 
 // saveAfter saves the states of a pass, the accumulators of its unfinished cells, after it ended

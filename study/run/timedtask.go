@@ -14,15 +14,16 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A taskTime is the time that a task takes alone on one core.
+// A taskTime is the time that a task (a measure at one layer) takes alone on one core.
 type taskTime struct {
 	feed  time.Duration // for one sample
 	score time.Duration // for all scores of the task
 }
 
 // shapeTimes are the times of tasks of one shape (see plan.Task.Shape): firstView for a layer under
-// its first view in a pass, laterView under the others. Later views may be faster, because a
-// measure may share between views what it computes of the clean activations.
+// its first view (a transformation value in a trial) in a pass, laterView under the others. Later
+// views may be faster, because a measure may share between views what it computes of the clean
+// activations.
 type shapeTimes [2]taskTime
 
 const (

@@ -19,7 +19,8 @@ const (
 	timedBlocks     = 20              // blocks of measure.Layout that accumulators are fed: one of each jackknife group
 )
 
-// A passTime holds the times of a pass. All but open are times of one sample.
+// A passTime holds the times of a pass (a reading of the samples). read and engine are those of one
+// sample.
 type passTime struct {
 	open   time.Duration                 // opening the sessions
 	read   time.Duration                 // decoding a sample, and transforming it for each view

@@ -17,7 +17,8 @@ import (
 )
 
 // A finishedTask is the payload of a finished task in a state file, as JSON. A task is the part of
-// a cell that one accumulator computes, such as a measure at one layer.
+// a cell (a measure for one model, data set, transformation value and trial) that one accumulator
+// computes, such as a measure at one layer.
 type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
 	Samples []statisticValues
@@ -122,7 +123,8 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 		}
 		record.Files = map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
 	}
-	// There may be other files, such as the table of units of a procedure.
+	// There may be other files, such as the table of units that a procedure (a measure that works in
+	// steps) has written.
 	if len(samples) == 0 || c.Procedure != nil {
 		if record.Files, err = f.sumCellFiles(c.Key); err != nil {
 			return record, err

@@ -40,8 +40,10 @@ const (
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
 )
 
-// Check examines every file of a run folder. It reports damaged and foreign records, states and
-// failures, files of finished work, temporary files, and tables that differ from the cells.
+// Check examines every file of a run folder. It reports damaged and foreign records of cells (a
+// measure for one model, data set, transformation value and trial each), states (their saved
+// progress) and failures, files of finished work, temporary files, and tables that differ from the
+// cells.
 //
 // With fix it repairs what it finds: damaged and foreign files are moved into the subfolder aside,
 // temporary and unwanted files are removed (tables of a cell without its record are moved aside),

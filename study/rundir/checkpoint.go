@@ -12,8 +12,9 @@ import (
 )
 
 // A checkpoint is a file of the run folder in which a procedure (a measure that works in steps,
-// such as the training of probes) saves its progress. It belongs to one cell or is shared by
-// several. The file has the format of a state file with one entry.
+// such as the training of probes) saves its progress. It belongs to one cell (the procedure for one
+// model, data set, transformation and trial) or is shared by several. The file has the format of a
+// state file with one entry.
 type checkpoint struct {
 	writer *Writer
 	cell   *plan.Cell

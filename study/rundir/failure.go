@@ -101,8 +101,8 @@ func (f Folder) writeFailure(x scores.Failure) error {
 	return scores.WriteFailure(f.Path("failures", name+".json"), x)
 }
 
-// RemoveFailures removes the failure files of a key, those of its shards included. Errors are
-// ignored.
+// RemoveFailures removes the failure files of a key, those of its shards (runs on parts of the
+// samples) included. Errors are ignored.
 func (f Folder) RemoveFailures(key string) {
 	files, _ := f.list("failures", key+".", ".json")
 	for _, file := range files {
@@ -110,8 +110,8 @@ func (f Folder) RemoveFailures(key string) {
 	}
 }
 
-// clearFinished removes the failures and states of all finished cells. A run that is killed may
-// leave them.
+// clearFinished removes the failures and states (saved progress) of all finished cells. A run that
+// is killed may leave them.
 func (f Folder) clearFinished(cells []*plan.Cell) {
 	files, _ := f.list("failures", "", ".json")
 	states, _ := f.list("states", "", ".bin")

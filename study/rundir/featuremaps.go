@@ -14,8 +14,9 @@ import (
 )
 
 // A run keeps drawings of the feature maps of one sample for each model and transformation whose
-// equivariance errors are measured. They are named by the key of a cell, a hash of all that its
-// scores depend on, so that they are drawn again if anything that they depend on changes.
+// equivariance errors are measured. They are named by the key of a cell (the measure for one model,
+// data set, transformation value and trial), a hash of all that its scores depend on, so that they
+// are drawn again if anything that they depend on changes.
 
 const (
 	mapSheetFolder = "pictures/maps"

@@ -171,7 +171,8 @@ func (f Folder) Path(elem ...string) string {
 // cell returns the path of a cell's record.
 func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
 
-// state returns the path of a cell's state for a shard, or of a procedure's checkpoint.
+// state returns the path of a cell's state for a shard (the running sums over a part of the
+// samples), or of the checkpoint of a procedure, a measure that works in steps.
 func (f Folder) state(c *plan.Cell, p plan.Shard) string {
 	if c.Procedure != nil {
 		p = plan.Shard{}

@@ -54,6 +54,7 @@ func (r *Writer) writeImages(ctx context.Context) error {
 	views := map[subject][]*plan.Cell{}
 	var order []subject
 	seen := map[[3]string]bool{}
+	// One cell for each value of each transformation of the input, of any model, in the first trial.
 	for _, c := range r.Plan.Cells {
 		id := [3]string{c.Data.Entry.Name, c.View.Name, c.View.Parameter}
 		if c.Model == nil || c.View.Transform == nil || c.View.On != "input" || c.View.Trial != 0 || seen[id] {

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// lockStates locks the folder of states against other processes and runs that save at the same
-// time, and returns a function that ends the lock. It waits for at most lockTimeout: a process that
-// was stopped may hold the lock. On a file system without locks it does nothing.
+// lockStates locks the folder of states (saved running sums) against other processes and runs that
+// save at the same time, and returns a function that ends the lock. It waits for at most
+// lockTimeout: a process that was stopped may hold the lock. On a file system without locks it does
+// nothing.
 func (f Folder) lockStates() (unlock func()) {
 	d, err := os.Open(f.Path("states"))
 	if err != nil {

@@ -2,8 +2,8 @@ package rundir
 
 import "github.com/noether-ml/noether/study/plan"
 
-// Resume marks in a plan the cells that the run folder dir already holds, and the saved states of
-// the others.
+// Resume marks in a plan the cells (each a measure for one model, data set, transformation value
+// and trial) that the run folder dir already holds, and the saved states of the others.
 func Resume(p *plan.Plan, dir string, o plan.Options) error {
 	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // CheckStudy returns an error if the folder holds the run of another study: one of another name
-// that shares no cell with the plan. With replace it removes that run instead.
+// that shares no cell (a measure for one model, data set, transformation value and trial) with the
+// plan. With replace it removes that run instead.
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {
@@ -52,8 +53,8 @@ func (f Folder) clear() error {
 	return err
 }
 
-// DecoderWarning returns a sentence if an earlier run in the folder decoded JPEG images with another
-// library than the given one, and "" else.
+// DecoderWarning returns a sentence if an earlier run in the folder decoded JPEG images with
+// another library than the given one, and "" else.
 func (f Folder) DecoderWarning(decoder string) string {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Engine.JPEG == "" || decoder == "" || record.Engine.JPEG == decoder {

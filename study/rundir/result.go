@@ -28,8 +28,9 @@ import (
 type Result struct {
 	Rows   []scores.Row  `json:"scores"`
 	Record scores.Record `json:"run"`
-	// Cells are those that the rows are of, as ReadCells returns them. They are nil in the results
-	// of ReadResult, and if Unchanged is true.
+	// Cells holds the scores by cell (a measure for one model, data set, transformation value and
+	// trial), as ReadCells returns them. It is nil in the results of ReadResult, and if
+	// Unchanged is true.
 	Cells []scores.Cell `json:"-"`
 	// Unchanged is true if the run folder already held the result, and none of its files was
 	// written.
@@ -97,9 +98,9 @@ func (r *Writer) cellsWith(suffix string, listed map[string]bool) (out []*plan.C
 	return out
 }
 
-// allowGarbage lets the heap grow by more garbage before the records of many cells are read. The heap
-// then consists of small objects with pointers, and a collection for every few of them takes most of
-// the time. The function restore ends that.
+// allowGarbage lets the heap grow by more garbage before the records of many cells are read. The
+// heap then consists of small objects with pointers, and a collection for every few of them takes
+// most of the time. The function restore ends that.
 func allowGarbage(p *plan.Plan) (restore func()) {
 	const many = 1000
 	if len(p.Cells) >= many {
@@ -247,8 +248,9 @@ func Unmerged(dir string) (int, error) {
 	return n, err
 }
 
-// ReadCells reads the cells of a run folder, and the cells of means that are derived from them.
-// Unlike the rows of ReadResult, their scores keep the replicates for intervals of differences.
+// ReadCells reads the cells of a run folder, and the cells of means over values and trials that are
+// derived from them. Unlike the rows of ReadResult, their scores keep the replicates (jackknife
+// estimates) for intervals of differences.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
 	f := Folder{dir}
 	record, err := scores.ReadRecord(f.Path("run.json"))

@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// writeSamples writes the per-sample values of cells that have them as Parquet.
+// writeSamples writes the per-sample values of cells (each a measure for one model, data set,
+// transformation value and trial) that have them as Parquet.
 func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
 	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
 	out := scores.NewSampleWriter(w)

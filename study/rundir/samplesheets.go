@@ -38,6 +38,7 @@ func (r *Writer) writeSampleSheets(ctx context.Context) error {
 	type subject struct{ data, transform string }
 	bySubject := map[subject][]*plan.Cell{}
 	var order []subject
+	// The cells of single models under transformations of the input, in the first trial.
 	for _, c := range r.Plan.Cells {
 		if r.Plan.Study.Images == 0 || c.Failed || c.Model == nil || c.Identity().OtherModel != "" || c.View.Name == "" || c.View.On != "input" || c.View.Trial != 0 {
 			continue

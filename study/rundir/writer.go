@@ -10,7 +10,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A Writer writes the results of a run into a run folder.
+// A Writer writes the results of a run into a run folder: the scores of its cells (a measure for
+// one model, data set, transformation value and trial each), or the states of shards (running sums
+// over parts of the samples).
 type Writer struct {
 	Plan        *plan.Plan
 	Folder      Folder

@@ -92,7 +92,8 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 func (s *Study) SetMemory(bytes Size) { s.Memory, s.memorySet = bytes, true }
 
 // BoundsMemory reports whether the study sets a bound on the memory of accumulators. If not, Memory
-// is the default: it still decides which intervals are computed, but a pass may hold more.
+// is the default: it still decides which intervals are computed, but a pass (a reading of the
+// samples) may hold more.
 func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultMemory }
 
 // AsksForImages reports whether the study sets a number of images above 0 itself.
