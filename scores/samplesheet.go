@@ -36,7 +36,8 @@ type Projection struct {
 	Views []ProjectionView `json:"views"` // under each value of the parameter
 }
 
-// A ProjectionView has the positions of each sample under a value of the parameter.
+// A ProjectionView has the positions of each sample x (Clean) and T(x) (Moved) under a value of the
+// parameter.
 type ProjectionView struct {
 	Clean [][2]float32 `json:"clean"`
 	Moved [][2]float32 `json:"moved"`
@@ -78,9 +79,9 @@ type SheetModel struct {
 
 // A SheetView holds the predictions of a model for the samples under a value of the parameter.
 type SheetView struct {
-	Moved      []int     `json:"moved,omitempty"` // predicted classes
-	Confidence []float32 `json:"confidence,omitempty"`
-	Value      []float32 `json:"value"` // of the statistic, for each of Samples
+	Moved      []int     `json:"moved,omitempty"`      // predicted classes of the transformed samples
+	Confidence []float32 `json:"confidence,omitempty"` // probabilities of these classes
+	Value      []float32 `json:"value"`                // of the statistic, for each of Samples
 	// The following are over all samples that have values.
 	Mean      float64   `json:"mean"`    // of the values
 	Changed   int       `json:"changed"` // number of samples whose prediction changes
