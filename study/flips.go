@@ -146,7 +146,7 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 	// The order and the jackknife groups are drawn as in a run on these samples, so that the intervals
 	// are those of such a run.
 	order := seed.Rand(key.Seed, "order", key.Data).Perm(len(indices))
-	for from := 0; from < len(order); from += layout.Block { // a batch is a block of consecutive samples
+	for from := 0; from < len(order); from += layout.Block { // a batch is one block
 		batch := measure.Batch{}
 		n := min(layout.Block, len(order)-from)
 		batch.Clean, batch.Transformed = tensor.New(n, classes), tensor.New(n, classes)

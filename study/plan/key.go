@@ -50,7 +50,7 @@ func (p *Plan) keyText(c *Cell) string {
 	v := c.View
 	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })
 	kind := p.encode([3]string{v.On, v.Per, string(v.canonical)}, func() any { return []any{v.On, v.Per, v.canonical} })
-	// One JSON list: name and parameter, the trial, then what, per what and the canonical form.
+	// One JSON list: Name, Parameter, Trial, On, Per and canonical of the View.
 	field("view", values[:len(values)-1]+","+strconv.Itoa(v.Trial)+","+kind[1:])
 	return "{" + b.String()[1:] + "}"
 }

@@ -17,8 +17,9 @@ const (
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
-	// On the CPU a batch has for each core coreImages samples, or as many more as have activations of
-	// coreActivations bytes. Activations are then still in the cache when they are measured.
+	// On the CPU a batch has for each core coreImages samples, or as many as have activations of
+	// coreActivations bytes if these are more. Activations are then still in the cache when they are
+	// measured.
 	coreImages      = 8        // fewer are slower to compute
 	coreActivations = 12 << 20 // bytes; those of clean and transformed samples
 )
