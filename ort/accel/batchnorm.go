@@ -13,7 +13,7 @@ import (
 // batchNorms is the state of rewriteBatchNorm.
 type batchNorms struct {
 	*graph
-	opset   int
+	opset   int                   // version of the standard operators, see gradientPattern
 	readers map[string]int        // see countReaders
 	merged  map[string]string     // outputs of sums and ReLUs, to the output of the native operator that includes them
 	native  map[string]nativeNode // by the first output that they replace
@@ -34,8 +34,8 @@ func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	if len(r.native) == 0 {
 		return false
 	}
-	for i, n := range nodes {
-		r.merge(i, n)
+	for _, n := range nodes {
+		r.merge(n)
 		r.gradient(n)
 	}
 	results := map[string]onnx.Value{}
@@ -71,9 +71,9 @@ func (r *batchNorms) isTraining(n *pb.NodeProto) bool {
 		len(r.static.Shape(n.Input[0])) >= 3 && r.static.Type(n.Input[0]) == onnx.Float
 }
 
-// merge lets the native operator before node n, which has index i, include what n computes, if n is
-// a sum or a ReLU and nothing else reads what is before.
-func (r *batchNorms) merge(i int, n *pb.NodeProto) {
+// merge lets the native operator before node n include what n computes, if n is a sum or a ReLU and
+// no other node reads the result of that operator.
+func (r *batchNorms) merge(n *pb.NodeProto) {
 	for k, t := range n.Input {
 		y := t
 		if before, ok := r.merged[t]; ok {
@@ -104,6 +104,7 @@ func (r *batchNorms) gradient(n *pb.NodeProto) {
 	if !isOp(n, "Add") {
 		return
 	}
+	// One summand is affine in the input: a BatchNormalization with the mean of the batch, input 3.
 	affine, ok := r.producer(n.Input[1], "BatchNormalization")
 	if !ok {
 		return
@@ -123,7 +124,7 @@ func (r *batchNorms) gradient(n *pb.NodeProto) {
 	inputs := []string{bound[of.dy], bound[of.x], bound[of.scale], bound[of.mean], bound[of.variance]}
 	outputs := []string{n.Output[0], bound[of.sum], bound[of.along]}
 	if dy, mask, ok := r.includeMask(inputs[0]); ok {
-		if r.readers[inputs[0]] > 3 { // others than the nodes that are replaced
+		if r.readers[inputs[0]] > 3 { // three are nodes that are replaced
 			outputs = append(outputs, inputs[0])
 		}
 		inputs = append(inputs, mask)

@@ -10,7 +10,7 @@ import (
 
 // A graph holds facts about the nodes of a builder before they are rewritten.
 type graph struct {
-	static    *infer.Info
+	static    *infer.Info              // types, shapes and constants, known without a run
 	producers map[string]*pb.NodeProto // the node that produces a tensor
 	index     map[string]int           // the index of that node
 }
@@ -67,7 +67,7 @@ func (g *graph) scalarValue(tensor string) (float64, bool) {
 // isScalar reports whether a tensor is known to have one element.
 func (g *graph) isScalar(tensor string) bool {
 	shape := g.static.Shape(tensor)
-	return shape != nil && elements(shape) == 1 && !slices.Contains(shape, -1)
+	return shape != nil && elements(shape) == 1 && !slices.Contains(shape, -1) // -1: unknown
 }
 
 // product returns the factors of a product of a tensor and a scalar.

@@ -13,8 +13,8 @@ import (
 )
 
 // A costModel decides which groups are computed in NHWC. A group gains by its convolutions that use
-// Winograd's algorithm. The unit of gain and costs is what one multiplication of these gains.
-// Multiplications are counted as in the plain sum over the kernel.
+// Winograd's algorithm. The unit of gain and costs is what one multiplication of these convolutions
+// gains. Multiplications are counted as in the plain sum over the kernel.
 type costModel struct {
 	// layoutChange is the cost of changing the layout of one element at the border of a group.
 	layoutChange int
@@ -27,7 +27,8 @@ type costModel struct {
 }
 
 // The cost models of graphs without gradients (with at most 2^26 transformed weights, 256 MiB) and
-// with gradients.
+// with gradients (without a bound; other convolutions cost nothing). The numbers are rough: they
+// were set by timing whole networks, not single operators.
 var (
 	forwardCosts  = costModel{layoutChange: 150, other: 0.2, maxWeights: 1 << 26}
 	gradientCosts = costModel{layoutChange: 100, maxWeights: math.MaxInt}
@@ -39,7 +40,7 @@ type group struct {
 	winograd int             // multiplications of convolutions that use Winograd's algorithm
 	other    int             // multiplications of other convolutions
 	weights  int             // number of transformed weights
-	border   map[string]bool // tensors that enter or leave it
+	border   map[string]bool // tensors that enter or leave it: their layout has to be changed
 }
 
 // A grouping is the groups of a graph: a disjoint-set forest of the outputs of nodes.
@@ -252,8 +253,8 @@ func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 	return readers
 }
 
-// readByNormalisation returns the tensors that only a BatchNormalization reads. The engine merges this
-// operator with the convolution before it.
+// readByNormalisation returns the tensors that only a BatchNormalization reads. The engine merges
+// this operator with the convolution before it.
 func readByNormalisation(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range nodes {

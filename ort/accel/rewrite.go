@@ -57,7 +57,7 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	return rewrite.Prune(r), nil
 }
 
-// required holds the numbers of inputs that the operators of the rewrites cannot lack.
+// required holds the smallest number of inputs of each operator whose inputs the pass reads.
 var required = map[string]int{
 	"Relu": 1, "HardSigmoid": 1, "Cast": 1, "Transpose": 1, "Sqrt": 1,
 	"Conv": 2, "ConvTranspose": 2, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Greater": 2, "Reshape": 2,

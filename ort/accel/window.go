@@ -43,6 +43,7 @@ func windowOf(static *infer.Info, n *pb.NodeProto) (window, bool) {
 	return w, slices.Min(w.pads) >= 0
 }
 
+// attrs returns the attributes of a native operator with the window.
 func (w window) attrs() onnx.Attrs {
 	attrs := onnx.Attrs{"strides": w.strides, "dilations": w.dilations, "pads": w.pads}
 	if w.outputPadding != nil {
@@ -80,7 +81,8 @@ func tileSide(result, w []int) int {
 	return 2
 }
 
-// transformedWeights returns the number of transformed weights of a convolution by Winograd's algorithm.
+// transformedWeights returns the number of transformed weights of a convolution by Winograd's
+// algorithm.
 func transformedWeights(result, w []int) int {
 	side := tileSide(result, w)
 	return (side + 2) * (side + 2) * w[0] * w[1]

@@ -6,8 +6,8 @@
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-// A part computes neighbouring channels: at least one, or as many as have PART_FLOATS pixels in a
-// sample.
+// A part computes neighbouring channels: one, or as many as have at most PART_FLOATS pixels in a
+// sample together, but no more than MAX_CHANNELS.
 enum { PART_FLOATS = 1024, MAX_CHANNELS = 64 };
 
 static size_t channels_each(const BatchNorm *b) {
@@ -18,8 +18,8 @@ static size_t channels_each(const BatchNorm *b) {
 
 size_t batch_norm_parts(const BatchNorm *b) { return ceil_div(b->channels, channels_each(b)); }
 
-// FOR_ROWS is a loop over the rows of a part. A row is the pixels of a channel of a sample: k is the
-// channel within the part, c the channel, and at the index of its first element.
+// FOR_ROWS is a loop over the rows of a part. A row is the n pixels of a channel of a sample: k is
+// the channel within the part, c the channel, and at the index of the row's first element.
 #define FOR_ROWS                                                                                     \
 	for (size_t s = 0; s < b->samples; s++)                                                      \
 		for (size_t k = 0, c = first, at = (s * b->channels + c) * n; c < end; k++, c++, at += n)

@@ -15,8 +15,8 @@ typedef struct BatchNorm {
 	const float *bias, *addend; // addend may be NULL
 	float *y;
 	const float *dy, *mask;      // mask may be NULL
-	float *dx, *masked;          // masked may be NULL
-	float *sum, *along;
+	float *dx, *masked;          // masked is g of the package comment; it may be NULL
+	float *sum, *along;          // results of the gradient
 } BatchNorm;
 
 size_t batch_norm_parts(const BatchNorm *b);

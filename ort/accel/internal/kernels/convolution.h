@@ -1,7 +1,7 @@
 // Convolutions and their gradients, as sums over kernel offsets (indirect.c) or by Winograd's
 // algorithm (winograd.c). The package comment has the formulas. Work is divided into independent
-// parts, which any thread may compute: functions whose names end in part, row or panel compute one
-// of them. Weights are float32, out x in x kernel.
+// parts, which any thread may compute: functions whose names end in part or panel compute one of
+// them. Weights are float32, out x in x kernel.
 #ifndef NOETHER_KERNELS_CONVOLUTION_H
 #define NOETHER_KERNELS_CONVOLUTION_H
 
@@ -45,7 +45,7 @@ typedef struct Input {
 	size_t samples, channels, height, width;
 	ptrdiff_t top, left;
 	size_t rows, columns;
-	int nhwc;
+	int nhwc;      // data is NHWC
 	int to_nhwc;   // data is NCHW, and the copy NHWC
 	size_t pitch;  // floats from pixel to pixel of an NHWC copy; those after the channels are 0
 	float *padded; // in the layout of data or, with to_nhwc, samples x rows x columns x pitch

@@ -33,8 +33,8 @@ func (w *window) output(axis int) int {
 // used returns the elements of the axes in use.
 func (w *window) used(list [2]int) []int { return list[2-w.axes:] }
 
-// attrs returns the attributes of the native operators. lanes is the vector width, 0 for the widest
-// that the processor has.
+// attrs returns the attributes of the native operators. lanes is the largest number of float32 in a
+// vector; the package comment says what 0 means.
 func (w *window) attrs(lanes int) onnx.Attrs {
 	return onnx.Attrs{"strides": w.used(w.stride), "dilations": w.used(w.dilation), "pads": slices.Concat(w.used(w.before), w.used(w.after)), "lanes": lanes,
 		"output_padding": w.used(w.outputPadding()), "kernel_shape": w.used(w.kernel)}

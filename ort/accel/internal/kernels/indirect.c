@@ -13,6 +13,7 @@ size_t pad_parts(const Input *in) {
 // pad_row writes a row of the copy from row y of an image or channel. A pixel has the given number
 // of floats.
 static void pad_row(const Input *in, const float *image, ptrdiff_t y, ptrdiff_t floats, float *dst) {
+	// Zeros before the image, pixels of the image that are left out there, and pixels that are kept.
 	const ptrdiff_t before = in->left > 0 ? in->left : 0, cropped = before - in->left;
 	const ptrdiff_t width = in->width, columns = in->columns, kept = width - cropped < columns - before ? width - cropped : columns - before;
 	if (y < 0 || y >= (ptrdiff_t)in->height || kept <= 0) {
@@ -74,7 +75,7 @@ void indirect_pack_panel(void *convolution, size_t panel) {
 		}
 }
 
-// A part computes PIXELS pixels, with DEPTH floats of a panel at a time, which stay in the
+// A part computes PIXELS pixels, with DEPTH floats (16 KiB) of a panel at a time, which stay in the
 // first-level cache. MIN_MR is the smallest mr of all MicroKernels.
 enum { PIXELS = 8 * NR, DEPTH = 4096, MIN_MR = 16 };
 
@@ -90,7 +91,7 @@ size_t indirect_parts(const Convolution *c) { return pixel_blocks(c) * panel_gro
 
 // A Block is up to PIXELS pixels: the elements that they read, and their positions in the result.
 typedef struct Block {
-	size_t count, runs;
+	size_t count, runs; // numbers of pixels and of elements of run
 	const float *x[PIXELS];
 	size_t pixel[PIXELS]; // over all samples
 	Run run[PIXELS];
@@ -124,6 +125,8 @@ static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 	}
 }
 
+// indirect_part computes one block of pixels with one group of panels. each is the number of panels
+// in a group, and step the number of columns of a panel that are used at a time.
 void indirect_part(void *convolution, size_t part) {
 	const Convolution *c = convolution;
 	const size_t groups = panel_groups(c, pixel_blocks(c)), each = ceil_div(panel_count(c), groups), end = min_size((part % groups + 1) * each, panel_count(c));

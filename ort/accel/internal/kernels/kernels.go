@@ -73,8 +73,9 @@
 // ChannelsLast(x) moves the second axis of x to the end, and ChannelsFirst(x) the last axis to the
 // second place.
 //
-// The attribute lanes is the largest number of float32 in a vector, 8 or 16; 0 stands for the
-// widest vectors of the processor.
+// The attribute lanes of convolutions is the largest number of float32 in a vector: 8, 16 or, by
+// default, 0. With 0 they take the widest vectors of the processor, except in NHWC if the channels
+// of the result fill an odd number of blocks of 16: vectors of 8 then leave no panel half empty.
 //
 // The headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of those in the module of
 // the Go binding. They are by Microsoft, under the MIT licence.

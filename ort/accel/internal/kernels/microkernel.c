@@ -5,7 +5,7 @@
 #include <immintrin.h>
 
 #define PRAGMA(x) _Pragma(#x)
-#define UNROLL(n) PRAGMA(GCC unroll n)
+#define UNROLL(n) PRAGMA(GCC unroll n) // of the loop that follows; 1: not unrolled
 #define INLINE static inline __attribute__((always_inline))
 
 // TARGET and TARGET_END enclose functions for one instruction set.

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 // A micro-kernel computes MR rows, which are output channels, by NR columns, which are pixels. MR
-// is the number of float32 in two vectors.
+// is the number of float32 in two vectors, with AVX-512 MAX_MR. gemm_kernel.h says why NR is 6.
 enum { NR = 6, MAX_MR = 32 };
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -36,8 +36,8 @@ typedef void Transform(const float *src, ptrdiff_t row_stride, ptrdiff_t column_
 // WinogradKernels are the transforms of Winograd's algorithm for one size of output tiles.
 typedef struct WinogradKernels {
 	// input transforms the pixels of an input tile, n channels each, to elements dst_stride
-	// apart. The pixels are pixels[row * size + column] or, where pixels is NULL, those from
-	// corner on, row_stride and column_stride apart.
+	// apart. For tiles of size x size, they are pixels[row * size + column] or, where pixels
+	// is NULL, those from corner on, row_stride and column_stride apart.
 	void (*input)(const float *const *pixels, const float *corner, size_t row_stride, size_t column_stride, float *dst,
 		size_t dst_stride, size_t n);
 	Transform *weights;
@@ -75,8 +75,9 @@ typedef struct MicroKernels {
 // 16; 0 stands for the widest.
 const MicroKernels *micro_kernels(int lanes);
 
-// micro_kernels_for is micro_kernels for a matrix with the given number of rows. It chooses
-// narrower vectors if less of a panel is then empty.
+// micro_kernels_for is micro_kernels for a matrix with the given number of rows. With lanes 0 it
+// chooses vectors of 8 if the rows fill an odd number of blocks of 16: with vectors of 16, half of
+// the last panel, of 32 rows, would be empty.
 const MicroKernels *micro_kernels_for(int lanes, size_t rows);
 
 // vector_width returns the number of float32 in a vector of this processor: 16, 8, or 0 if there

@@ -12,7 +12,7 @@
 
 static OrtCustomOpDomain *domain;
 
-// A part of an update has BLOCK elements. This does not depend on the number of threads, so neither
+// A part of an update by Adam has BLOCK elements. This does not depend on the number of threads, so neither
 // do the results.
 enum { BLOCK = 1 << 14 };
 
@@ -52,7 +52,8 @@ static OrtStatus *ORT_API_CALL compute_adam(void *kernel, OrtKernelContext *cont
 	return parallel(context, adam_block, ceil_div(w.count, BLOCK), &w);
 }
 
-// read_batch reads x and the vectors of a BatchNormalization, from input first on.
+// read_batch reads x, which is input image, and the vectors of a BatchNormalization, which have an
+// element for each channel and are the inputs from first on.
 static OrtStatus *read_batch(const Kernel *k, OrtKernelContext *context, size_t image, size_t first, const float **vectors[], size_t count, Tensor *x, BatchNorm *b) {
 	TRY(read_tensor(context, image, x));
 	if (x->axes < 2)
@@ -129,6 +130,8 @@ static OrtStatus *ORT_API_CALL compute_layout(void *kernel, OrtKernelContext *co
 		return invalid_argument("a tensor with channels has fewer than two axes");
 	int64_t dims[MAX_AXES] = {x.dims[0]};
 	LayoutChange t = {.x = x.data, .rows = 1, .columns = 1};
+	// After the samples, the axes of the result are axes 2, 3, ..., 1 of x or, in the other direction,
+	// the last axis, then 1, 2, ...
 	for (size_t i = 1; i < x.axes; i++) {
 		dims[i] = x.dims[to_nhwc ? i % (x.axes - 1) + 1 : (i + x.axes - 3) % (x.axes - 1) + 1];
 		*((to_nhwc ? i == 1 : i < x.axes - 1) ? &t.rows : &t.columns) *= x.dims[i];

@@ -39,7 +39,7 @@ OrtStatus *with_arena(const Problem *p, void (*layout)(void *, Arena *), OrtStat
 	Arena arena = {0};
 	layout(work, &arena);
 	void *start;
-	TRY(api->AllocatorAlloc(p->allocator, arena.used + 64, &start));
+	TRY(api->AllocatorAlloc(p->allocator, arena.used + 64, &start)); // 64: to align the start
 	arena = (Arena){(char *)(((uintptr_t)start + 63) & ~(uintptr_t)63), 0};
 	layout(work, &arena);
 	OrtStatus *s = run(p, work), *freed = api->AllocatorFree(p->allocator, start);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 // TILES tiles are transformed at a time. The gradient with respect to the weights is summed for
-// GRADIENT_CHANNELS input channels at a time, which are computed as GRADIENT_COLUMNS columns, a
-// multiple of NR. Between the elements of transformed tiles there are PAD floats, so that these
-// elements do not compete for the same cache lines. Tiles of 4 x 4 have MAX_ELEMENTS elements when
-// they are transformed.
+// GRADIENT_CHANNELS input channels at a time, which are computed as GRADIENT_COLUMNS columns, the
+// next multiple of NR. Between the elements of transformed tiles there are PAD floats, a cache
+// line, so that these elements do not compete for the same lines. Tiles of 4 x 4 have MAX_ELEMENTS
+// elements when they are transformed. Kernels have 3 x 3 = 9 elements.
 enum { TILES = 8 * NR, GRADIENT_CHANNELS = 64, GRADIENT_COLUMNS = 11 * NR, PAD = 16, MAX_ELEMENTS = 36 };
 
 static Grid tiles_of(size_t side, size_t height, size_t width) { return (Grid){ceil_div(height, side), ceil_div(width, side)}; }
@@ -53,10 +53,10 @@ typedef struct Chunk {
 	Grid tiles;
 	size_t first, count;                // first tile and number of tiles
 	size_t panel, panels;               // first panel and number of panels
-	size_t width;                       // of a transformed pixel: the channels, rounded up
+	size_t width;                       // of a transformed pixel: the channels, rounded up to whole vectors
 	float *transformed, *sums;          // transformed: element x TILES x width
 	size_t transformed_stride, sums_stride;
-	float *border; // a pixel of zeros, and the pixels of one tile
+	float *border; // a pixel of zeros, and room for the pixels of one tile
 } Chunk;
 
 // multiply computes the sums of products of a chunk.
@@ -186,8 +186,8 @@ void winograd_part(void *convolution, size_t part) {
 	scratch_free(c->scratch, k.transformed);
 }
 
-// The gradient with respect to the weights is summed in blocks of BLOCK x GRADIENT_CHANNELS
-// channels. The tiles are divided into ranges, which are summed in parallel: range x block x
+// The gradient with respect to the weights is summed in blocks of BLOCK output channels x
+// GRADIENT_CHANNELS input channels. The tiles are divided into ranges, which are summed in parallel: range x block x
 // element x panel x GRADIENT_COLUMNS x MR.
 enum { BLOCK = 64 };
 
@@ -245,6 +245,7 @@ void winograd_gradient_part(void *gradient, size_t part) {
 	const size_t first = block / b.across * BLOCK, panels = min_size(b.panels, ceil_div(g->dy.channels - first, mr));
 	const size_t x_stride = TILES * GRADIENT_CHANNELS + PAD, dy_stride = TILES * mr + PAD;
 	const int whole = b.ranges == 1; // the part sums over all tiles
+	// Transformed tiles: x has element x tile x GRADIENT_CHANNELS floats, dy element x tile x MR.
 	float *x = scratch_alloc(g->scratch, (elements(g->side) * (x_stride + dy_stride) + (whole ? b.size : 0)) * sizeof *x);
 	if (x == NULL)
 		return;

@@ -1,7 +1,9 @@
 // The transforms of Winograd's algorithm for one instruction set. microkernel.c includes this after
 // gemm_kernel.h. B, G and A are the matrices of the package comment.
 
-// Transforms along one axis, for output tiles of 2 x 2: B', G, A', A and G'.
+// Transforms along one axis, for output tiles of 2 x 2: B', G, A', A and G'. The arguments are d, a
+// column of the input tile, g of the kernel, m of the sums, y of the output's gradient, and t, the
+// result.
 INLINE void NAME(input2)(const NAME(vec) *d, NAME(vec) *t) {
 	t[0] = d[0] - d[2];
 	t[1] = d[1] + d[2];
@@ -36,7 +38,8 @@ INLINE void NAME(weight_gradient2)(const NAME(vec) *m, NAME(vec) *t) {
 	t[2] = half + m[3];
 }
 
-// The same for output tiles of 4 x 4, with the points 0, P, -P, Q, -Q and infinity.
+// The same for output tiles of 4 x 4, with the points 0, P, -P, Q, -Q and infinity. Variables whose
+// names end in 2 belong to Q and -Q, those without a number to P and -P.
 #define P 0.625f
 #define Q 1.5f
 INLINE void NAME(input4)(const NAME(vec) *d, NAME(vec) *t) {
@@ -89,7 +92,8 @@ INLINE void NAME(weight_gradient4)(const NAME(vec) *m, NAME(vec) *t) {
 #undef Q
 
 // TRANSFORM applies a transform along one axis to the columns of a block of size x size vectors,
-// and then to the rows. load is an expression for the address of the vector at row i and
+// and then to the rows, of which the result has the given number. The outer loops are unrolled
+// outer times. load is an expression for the address of the vector at row i and
 // column j. store is a statement that uses row i of the result, which is in out.
 #define TRANSFORM(one_axis, size, rows, outer, load, store)                               \
 	NAME(vec) in[6], columns[6][6], out[6];                                           \
