@@ -44,6 +44,7 @@ func floatAttribute(name string, v float32) *pb.AttributeProto {
 	return &pb.AttributeProto{Name: &name, Type: pb.AttributeProto_FLOAT.Enum(), F: &v}
 }
 
+// attribute returns an attribute with a value of one of the types that Attrs lists.
 func attribute(name string, value any) (*pb.AttributeProto, error) {
 	a := &pb.AttributeProto{Name: &name}
 	switch v := value.(type) {

@@ -31,7 +31,7 @@ type Builder struct {
 // build is the state that a builder shares with those that its methods Scope and Sharing return.
 type build struct {
 	model       *Model
-	opset       int
+	opset       int                // version of the standard operator set
 	tensors     map[string]bool    // names of tensors in use
 	nodes       map[string]bool    // names of nodes in use
 	local       map[string]bool    // tensors that nodes of this builder compute

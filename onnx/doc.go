@@ -20,7 +20,7 @@
 //
 // A Builder builds a graph node by node, either empty or on top of an existing Model:
 //
-//	b := onnx.NewBuilder(onnx.DefaultOpset)
+//	b := onnx.NewBuilder(onnx.DefaultOpset) // opset: the version of the standard operator set
 //	x := b.Input("x", onnx.Float, -1, 3, 32, 32)
 //	w := b.Const("w", weights) // a tensor.Tensor of 8 x 3 x 3 x 3
 //	y := b.Relu(b.Conv(x, w, "", onnx.Attrs{"pads": []int{1, 1, 1, 1}})) // "": no bias

@@ -61,9 +61,9 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 	case "Where", "CastLike", "DequantizeLinear":
 		return input(1)
 	case "OneHot":
-		return input(2)
+		return input(2) // the values off and on
 	case "QLinearConv", "QLinearMatMul":
-		return input(7)
+		return input(7) // the zero point of the result
 	case "RandomNormal", "RandomUniform":
 		return attribute("dtype", Float)
 	case "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix":
@@ -82,6 +82,7 @@ func outputType(n *pb.NodeProto, i int, types map[string]Type) Type {
 		}
 		return Float
 	case "QuantizeLinear":
+		// Input 2 is the zero point.
 		return cmp.Or(input(2), attribute("output_dtype", Undefined), Uint8)
 	case "DynamicQuantizeLinear":
 		if i == 1 {

@@ -31,7 +31,7 @@ const (
 // Foreign returns an error that names the framework that wrote a file or folder and describes how
 // to export the network to ONNX. It returns nil if it does not recognise a framework.
 func Foreign(path string) error {
-	head := make([]byte, 4096)
+	head := make([]byte, 4096) // the magic number and, of a zip archive, the first names of files
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "saved_model.pb")); err == nil {
 			return fmt.Errorf("is a TensorFlow SavedModel, not an ONNX file; "+exportTensorFlow, "--saved-model", path)

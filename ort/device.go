@@ -47,7 +47,7 @@ func (o Options) onCPU() bool { return OnCPU(o.Device) }
 func OnCPU(device string) bool { return device == "" || device == cpu }
 
 // useDevice makes sessions with these options run on the device. Operators that its provider lacks
-// run on the processor.
+// run on the CPU.
 func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {
 	if OnCPU(device) {
 		return nil
@@ -194,7 +194,7 @@ func useTensorRT(o *binding.SessionOptions) error {
 		return err
 	}
 	// TensorRT leaves some operators to other providers; CUDA is faster for them than the
-	// processor.
+	// CPU.
 	return useCUDA(o)
 }
 

@@ -19,7 +19,7 @@ type notes struct {
 }
 
 // Notify makes the runtime pass remarks that are no errors to a function, each one once: which
-// operators a device leaves to the processor, and that a batch was made smaller.
+// operators a device leaves to the CPU, and that a batch was made smaller.
 func (r *Runtime) Notify(to func(string)) {
 	r.notes.Lock()
 	defer r.notes.Unlock()
@@ -48,7 +48,7 @@ func (n *notes) first(key string) bool {
 }
 
 // noteFallbacks passes a note that names the operators of a graph that the session's device leaves to
-// the processor. It leaves out those that it has named for the device before.
+// the CPU. It leaves out those that it has named for the device before.
 func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx.Model, device string) error {
 	operators, err := r.fallbacks(sessionHandle(session), m)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx
 	return nil
 }
 
-// fallbacks returns the operators of a session's graph that run on the processor, sorted. It leaves
+// fallbacks returns the operators of a session's graph that run on the CPU, sorted. It leaves
 // out the nodes that compute shapes, which the engine runs there on any device.
 func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 	shapes := shapeNodes(m)

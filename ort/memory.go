@@ -26,7 +26,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// LimitMemory bounds the memory of each later session on the processor: its weights, its
+// LimitMemory bounds the memory of each later session on the CPU: its weights, its
 // activations and what its operators need. A run that needs more ends with a MemoryError. free is
 // called for each session and returns the bound in bytes; 0: none. Smaller bounds than 64 MiB are
 // taken as 64 MiB. A nil function removes the bound. The engine supports such a bound on x86-64
@@ -120,9 +120,9 @@ var (
 	outOfMemory = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 )
 
-// explain returns an error of the engine for the session as one line: a MemoryError if the memory of
-// the processor was exceeded, a DeviceMemoryError or a DeviceLostError if the session's device
-// failed. doing states what was being done.
+// explain returns an error of the engine for the session as one line: a MemoryError if the main
+// memory was exceeded, a DeviceMemoryError or a DeviceLostError if the session's device failed.
+// doing states what was being done.
 func (s *Session) explain(doing string, err error) error {
 	if m := outOfMemory.FindStringSubmatch(err.Error()); m != nil {
 		e := &MemoryError{}

@@ -29,7 +29,7 @@ type Options struct {
 	// reports every node that cannot be computed.
 	Verbatim bool
 	// NoAcceleration disables the native operators of package accel, which replace slower standard
-	// ones. They are used on the processor, for graphs of NewSession, and not with Verbatim.
+	// ones. They are used on the CPU, for graphs of NewSession, and not with Verbatim.
 	NoAcceleration bool
 	// Spin lets the engine's threads wait busily for the next operator. Runs in close succession
 	// are then 1 to 5 % faster. Runs are slower if the caller computes on the same cores in
@@ -232,7 +232,8 @@ func configure(options *binding.SessionOptions, o Options) error {
 		options.SetIntraOpNumThreads(o.Threads),
 		options.SetInterOpNumThreads(1),
 		// With memory patterns the engine allocates the memory of each run as one additional block.
-		// If every tensor of a ResNet-50 at 224 is read, with eight images per run, it has 730 MiB.
+		// If every tensor of a ResNet-50 at 224 x 224 is read, with eight images per run, that is
+		// 730 MiB.
 		options.SetMemPattern(false),
 		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
 		// Between runs the caller computes on the same cores, which spinning threads would occupy.

@@ -10,7 +10,7 @@ import (
 
 // forWebGPU returns a model that computes what m computes, prepared for the WebGPU provider, which
 // takes some nodes and then refuses to run them: BatchNormalization in training mode is replaced by
-// other operators. onCPU has the names of the nodes that the engine must run on the processor:
+// other operators. onCPU has the names of the nodes that the engine must run on the CPU:
 // MaxPool with the positions of the largest elements, which gradients need. It returns m itself if
 // there are no such nodes.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {

@@ -35,7 +35,7 @@ func featureMap(x layout) layout {
 func (op *operation) conv(x layout) layout {
 	w := op.layout(1)
 	if op.node.GetOpType() == "QLinearConv" {
-		w = op.layout(3)
+		w = op.layout(3) // after the input, its scale and its zero point
 	}
 	if len(x) < 3 || len(w) != len(x) {
 		return x.unsized()

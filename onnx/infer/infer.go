@@ -31,7 +31,7 @@ type inference struct {
 }
 
 // typicalSize is the assumed size of a free axis, by its letter. That of the batch is a prime that
-// other axes are unlikely to have.
+// other axes are unlikely to have; that of time is one second of audio at 16 kHz.
 var typicalSize = map[byte]int{'N': 997, 'C': 3, 'H': 224, 'W': 224, 'T': 16000}
 
 // otherSize is the assumed size of a free axis of unknown meaning.

@@ -25,7 +25,7 @@ func mixedAxis(a axis, others layout, size int) axis {
 func (op *operation) matMul() layout {
 	x, y := op.layout(0), op.layout(1)
 	xDepends, yDepends := len(op.args) > 0 && op.args[0].dependsOnInput, len(op.args) > 1 && op.args[1].dependsOnInput
-	if op.node.GetOpType() == "QLinearMatMul" {
+	if op.node.GetOpType() == "QLinearMatMul" { // the scale and the zero point of x come before y
 		y, yDepends = op.layout(3), len(op.args) > 3 && op.args[3].dependsOnInput
 	}
 	if len(x) == 0 || len(y) == 0 {

@@ -53,7 +53,8 @@ var layoutRules = byOperator(map[string]layoutRule{
 
 	"LSTM GRU RNN": (*operation).recurrent,
 	"BatchNormalization": func(op *operation, x layout) []layout {
-		return []layout{x, op.layout(3), op.layout(4), op.layout(3), op.layout(4)}
+		mean, variance := op.layout(3), op.layout(4)
+		return []layout{x, mean, variance, mean, variance} // the last two before opset 14: those of the batch
 	},
 	"LayerNormalization": (*operation).layerNormalization,
 

@@ -51,7 +51,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 		if w.Same {
 			return nil
 		}
-		size, tail := x[2+i], w.Pad-w.Begin
+		size, tail := x[2+i], w.Pad-w.Begin // tail: padding at the end
 		positions := w.Output(size)
 		// unread counts the elements after the last window. It is negative if the window ends
 		// beyond the padding.

@@ -224,5 +224,6 @@ func fromFloat16(h uint16) float32 {
 	case 31: // infinite or NaN
 		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
 	}
+	// 112: the difference of the exponents' biases, 127 and 15.
 	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
 }

@@ -98,7 +98,7 @@ func weightMatrices(m *onnx.Model) map[string]bool {
 	return names
 }
 
-// apply perturbs the values w of one tensor.
+// apply perturbs the values w of one tensor. The noise depends on the seed and the tensor's name.
 func (v Perturbation) apply(name string, w []float32) error {
 	if slices.ContainsFunc(w, notFinite) {
 		return fmt.Errorf("weight %q is not finite", name)
