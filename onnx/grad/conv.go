@@ -36,7 +36,7 @@ func convTranspose(op *operation) {
 func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
-			return op.crop(g, make([]int, n), "", v)
+			return op.crop(g, make([]int, n), "", v) // from position 0 on
 		}
 	}
 	return g
@@ -321,8 +321,9 @@ func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int
 	return g
 }
 
-// usesAll reports whether fewer positions than a dilation remain unused at the end of the i-th spatial
-// axis of x, so that the kernel gradient has no additional taps. It is false if that is unknown.
+// usesAll reports whether fewer positions than a dilation remain unused at the end of the i-th
+// spatial axis of x, so that the kernel gradient has no additional taps. It is false if that is
+// unknown.
 func (op *operation) usesAll(f geometry, x onnx.Value, i int) bool {
 	shape := op.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.runtimeBefore != "" || f.kernel[i] < 1 {

@@ -157,14 +157,14 @@ func (op *operation) spatialSizes(v onnx.Value, n int) onnx.Value {
 }
 
 // crop cuts the spatial axes of g to the sizes of v, from the positions start on, or from those in
-// the tensor lead, an int64 vector, if it is not empty.
-func (op *operation) crop(g onnx.Value, start []int, lead, v onnx.Value) onnx.Value {
+// the tensor runtimeStart, an int64 vector, if it is not empty.
+func (op *operation) crop(g onnx.Value, start []int, runtimeStart, v onnx.Value) onnx.Value {
 	n := len(start)
 	if op.Opset() < 10 {
 		op.fail("its gradient with spatial dimensions that are not fixed needs opset 10 or later")
 	}
-	if lead == "" {
-		lead = op.Ints(start...)
+	if runtimeStart == "" {
+		runtimeStart = op.Ints(start...)
 	}
-	return op.Op("Slice", nil, g, lead, op.Add(lead, op.spatialSizes(v, n)), op.Ints(spatialAxes(2+n)...))
+	return op.Op("Slice", nil, g, runtimeStart, op.Add(runtimeStart, op.spatialSizes(v, n)), op.Ints(spatialAxes(2+n)...))
 }

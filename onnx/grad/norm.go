@@ -237,7 +237,7 @@ func lpNormalization(op *operation) onnx.Value {
 // The window of the sum is mirrored: the channels whose windows contain the channel.
 func lrn(op *operation) onnx.Value {
 	size := op.attr("size", 1)
-	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75)
+	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75) // alpha: that of the formula / size
 	below, above := (size-1)/2, size/2
 	x, y, dy := op.x(0), op.y(0), op.dy(0)
 	s := op.Add(op.times(op.channelWindowSums(op.square(x), below, above), alpha), op.num(op.attrFloat("bias", 1)))

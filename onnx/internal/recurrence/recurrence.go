@@ -91,8 +91,8 @@ func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, er
 	return r, nil
 }
 
-// x returns the i-th input, empty where it is absent: 0 the sequences, 1 and 2 the weights W and R, 3
-// the biases, 4 the sequence lengths, 5 and 6 the initial states, 7 the peephole weights.
+// x returns the i-th input, empty where it is absent: 0 the sequences, 1 and 2 the weights W and R,
+// 3 the biases, 4 the sequence lengths, 5 and 6 the initial states, 7 the peephole weights.
 func (r recurrence) x(i int) onnx.Value {
 	if i < len(r.node.Input) {
 		return onnx.Value(r.node.Input[i])
