@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// The kind of a checkpoint, and the version of its format.
 const (
 	stateKind    = "invert"
 	stateVersion = 2

@@ -27,7 +27,7 @@
 //	result, err := s.Run(ctx, invert.Problem{Images: x, Start: start})
 //	result.Images // n x c x h x w: the x' of each x
 //
-// The optimiser Paper, of Nanda et al., takes steps of fixed length along the gradient. Adam, on the
-// same normalised gradient, reaches the same distance in a tenth of the steps. An interrupted search
-// with a Checkpoint can be resumed with identical results.
+// The optimiser Paper, of Nanda et al., takes steps of fixed length along the gradient. Adam, on
+// the same normalised gradient, reaches the same distance in a tenth of the steps. An interrupted
+// search with a Checkpoint can be resumed with identical results.
 package invert

@@ -58,7 +58,7 @@ func goldenStart(shape []int) tensor.Tensor {
 // A goldenCase is the result of a search: the smallest criterion (loss, or margin in attacks) of
 // each sample after each step, and every Stride-th value of the best images.
 type goldenCase struct {
-	Criterion [][]float64 `json:"keys"`
+	Criterion [][]float64 `json:"criterion"`
 	Best      []float64   `json:"best"`
 }
 

@@ -104,7 +104,8 @@ const (
 
 // batchSize returns the number of samples in a run of the engine and the number of concurrent runs.
 // Since operators are short, concurrent runs on one core each are faster than one run on all cores.
-// Among similar sizes it chooses one that needs few rows of padding.
+// Such concurrent runs are a round. Among similar sizes it chooses one that needs few rows of
+// padding to fill the last round.
 func (s *Search) batchSize(samples int) (n, shards int) {
 	shards = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
@@ -196,8 +197,8 @@ func (s *Search) runBatches(ctx context.Context, p Problem, constants []tensor.T
 	return r.result(), nil
 }
 
-// halveBatch makes batches smaller, because the device's memory does not suffice. It reports whether
-// that is possible.
+// halveBatch makes batches smaller, because the device's memory does not suffice. It reports
+// whether that is possible.
 func (s *Search) halveBatch() bool {
 	if s.batch() <= 1 || slices.ContainsFunc(s.objective.models(), func(m *model.Model) bool { return m.Batch() > 0 }) {
 		return false

@@ -55,7 +55,7 @@ type graphInfo struct {
 // the padding.
 func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 	s := stridedShortcut{strides: []int{1, 1}}
-	pads, ok := g.ints(n, 1)
+	pads, ok := g.ints(n, 1) // before each of the four axes NCHW, then after each
 	if !ok || len(pads) != 8 || onnx.AttrString(n, "mode", "constant") != "constant" || hasInput(n, 3) || hasInput(n, 2) && !g.isZero(n.Input[2]) {
 		return s, false
 	}

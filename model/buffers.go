@@ -65,13 +65,13 @@ const smallBuffers = 64 << 20
 // checkMemory returns an error if the buffers would take more than half of the free memory: a layer
 // may be large enough for that with a single image.
 func (b *Buffers) checkMemory() error {
-	need := 0.
+	need := 0. // bytes
 	for _, o := range b.session.outputs {
-		values := 4 * float64(b.batch)
+		bytes := 4 * float64(b.batch) // of float32
 		for _, d := range o.shape {
-			values *= float64(d)
+			bytes *= float64(d)
 		}
-		need += values
+		need += bytes
 	}
 	if free := b.session.model.rt.FreeMemory(); free > 0 && need > max(float64(free)/2, smallBuffers) {
 		return fmt.Errorf("the layers that are read take %.1f GiB for a batch of %d images, and %.1f GiB of memory are free: choose fewer or smaller layers, or give the program more memory",

@@ -25,8 +25,8 @@
 //	z := buf.Layer(0)             // n x ...
 //	p, err := buf.LogProbs(nil)   // n x classes
 //
-// On the processor a session uses native operators for groups of convolutions, ReLUs and sums where
-// they are faster. Layers then change by about 1e-6 of their largest value.
+// On the CPU a session uses native operators (package ort/accel) for groups of convolutions, ReLUs
+// and sums where they are faster. Layers then change by about 1e-6 of their largest value.
 //
 // Models that take a fixed number of images in a run, channels last, or inputs of bytes or float64
 // are supported. The comments of this package say image for what may also be a waveform or a vector

@@ -80,6 +80,7 @@ func (c extractorConfig) whisper() (Preprocess, error) {
 		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: they must not be negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
 	}
 	fft := cmp.Or(c.FFT, 400)
+	// The library computes (y + 4) / 4 of the logarithm y: the mean is -4.
 	p := Preprocess{
 		Frame: dataset.Frame{Rate: c.Rate, Length: cmp.Or(c.Samples, int(cmp.Or(c.Chunk, 30)*float64(c.Rate)))},
 		Features: &logmel.Settings{Rate: c.Rate, FFT: fft, Window: fft, Hop: cmp.Or(c.Hop, 160), Mels: cmp.Or(c.Size, 80), High: 8000,

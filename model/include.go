@@ -69,7 +69,8 @@ func (m *Model) includeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n 
 	return values[0], nil
 }
 
-// partAfter returns the part of the model that computes the scores from a layer, which is its input.
+// partAfter returns the part of the model that computes the scores from a layer, which is its
+// input.
 func (m *Model) partAfter(layer onnx.Layer) (*onnx.Model, error) {
 	whole, err := m.fullGraph()
 	if err != nil {

@@ -229,8 +229,8 @@ func shapeByValues(n *pb.NodeProto) bool {
 	return false
 }
 
-// shapeOptions returns the options of sessions that read shapes, on the CPU: shapes do not depend on
-// the device.
+// shapeOptions returns the options of sessions that read shapes, on the CPU: shapes do not depend
+// on the device.
 func (m *Model) shapeOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Verbatim: true, Spin: m.options.Spin}
 }

@@ -19,8 +19,8 @@ const (
 	webgpu = "webgpu"
 )
 
-// Auto is the value of --device that stands for the first graphics processor that is not emulated by
-// software, or else the CPU. Runtime.Resolve replaces it.
+// Auto is the value of --device that stands for the first graphics processor that is not emulated
+// by software, or else the CPU. Runtime.Resolve replaces it.
 const Auto = "auto"
 
 // A provider is an execution provider of the engine with the name that Options.Device has for it.

@@ -1,6 +1,6 @@
 // Package ort executes ONNX graphs with ONNX Runtime. It finds and loads the library, and provides
-// sessions that read and write tensors in Go memory and can be cancelled. In comments, the engine is
-// ONNX Runtime, and the binding is the Go package by which its C API is called,
+// sessions that read and write tensors in Go memory and can be cancelled. In comments, the engine
+// is ONNX Runtime, and the binding is the Go package by which its C API is called,
 // github.com/yalue/onnxruntime_go.
 //
 // Find looks for the library in the usual places, and Load loads it, once per process:

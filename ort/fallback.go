@@ -47,8 +47,8 @@ func (n *notes) first(key string) bool {
 	return true
 }
 
-// noteFallbacks passes a note that names the operators of a graph that the session's device leaves to
-// the CPU. It leaves out those that it has named for the device before.
+// noteFallbacks passes a note that names the operators of a graph that the session's device leaves
+// to the CPU. It leaves out those that it has named for the device before.
 func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx.Model, device string) error {
 	operators, err := r.fallbacks(sessionHandle(session), m)
 	if err != nil {

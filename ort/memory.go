@@ -96,8 +96,8 @@ func (e *DeviceMemoryError) Error() string {
 
 func (e *DeviceMemoryError) Unwrap() error { return e.cause }
 
-// A DeviceLostError is the error of a run on a device that no longer answers. Its sessions cannot be
-// used any more.
+// A DeviceLostError is the error of a run on a device that no longer answers. Its sessions cannot
+// be used any more.
 type DeviceLostError struct{ cause error }
 
 func (e *DeviceLostError) Error() string {
@@ -107,8 +107,8 @@ func (e *DeviceLostError) Error() string {
 func (e *DeviceLostError) Unwrap() error { return e.cause }
 
 // What messages of the engine and its providers contain if the memory of a device is exceeded, and
-// if a device is lost. Dawn, WebGPU's implementation, reports a buffer that it could not allocate as
-// invalid due to a previous error. CUDA's error 2 is out of memory; 46 stands for an unavailable
+// if a device is lost. Dawn, WebGPU's implementation, reports a buffer that it could not allocate
+// as invalid due to a previous error. CUDA's error 2 is out of memory; 46 stands for an unavailable
 // device, 700 for an illegal address, 719 for a failed launch and 999 for an unknown failure.
 var (
 	deviceMemory = regexp.MustCompile(`exceeds the max buffer size limit|\[Invalid Buffer[^\]]*\] is invalid due to a previous error|Failed to create GPU buffer|Too many storage buffers in shader|Failed to allocate memory for requested buffer|(?i:CUDA failure 2:|cudaErrorMemoryAllocation|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|out of (device )?memory)`)

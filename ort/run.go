@@ -180,8 +180,9 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Valu
 	return nil
 }
 
-// await waits for the end of a run that was told to stop because ctx ended. It returns a TimeoutError
-// or the context's error, or nil if the run was complete. A run that does not stop is abandoned.
+// await waits for the end of a run that was told to stop because ctx ended. It returns a
+// TimeoutError or the context's error, or nil if the run was complete. A run that does not stop is
+// abandoned.
 func (s *Session) await(ctx context.Context, done <-chan error, used []*Value) error {
 	cause := ctx.Err()
 	if expired := (*TimeoutError)(nil); errors.As(context.Cause(ctx), &expired) {

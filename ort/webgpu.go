@@ -46,9 +46,9 @@ func normalisesBatch(n *pb.NodeProto) bool {
 }
 
 // normaliseBatch adds what BatchNormalization computes in training mode, for an input x of n x c x
-// ... with the given number of axes: (x - mean) / sqrt(variance + epsilon) scale + bias with the mean
-// and the variance of each channel over the batch, and the running mean and variance, which are
-// momentum running + (1 - momentum) batch.
+// ... with the given number of axes: (x - mean) / sqrt(variance + epsilon) scale + bias with the
+// mean and the variance of each channel over the batch, and the running mean and variance, which
+// are momentum running + (1 - momentum) batch.
 func normaliseBatch(b *onnx.Builder, n *pb.NodeProto, axes int) []onnx.Value {
 	x, scale, bias := onnx.Value(n.Input[0]), onnx.Value(n.Input[1]), onnx.Value(n.Input[2])
 	reduced, perChannel := []int{0}, []int{1, -1}

@@ -13,8 +13,8 @@ import (
 // minShared is the smallest size in bytes of an initializer that a session shares with its graph.
 const minShared = 1 << 12
 
-// sharedWeights are initializers of a graph whose elements a session uses in place. They outlive the
-// session.
+// sharedWeights are initializers of a graph whose elements a session uses in place. They outlive
+// the session.
 type sharedWeights struct {
 	capi   *capi
 	values []pointer      // OrtValues

@@ -117,8 +117,8 @@ func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, step, unrolledIndex in
 	return nil
 }
 
-// inputName returns the name of an input of the given step of an unrolled graph. With notUnrolled it
-// returns name.
+// inputName returns the name of an input of the given step of an unrolled graph. With notUnrolled
+// it returns name.
 func inputName(unrolledIndex int, name string) string {
 	if unrolledIndex == notUnrolled {
 		return name

@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
+// The kind of a checkpoint, and the version of its format.
 const (
 	stateKind    = "training"
 	stateVersion = 3

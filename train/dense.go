@@ -133,8 +133,8 @@ func atLeastOne(b *onnx.Builder, n onnx.Value) onnx.Value {
 	return b.Add(n, b.Cast(b.Op("Equal", nil, n, b.Scalar(0)), onnx.Float))
 }
 
-// correctPositions returns, for each sample, the fraction of correct predictions among the positions
-// that have a class.
+// correctPositions returns, for each sample, the fraction of correct predictions among the
+// positions that have a class.
 func correctPositions(b *onnx.Builder, predicted, t onnx.Value) onnx.Value {
 	has, _ := labelled(b, t)
 	equal := b.Mul(b.Cast(b.Op("Equal", nil, predicted, t), onnx.Float), has)

@@ -92,7 +92,7 @@ type StepProgress struct {
 }
 
 // A Checkpoint stores the state of work that can be interrupted: a training, a search (package
-// invert) or a procedure (package measure/procedure).
+// invert) or a procedure, that is, a measure that works in steps (package measure/procedure).
 type Checkpoint interface {
 	// Load opens the state that was saved last. It returns nil, nil if there is none.
 	Load() (io.ReadCloser, error)

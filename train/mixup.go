@@ -19,9 +19,9 @@ func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
 	return b.Add(b.Mul(lambda, first), b.Mul(b.Sub(b.Scalar(1), lambda), second))
 }
 
-// mix replaces the inputs of a batch by mixtures of each sample with a partner, another sample of the
-// batch. It binds the partners' targets and lambda. The seed and the number of the step determine
-// the partners and lambda. unrolledIndex is explained at notUnrolled.
+// mix replaces the inputs of a batch by mixtures of each sample with a partner, another sample of
+// the batch. It binds the partners' targets and lambda. The seed and the number of the step
+// determine the partners and lambda. unrolledIndex is explained at notUnrolled.
 func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
 	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
 	other := b.rows(partner)

@@ -312,7 +312,8 @@ func (p *program) stateTensors() []stateTensor {
 	return slices.Concat(p.parameters, p.statistics, p.optimiserState)
 }
 
-// clipped scales all gradients by one factor so that their joint norm is at most maxNorm.
+// clipped scales all gradients by one factor so that their joint norm is at most maxNorm. Like
+// PyTorch's clip_grad_norm_ it adds 1e-6 to the norm.
 func clipped(b *onnx.Builder, gradients []onnx.Value, maxNorm float64) []onnx.Value {
 	var sum onnx.Value
 	for _, g := range gradients {

@@ -84,8 +84,8 @@ func (n Segmenter) build() (*onnx.Model, error) {
 	return l.Model()
 }
 
-// double returns a transposed convolution that doubles both sides. Each position of the result depends
-// on one position of x, so the weights are normal with variance 2 / in.
+// double returns a transposed convolution that doubles both sides. Each position of the result
+// depends on one position of x, so the weights are normal with variance 2 / in.
 func (l *layers) double(x onnx.Value, name string, in, out int) onnx.Value {
 	r, deviation := seed.Rand(l.seed, "train: weights", name), math.Sqrt(2/float64(in))
 	w := l.weights(name+".weight", func() float64 { return deviation * r.NormFloat64() }, in, out, 2, 2)

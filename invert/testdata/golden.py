@@ -5,8 +5,8 @@ usage: NOETHER_TESTDATA=/data golden.py
 
 The networks are written out here from the weights in the ONNX files. Starts come from a formula, so that no generator is shared
 with the Go code. Steps are few: sooner or later a unit near zero is positive in float32 and negative in float64, and from then on
-the searches differ. For each case: the key of the best picture after each step, that is, the number that the search makes small
-(the loss, or the margin in attacks), and every 97th value of the best pictures in the end.
+the searches differ. For each case: the criterion of the best image after each step, that is, the number that the search makes
+small (the loss, or the margin in attacks), and every 97th value of the best images in the end.
 """
 import json, os, pathlib
 import numpy as np, onnx, onnx.numpy_helper as nh, torch, torch.nn.functional as F
@@ -44,17 +44,18 @@ def flat_norm(v):
     return v.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
 
 
-def search(loss_and_key, start, optimiser, size, project=lambda x: x, sign=False):
-    x, best, key, keys = start.clone(), start.clone(), torch.full((N,), np.inf, dtype=torch.float64), []
+def search(loss_and_criterion, start, optimiser, size, project=lambda x: x, sign=False):
+    x, best = start.clone(), start.clone()
+    smallest, criteria = torch.full((N,), np.inf, dtype=torch.float64), []
     m = v = torch.zeros_like(x)
     for t in range(STEPS + 1):
         x.requires_grad_(True)
-        loss, now = loss_and_key(x)
+        loss, criterion = loss_and_criterion(x)
         (g,) = torch.autograd.grad(loss.sum(), x)
         with torch.no_grad():
-            better = now < key
-            key, best = torch.where(better, now, key), torch.where(better.view(-1, 1, 1, 1), x, best)
-            keys.append(key.tolist())
+            better = criterion < smallest
+            smallest, best = torch.where(better, criterion, smallest), torch.where(better.view(-1, 1, 1, 1), x, best)
+            criteria.append(smallest.tolist())
             g = g / flat_norm(g)
             if optimiser == "paper":
                 x = x - size * (g.sign() if sign else g)
@@ -62,7 +63,7 @@ def search(loss_and_key, start, optimiser, size, project=lambda x: x, sign=False
                 m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
                 x = x - size * m / (1 - 0.9 ** (t + 1)) / ((v / (1 - 0.999 ** (t + 1))).sqrt() + 1e-8)
             x = project(x).clamp(0, 1)
-    return {"keys": keys, "best": best.detach().flatten()[::STRIDE].tolist()}
+    return {"criterion": criteria, "best": best.detach().flatten()[::STRIDE].tolist()}
 
 
 raw = np.fromfile(data / "cifar10" / "test_batch.bin", np.uint8, 3073 * N).reshape(N, 3073)

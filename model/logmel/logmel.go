@@ -180,7 +180,7 @@ func (s Settings) Graph(b *onnx.Builder, wave onnx.Value) (onnx.Value, error) {
 func (s Settings) fourier() tensor.Tensor {
 	bins := s.FFT/2 + 1
 	t := tensor.New(2*bins, 1, s.FFT)
-	window, lead := audio.Hann(s.Window), (s.FFT-s.Window)/2
+	window, lead := audio.Hann(s.Window), (s.FFT-s.Window)/2 // lead: samples of the frame before the window
 	for k := range bins {
 		for i, w := range window {
 			at := lead + i

@@ -30,6 +30,12 @@ type boxSource struct {
 	boxes, scores, classes, keypoints onnx.Value
 }
 
+// The values of newBoxes's argument fractions.
+const (
+	inPixels    = false
+	inFractions = true
+)
+
 // newBoxes returns the decoder of a layout of boxes. candidates is the number of boxes of an image;
 // -1: free. coordinates is the matrix that converts the coordinates of a box to corners. fractions
 // is the default for Setting.Fractions. source adds the nodes that compute the boxes to a graph.
@@ -65,6 +71,7 @@ func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fr
 		}
 		rows := b.Concat(2, parts...)
 		if candidates < 0 {
+			// With rows of score -1 there are at least as many as strongest returns.
 			rows = b.Concat(1, rows, b.Full(-1, 1, f.Candidates, f.Columns()))
 		}
 		return strongest(b, rows, f)
@@ -136,7 +143,7 @@ func findTorchvision(q *query, _ bool) *Decoder {
 		}
 		f.Outputs = append(f.Outputs, keypoints.Name)
 	}
-	d := q.newBoxes(f, -1, corners, false, func(b *onnx.Builder) boxSource {
+	d := q.newBoxes(f, -1, corners, inPixels, func(b *onnx.Builder) boxSource {
 		s := boxSource{
 			boxes:   b.Unsqueeze(float(b, boxes.Name), 0),
 			scores:  b.Unsqueeze(float(b, scores.Name), 0, 2),
@@ -173,7 +180,7 @@ func findEfficientNMS(q *query, _ bool) *Decoder {
 		return nil
 	}
 	f := Format{Outputs: []string{count.Name, boxes.Name, scores.Name, classes.Name}}
-	return q.newBoxes(f, n, corners, false, func(b *onnx.Builder) boxSource {
+	return q.newBoxes(f, n, corners, inPixels, func(b *onnx.Builder) boxSource {
 		numbers := tensor.New(1, n)
 		for i := range n {
 			numbers.Data[i] = float32(i)
@@ -217,7 +224,7 @@ func findDETR(q *query, guess bool) *Decoder {
 		return nil
 	}
 	f := Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1] - 1}
-	return q.newBoxes(f, boxes.Sample[0], centred, true, func(b *onnx.Builder) boxSource {
+	return q.newBoxes(f, boxes.Sample[0], centred, inFractions, func(b *onnx.Builder) boxSource {
 		z := float(b, logits.Name)
 		e := b.Exp(b.Sub(z, b.ReduceMax(z, true, 2)))
 		p := b.Div(column(b, e, 0, f.Classes), b.ReduceSum(e, true, 2))
@@ -234,7 +241,7 @@ func findDeformableDETR(q *query, _ bool) *Decoder {
 		return nil
 	}
 	f := Format{Outputs: []string{logits.Name, boxes.Name}, Classes: logits.Sample[1]}
-	return q.newBoxes(f, boxes.Sample[0], centred, true, func(b *onnx.Builder) boxSource {
+	return q.newBoxes(f, boxes.Sample[0], centred, inFractions, func(b *onnx.Builder) boxSource {
 		s := boxSource{boxes: float(b, boxes.Name)}
 		s.scores, s.classes = best(b, b.Sigmoid(float(b, logits.Name)))
 		return s
@@ -248,7 +255,7 @@ func findSuppressed(q *query, guess bool) *Decoder {
 			return false
 		}
 		if len(p.Sample) == 2 && p.Sample[1] == boxColumns && len(p.Sizes) == 3 {
-			return !guess || len(q.ports) == 1 && p.Sample[0] <= 1000
+			return !guess || len(q.ports) == 1 && p.Sample[0] <= 1000 // suppression leaves few rows
 		}
 		return len(p.Sizes) == 2 && (p.Sizes[1] == 6 || p.Sizes[1] == 7) && p.Sizes[0] < 0 && (!guess || p.Sizes[1] == 7 || q.metadata("names") != "")
 	}
@@ -258,12 +265,12 @@ func findSuppressed(q *query, guess bool) *Decoder {
 	}
 	f := Format{Outputs: []string{p.Name}}
 	if len(p.Sizes) == 3 {
-		return q.newBoxes(f, p.Sample[0], corners, false, func(b *onnx.Builder) boxSource {
+		return q.newBoxes(f, p.Sample[0], corners, inPixels, func(b *onnx.Builder) boxSource {
 			x := float(b, p.Name)
 			return boxSource{boxes: column(b, x, 0, 4), scores: column(b, x, 4, 5), classes: column(b, x, 5, 6)}
 		})
 	}
-	d := q.newBoxes(f, -1, corners, false, func(b *onnx.Builder) boxSource {
+	d := q.newBoxes(f, -1, corners, inPixels, func(b *onnx.Builder) boxSource {
 		x := b.Unsqueeze(float(b, p.Name), 0)
 		if p.Sizes[1] == 7 { // image, corners, class, score
 			return boxSource{boxes: column(b, x, 1, 5), scores: column(b, x, 6, 7), classes: column(b, x, 5, 6)}
@@ -370,7 +377,7 @@ func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder
 	if k, ok := keypointsOf(q.metadata("kpt_shape")); ok && f.Classes+3*k == columns-start {
 		f.Keypoints = k
 	}
-	return q.newBoxes(f, n, centred, false, func(b *onnx.Builder) boxSource {
+	return q.newBoxes(f, n, centred, inPixels, func(b *onnx.Builder) boxSource {
 		x := float(b, p.Name)
 		if first {
 			x = b.Transpose(x, 0, 2, 1)

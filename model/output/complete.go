@@ -36,8 +36,9 @@ func IoU(a, b Box) float64 {
 
 // Complete removes boxes from the decoded output of one sample, in place: those whose score is
 // below Confidence; then, for each class, those whose IoU with a stronger remaining box exceeds
-// Suppress; then all but the strongest, as many as Most says. Boxes that are not finite remain,
-// so that Boxes reports them, unless their score is below Confidence. Other kinds of output are not changed.
+// Suppress; then all but the strongest, as many as Most says. Boxes that are not finite remain, so
+// that Boxes reports them, unless their score is below Confidence. Other kinds of output are not
+// changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return
@@ -85,8 +86,8 @@ func boxOf(r []float32) Box {
 	return Box{Left: float64(r[0]), Top: float64(r[1]), Right: float64(r[2]), Bottom: float64(r[3]), Score: float64(r[4]), Class: int(r[5])}
 }
 
-// Boxes appends to dst the boxes of a decoded output, after Complete has changed it. It reports whether
-// all are finite.
+// Boxes appends to dst the boxes of a decoded output, after Complete has changed it. It reports
+// whether all are finite.
 func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 	columns := f.Columns()
 	for i := range f.Candidates {

@@ -15,6 +15,12 @@ type mapPort struct {
 	flat                    bool // whether there is no axis for channels
 }
 
+// The values of the argument of maps.
+const (
+	ofFloats   = false
+	ofIntegers = true
+)
+
 // maps returns the outputs that are maps: of integers, or else of floats.
 func (q *query) maps(integers bool) (out []mapPort) {
 	for i := range q.ports {
@@ -47,8 +53,8 @@ func (m mapPort) value(b *onnx.Builder) onnx.Value {
 	return x
 }
 
-// coversImage reports whether a map has the aspect ratio of the image and at least one position for
-// each 4 x 4 pixels. The feature maps of a backbone have fewer.
+// coversImage reports whether a map has the aspect ratio of the image, to within 5 %, and at least
+// one position for each 4 x 4 pixels. The feature maps of a backbone have fewer.
 func (q *query) coversImage(m mapPort) bool {
 	ratio := float64(m.height*q.about.Width) / float64(m.width*q.about.Height)
 	return math.Abs(math.Log(ratio)) < 0.05 && 4*m.height >= q.about.Height && m.height*m.width > 1
@@ -92,7 +98,7 @@ const maxGuessedClasses = 256
 // above 0 have class 1, the others class 0.
 func findLogits(q *query, guess bool) *Decoder {
 	// A map of 3 channels may be an image.
-	m := oneMap(q.maps(false), func(m mapPort) bool {
+	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
 		return !m.flat && (!guess || m.channels >= 2 && m.channels <= maxGuessedClasses && m.channels != 3 && q.coversImage(m))
 	})
 	if m == nil {
@@ -113,7 +119,7 @@ func findLogits(q *query, guess bool) *Decoder {
 // findProbabilities finds a map with a probability for each class. With one channel it is that of
 // class 1.
 func findProbabilities(q *query, guess bool) *Decoder {
-	m := oneMap(q.maps(false), func(m mapPort) bool { return !guess && !m.flat })
+	m := oneMap(q.maps(ofFloats), func(m mapPort) bool { return !guess && !m.flat })
 	if m == nil {
 		return nil
 	}
@@ -128,7 +134,7 @@ func findProbabilities(q *query, guess bool) *Decoder {
 
 // findLabels finds a map of class numbers.
 func findLabels(q *query, guess bool) *Decoder {
-	m := oneMap(q.maps(true), func(m mapPort) bool {
+	m := oneMap(q.maps(ofIntegers), func(m mapPort) bool {
 		return m.channels == 1 && (!guess || q.coversImage(m) && m.height > 1 && m.width > 1)
 	})
 	if m == nil {
@@ -153,7 +159,7 @@ func newClassMap(m mapPort, classes, planes int, build func(b *onnx.Builder) onn
 
 // findHeatMaps finds a map for each keypoint, which is where the map is largest.
 func findHeatMaps(q *query, guess bool) *Decoder {
-	m := oneMap(q.maps(false), func(m mapPort) bool {
+	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
 		return !m.flat && m.height*m.width > 1 && (!guess || m.named("heatmap", "heat_map") && q.coversImage(m))
 	})
 	if m == nil {
@@ -208,7 +214,7 @@ func findMap(q *query, guess bool) *Decoder {
 
 // findValues returns the decoder of the map that satisfies a condition, with its values unchanged.
 func findValues(q *query, fits func(mapPort) bool) *Decoder {
-	m := oneMap(q.maps(false), fits)
+	m := oneMap(q.maps(ofFloats), fits)
 	if m == nil {
 		return nil
 	}

@@ -44,8 +44,8 @@ func parseNames(text string) []string {
 	return slices.Clip(names)
 }
 
-// quoted reads a string in single or double quotes, with backslashes before quotes, from the start of
-// a text.
+// quoted reads a string in single or double quotes, with backslashes before quotes, from the start
+// of a text.
 func quoted(text string) (value, rest string, ok bool) {
 	if text == "" || text[0] != '\'' && text[0] != '"' {
 		return "", "", false

@@ -15,5 +15,6 @@
 //	axes, err := infer.Axes(m, nil)
 //	axes["conv1_out"]         // "NCHW"
 //
-// Inside the package the axes of a tensor, each with its letter and its size, are called its layout.
+// Inside the package the axes of a tensor, each with its letter and its size, are called its
+// layout.
 package infer

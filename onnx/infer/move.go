@@ -7,8 +7,8 @@ import (
 )
 
 // The layouts of operators that rearrange elements without arithmetic. A layout is the list of a
-// tensor's axes (see axis.go), each with a size and a letter: N for the batch, C channels, H height,
-// W width, T time or tokens, or blank if it has none. x is the layout of the first input.
+// tensor's axes (see axis.go), each with a size and a letter: N for the batch, C channels, H
+// height, W width, T time or tokens, or blank if it has none. x is the layout of the first input.
 
 func (op *operation) transpose(x layout) layout {
 	perm := onnx.AttrInts(op.node, "perm")

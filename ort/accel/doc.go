@@ -14,7 +14,7 @@
 //
 // In comments, package grad is onnx/grad, and the engine is ONNX Runtime.
 //
-// Results are the same up to rounding. The operators exist for amd64 processors with AVX2. The build
-// tag noaccel leaves them out of the program, and ort.Options.NoAcceleration disables the pass.
-// README.md lists what each operator gains.
+// Results are the same up to rounding. The operators exist for amd64 processors with AVX2. The
+// build tag noaccel leaves them out of the program, and ort.Options.NoAcceleration disables the
+// pass. README.md lists what each operator gains.
 package accel

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Branch is a stack of layers with a name. The first layer takes the input. Branches may share their
-// lower layers.
+// A Branch is a stack of layers with a name. The first layer takes the input. Branches may share
+// their lower layers.
 type Branch struct {
 	Name   string
 	Layers []*Layer

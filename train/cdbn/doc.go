@@ -12,8 +12,8 @@
 //
 //	P(h_x = 1 | v) = exp I(x) / (1 + sum over B of exp I),    P(p_B = 1 | v) = 1 - 1 / (1 + sum over B of exp I).
 //
-// Visible units are Gaussian with standard deviation 1. Their mean is a bias c_j of the channel plus
-// the sum of the filters at the positions of units that are on. Above the first layer they are
+// Visible units are Gaussian with standard deviation 1. Their mean is a bias c_j of the channel
+// plus the sum of the filters at the positions of units that are on. Above the first layer they are
 // binary, with the logistic function of that sum as probability. Train uses contrastive divergence
 // with one step (CD-1): it draws units h given images v, computes the mean v' given h, and changes
 // the parameters along

@@ -19,8 +19,8 @@ type layerGraph struct {
 	height, width int // of the map of hidden units
 }
 
-// hiddenGiven returns the probabilities of the hidden units given the visible ones, b x K x h x w:
-// within a block a softmax over its units and the state in which all are off.
+// hiddenGiven returns the probabilities of the hidden units given the visible ones v, b x K x h x
+// w: within a block a softmax over its units and the state in which all are off.
 func (m *layerGraph) hiddenGiven(v, w, bias onnx.Value) onnx.Value {
 	b, k := m.b, m.Block*m.Block
 	units := m.blocks(b.Conv(v, w, bias, nil))
@@ -42,7 +42,7 @@ func (m *layerGraph) unblocks(h onnx.Value) onnx.Value {
 	return b.Reshape(b.Transpose(split, 0, 1, 2, 4, 3, 5), m.Batch, m.Units, m.height, m.width)
 }
 
-// sampled samples hidden units, 0 or 1, from their probabilities by one uniform number u for each
+// sampled samples hidden units, 0 or 1, from their probabilities q by one uniform number u for each
 // block.
 func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	b := m.b
@@ -53,7 +53,7 @@ func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	return m.unblocks(b.Cast(on, onnx.Float))
 }
 
-// visible returns the mean of the visible units given the hidden ones.
+// visible returns the mean of the visible units given the hidden ones h.
 func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	b := m.b
 	v := b.Op("ConvTranspose", nil, h, w, c)
@@ -63,8 +63,8 @@ func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// correlation returns the mean over images and positions of visible times hidden units, K x
-// channels x f x f.
+// correlation returns the mean over images and positions of visible units v times probabilities q
+// of hidden units, K x channels x f x f.
 func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 	b := m.b
 	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // channels x K x f x f

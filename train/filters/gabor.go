@@ -48,9 +48,10 @@ func Fit(filter tensor.Tensor) (Gabor, error) {
 		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the energy %g", f.energy)
 	}
 	best := Gabor{Explained: math.Inf(-1)}
+	const steps, simplex = 400, 0.3 // largest number of steps; size of the first simplex, in the units of gabor
 	for _, start := range f.starts() {
 		problem := optimize.Problem{Func: func(p []float64) float64 { return f.error(p) }}
-		found, err := optimize.Minimize(problem, start, &optimize.Settings{MajorIterations: 400}, &optimize.NelderMead{SimplexSize: 0.3})
+		found, err := optimize.Minimize(problem, start, &optimize.Settings{MajorIterations: steps}, &optimize.NelderMead{SimplexSize: simplex})
 		if found == nil {
 			return Gabor{}, fmt.Errorf("fitting a Gabor function: %w", err)
 		}
@@ -103,7 +104,7 @@ func (f *target) solved(p []float64) Gabor {
 		c, s := window*cos, window*sin
 		cc, cs, ss, cw, sw = cc+c*c, cs+c*s, ss+s*s, cw+c*w, sw+s*w
 	}
-	ridge := 1e-9 * (cc + ss)
+	ridge := 1e-9 * (cc + ss) // keeps the equations solvable where C and S are proportional
 	cc, ss = cc+ridge, ss+ridge
 	det := cc*ss - cs*cs
 	if !(det > 0) {
@@ -137,7 +138,7 @@ func (f *target) starts() [][]float64 {
 }
 
 // peakFrequencies returns the n frequencies of the largest power, in cycles per pixel right and
-// down. It leaves out direct neighbours of a stronger frequency.
+// down. It leaves out frequencies within 1.5 cycles over the shorter side of a stronger one.
 func (f *target) peakFrequencies(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak

@@ -47,8 +47,8 @@ func (l *layerTraining) trainCDBN(ctx context.Context, x tensor.Tensor) (*layerR
 	return out, err
 }
 
-// trainCDBNLayer trains layer i, from 0, on images or on the probabilities of the layer below. In an
-// epoch each is drawn once on average.
+// trainCDBNLayer trains layer i, from 0, on images or on the probabilities of the layer below. In
+// an epoch each is drawn once on average.
 func (l *layerTraining) trainCDBNLayer(ctx context.Context, i int, k cdbnLayerKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
 	batch := min(l.Batch, x.Shape[0])
 	perEpoch := (x.Shape[0] + batch - 1) / batch

@@ -5,7 +5,7 @@
 //	result, err := recipe.Run(ctx, f, "networks/one", recipe.Options{Runtime: rt})
 //
 // The network is built by package train or read from an ONNX model. Unknown keys of the file are
-// errors, as in a study file. The output folder holds
+// errors, as in a study file (package study/spec). The output folder holds
 //
 //	model.onnx        the network, which takes images in [0, 1] or waveforms in [-1, 1]
 //	log.csv           a row for each epoch: losses, accuracies, learning rate, seconds

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A File is a training file. Its keys are a public contract; see docs/reference/training-file.md. The
-// names and options of JSON are part of the identity of a training (see the method identity), so
-// they stay.
+// A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
+// The names and options of JSON are part of the identity of a training (see the method identity),
+// so they stay.
 type File struct {
 	Name        string           `key:"name,required" doc:"name of the training"`
 	Seed        uint64           `key:"seed" default:"1" doc:"seed of the weights, the order of samples, the split, dropout and augmentation"`

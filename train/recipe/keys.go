@@ -158,7 +158,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		return err
 	}
 	var sequence transform.Sequence
-	for i, t := range list {
+	for i, t := range list { // Cells has an element for each value of a list, and one for a range
 		at := n
 		if n.Kind == config.List {
 			at = n.Items[i]

@@ -90,7 +90,8 @@ func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	})
 }
 
-// cells returns loss, accuracy, robust accuracy and mean IoU as text; "" for those that are not known.
+// cells returns loss, accuracy, robust accuracy and mean IoU as text; "" for those that are not
+// known.
 func (r *Result) cells() []string {
 	if r == nil {
 		return make([]string, 4)

@@ -49,5 +49,5 @@ def case(optimiser, loss, clip):
 
 cases = [case(o, "squared-error", 0) for o in OPTIMISERS]
 cases += [case("sgd", l, 0) for l in LOSSES if l != "squared-error"] + [case("momentum", "cross-entropy", 0.1)]
-round12 = lambda v: float(f"{v:.10g}") if isinstance(v, float) else [round12(u) for u in v] if isinstance(v, list) else {k: round12(u) for k, u in v.items()} if isinstance(v, dict) else v
-pathlib.Path(__file__).with_name("golden.json").write_text(json.dumps(round12(cases)) + "\n")
+round10 = lambda v: float(f"{v:.10g}") if isinstance(v, float) else [round10(u) for u in v] if isinstance(v, list) else {k: round10(u) for k, u in v.items()} if isinstance(v, dict) else v
+pathlib.Path(__file__).with_name("golden.json").write_text(json.dumps(round10(cases)) + "\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes small vision transformers with random weights, built like the published ones: which tokens precede the patches, and how the tensors lie.
+"""Writes small vision transformers with random weights, built like the published ones: which tokens precede the patches, and the order of the axes.
 
     deit.onnx    Touvron et al. 2021: class and distillation token; the mean of two heads
     dinov2.onnx  Oquab et al. 2023 with the registers of Darcet et al. 2023: class token, positions, then four registers

@@ -13,7 +13,7 @@ h, w = H - f + 1, W - f + 1  # sides of a group
 target, weight, decay, rate = 0.1, 2.0, 0.01, 0.2
 
 
-def told(v, p):
+def hidden_input(v, p):
     """The input of each hidden unit: the filter applied to v, plus the bias."""
     out = np.zeros((B, K, h, w))
     for y in range(h):
@@ -22,9 +22,9 @@ def told(v, p):
     return out
 
 
-def given(v, p):
+def hidden_given(v, p):
     """The probability of each hidden unit given v, where at most one unit of a block of 2 x 2 is on."""
-    e = np.exp(told(v, p))
+    e = np.exp(hidden_input(v, p))
     q = np.zeros_like(e)
     for y in range(0, h, 2):
         for x in range(0, w, 2):
@@ -33,12 +33,12 @@ def given(v, p):
 
 
 def free_energy(v, p):
-    e = np.exp(told(v, p))
+    e = np.exp(hidden_input(v, p))
     blocks = e[:, :, 0::2, 0::2] + e[:, :, 1::2, 0::2] + e[:, :, 0::2, 1::2] + e[:, :, 1::2, 1::2]
     return 0.5 * (v**2).sum() - (p["c"] * v.sum((0, 2, 3))).sum() - np.log(1 + blocks).sum()
 
 
-def drawn(q, u):
+def sampled(q, u):
     """States of the hidden units, drawn from their probabilities q by one uniform number u for each block."""
     on = np.zeros_like(q)
     for b, k, y, x in np.ndindex(B, K, h // 2, w // 2):
@@ -59,7 +59,7 @@ def visible(on, p, binary):
     return 1 / (1 + np.exp(-v)) if binary else v
 
 
-def match(v, q):
+def correlation(v, q):
     """For each element of each filter, the mean of q times the value of v that the element is multiplied by."""
     out = np.zeros((K, C, f, f))
     for i in range(f):
@@ -70,17 +70,17 @@ def match(v, q):
 
 def step(v, u, p, velocity, momentum, binary):
     """Updates the parameters p, and returns the error of reconstruction and the mean activation."""
-    q = given(v, p)
-    seen = visible(drawn(q, u), p, binary)
-    again = given(seen, p)
+    q = hidden_given(v, p)
+    reconstruction = visible(sampled(q, u), p, binary)
+    q_reconstruction = hidden_given(reconstruction, p)
     activity = q.mean((0, 2, 3))
-    change = {"W": match(v, q) - match(seen, again) - decay * p["W"],
-              "b": activity - again.mean((0, 2, 3)) + weight * (target - activity),
-              "c": (v - seen).mean((0, 2, 3))}
+    change = {"W": correlation(v, q) - correlation(reconstruction, q_reconstruction) - decay * p["W"],
+              "b": activity - q_reconstruction.mean((0, 2, 3)) + weight * (target - activity),
+              "c": (v - reconstruction).mean((0, 2, 3))}
     for n in p:
         velocity[n] = momentum * velocity[n] + rate * change[n]
         p[n] = p[n] + velocity[n]
-    return float(((v - seen) ** 2).mean()), float(activity.mean())
+    return float(((v - reconstruction) ** 2).mean()), float(activity.mean())
 
 
 cases = []
@@ -97,8 +97,8 @@ for binary in (False, True):
             more[n][at] += d
             less[n][at] -= d
             slope = -(free_energy(v, more) - free_energy(v, less)) / (2 * d)
-            q = given(v, p)
-            want = {"W": match(v, q) * B * h * w, "b": q.sum((0, 2, 3)), "c": v.sum((0, 2, 3))}[n][at]
+            q = hidden_given(v, p)
+            want = {"W": correlation(v, q) * B * h * w, "b": q.sum((0, 2, 3)), "c": v.sum((0, 2, 3))}[n][at]
             assert abs(slope - want) < 1e-6, (n, slope, want)
         e, a = step(v, u, p, velocity, momentum, binary)
         case["v"].append(v.ravel().tolist())

@@ -16,8 +16,8 @@
 //	y = f(scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + bias[c] + addend)
 //
 // BatchNormalizationGradient(dy, x, scale, mean, variance, mask) returns the gradient by x, without
-// f and addend. mask is optional; g is dy, and 0 where the mask is not positive. Further outputs are
-// sum, along and, optionally, g:
+// f and addend. mask is optional; g is dy, and 0 where the mask is not positive. Further outputs
+// are sum, along and, optionally, g:
 //
 //	sum[c] = sum of g;  along[c] = sum of g (x - mean[c]);  with i = 1 / sqrt(variance[c] + epsilon):
 //	dx = scale[c] i (g - sum[c] / N - (x - mean[c]) i^2 along[c] / N)
