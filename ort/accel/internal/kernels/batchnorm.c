@@ -40,6 +40,7 @@ AVX2 static void add_squares(const float *x, size_t n, float mean, double *sum) 
 	*sum += s;
 }
 
+// normalize_row computes y = f(slope x + shift + addend).
 AVX2 static void normalize_row(const float *x, const float *addend, size_t n, float slope, float shift, int relu, float *restrict y) {
 	for (size_t i = 0; i < n; i++) {
 		const float v = x[i] * slope + shift + (addend != NULL ? addend[i] : 0);
@@ -82,6 +83,7 @@ AVX2 static void add_gradients(const float *g, const float *x, size_t n, float m
 	*along += a;
 }
 
+// gradient_row computes dx = slope g + tilt (x - mean) + shift.
 AVX2 static void gradient_row(const float *g, const float *x, size_t n, float mean, float slope, float tilt, float shift, float *dx) {
 #pragma omp simd
 	for (size_t i = 0; i < n; i++)

@@ -37,7 +37,7 @@ static inline void transpose8(const float *src, size_t src_stride, float *dst, s
 			row[i + 2 * k] = _mm256_shuffle_ps(pair[i + k], pair[i + k + 2], _MM_SHUFFLE(1, 0, 1, 0));
 			row[i + 2 * k + 1] = _mm256_shuffle_ps(pair[i + k], pair[i + k + 2], _MM_SHUFFLE(3, 2, 3, 2));
 		}
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) { // 0x20: the lower halves of two rows; 0x31: the upper halves
 		_mm256_storeu_ps(dst + i * dst_stride, _mm256_permute2f128_ps(row[i], row[i + 4], 0x20));
 		_mm256_storeu_ps(dst + (i + 4) * dst_stride, _mm256_permute2f128_ps(row[i], row[i + 4], 0x31));
 	}

@@ -11,11 +11,11 @@ struct Kernel;
 
 // A Kind describes an operator.
 typedef struct Kind {
-	OrtCustomOp op; // first, so that a pointer to it is a pointer to the Kind
+	OrtCustomOp op; // ONNX Runtime's description: first, so that a pointer to it is a pointer to the Kind
 	const char *name;
 	int inputs, required, outputs; // numbers of inputs, required inputs and outputs
 	int optional_outputs;          // whether outputs may be left out
-	int nhwc; // images have their channels last
+	int nhwc;                      // whether images have their channels last
 	// prepare computes what depends only on constant inputs, once; NULL: nothing.
 	OrtStatus *(*prepare)(const OrtKernelInfo *info, struct Kernel *kernel);
 } Kind;
@@ -28,7 +28,7 @@ typedef struct Window {
 	int lanes;                                                             // see the package comment
 } Window;
 
-// A Kernel is a node of a graph.
+// A Kernel is a node of a graph, as ONNX Runtime calls it: not the kernel of a convolution.
 typedef struct Kernel {
 	const Kind *kind;
 	AdamConstants adam;

@@ -27,7 +27,8 @@ size_t winograd_panel_floats(const Convolution *c) { return elements(c->side) * 
 void winograd_pack_panel(void *convolution, size_t panel) {
 	const Convolution *c = convolution;
 	const size_t mr = c->mk->mr, channels = c->input.channels, first = panel * mr, rows = min_size(mr, c->out - first), stride = element_stride(c);
-	const ptrdiff_t next = c->transposed ? -(ptrdiff_t)mr : (ptrdiff_t)mr; // a transposed convolution reverses the kernel
+	// A transposed convolution reverses the kernel: from its last element, 8, back to the first.
+	const ptrdiff_t next = c->transposed ? -(ptrdiff_t)mr : (ptrdiff_t)mr;
 	float kernel[9 * MAX_MR] = {0}, *dst = c->panels + panel * channels * mr;
 	for (size_t k = 0; k < channels; k++, dst += mr) {
 		transpose(c->w + (c->transposed ? k * c->out + first : first * channels + k) * 9, c->transposed ? 9 : channels * 9, kernel, mr, rows, 9);
