@@ -132,6 +132,7 @@ func addImpulse(h []float64, at, amplitude float64) {
 func (r Room) addTail(h []float64, kappa float64, rate int, noise *rand.Rand) {
 	bins := directions(r.Size)
 	d0 := r.directDistance()
+	// P of one sample, without its mean over directions.
 	power := 4 * math.Pi * speedOfSound * d0 * d0 / (r.Size[0] * r.Size[1] * r.Size[2]) / float64(rate)
 	const step = 32 // samples of the same power
 	for from := int(early * float64(rate)); from < len(h); from += step {
@@ -211,7 +212,7 @@ func (r Room) expectedTime(kappa, rt60 float64) float64 {
 	step := 2 * rt60 / points
 	for i := range energy {
 		t := float64(i)*step + d0/speedOfSound
-		for _, b := range bins {
+		for _, b := range bins { // the integral of P from t on
 			energy[i] += gain * b.fraction / (kappa * b.g) * math.Exp(-kappa*b.g*t)
 		}
 		if i == 0 {

@@ -41,6 +41,7 @@ func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	result := make([]float32, n)
 	for i := range result {
 		k := i + v.n/2 // frames are centred
+		// Where the windows are nearly 0, as they may be at the ends, so is out.
 		result[i] = float32(out[k] / math.Max(weight[k], 1e-3))
 	}
 	return result

@@ -59,6 +59,8 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	if length < 16 || at+length > size {
 		return fmt.Errorf("a WAV format chunk of %d bytes: is the file truncated?", length)
 	}
+	// Offsets in the chunk: 0 format, 2 channels, 4 rate, 12 bytes of a block, which is one value
+	// of each channel, 14 bits of a value, 24 sub-format of WAVE_FORMAT_EXTENSIBLE.
 	chunk := make([]byte, min(length, 40))
 	if _, err := r.ReadAt(chunk, at); err != nil {
 		return err
@@ -66,7 +68,7 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(chunk[i:])) }
 	h.format, h.Channels, h.bits = u16(0), u16(2), u16(14)
 	rate, block := int64(binary.LittleEndian.Uint32(chunk[4:])), u16(12)
-	h.Rate = int(min(rate, maxRate+1))
+	h.Rate = int(min(rate, maxRate+1)) // fits an int; check rejects all rates above maxRate
 	if h.format == wavExtensible {
 		if len(chunk) < 40 {
 			return errors.New("an extensible WAV format chunk has no sub-format")
@@ -152,7 +154,7 @@ func (h wavHeader) decoder() func(b []byte) float64 {
 
 // WriteWAV writes a clip as a WAV file of 32-bit floats.
 func WriteWAV(w io.Writer, c Clip) error {
-	const head = 44
+	const head = 44 // bytes before the values
 	if len(c.Wave) > (math.MaxUint32-head)/4 {
 		return fmt.Errorf("%d values are too many for a WAV file", len(c.Wave))
 	}
@@ -162,13 +164,13 @@ func WriteWAV(w io.Writer, c Clip) error {
 	out = append(out, "RIFF"...)
 	out = le.AppendUint32(out, uint32(head-8+size))
 	out = append(out, "WAVEfmt "...)
-	out = le.AppendUint32(out, 16)
+	out = le.AppendUint32(out, 16) // bytes of the fmt chunk
 	out = le.AppendUint16(out, wavFloat)
-	out = le.AppendUint16(out, 1)
+	out = le.AppendUint16(out, 1) // channels
 	out = le.AppendUint32(out, uint32(c.Rate))
-	out = le.AppendUint32(out, uint32(4*c.Rate))
-	out = le.AppendUint16(out, 4)
-	out = le.AppendUint16(out, 32)
+	out = le.AppendUint32(out, uint32(4*c.Rate)) // bytes per second
+	out = le.AppendUint16(out, 4)                // bytes of a block
+	out = le.AppendUint16(out, 32)               // bits of a value
 	out = append(out, "data"...)
 	out = le.AppendUint32(out, uint32(size))
 	for _, v := range c.Wave {
