@@ -76,6 +76,8 @@ func (a *npyArray) toRowMajor() error {
 		strides[i] = step
 		step *= a.shape[i]
 	}
+	// index is the position of value i of the file along each axis, of which the first varies
+	// fastest; target is the position of that value in the result.
 	to, index, target := make([]byte, len(from)), make([]int, len(strides)), 0
 	for i := range n {
 		copy(to[target*a.bytes:(target+1)*a.bytes], from[i*a.bytes:])
@@ -105,6 +107,7 @@ func npyHeader(b fileData) (string, int64, error) {
 	if n < 10 || string(start[:6]) != "\x93NUMPY" {
 		return "", 0, fmt.Errorf("not an npy array: it does not start with \\x93NUMPY")
 	}
+	// The length of the dictionary follows at byte 8: 2 bytes in version 1, 4 bytes in 2 and 3.
 	offset, length := int64(10), int64(binary.LittleEndian.Uint16(start[8:]))
 	if version := start[6]; version == 2 || version == 3 {
 		offset, length = 12, int64(binary.LittleEndian.Uint32(start[8:]))

@@ -50,7 +50,7 @@ const NoLabel = -1
 type Sample struct {
 	Index       int                // index in the original source, before any selection or shuffle
 	Name        string             // for messages: a file name, or "test_batch.bin#17"
-	Input       tensor.Tensor      // image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; see Arrays
+	Input       tensor.Tensor      // image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; or Arrays
 	Waveform    *Waveform          // the whole waveform that Input is cut from; otherwise nil
 	Arrays      []Array            // names and shapes of the ready-made arrays in Input; otherwise nil
 	Transformed *tensor.Tensor     // transformed sample of a ready-made pair (see Pair), or nil

@@ -22,7 +22,7 @@ type fileList struct {
 	files      []fileEntry
 	classes    []string
 	factors    []string            // sorted
-	categories map[string][]string // by factor: the names of its categories; its value is an index
+	categories map[string][]string // by factor: names of its categories; its values are indices
 	dangling   []string            // symbolic links with a matching extension whose target is missing
 }
 

@@ -47,10 +47,10 @@ type cocoImage struct {
 //
 // With Masks, annotations have a segmentation: polygons, or runs of pixels (RLE), compressed or
 // not. The mask of an image is made when the image is read. It has class 0 where there is no
-// object, and 1 + k in the region of an object of category k. Pixels of several objects, and of
-// groups (iscrowd), have no class. Objects of other categories than those of the options are left
-// out. The regions are those of pycocotools, pixel by pixel. Apart from groups, whose pixels have
-// their class there, masks are those of torchvision's reference of semantic segmentation
+// object, and 1 + k in the region of an object of category k, from 0. Pixels of several objects,
+// and of groups (iscrowd), have no class. Objects of other categories than those of the options are
+// left out. The regions are those of pycocotools, pixel by pixel. Apart from groups, whose pixels
+// have their class there, masks are those of torchvision's reference of semantic segmentation
 // (ConvertCocoPolysToMask).
 //
 // The fingerprint hashes the images as that of OpenFolder does, and all objects.

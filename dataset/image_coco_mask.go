@@ -21,8 +21,8 @@ type regionText struct {
 	from, to      int64 // offsets of the annotation, in bytes
 	class         int   // -1: none, for a group
 	hash          [sha256.Size]byte
-	height, width int   // of an image that runs belong to; 0 for polygons
-	err           error // of the segmentation
+	height, width int   // of the image, as stated beside runs of pixels; 0 for polygons
+	err           error // why the segmentation is invalid; nil: it is valid
 }
 
 // newRegionText checks the segmentation of an annotation that lies between two offsets.

@@ -129,7 +129,8 @@ func onlyFile(dir string, patterns []string) (string, error) {
 
 // open adds a file of images and its labels.
 func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
-	images, header, err := openIDXFile(ctx, path, 3)
+	const rank = 3 // number of images, height, width
+	images, header, err := openIDXFile(ctx, path, rank)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,8 @@ func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 }
 
 func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error) {
-	file, header, err := openIDXFile(ctx, path, 1)
+	const rank = 1 // number of labels
+	file, header, err := openIDXFile(ctx, path, rank)
 	if err != nil {
 		return nil, err
 	}

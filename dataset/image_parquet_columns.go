@@ -54,7 +54,7 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 		name := strings.Join(path, ".")
 		leaves = append(leaves, name)
 		kind := leaf.Node.Type().Kind()
-		if leaf.MaxRepetitionLevel > 0 {
+		if leaf.MaxRepetitionLevel > 0 { // a list in each row
 			continue
 		}
 		encoded := kind == parquet.ByteArray && (len(path) == 2 && path[1] == "bytes" || len(path) == 1 && leaf.Node.Type().LogicalType() == nil)

@@ -47,7 +47,7 @@ type shardSample struct {
 
 // OpenShards opens images in tar files as WebDataset stores them: consecutive members whose paths
 // are equal up to the first dot of the file name are one sample, and the rest of the name says what
-// a member is, such as jpg or cls. Members without an image are left out, with a note.
+// a member is, such as jpg or cls. Samples without an image are left out, with a note.
 //
 // Labels that are all whole numbers are indices of the classes. Otherwise the classes are the
 // sorted labels. Only headers and labels are read when the shards are opened; At reads the images,
@@ -179,7 +179,7 @@ func (r *shardReader) read(ctx context.Context, file string) error {
 	}
 	defer f.Close()
 	var magic [2]byte
-	if n, _ := f.ReadAt(magic[:], 0); n == 2 && string(magic[:]) == "\x1f\x8b" {
+	if n, _ := f.ReadAt(magic[:], 0); n == 2 && string(magic[:]) == "\x1f\x8b" { // gzip
 		return errors.New("the shard is compressed, so samples cannot be read in any order: decompress it (gunzip)")
 	}
 	t := tar.NewReader(f)
@@ -201,7 +201,7 @@ func (r *shardReader) read(ctx context.Context, file string) error {
 		case h.Size > size-at:
 			return fmt.Errorf("%s has %d bytes, and %d are left in the shard: is it truncated?", h.Name, h.Size, size-at)
 		}
-		end = at + (h.Size+511)/512*512
+		end = at + (h.Size+511)/512*512 // padded to blocks of 512 bytes
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}

@@ -46,7 +46,8 @@ type outline struct {
 	outer, inner float64 // radii of a disc or a ring; 0: none
 }
 
-// outlines are the kinds of figures. Their order is that of the labels.
+// outlines are the kinds of figures. Their order is that of the labels. A bar is 4 times as wide as
+// high, a cross 3 times as wide as its arms, and the sides of a star are those of a pentagram.
 var outlines = []outline{
 	{kind: "bar", contours: [][]point{box(0, 4/math.Sqrt(17), 1/math.Sqrt(17))}},
 	{kind: "cross", contours: [][]point{cross(3/math.Sqrt(10), 1/math.Sqrt(10))}},

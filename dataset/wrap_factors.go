@@ -137,10 +137,10 @@ func hsv(r, g, b float64) [3]float64 {
 	return [3]float64{hue, math.Round(255 * span / top), top}
 }
 
-// silence is the level of a waveform of zeros, in dBFS.
+// silence is the level of a waveform of zeros, in dB relative to 1.
 const silence = -200
 
-// levelOf returns the level of a waveform in dBFS.
+// levelOf returns the level of a waveform in dB relative to 1.
 func levelOf(t tensor.Tensor) (float64, error) {
 	if t.Rank() != 2 {
 		return 0, fmt.Errorf("the factor is for audio, not for shape %v", t.Shape)

@@ -26,7 +26,7 @@ type builder struct {
 	maxFrames int       // largest number of frames that are read of a clip; 0: all
 	src       *Source   // the result
 	filter    *whitener // for frames of the size of the last one; nil before the first
-	scratch   []float32 // buffer for extent
+	scratch   []float32 // buffer for the function extent (contrast.go)
 	previous  histogram // of the last frame
 }
 
@@ -102,7 +102,7 @@ func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	return b.put(sc, frame)
 }
 
-// whiten filters the planes of a frame and returns its extent.
+// whiten filters the planes of a frame and returns its extent: see contrast.go.
 func (b *builder) whiten(frame tensor.Tensor) float64 {
 	h, w := frame.Shape[1], frame.Shape[2]
 	if b.filter == nil || b.filter.h != h || b.filter.w != w {

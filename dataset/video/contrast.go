@@ -31,7 +31,7 @@ func extent(values, scratch []float32) float64 {
 
 // scalesOf returns the scales of the frames of a scene from their extents.
 func scalesOf(extents []float64) []float64 {
-	radius := int(3 * smoothness)
+	radius := int(3 * smoothness) // frames farther away have nearly no weight
 	scales := make([]float64, len(extents))
 	for t := range extents {
 		var sum, weights float64
