@@ -70,7 +70,7 @@ func shiftHue(r, g, b float32, shift float64) (float32, float32, float32) {
 	default:
 		sextant = 4 + float64(r-g)/span
 	}
-	sextant = math.Mod(sextant+6*shift+12, 6)
+	sextant = math.Mod(sextant+6*shift+12, 6) // 12 keeps the sum above 0, as Mod needs
 	sector := math.Floor(sextant)
 	fraction := sextant - sector
 	rising, falling := low+float32(span*fraction), high-float32(span*fraction)

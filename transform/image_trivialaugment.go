@@ -77,8 +77,9 @@ func nearestAffine(t Affine) Op {
 
 // An augmentOp is a draw of TrivialAugment.
 type augmentOp struct {
-	change, level int
-	negative      bool
+	change   int  // index in augmentations
+	level    int  // of the strength, from 0
+	negative bool // the strength is negated
 }
 
 // canonical returns the draw without a level or a sign where the change has none, so that equal changes

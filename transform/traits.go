@@ -51,9 +51,9 @@ func OnImages(t Transform) bool {
 }
 
 // Permutes reports whether the Op permutes the pixels of an h x w image without interpolation:
-// identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations can
-// then be exactly equal, so that canonical vectors are not unique. It is false for an Op without a
-// method Permutes(h, w int) bool.
+// identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations
+// between a layer on x and on T(x) can then be exactly equal, so that canonical vectors are not
+// unique. It is false for an Op without a method Permutes(h, w int) bool.
 func Permutes(op Op, h, w int) bool {
 	p, ok := op.(interface{ Permutes(h, w int) bool })
 	return ok && p.Permutes(h, w)
