@@ -28,8 +28,8 @@ type Chart struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Mark  Mark   `json:"mark"`
-	// Table names its rows: "scores", "bins" of histograms, "ranks" of the units of a layer, or
-	// "steps" of tuning curves.
+	// Table names the rows that the chart draws: "scores", "bins" of histograms, "ranks" of the
+	// units of a layer, or "steps" of tuning curves.
 	Table    string `json:"table"`
 	X        Axis   `json:"x"`
 	Y        Axis   `json:"y"`
@@ -171,7 +171,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(distribution, slices.ContainsFunc(a.Distributions, func(d Distribution) bool { return d.Measure == m.Name }))
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
-	first := m.Chart
+	first := m.Chart // the name of the chart to be shown first
 	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {
 		first = heat.Name
 	}

@@ -18,7 +18,8 @@ type Sentence []Phrase
 type Phrase struct {
 	Text  string
 	Aside string // follows Text; narrow screens leave it out
-	// Full is the name of the tensor if Text is the place of a layer, and Model is its model.
+	// Full is the name of the tensor if Text is the place of a layer (see Places), and Model is its
+	// model.
 	Full, Model string
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	minLoss  = 0.1 // smallest change over depth that is reported
+	minLoss  = 0.1 // smallest change over depth that is reported, in units of the statistic
 	recovery = 0.5 // share of a loss that a curve regains by its end for the sentence to say so
 )
 

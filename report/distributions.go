@@ -54,6 +54,7 @@ const maxKept = 1 << 20
 // measure. Of each model, data set, transformation, factor and statistic the sample has an even
 // share, spread over layers and values of the parameter.
 func Distribute(values Values) (found []Distribution, omitted []Omission, err error) {
+	// A scale is what the histograms with one range of bins share.
 	type scale struct{ of, measure, statistic, layer string }
 	scaleOf := func(s Subject) scale { return scale{s.Of, s.Measure, s.Statistic, s.Layer} }
 	ranges := map[scale]*[2]float64{}

@@ -26,7 +26,8 @@ func replicateKeyOf(r *scores.Row) replicateKey {
 }
 
 // NewReplicates returns the replicates of the scores of cells. For intervals of means, cells must
-// include the derived cells. Scores with a factor, such as those of single classes, are left out.
+// include the derived cells (see scores.Derived). Scores with a factor, such as those of single
+// classes, are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
 	out := &Replicates{map[replicateKey][]measure.Replicate{}}
 	replicated := func(s measure.Score) bool { return s.Factor == "" && len(s.Replicates) > 1 }

@@ -32,7 +32,7 @@ var SeriesColours = []struct{ Light, Dark Colour }{
 }
 
 // markers and dashes distinguish series without colour. The markers have the names of Vega's
-// symbols; dashes are the lengths of line and gap in turn, in points.
+// symbols; dashes are the lengths of line and gap in turn, in pixels of a page.
 var (
 	markers = []string{"circle", "square", "triangle-up", "diamond", "triangle-down", "cross"}
 	dashes  = [][]float64{{1, 0}, {6, 3}, {2, 2}, {8, 3, 2, 3}}

@@ -80,7 +80,9 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 	}
 	s.Left, s.Right = widenAxis(s.Left, s.Right)
 	low, high := widenAxis(bottom, top)
-	if logit { // 0 and 1 are infinitely far
+	// On the logit scale 0 and 1 are infinitely far. An end that widening would bring three times
+	// nearer to one of them stays, and the other end moves.
+	if logit {
 		switch {
 		case high > 1-(1-top)/3:
 			low, high = min(bottom, top-minAxisRange), top

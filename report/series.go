@@ -121,8 +121,8 @@ func (s Series) highest(d measure.Direction) scores.Row {
 }
 
 // isAtShuffledLevel reports whether a score above 0.5 does not exceed that of shuffled pairs, its
-// null, by more than rounding. Higher must be better. In SEIS, a layer with fewer observations than
-// positions reaches 1 for any data and must not be reported as best.
+// null, by more than rounding. Higher must be better. In the measure seis, a layer with fewer
+// observations than positions reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // Best returns the row of the layer with the best value; for a statistic without a direction, that

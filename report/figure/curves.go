@@ -130,7 +130,7 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title fun
 
 // panelRoom returns the width available to the title of a panel.
 func panelRoom(o Options, panels int) vg.Length {
-	return width(o)/vg.Length(panelsAcross(panels, o)) - 10*vg.Millimeter
+	return width(o)/vg.Length(panelsAcross(panels, o)) - 10*vg.Millimeter // less the vertical axis
 }
 
 // valueTitle returns the title of a value axis that has the given length.
@@ -140,7 +140,7 @@ func (s style) valueTitle(g group, room vg.Length) string {
 
 // valueAxisLength returns the length of a vertical value axis.
 func valueAxisLength(o Options, panels int) vg.Length {
-	return panelHeight(panels, o) - 11*vg.Millimeter
+	return panelHeight(panels, o) - 11*vg.Millimeter // less the title and the horizontal axis
 }
 
 // setValueRange sets the range of the value axis to that of the statistic if it is [0, 1], so that
@@ -154,7 +154,7 @@ func (s style) setValueRange(p *plot.Plot, g group, o Options) {
 	default:
 		low, high = min(0, low), max(0, high)
 	}
-	margin := cmp.Or(0.03*(high-low), 0.5*max(1e-9, math.Abs(high)))
+	margin := cmp.Or(0.03*(high-low), 0.5*max(1e-9, math.Abs(high))) // the second if they are equal
 	p.Y.Min, p.Y.Max = low, high
 	if o.Zoom || low < 0 {
 		p.Y.Min -= margin

@@ -234,7 +234,8 @@ func (m *matrix) orderLike(order, names []string) []string {
 // 0.3, names of rows at most 0.42 of the width.
 func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(m.across))-0.5, 0.5-float64(len(m.down)), 0.5
-	p.X.Tick.Marker = m.ticks(m.across, 1, room*0.3, int(room/(3.4*vg.Millimeter)))
+	const columnNameWidth = 3.4 * vg.Millimeter // of a rotated name
+	p.X.Tick.Marker = m.ticks(m.across, 1, room*0.3, int(room/columnNameWidth))
 	p.Y.Tick.Marker = m.ticks(m.down, -1, room*0.42, int(high/nameHeight+0.5))
 	if labels := m.style.fitAll(m.style.small, m.down, room*0.42); m.depths != nil && countDistinct(labels) < len(labels) {
 		p.Y.Tick.Marker, p.Y.Label.Text = m.ticks(m.depths, -1, room, int(high/nameHeight+0.5)), Field("depth").Title()

@@ -39,7 +39,7 @@ func colourBarOf(parts *split) *colourBar {
 
 // draw draws the colour bar along the right side of a canvas.
 func (s *colourBar) draw(c draw.Canvas, style style) {
-	const steps = 64
+	const steps = 64 // rectangles, each a little higher than a step, so that no gap shows
 	x := c.Max.X - scaleWidth + 3*vg.Millimeter
 	low, high := c.Min.Y+10*vg.Millimeter, c.Max.Y-8*vg.Millimeter
 	step := (high - low) / steps

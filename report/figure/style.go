@@ -263,7 +263,7 @@ func lookOf(i int) look {
 	l := look{colour: report.SeriesColours[of.Colour].Light.RGBA(), glyph: glyphs[of.Marker]}
 	if of.Dashes[1] > 0 {
 		for _, d := range of.Dashes {
-			l.dashes = append(l.dashes, vg.Points(d*0.75))
+			l.dashes = append(l.dashes, vg.Points(d*0.75)) // a pixel of a page is 0.75 points
 		}
 	}
 	return l

@@ -85,6 +85,7 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 		column[step]{name: "value", title: "value", number: func(s step) float64 { return s.value }},
 		column[step]{name: "threshold", title: "threshold", number: func(s step) float64 { return s.Threshold }},
 		column[step]{name: "fires", title: "fires", text: func(s step) string { return map[bool]string{true: "yes", false: "no"}[s.Fires(s.value)] }},
+		// The sentences of the curves with the largest weight are shown.
 		column[step]{name: "weight", number: func(s step) float64 { return s.firing }},
 	))
 	delete(t.Texts, "statistic") // the curves are those of all statistics

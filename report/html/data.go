@@ -255,6 +255,7 @@ func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 		drops = append(drops, s.Drops()...)
 	}
 	return map[string]report.ColourScale{
+		// With values of both signs the colours diverge from 0, even if no class gains accuracy.
 		"drop":  report.NewColourScale(append(drops, -0.01, 0.01), measure.Range{Low: -1, High: 1}),
 		"share": report.NewColourScale([]float64{0, 1}, measure.ZeroToOne),
 	}

@@ -249,6 +249,7 @@ func (r *run) finished(record scores.Record) []string {
 	var out []string
 	for _, e := range entries {
 		key, ok := strings.CutSuffix(e.Name(), ".json")
+		// KEY.samples.json holds the values of the samples of a cell.
 		if ok && !strings.HasSuffix(key, ".samples") && !strings.HasPrefix(key, ".") && (record.Keys == nil || planned[key]) {
 			out = append(out, e.Name())
 		}
@@ -359,7 +360,7 @@ func (r *run) progress(record scores.Record) Progress {
 	}
 	p.Done = max(min(len(r.finished(record)), p.Cells), 0)
 	p.Share = float64(p.Done) / float64(max(1, p.Cells))
-	last := time.Time{}
+	last := time.Time{} // when the run last wrote into its folder
 	for _, name := range []string{"run.json", "cells", "states", "shared"} {
 		if info, err := r.root.open.Stat(path.Join(r.path, name)); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()

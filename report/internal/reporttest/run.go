@@ -107,12 +107,16 @@ func parameters(t int) []string {
 	return []string{""}
 }
 
+// predictions returns the scores of the predictions of model m under transformation t. at holds
+// what the rows share. The numbers are arbitrary; only their order of magnitude is that of real
+// scores.
 func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for k, parameter := range parameters(t) {
 		ei := 0.4 + 0.12*float64(m%4) + 0.17*float64(t) - 0.05*float64(k%2) + 0.02*r.Float64()
 		ei = min(ei, 0.985)
 		clean := 0.81 + 0.015*float64(m%4)
+		// half is half of the width of the interval.
 		add := func(measure, statistic string, value, half, null float64) {
 			row := at
 			row.Measure, row.Statistic, row.Parameter = measure, statistic, parameter
@@ -137,10 +141,12 @@ func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row
 	return rows
 }
 
+// depths returns the scores of the layers of model m under transformation t, as curves over depth
+// with a little noise. at holds what the rows share.
 func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for l := range f.Layers {
-		x := float64(l) / float64(max(1, f.Layers-1))
+		x := float64(l) / float64(max(1, f.Layers-1)) // relative depth
 		for k, parameter := range parameters(t) {
 			add := func(measure, statistic string, value, half, null float64, n int, warning string) {
 				row := at

@@ -89,7 +89,10 @@ export function sidesName({ down, across }: Sides): string {
   return across ? `${down}-${across}` : down;
 }
 
-/** The sides of bars and tiles; filters, or the statistic, may leave one tile. */
+/**
+ * The sides of bars and tiles: those chosen, or the first offered. Filters, or the statistic, may
+ * leave a single tile, for which none is offered; it has the first sides of the chart.
+ */
 export function sides(c: Omit<Context, 'series'>): Sides | undefined {
   const offered = sidesOffered(c);
   return (
@@ -149,7 +152,9 @@ export function listed(c: Context): string[] {
   return c.table.distinct('transform', rows);
 }
 
-// chosen returns the rows with everything fixed that the chart does not show.
+// chosen returns the rows with everything fixed that the chart does not show. Of scores without a
+// chosen value of the parameter it returns the means over values; other tables have no means, so
+// all their values are returned.
 function chosen(c: Context, shown: Set<Field>): number[] {
   const t = c.table;
   const [of, value] = parameterOf(c);
@@ -217,6 +222,8 @@ export function panels(c: Context): Panel[] {
   const t = c.table,
     shown = shownBy(c),
     rows = inOrder(t, untransformed(c, chosen(c, shown)));
+  // The next four: whether a title can do without the model, the transformation, the value of the
+  // parameter, and the factor.
   const models =
     c.series.dimension.startsWith('tag:') ||
     ['model', 'reference', 'compared'].some((f) => shown.has(f)) ||

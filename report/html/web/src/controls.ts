@@ -5,7 +5,7 @@ import { element } from './dom';
 export interface Option {
   value: string;
   title: string;
-  about?: string;
+  about?: string; // shown when the pointer rests on it
 }
 
 let names = 0;

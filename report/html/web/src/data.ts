@@ -8,8 +8,8 @@ interface TextColumn {
 export interface Statistic {
   name: string;
   title: string;
-  about: string;
-  range: [number | null, number | null];
+  about: string; // what it is, in a few sentences
+  range: [number | null, number | null]; // null where there is no bound
   direction?: Direction;
   unit?: string;
   untransformed?: boolean; // the same under every transformation
@@ -70,7 +70,7 @@ export interface SheetModel {
   least: number[];
   fails?: number[]; // indices of the samples that are classified correctly only as they are
   right: number; // number of samples that are classified correctly as they are
-  labelled: number;
+  labelled: number; // number of samples with a label
   by_class: ByClass[] | null;
   confusion?: [number, number, number][]; // label, predicted class, number of samples
 }
@@ -102,15 +102,17 @@ export interface MapSheet {
   transform: string;
   parameter: string;
   measure: string;
-  sample: number;
-  name: string;
-  has_input: boolean;
+  sample: number; // index in the data set
+  name: string; // of the sample
+  has_input: boolean; // the first line of tiles shows x and T(x)
   layers:
     | {
         layer: string;
         depth: number;
         height: number;
         width: number;
+        // low, high: the values drawn black and white; error: the norm of the difference, divided
+        // by that of T of f(x)
         channels: { channel: number; low: number; high: number; error: number }[];
       }[]
     | null;
@@ -214,9 +216,9 @@ export interface Scatter {
 /** A point with the ends of its error bars, which equal its position where there are none. */
 export interface ScatterPoint {
   label: string;
-  x: number;
-  y: number;
-  n: number;
+  x: number; // the score
+  y: number; // the accuracy
+  n: number; // number of samples of the accuracy; 0: unknown
   at: number; // on the vertical axis
   left: number;
   right: number;

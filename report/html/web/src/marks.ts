@@ -38,6 +38,7 @@ const wideScreen = window.matchMedia('(min-width: 70rem)'); // as in style.css
 
 /** Draws curves in little space over relative depth, as the sentences of the first screen say it. */
 export function small(c: Context, rows: number[]): Spec {
+  // The title up to its first comma: "relative depth".
   const short = (axis?: Axis) => axis && { ...axis, title: axis.title.split(',')[0] };
   const chart = { ...c.chart, relative: short(c.chart.relative) };
   const choice = (name: string) => (name === 'x' ? 'relative' : c.choice(name));

@@ -276,7 +276,8 @@ class Drawing implements Drawable {
           height: open ? open.height + size.header + 2 * size.inset : size.box,
         };
       });
-    // Folded boxes are as wide as there is room for.
+    // Folded boxes are as wide as there is room for. A first layout, of boxes of width 1, counts
+    // the columns.
     const columns = layout(items(1), 0, 0).centers,
       steps = new Set(columns.map(([x]) => x)).size,
       wide = insides.reduce((sum, l) => sum + (l ? l.width + 2 * size.inset : 0), 0),
@@ -418,6 +419,7 @@ class Drawing implements Drawable {
           ]
         : describe(this.scores, row),
     );
+    // The last argument shows the tooltip; null hides it.
     g.addEventListener('pointermove', (e) => tip(null, e as MouseEvent, null, 0));
     g.addEventListener('pointerleave', (e) => tip(null, e as MouseEvent, null, null));
     g.addEventListener('click', () => this.act(index));

@@ -101,6 +101,7 @@ export class Relations {
       [
         'by',
         'Colour',
+        // A tag is titled without its prefix, tag:.
         dimensions.map((d) => ({ value: d, title: d === by ? 'none' : d.slice(4) })),
         dimension,
       ],

@@ -93,6 +93,8 @@ export function overview(scores: Scores, rows: number[]): number[] {
 
 const subject = ['statistic', 'reference', 'compared', 'data', 'transform', 'variant'];
 
+// columnsOf returns the columns of scores. text and figure make one of texts or of numbers. A trial
+// of -1 is the mean over trials.
 function columnsOf(scores: Rows, rows: number[]): Column[] {
   const text = (title: string, name: string): Column => ({
     title,

@@ -250,6 +250,7 @@ export class Section {
     if (name === 'layer')
       return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
     const each = name === 'factor' && sideBySide(c) && !all.includes('');
+    // whole is the name of the choice of no value.
     const whole =
       name === 'parameter'
         ? c.table === this.scores
