@@ -14,7 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChartsOf looks for the charts of rows, in order.
+// TestChartsOf looks for the charts of rows. The keys are the names of the wanted charts in the order
+// in which a page offers them. Nearly all rows have a heat map too, so heat maps count in one case
+// alone.
 func TestChartsOf(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, parameter string) scores.Row {
@@ -59,6 +61,7 @@ func TestChartsOf(t *testing.T) {
 // TestFieldsHaveTitles looks for the labels of all fields that charts name.
 func TestFieldsHaveTitles(t *testing.T) {
 	t.Parallel()
+	// "unit" is a column of the table of tuning curves, not a field of a score, and has no title.
 	for _, c := range []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
 		fields := slices.Concat(c.Colour, c.Spread)
 		for _, s := range slices.Concat(c.Sides, probeBarSides) {
@@ -72,6 +75,7 @@ func TestFieldsHaveTitles(t *testing.T) {
 	}
 }
 
+// TestLooks checks that no two looks are the same, and that a colour is read as red, green and blue.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -162,7 +166,8 @@ func TestNarrowScatter(t *testing.T) {
 }
 
 // TestScatterOfEqualScores checks that a chart without a correlation has no line and says so, and that
-// its axis holds the points and little else.
+// its axis holds the points and little else. The correlation is undefined because all accuracies, which
+// run upwards, are 0.
 func TestScatterOfEqualScores(t *testing.T) {
 	t.Parallel()
 	var points []correlation.Point
@@ -175,6 +180,6 @@ func TestScatterOfEqualScores(t *testing.T) {
 		t.Errorf("%d points of a line and the notes %q, want no line and a note that there is no correlation", len(s.Line), s.Notes)
 	}
 	if low := correlation.InverseLogit(s.Low, 0); low < 0.002 {
-		t.Errorf("the axis begins at %v, and the points are at %v", low, correlation.InverseLogit(s.Points[0].At, 0))
+		t.Errorf("the axis begins at %v, want 0.002 or more; the points are at %v", low, correlation.InverseLogit(s.Points[0].At, 0))
 	}
 }

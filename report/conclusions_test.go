@@ -19,9 +19,12 @@ func conclude(rows []scores.Row) []string {
 
 func TestConclusions(t *testing.T) {
 	t.Parallel()
+	// The 95 % interval of ei reaches 0.01 to each side of the value.
 	ei := func(model, transform string, value float64) scores.Row {
 		return predictionRow(model, transform, "effective-invariance", "ei", value, 0.01)
 	}
+	// The functions of, under, withMeasure and atNull set the model, the transformation, the measure
+	// and the null of rows.
 	of := func(model string, rows []scores.Row) []scores.Row {
 		for i := range rows {
 			rows[i].Model = model

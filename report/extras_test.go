@@ -77,11 +77,12 @@ func TestDistributionsAreSampledEvenly(t *testing.T) {
 	first := of["adistance"]
 	for _, model := range []string{"b", "c", "d"} {
 		if got := of[model+"distance"]; len(got)-len(first) > 1 || len(first)-len(got) > 1 || got[0] != "0" || got[len(got)-1] != fmt.Sprint(layers-1) {
-			t.Errorf("model %s has %d layers from %s to %s, model a %d", model, len(got), got[0], got[len(got)-1], len(first))
+			t.Errorf("model %s has %d layers from %s to %s, want as many as model a has, %d, or one more or less, from 0 to %d",
+				model, len(got), got[0], got[len(got)-1], len(first), layers-1)
 		}
 	}
 	if len(of["daccuracy"]) != 1 || len(omitted) != 1 || omitted[0] != (Omission{"distance", len(found) - 1, 4 * layers}) {
-		t.Errorf("the omitted distributions are %+v, want those of distance", omitted)
+		t.Errorf("the omitted distributions are %+v, want one entry on distance: %d of %d shown", omitted, len(found)-1, 4*layers)
 	}
 	row := scores.Row{Model: "a", Layer: "0", Measure: "distance", Statistic: "cosine", Null: nan}
 	for _, c := range ChartsOf(Describe([]scores.Row{row}, nil)[0], []scores.Row{row}, Attachments{Distributions: found, Omitted: omitted}) {
@@ -137,8 +138,9 @@ func TestReadAttachments(t *testing.T) {
 	if len(a.Images) != 2 || a.Images[0].Title != "A <b>" || a.Images[0].Width != 8 || a.Images[1].Title != "inversion/contact" {
 		t.Errorf("images %+v, want a.png with its title and inversion/contact.png", a.Images)
 	}
+	// broken.png, cut.png, badly.json, samples.parquet and link.png cannot be read.
 	if len(a.Notes) != 5 {
-		t.Errorf("notes %q, want 5", a.Notes)
+		t.Errorf("notes %q, want one on each of the 5 files that cannot be read", a.Notes)
 	}
 	for _, note := range a.Notes {
 		if strings.Contains(note, "\n") {

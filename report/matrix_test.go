@@ -45,6 +45,8 @@ func TestMatrices(t *testing.T) {
 	}
 }
 
+// TestMatrixAtChance checks the shade of a cell, which is the part of the way from the null to the
+// best value of the statistic, and 0 for a score that is at chance.
 func TestMatrixAtChance(t *testing.T) {
 	t.Parallel()
 	r := predictionRow("m", "turn", "prediction-divergence", "js", 0.5, 0.05)
@@ -60,7 +62,6 @@ func TestMatrixAtChance(t *testing.T) {
 	}
 }
 
-// TestMatrixOfPairs compares models with each other.
 // TestMatrixOfNeutral checks that a score is not said to be at chance if neither end of its
 // statistic is better, as for probes.
 func TestMatrixOfNeutral(t *testing.T) {
@@ -73,6 +74,7 @@ func TestMatrixOfNeutral(t *testing.T) {
 	}
 }
 
+// TestMatrixOfPairs compares models with each other.
 func TestMatrixOfPairs(t *testing.T) {
 	t.Parallel()
 	pair := func(a, b string, value float64) scores.Row {
@@ -121,11 +123,11 @@ func TestPairedEvidence(t *testing.T) {
 	rows := scores.Table("s", cells)
 	var none *Replicates
 	if got := none.evidence(&rows[0], &rows[1]); got != insignificant {
-		t.Errorf("without replicates the evidence is %d, want %d", got, insignificant)
+		t.Errorf("without replicates the evidence is %d, want %d, insignificant", got, insignificant)
 	}
 	paired := NewReplicates(cells)
 	if got := paired.evidence(&rows[0], &rows[1]); got != certain {
-		t.Errorf("with replicates the evidence is %d: %+v, want %d", got, paired.difference(&rows[0], &rows[1]), certain)
+		t.Errorf("with replicates the evidence is %d, want %d, certain; the difference is %+v", got, certain, paired.difference(&rows[0], &rows[1]))
 	}
 	other := rows[1]
 	other.Data = "e"
@@ -157,6 +159,8 @@ func TestFindingsByEvidence(t *testing.T) {
 	}
 }
 
+// TestSections divides a measure that scores one model as well as pairs of models into a section for
+// each; a measure of which there are only pairs has one section.
 func TestSections(t *testing.T) {
 	t.Parallel()
 	alone := pairRow("a", "", "x", "", 1, 0.5)
@@ -174,6 +178,8 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// TestPlaces checks the place of a layer among those of its model by depth, with the short name of
+// the layer if it has one.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int) scores.Row { return scores.Row{Model: "m", Layer: layer, Depth: depth} }
@@ -188,6 +194,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestDepthsDiffer compares the depths of the layers of two models, of which one has three layers and
+// the other two.
 func TestDepthsDiffer(t *testing.T) {
 	t.Parallel()
 	rows := slices.Concat(depthRows("equivariance", 1, 2, 3), depthRows("equivariance", 1, 2))

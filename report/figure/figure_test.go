@@ -41,6 +41,7 @@ func study() []scores.Row {
 	return rows
 }
 
+// svg returns the figure of rows as SVG, and fails the test if it cannot be drawn.
 func svg(t *testing.T, rows []scores.Row, o Options) string {
 	t.Helper()
 	f, err := Draw(rows, o)
@@ -83,6 +84,8 @@ func textsOf(t *testing.T, text string) []string {
 	}
 }
 
+// TestChartsSayWhatTheyShow looks for the texts of each kind of chart: the parts want, which may lie
+// within a longer text, and not the whole texts in not.
 func TestChartsSayWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	pairs := []scores.Row{}
@@ -128,6 +131,8 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 	}
 }
 
+// TestFormatsAndSizes writes figures of one column, 85 mm wide, and of two columns, 175 mm, as PNG and
+// PDF.
 func TestFormatsAndSizes(t *testing.T) {
 	t.Parallel()
 	for columns, mm := range map[int]float64{1: 85, 2: 175} {
@@ -144,7 +149,7 @@ func TestFormatsAndSizes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := mm / 25.4 * dpi; math.Abs(float64(image.Bounds().Dx())-want) > 1.5 {
-			t.Errorf("%d columns: %d pixels wide, not %.0f", columns, image.Bounds().Dx(), want)
+			t.Errorf("%d columns: %d pixels wide, want %.0f", columns, image.Bounds().Dx(), want)
 		}
 		b.Reset()
 		if err := f.Write(&b, "pdf"); err != nil || !bytes.HasPrefix(b.Bytes(), []byte("%PDF-")) {
@@ -199,6 +204,7 @@ func TestBadOptions(t *testing.T) {
 		many = append(many, scores.Row{Model: fmt.Sprint("m", i), Depth: 1, Layer: "l", Measure: "seis", Statistic: "equivariance", Value: 1},
 			scores.Row{Model: fmt.Sprint("m", i), Depth: 2, Layer: "k", Measure: "seis", Statistic: "equivariance", Value: 1})
 	}
+	// The keys are parts of the messages of the wanted errors.
 	for want, call := range map[string]func() (*Figure, error){
 		"1 or 2 columns": func() (*Figure, error) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 3})
@@ -269,7 +275,7 @@ func TestScatter(t *testing.T) {
 	got := strings.Join(textsOf(t, b.String()), "\n")
 	for _, w := range []string{"invariance", "accuracy", "old", "new", "m7", fmt.Sprintf("r = %.2f", fit.Pearson.Value)} {
 		if !strings.Contains(got, w) {
-			t.Errorf("no %q in %q", w, got)
+			t.Errorf("the texts %q lack %q", got, w)
 		}
 	}
 	if _, err := DrawScatter(nil, Options{}); !errors.Is(err, errEmpty) {
@@ -277,14 +283,15 @@ func TestScatter(t *testing.T) {
 	}
 }
 
+// TestTicks looks for 2 to 6 ticks, all within the range.
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		low := rapid.Float64Range(-1e6, 1e6).Draw(t, "low")
 		high := low + math.Pow(10, rapid.Float64Range(-4, 6).Draw(t, "size"))
 		ticks := niceTicks(low, high)
-		if len(ticks) < 2 || len(ticks) > 7 {
-			t.Fatalf("%d ticks between %g and %g, want 2 to 7", len(ticks), low, high)
+		if len(ticks) < 2 || len(ticks) > 6 {
+			t.Fatalf("%d ticks between %g and %g, want 2 to 6", len(ticks), low, high)
 		}
 		for _, k := range ticks {
 			if k.Value < low-1e-6*(high-low) || k.Value > high+1e-6*(high-low) {

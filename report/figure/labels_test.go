@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A label is a text of a figure with the corners of its digits and capitals.
+// A label is a text of a figure with the corners of the box of its digits and capitals, which are 0.7
+// of the font size high, in points.
 type label struct {
 	text    string
 	corners [4]vg.Point
@@ -109,8 +110,8 @@ func checkLabels(t *testing.T, f *Figure) {
 	}
 }
 
-// zoo makes the rows of many models: predictions under two transformations, one with values, and
-// layers.
+// zoo makes the rows of many models, whose names begin with name: predictions under two
+// transformations, of which one has values, and layers.
 func zoo(models, layers int, name string) []scores.Row {
 	var rows []scores.Row
 	for m := range models {
@@ -150,7 +151,7 @@ func TestLabelsKeepApart(t *testing.T) {
 					t.Parallel()
 					o := Options{Measures: reporttest.Measures(), Chart: chart, Columns: columns}
 					f, err := Draw(rows, o)
-					if err != nil && strings.Contains(err.Error(), "select fewer") { // a panel for each layer
+					if err != nil && strings.Contains(err.Error(), "select fewer") { // a panel for each layer is too many
 						few := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Depth > 9 })
 						f, err = Draw(few, o)
 					}
@@ -186,6 +187,7 @@ func TestManyModels(t *testing.T) {
 	t.Parallel()
 	rows := zoo(40, 6, "m")
 	for _, chart := range []Chart{Depth, Parameter, Distribution} {
+		// The keys are the models to highlight, the values the one that the figure names.
 		for asked, want := range map[string]string{"": "m00", "m17": "m17"} {
 			parts := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: chart, Highlight: asked}))
 			if !slices.Contains(parts, want) || !slices.Contains(parts, "39 others") {
@@ -226,7 +228,7 @@ func TestPanelsOfOneModel(t *testing.T) {
 	if want := []string{"b, t", "b, s", "a, t", "a, s"}; !slices.Equal(titles, want) {
 		t.Errorf("panels %q, want %q", titles, want)
 	}
-	// Three panels would fit side by side.
+	// Three panels would fit side by side, but then the two of a model would not share a row.
 	if f, err = Draw(rows, Options{Measures: reporttest.Measures(), Chart: Heat, Down: "layer", Across: "statistic", Width: 190}); err != nil || f.across != 2 {
 		t.Errorf("%d panels side by side, want 2: %v", f.across, err)
 	}

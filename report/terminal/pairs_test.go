@@ -27,7 +27,8 @@ func TestTerminalOfPairs(t *testing.T) {
 	}
 }
 
-// Models that are compared at one layer each are shown in one table, as in Table 1 of STIR.
+// Models that are compared at one layer each are shown in one table, as in Table 1 of the paper on
+// STIR (Nanda et al. 2022).
 func TestPairsOfOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
