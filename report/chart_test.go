@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChartsOf looks for the charts of rows. The keys are the names of the wanted charts in the order
-// in which a page offers them. Nearly all rows have a heat map too, so heat maps count in one case
-// alone.
+// TestChartsOf looks for the charts of rows. The keys are the names of the wanted charts in the
+// order in which a page offers them. Nearly all rows have a heat map too, so heat maps count in one
+// case alone.
 func TestChartsOf(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, parameter string) scores.Row {
@@ -75,7 +75,8 @@ func TestFieldsHaveTitles(t *testing.T) {
 	}
 }
 
-// TestLooks checks that no two looks are the same, and that a colour is read as red, green and blue.
+// TestLooks checks that no two looks are the same, and that a colour is read as red, green and
+// blue.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -165,9 +166,9 @@ func TestNarrowScatter(t *testing.T) {
 	}
 }
 
-// TestScatterOfEqualScores checks that a chart without a correlation has no line and says so, and that
-// its axis holds the points and little else. The correlation is undefined because all accuracies, which
-// run upwards, are 0.
+// TestScatterOfEqualScores checks that a chart without a correlation has no line and says so, and
+// that its axis holds the points and little else. The correlation is undefined because all
+// accuracies, which run upwards, are 0.
 func TestScatterOfEqualScores(t *testing.T) {
 	t.Parallel()
 	var points []correlation.Point

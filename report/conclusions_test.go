@@ -23,8 +23,8 @@ func TestConclusions(t *testing.T) {
 	ei := func(model, transform string, value float64) scores.Row {
 		return predictionRow(model, transform, "effective-invariance", "ei", value, 0.01)
 	}
-	// The functions of, under, withMeasure and atNull set the model, the transformation, the measure
-	// and the null of rows.
+	// The functions of, under, withMeasure and atNull set the model, the transformation, the
+	// measure and the null of rows.
 	of := func(model string, rows []scores.Row) []scores.Row {
 		for i := range rows {
 			rows[i].Model = model

@@ -128,9 +128,9 @@ func TestChanceHasADirection(t *testing.T) {
 	}
 }
 
-// TestOverviewPrefersMeans checks that of the scores of a transformation the overview takes the means:
-// over its values where there is a row without a value, and over trials where there is one of trial
-// -1. Without such a row it takes each value of trial 0.
+// TestOverviewPrefersMeans checks that of the scores of a transformation the overview takes the
+// means: over its values where there is a row without a value, and over trials where there is one
+// of trial -1. Without such a row it takes each value of trial 0.
 func TestOverviewPrefersMeans(t *testing.T) {
 	t.Parallel()
 	row := func(transform, parameter, factor string, trial int) scores.Row {

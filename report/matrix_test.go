@@ -159,8 +159,8 @@ func TestFindingsByEvidence(t *testing.T) {
 	}
 }
 
-// TestSections divides a measure that scores one model as well as pairs of models into a section for
-// each; a measure of which there are only pairs has one section.
+// TestSections divides a measure that scores one model as well as pairs of models into a section
+// for each; a measure of which there are only pairs has one section.
 func TestSections(t *testing.T) {
 	t.Parallel()
 	alone := pairRow("a", "", "x", "", 1, 0.5)
@@ -194,8 +194,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestDepthsDiffer compares the depths of the layers of two models, of which one has three layers and
-// the other two.
+// TestDepthsDiffer compares the depths of the layers of two models, of which one has three layers
+// and the other two.
 func TestDepthsDiffer(t *testing.T) {
 	t.Parallel()
 	rows := slices.Concat(depthRows("equivariance", 1, 2, 3), depthRows("equivariance", 1, 2))
@@ -226,8 +226,9 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestHeadlineOfEquivarianceError checks that the error itself, which has no upper bound, summarises
-// the measure, and that distances in the scale of the activations do not summarise theirs.
+// TestHeadlineOfEquivarianceError checks that the error itself, which has no upper bound,
+// summarises the measure, and that distances in the scale of the activations do not summarise
+// theirs.
 func TestHeadlineOfEquivarianceError(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

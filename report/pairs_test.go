@@ -66,8 +66,8 @@ func TestLabelsOfModels(t *testing.T) {
 	}
 }
 
-// Models that are compared at one layer each are compared in one sentence, as in Table 1 of the paper
-// on STIR (Nanda et al. 2022).
+// Models that are compared at one layer each are compared in one sentence, as in Table 1 of the
+// paper on STIR (Nanda et al. 2022).
 func TestPairsAtOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

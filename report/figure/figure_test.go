@@ -84,8 +84,8 @@ func textsOf(t *testing.T, text string) []string {
 	}
 }
 
-// TestChartsSayWhatTheyShow looks for the texts of each kind of chart: the parts want, which may lie
-// within a longer text, and not the whole texts in not.
+// TestChartsSayWhatTheyShow looks for the texts of each kind of chart: the parts want, which may
+// lie within a longer text, and not the whole texts in not.
 func TestChartsSayWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	pairs := []scores.Row{}
@@ -131,8 +131,8 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 	}
 }
 
-// TestFormatsAndSizes writes figures of one column, 85 mm wide, and of two columns, 175 mm, as PNG and
-// PDF.
+// TestFormatsAndSizes writes figures of one column, 85 mm wide, and of two columns, 175 mm, as PNG
+// and PDF.
 func TestFormatsAndSizes(t *testing.T) {
 	t.Parallel()
 	for columns, mm := range map[int]float64{1: 85, 2: 175} {

@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A label is a text of a figure with the corners of the box of its digits and capitals, which are 0.7
-// of the font size high, in points.
+// A label is a text of a figure with the corners of the box of its digits and capitals, which are
+// 0.7 of the font size high, in points.
 type label struct {
 	text    string
 	corners [4]vg.Point
@@ -262,8 +262,8 @@ func TestSignedValues(t *testing.T) {
 	}
 }
 
-// TestTitlesAreNotCut checks that a long title of an axis or of a colour bar is folded, not shortened,
-// and that names of columns that fit stand upright.
+// TestTitlesAreNotCut checks that a long title of an axis or of a colour bar is folded, not
+// shortened, and that names of columns that fit stand upright.
 func TestTitlesAreNotCut(t *testing.T) {
 	t.Parallel()
 	rows := append(study(), zoo(3, 0, "model-")...)

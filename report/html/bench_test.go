@@ -39,6 +39,7 @@ func heavy(b *testing.B) Run {
 	if run.Distributions, _, err = report.Distribute(units); err != nil {
 		b.Fatal(err)
 	}
+	// In all 100,000 steps of curves, over the 12 models and 60 layers of large.
 	for i := range 100_000 / 20 {
 		c := report.TuningCurve{Model: rec.Models[i%12].Name, Layer: rec.Models[0].Layers[i%60].Name, Data: "cifar10", Measure: "seis", Factor: "phase", Unit: i, Sign: 1}
 		for x := range 20 {
@@ -56,7 +57,7 @@ func heavy(b *testing.B) Run {
 func noise(b *testing.B, r *rand.Rand, title string) report.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, 256, 256))
 	for i := range img.Pix {
-		img.Pix[i] = byte(r.Uint32()) | byte(i&3/3*255)
+		img.Pix[i] = byte(r.Uint32()) | byte(i&3/3*255) // every fourth byte, alpha, is 255
 	}
 	var data bytes.Buffer
 	if err := png.Encode(&data, img); err != nil {
@@ -75,6 +76,8 @@ func BenchmarkFirstView(b *testing.B) {
 	b.Run("everything", func(b *testing.B) { firstView(b, heavy(b)) })
 }
 
+// firstView opens the page of a run and reports the time until all in view is drawn, the processor
+// time of the main thread and the size of the page.
 func firstView(b *testing.B, run Run) {
 	text := renderRun(b, run)
 	path := filepath.Join(b.TempDir(), "report.html")

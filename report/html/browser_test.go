@@ -124,6 +124,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// hear records a request, or what the page logs, throws or shows in a dialog, which is a problem.
 func (v *visit) hear(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,6 +146,7 @@ func (v *visit) hear(event any) {
 	}
 }
 
+// do takes steps in the browser. If one fails, the test ends.
 func (v *visit) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(v.ctx, steps...); err != nil {
@@ -194,7 +196,7 @@ func (v *visit) quiet(t *testing.T) {
 		}
 	}
 	if len(v.requests) != 1 {
-		t.Errorf("%d requests, not one", len(v.requests))
+		t.Errorf("%d requests, want 1", len(v.requests))
 	}
 }
 
@@ -208,7 +210,7 @@ func TestChartsAreDrawn(t *testing.T) {
 		t.Errorf("%d charts, want %d", n, 3+2*3)
 	}
 	if n := evaluate[int](t, v, `[...document.querySelectorAll("main figure .chart")].filter(c => c.querySelectorAll("path").length < 4).length`); n > 0 {
-		t.Errorf("%d charts are all but empty", n)
+		t.Errorf("%d charts have fewer than 4 paths, want none", n)
 	}
 	if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
 		t.Errorf("the page is %d pixels wider than the window", n)
@@ -222,7 +224,7 @@ func TestChoosing(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2, Classes: 2}.Rows()
 	v := open(t, rows, rec, 1280, 900)
-	seis := `document.querySelector("section.measure[data-measure='3']")`
+	seis := seisSection
 	if got := evaluate[string](t, v, seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]").getAttribute("aria-label") ?? ""`); got != "equivariance, quarter" {
 		t.Errorf("at first the chart is of %q, want %q", got, "equivariance, quarter")
 	}
@@ -238,7 +240,7 @@ func TestTableSortsAndFilters(t *testing.T) {
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 20, Transforms: 2, Classes: 3}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	v.do(t, unfolded...)
-	root := "section.measure[data-measure='3'] .score-table "
+	root := "section.measure[data-measure='3'] .score-table " // of SEIS
 	headers := v.texts(t, root+"th")
 	value := slices.Index(headers, "value")
 	if value < 0 {
@@ -257,22 +259,23 @@ func TestTableSortsAndFilters(t *testing.T) {
 	}
 	click := fmt.Sprintf(`document.querySelector("%sth:nth-child(%d) button").click()`, root, value+1)
 	if slices.IsSorted(column()) {
-		t.Fatal("the column is sorted before it was asked to be")
+		t.Fatal("the values are sorted before a click, so the test shows nothing")
 	}
 	v.do(t, script(click))
 	if up := column(); !slices.IsSorted(up) {
-		t.Errorf("not ascending: %v", up)
+		t.Errorf("after one click the column is %v, want ascending values", up)
 	}
 	v.do(t, script(click))
 	if down := column(); slices.IsSorted(down) || !slices.IsSortedFunc(down, func(a, b float64) int { return int(b - a) }) {
-		t.Errorf("not descending: %v", down)
+		t.Errorf("after two clicks the column is %v, want descending values", down)
 	}
 	if sort := evaluate[int](t, v, fmt.Sprintf(`document.querySelectorAll("%sth[aria-sort=descending]").length`, root)); sort != 1 {
 		t.Errorf("%d headers are marked as sorted in descending order, want 1", sort)
 	}
 	v.do(t, chromedp.SendKeys(chromedp.CSS(root+"input[type=search]"), "resnet56 gray invariance"))
+	// The first page of a table has 12 rows; the filter leaves one for each of the 20 layers.
 	if at := v.texts(t, root+".pager span"); len(at) != 1 || at[0] != "1 to 12 of 20" {
-		t.Errorf("filtered: %q", at)
+		t.Errorf("the filtered table shows %q, want %q", at, "1 to 12 of 20")
 	}
 	v.quiet(t)
 }
@@ -285,7 +288,7 @@ func TestAttackedPageStaysQuiet(t *testing.T) {
 		t.Errorf("%d scripts, want 1", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("img, svg[onload], iframe").length`); n != 0 {
-		t.Errorf("%d elements came in through names", n)
+		t.Errorf("%d elements came in through names, want none", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
 		t.Error("no chart is drawn")
@@ -309,7 +312,7 @@ func TestPagesOfAnyShape(t *testing.T) {
 			rows, rec := c.run.Rows()
 			v := open(t, rows, rec, 390, 844)
 			if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); (n > 0) != c.charts {
-				t.Errorf("%d charts", n)
+				t.Errorf("%d charts, want some: %t", n, c.charts)
 			}
 			if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
 				t.Errorf("the page is %d pixels wider than the window", n)

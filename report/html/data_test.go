@@ -38,8 +38,8 @@ func longNames() Run {
 	return withNetworks(withSamples(Run{Rows: rows, Record: rec}, f, true), f)
 }
 
-// TestRunsOfOtherData draws runs on sound and on video, and one of long names, on a desktop and on a
-// phone.
+// TestRunsOfOtherData draws runs on sound and on video, and one of long names, on a desktop and on
+// a phone.
 func TestRunsOfOtherData(t *testing.T) {
 	t.Parallel()
 	clips := firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2})
@@ -49,13 +49,13 @@ func TestRunsOfOtherData(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", name, width), func(t *testing.T) {
 				v := openAt(t, run, width, 844, "")
 				if wide := evaluate[int64](t, v, "document.documentElement.scrollWidth"); wide > width {
-					t.Errorf("the page is %d pixels wide", wide)
+					t.Errorf("the page is %d pixels wide, and the window %d", wide, width)
 				}
 				if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
 					t.Error("no chart is drawn")
 				}
 				if n := evaluate[int](t, v, `document.querySelectorAll(".strip canvas").length`); n != 0 {
-					t.Errorf("%d images of a run without contact sheets", n)
+					t.Errorf("%d images of a run without contact sheets, want none", n)
 				}
 				if name == "sound" {
 					if got, want := v.texts(t, ".go"), []string{"Show samples that fail under noise"}; !slices.Equal(got, want) {

@@ -58,15 +58,15 @@ func TestOneFactorAtATime(t *testing.T) {
 			v.do(t, script(fmt.Sprintf(`(() => { const s = document.querySelector("select[name=factor]"); s.value = %q; s.dispatchEvent(new Event("change")) })()`, factor)), until(complete))
 			titles := v.texts(t, "figcaption span:first-child")
 			if len(titles) != 1 || !strings.Contains(titles[0], factor) {
-				t.Errorf("%s of %s has the charts %q", kind, factor, titles)
+				t.Errorf("the kind %s of %s has the charts %q, want one with the factor in its title", kind, factor, titles)
 			}
 			if axes := v.texts(t, "section.measure .role-axis-title"); kind == "tuning" && !slices.Contains(axes, "change of "+factor) {
-				t.Errorf("the axes of tuning curves along the %s are %q", factor, axes)
+				t.Errorf("the axes of tuning curves along the %s are %q, want %q among them", factor, axes, "change of "+factor)
 			}
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "clips"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 		if n := evaluate[int](t, v, `document.querySelectorAll("main figure .role-mark path").length`); n == 0 || len(v.texts(t, "select[name=factor]")) != 0 {
-			t.Errorf("%s of clips, which have no factor: %d marks and a choice of factors %q, want marks and no choice", kind, n, v.texts(t, "select[name=factor]"))
+			t.Errorf("the kind %s of clips, which have no factor: %d marks and a choice of factors %q, want marks and no choice", kind, n, v.texts(t, "select[name=factor]"))
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 	}
@@ -76,7 +76,7 @@ func TestOneFactorAtATime(t *testing.T) {
 	}
 	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
 	if said = v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
-		t.Errorf("the histogram has the sentences %q", said)
+		t.Errorf("the histogram has the sentences %q, want one on the mean 59.50 of net and the middle half of its units", said)
 	}
 	v.quiet(t)
 }
@@ -90,14 +90,15 @@ func TestFactorsInTheTable(t *testing.T) {
 	heads := v.texts(t, ".scores thead th")
 	column := slices.IndexFunc(heads, func(h string) bool { return strings.HasPrefix(h, "factor") })
 	if column < 0 || slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
-		t.Fatalf("the table has the columns %q", heads)
+		t.Fatalf("the table has the columns %q, want one of factors and none of classes", heads)
 	}
 	count := map[string]int{}
 	for _, cell := range v.texts(t, fmt.Sprintf(".scores tbody td:nth-child(%d)", column+1)) {
 		count[cell]++
 	}
+	// Two layers with two statistics each.
 	if count["phase"] != 4 || count["orientation"] != 4 || count[""] != 4 {
-		t.Errorf("rows by factor: %v", count)
+		t.Errorf("rows by factor: %v, want 4 of phase, of orientation and of no factor", count)
 	}
 	v.quiet(t)
 
@@ -124,10 +125,10 @@ func TestLayersOfEqualDepth(t *testing.T) {
 		t.Errorf("%d lines join layers of equal depth, want none", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
-		t.Errorf("the chart over depth has the sentences %q", said)
+		t.Errorf("the chart over depth has the sentences %q, want one on branch3/layer2 (41) and branch0/layer0 (30)", said)
 	}
 	if said := v.texts(t, "main .reading"); !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") {
-		t.Errorf("the chart over depth explains itself by %q", said)
+		t.Errorf("the chart over depth explains itself by %q, want points and ticks", said)
 	}
 	v.do(t, script(`document.querySelector("input[value=bars]").click()`), until(complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .layer_0_marks path").length`); n != 2 {

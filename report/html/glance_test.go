@@ -13,7 +13,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// studyOfThree is a run of three models with contact sheets of two transformations.
+// studyOfThree is a run of three models with contact sheets of two transformations. A sheet has a
+// row for each of three samples, and a column for the sample as it is and for each of two values;
+// its images are 32 pixels wide and high, with gaps of 4 pixels around them. Of two models there
+// are values for the samples of the first sheet.
 func studyOfThree() Run {
 	rows, rec := reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}.Rows()
 	run := Run{Rows: rows, Record: rec}
@@ -39,38 +42,39 @@ func TestFirstScreen(t *testing.T) {
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
 		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
 			v := openAt(t, studyOfThree(), size[0], size[1], "")
-			if n := evaluate[int](t, v, `document.querySelectorAll(".matrix tbody button.cell").length`); n != 12 {
-				t.Errorf("%d cells, want 12", n)
+			if n := evaluate[int](t, v, `document.querySelectorAll(".matrix tbody button.cell").length`); n != 3*4 {
+				t.Errorf("%d cells, want %d, one for each model and transformation", n, 3*4)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".curves svg").length`); n != 4 {
-				t.Errorf("%d charts of curves, want 4", n)
+				t.Errorf("%d charts of curves, want 4, two statistics of each of SEIS and distance", n)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".strip canvas").length`); n != 6 {
-				t.Errorf("%d images, want 6", n)
+				t.Errorf("%d images, want 6: three samples as they are and transformed", n)
 			}
 			for _, part := range []string{".findings", ".matrix", ".strip", ".curves figure .chart"} {
 				if bottom := evaluate[float64](t, v, fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().bottom", part)); bottom > float64(size[1]) {
 					t.Errorf("%s ends at %.0f pixels, below the first screen", part, bottom)
 				}
 			}
+			// The samples 4, 1 and 7 of two models; the models classify sample 4 wrongly.
 			if got := strings.Join(v.texts(t, ".strip .value"), " "); got != "✗ 0.00 0.25 0.75 ✗ 0.00 0.25 0.75" {
 				t.Errorf("the images have the values %q, want %q", got, "✗ 0.00 0.25 0.75 ✗ 0.00 0.25 0.75")
 			}
 			if key := v.texts(t, ".strip .key"); len(key) != 1 || !strings.Contains(key[0], "✗ not its label") {
-				t.Errorf("the key of the images is %q", key)
+				t.Errorf("the key of the images is %q, want one that explains ✗", key)
 			}
 			// The score says what its ends mean, and the axes measure depth as the sentences do.
 			if got := v.texts(t, ".scorebox .key"); len(got) != 2 || got[0] != "1 if every prediction keeps its class with probability 1, 0 if every class changes." {
-				t.Errorf("the keys of the matrix are %q", got)
+				t.Errorf("the matrix has the keys %q, want two, of which the first says what 1 and 0 mean", got)
 			}
 			if ends := evaluate[bool](t, v, `[...document.querySelectorAll(".curves svg")].every(s => [...s.querySelectorAll(".role-axis-label text")].some(e => e.textContent === "100%"))`); !ends {
 				t.Error("an axis of the curves is not in per cent of depth")
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".strip .value.chance").length`); n != 2 {
-				t.Errorf("%d values are hatched, want 2", n)
+				t.Errorf("%d values are hatched as at chance, want 2, those of sample 4", n)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".findings li").length`); n < 1 || n > 3 {
-				t.Errorf("%d sentences", n)
+				t.Errorf("%d sentences, want 1 to 3", n)
 			}
 			if text := strings.Join(v.texts(t, ".findings"), ""); strings.Contains(text, "/layer") || strings.Contains(text, "_output_0") {
 				t.Errorf("the sentences have names of tensors: %s", text)
@@ -79,7 +83,7 @@ func TestFirstScreen(t *testing.T) {
 				const end = document.createElement("span"); end.style.display = "inline-block"; e.append(end);
 				const y = end.getBoundingClientRect().bottom; end.remove(); return y })`)
 			if size[0] > 1000 && (len(baselines) != 3 || slices.Max(baselines)-slices.Min(baselines) > 1) {
-				t.Errorf("the titles of neighbouring panels stand on the lines %.1f", baselines)
+				t.Errorf("the titles of three neighbouring panels end at %.1f pixels, want the same height", baselines)
 			}
 			v.quiet(t)
 		})
@@ -91,11 +95,12 @@ func TestFirstScreen(t *testing.T) {
 func TestMatrixFollowsTheReader(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, studyOfThree(), 1440, 900, "")
+	// titles is the condition that all four curves are drawn, for the transformation name.
 	titles := func(name string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll(".curves figcaption")].every(c => c.textContent.endsWith("under %s")) && document.querySelectorAll(".curves .drawn").length === 4`, name)
 	}
 	if !evaluate[bool](t, v, titles("quarter")) {
-		t.Errorf("at first the curves are %q", v.texts(t, ".curves figcaption"))
+		t.Errorf("at first the curves are %q, want all under quarter", v.texts(t, ".curves figcaption"))
 	}
 	cell := func(column int) string {
 		return fmt.Sprintf(`document.querySelector(".matrix tbody tr:nth-child(2) td:nth-child(%d) button")`, column)
@@ -112,16 +117,17 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 	v.do(t, chromedp.SendKeys(chromedp.CSS(".matrix tbody tr:nth-child(2) td:nth-child(3) button"), "\r"),
 		until(`document.activeElement.id === "measure-1-title"`))
 	if hash := evaluate[string](t, v, "location.hash"); !strings.Contains(hash, "at=measure-1") || !strings.Contains(hash, "glance.at=gray") {
-		t.Errorf("the address is %q", hash)
+		t.Errorf("the address is %q, want the section measure-1 and the column gray in it", hash)
 	}
-	// Another score, and a model that is filtered.
+	// Another score, and a model and a transformation that are hidden: cells of 2 models under 3.
 	v.do(t, script(`{ const s = document.querySelector("select[name=glance-score]"); s.value = "distance"; s.dispatchEvent(new Event("change")) }`),
 		until(`document.querySelector(".glance h3").textContent === "cosine distance, at the last layer"`))
 	v.do(t, script(`location.hash = "#hide.model=resnet20&hide.transform=gray"`), until(`document.querySelectorAll("button.cell").length === 6 && `+complete))
 	v.quiet(t)
 }
 
-// TestOrderOfModels sorts the models of the matrix by the column in focus, and follows another column.
+// TestOrderOfModels sorts the models of the matrix by the column in focus, and follows another
+// column.
 func TestOrderOfModels(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 6, Layers: 2, Transforms: 2}.Rows()
@@ -155,12 +161,12 @@ func TestLength(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, true), threeModels), 1440, 900, "")
 	if n := evaluate[int](t, v, "document.documentElement.scrollHeight"); n > 6000 {
-		t.Errorf("the page has %d pixels", n)
+		t.Errorf("the page is %d pixels long, want at most 6000", n)
 	}
 	// The list of contents stays in view.
 	v.do(t, script("window.scrollTo({top: 3000, behavior: 'instant'})"), until("window.scrollY > 2000"))
 	if top := evaluate[float64](t, v, `document.querySelector("nav.contents").getBoundingClientRect().top`); top < 0 || top > 100 {
-		t.Errorf("the list of contents is at %.0f pixels", top)
+		t.Errorf("the list of contents is at %.0f pixels, want it within the first 100 of the window", top)
 	}
 	v.quiet(t)
 }
@@ -181,8 +187,9 @@ func TestManyModels(t *testing.T) {
 		}
 		return n
 	}
+	// Each model has a line for the value and one for the null.
 	if all := strokes(); count(all, "var(--series-0)") != 2 || count(all, "var(--control)") != 2*39 {
-		t.Errorf("lines of %d colours: %d highlighted, %d grey", len(all), count(all, "var(--series-0)"), count(all, "var(--control)"))
+		t.Errorf("of %d lines %d are highlighted and %d grey, want 2 and %d", len(all), count(all, "var(--series-0)"), count(all, "var(--control)"), 2*39)
 	}
 	v.do(t, script(seisSection+`.querySelectorAll(".legend button")[7].click()`), until("location.hash.includes('highlight.model=') && "+complete))
 	if n := evaluate[int](t, v, seisSection+`.querySelectorAll(".legend button[aria-pressed=true]").length`); n != 1 {
@@ -206,14 +213,14 @@ func TestParametersOfSeveralTransformations(t *testing.T) {
 	v := openAt(t, Run{Rows: rows, Record: rec}, 1440, 900, "#effective-invariance.chart=parameter")
 	options := v.texts(t, "section[data-measure='3'] select[name=parameter] option")
 	if want := []string{"mean", "quarter 90", "quarter 180", "quarter 270", "gray 0.5", "gray 1"}; !slices.Equal(options, want) {
-		t.Errorf("the values are %q", options)
+		t.Errorf("the values are %q, want %q", options, want)
 	}
 	if titles := v.texts(t, "section[data-measure='1'] .role-axis-title"); !slices.Contains(titles, "angle (degrees)") || !slices.Contains(titles, "amount") || !slices.Contains(titles, "effective invariance") {
-		t.Errorf("the axes are %q", titles)
+		t.Errorf("the axes are %q, want angle (degrees), amount and effective invariance among them", titles)
 	}
 	// Transformations stand in the order of the study.
 	if titles := v.texts(t, "section[data-measure='3'] figcaption > span:first-child"); len(titles) == 0 || !strings.HasPrefix(titles[0], "quarter") {
-		t.Errorf("the panels are %q", titles)
+		t.Errorf("the panels are %q, want that of quarter first", titles)
 	}
 	v.quiet(t)
 }
@@ -263,16 +270,16 @@ func TestTwoQuestionsOfSimilarity(t *testing.T) {
 	}
 	v := open(t, rows, rec, 1440, 900)
 	if titles := v.texts(t, "section.measure h2"); len(titles) != 2 || !strings.HasSuffix(titles[0], "x against T(x)") || !strings.HasSuffix(titles[1], "between models") {
-		t.Fatalf("the sections are %q", titles)
+		t.Fatalf("the sections are %q, want x against T(x) and between models", titles)
 	}
 	of := func(section int, selector string) int {
 		return evaluate[int](t, v, fmt.Sprintf(`document.querySelectorAll("section[data-measure='%d'] %s").length`, section, selector))
 	}
 	if of(0, "figure") != 1 || of(0, ".mark-line path") == 0 || of(0, ".mark-rect path") != 0 {
-		t.Errorf("x against T(x) has %d charts, %d lines", of(0, "figure"), of(0, ".mark-line path"))
+		t.Errorf("x against T(x) has %d charts, %d lines and %d tiles, want 1, some and none", of(0, "figure"), of(0, ".mark-line path"), of(0, ".mark-rect path"))
 	}
 	if of(1, "figure") != 2 || of(1, ".mark-rect.role-mark path") != 2*25 {
-		t.Errorf("between models there are %d charts, %d tiles", of(1, "figure"), of(1, ".mark-rect.role-mark path"))
+		t.Errorf("between models there are %d charts and %d tiles, want 2 and %d", of(1, "figure"), of(1, ".mark-rect.role-mark path"), 2*25)
 	}
 	v.quiet(t)
 }

@@ -18,8 +18,9 @@ func TestHeatMaps(t *testing.T) {
 		t.Errorf("%d tiles, want %d", n, 2*5*5)
 	}
 	colours := evaluate[[]string](t, v, `[...document.querySelectorAll("main figure .mark-rect.role-mark path")].slice(0, 25).map(p => p.getAttribute("fill"))`)
+	// Tile 0 and tile 6 of the rows of 5 are on the diagonal, tile 4 is a corner beside it.
 	if len(colours) != 25 || colours[0] != colours[6] || colours[0] == colours[4] {
-		t.Errorf("the diagonal and the corner are coloured %q", colours)
+		t.Errorf("the tiles are coloured %q, want the diagonal in one colour, and the corner in another", colours)
 	}
 	if got, want := v.texts(t, "figure:first-child .role-axis-label text"), []string{"3", "8", "13", "18", "23", "23", "18", "13", "8", "3"}; !slices.Equal(got, want) {
 		t.Errorf("axes show %q, want %q", got, want)

@@ -28,6 +28,7 @@ func render(t testing.TB, rows []scores.Row, rec scores.Record) string {
 	return renderRun(t, Run{Rows: rows, Record: rec})
 }
 
+// renderRun is render for a run with attachments.
 func renderRun(t testing.TB, run Run) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -54,6 +55,7 @@ func walk(t *testing.T, page string, visit func(*html.Node)) {
 	}
 }
 
+// attribute returns the value of an attribute of an element, or "".
 func attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -66,6 +68,7 @@ func attribute(n *html.Node, name string) string {
 // voids are the elements that have no end tag.
 var voids = map[string]bool{"meta": true, "br": true, "input": true, "img": true, "link": true}
 
+// TestHTMLIsWellFormed checks that elements are closed in order, and that no two have the same id.
 func TestHTMLIsWellFormed(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -79,7 +82,7 @@ func TestHTMLIsWellFormed(t *testing.T) {
 				t.Fatal(z.Err())
 			}
 			if len(open) > 0 {
-				t.Errorf("not closed: %v", open)
+				t.Errorf("the elements %v are not closed", open)
 			}
 			return
 		case html.StartTagToken:
@@ -98,7 +101,7 @@ func TestHTMLIsWellFormed(t *testing.T) {
 		case html.EndTagToken:
 			name := z.Token().Data
 			if len(open) == 0 || open[len(open)-1] != name {
-				t.Fatalf("</%s> closes %v", name, open)
+				t.Fatalf("</%s> does not close the last of the open elements %v", name, open)
 			}
 			open = open[:len(open)-1]
 		}
@@ -197,6 +200,8 @@ var attacked = reporttest.FakeRun{Models: 3, Layers: 4, Transforms: 2, Data: 2, 
 	return hostile[(len(kind)+i)%len(hostile)] + fmt.Sprint(kind, i)
 }}
 
+// attackedRun returns the rows and the record of attacked, with a measure, a warning, a skip, the
+// resolved study and tags that are hostile too.
 func attackedRun() ([]scores.Row, scores.Record) {
 	rows, rec := attacked.Rows()
 	for i := range rows {
@@ -225,11 +230,13 @@ func TestHostileNamesAreInert(t *testing.T) {
 		return found
 	}
 	found := elements(render(t, first(attackedRun()), second(attackedRun())))
+	// The scripts are the program and the data.
 	if found["script"] != 2 || found["style"] != 1 || found["img"] != 0 || found["svg"] != 0 {
-		t.Errorf("elements came in through names: %v", found)
+		t.Errorf("the page has the elements %v, want 2 scripts, 1 style and no img or svg, unless names added some", found)
 	}
 }
 
+// first and second return one of the two results of a call.
 func first(rows []scores.Row, _ scores.Record) []scores.Row  { return rows }
 func second(_ []scores.Row, rec scores.Record) scores.Record { return rec }
 
@@ -281,7 +288,7 @@ func TestDataComesBack(t *testing.T) {
 	rows[0].Value, rows[1].Low, rows[2].High = math.NaN(), math.Inf(-1), math.Inf(1)
 	p := unpacked(t, render(t, rows, rec))
 	if p.Rows != len(rows) || len(p.Shown) != len(rows) {
-		t.Fatalf("the page has %d rows and %d levels, want %d of each", p.Rows, len(p.Shown), len(rows))
+		t.Fatalf("the page has %d rows, and says of %d whether they are shown; want %d of each", p.Rows, len(p.Shown), len(rows))
 	}
 	text := func(name string, i int) string {
 		c := p.Texts[name]
@@ -294,7 +301,7 @@ func TestDataComesBack(t *testing.T) {
 		for name, want := range map[string]string{"model": r.Model, "layer": r.Layer, "transform": r.Transform, "parameter": r.Parameter,
 			"measure": r.Measure, "factor": r.Factor, "statistic": r.Statistic, "warning": r.Warning} {
 			if got := text(name, i); got != report.Printable(want) {
-				t.Fatalf("row %d: %s is %q, not %q", i, name, got, report.Printable(want))
+				t.Fatalf("row %d: %s is %q, want %q", i, name, got, report.Printable(want))
 			}
 		}
 		for name, want := range map[string]float64{"value": r.Value, "low": r.Low, "high": r.High, "null": r.Null, "n": float64(r.N), "depth": float64(r.Depth)} {
@@ -306,7 +313,7 @@ func TestDataComesBack(t *testing.T) {
 				want = math.NaN()
 			}
 			if math.IsNaN(want) != math.IsNaN(got) || math.Abs(got-want) > 1e-5*math.Abs(want) {
-				t.Fatalf("row %d: %s is %g, not %g", i, name, got, want)
+				t.Fatalf("row %d: %s is %g, want %g", i, name, got, want)
 			}
 		}
 	}
@@ -344,12 +351,13 @@ func TestUnusualRuns(t *testing.T) {
 				t.Errorf("the page does not say %q", c.want)
 			}
 			if len(page) > c.most {
-				t.Errorf("%d bytes, more than %d", len(page), c.most)
+				t.Errorf("the page has %d bytes, want at most %d", len(page), c.most)
 			}
 		})
 	}
 }
 
+// broken is a writer that fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

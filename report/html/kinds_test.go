@@ -31,11 +31,11 @@ func TestEachKindOfChart(t *testing.T) {
 	}
 	for _, kind := range []string{"depth", "bars", "parameter", "heat", "distribution"} {
 		if !seen[kind] {
-			t.Errorf("no chart of kind %s", kind)
+			t.Errorf("no measure has a chart of kind %s", kind)
 		}
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("#relations .mark-symbol path").length`); n != 6 {
-		t.Errorf("%d points against accuracy, not 6", n)
+		t.Errorf("%d points against accuracy, want 6, one for each model", n)
 	}
 	v.do(t, script(`document.querySelector("#pictures img").scrollIntoView()`), until(`document.querySelector("#pictures img").naturalWidth === 64`))
 	if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
@@ -60,10 +60,10 @@ func TestFactorsByTransformations(t *testing.T) {
 		t.Errorf("%d tiles, want 6", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || said[0] != "It is highest for size under shift (0.200) and lowest for hue under stretch (-0.150)." {
-		t.Errorf("the matrix has the sentences %q", said)
+		t.Errorf("the matrix has the sentences %q, want one: highest for size under shift, lowest for hue under stretch", said)
 	}
 	if said := v.texts(t, "main .reading"); len(said) != 1 || said[0] != "Orange is above 0, blue below." {
-		t.Errorf("the matrix is to be read so: %q", said)
+		t.Errorf("the text on how to read the matrix is %q, want one on orange and blue", said)
 	}
 	if kinds, want := v.texts(t, ".segments:first-child label"), []string{"Heat map", "Bars"}; !slices.Equal(kinds, want) {
 		t.Errorf("kinds %q, want %q", kinds, want)
@@ -71,7 +71,8 @@ func TestFactorsByTransformations(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestCurveOverConfidence draws the scores by confidence, and not those of classes or of all samples.
+// TestCurveOverConfidence draws the scores by confidence, and not those of classes or of all
+// samples.
 func TestCurveOverConfidence(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -87,7 +88,7 @@ func TestCurveOverConfidence(t *testing.T) {
 		t.Errorf("%d panels, want one for each transformation", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure figure .mark-symbol.role-mark path").length`); n != 6 {
-		t.Errorf("%d points, want 6", n)
+		t.Errorf("%d points, want 6: 3 values of confidence in 2 panels", n)
 	}
 	if axis, want := evaluate[string](t, v, `document.querySelector("section.measure figure .role-axis-title text").textContent`), "least confidence"; axis != want {
 		t.Errorf("the axis is called %q, want %q", axis, want)

@@ -21,6 +21,7 @@ func withNetworks(run Run, f reporttest.FakeRun) Run {
 	return run
 }
 
+// networkSection is the section of networks, as an expression of the page.
 const networkSection = `document.getElementById("network")`
 
 // boxes counts the boxes of the first network.
@@ -34,7 +35,9 @@ func TestNetwork(t *testing.T) {
 	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[role=tree]").length`); n != 3 {
 		t.Errorf("%d networks, want 3", n)
 	}
-	const groups = 1 + 7 + 1 // the first operation, blocks of three layers, and the last two
+	// The first operation, blocks of at most three of the 20 layers, and the last two operations. A
+	// full block has 7 operations: two for each layer and an addition.
+	const groups = 1 + 7 + 1
 	if n := evaluate[int](t, v, boxes); n != groups {
 		t.Fatalf("%d boxes, want %d", n, groups)
 	}
@@ -47,7 +50,7 @@ func TestNetwork(t *testing.T) {
 	}
 	markers := seisSection + `.querySelectorAll("figure:first-child .mark-rule.role-mark line:not([opacity='0'])").length`
 	if n := evaluate[int](t, v, markers); n != 0 {
-		t.Errorf("%d markers before a layer is chosen", n)
+		t.Errorf("%d markers before a layer is chosen, want none", n)
 	}
 	click := func(e string) chromedp.Action[chromedp.Void] {
 		return script(e + `.dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
@@ -57,7 +60,7 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("the address holds %q, want %q", got, want)
 	}
 	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[aria-selected=true]").length`); n != 2 { // the block, and the layer in it
-		t.Errorf("%d boxes are selected", n)
+		t.Errorf("%d boxes are selected, want 2", n)
 	}
 
 	// Two steps to the right and Enter: the first measured layer of the block.
@@ -78,17 +81,19 @@ func TestNetwork(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestLayersAreChosen chooses a layer at a point of a curve on the first screen and of a section, and
-// in a sentence. Markers in all charts over depth follow.
+// TestLayersAreChosen chooses a layer at a point of a curve on the first screen and of a section,
+// and in a sentence. Markers in all charts over depth follow.
 func TestLayersAreChosen(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(studyOfThree(), threeModels), 1440, 900, "")
 	chosen := `new URLSearchParams(location.hash.slice(1)).get("layer.name")`
+	// markers is the condition that a chart of the first screen and one of SEIS have n markers.
 	markers := func(n int) string {
 		return fmt.Sprintf(`[".curves figure:first-child", "section.measure[data-measure='3'] figure:first-child"].every(s => document.querySelectorAll(s + " .mark-rule.role-mark line:not([opacity='0'])").length === %d)`, n)
 	}
 	for _, chart := range []string{".curves figure:first-child", "section.measure[data-measure='3'] figure:first-child"} {
-		// Vega listens to the events of its own element; the cell around the first point is clicked.
+		// Vega listens to the events of its own element; the cell around the first point is
+		// clicked.
 		click := script(fmt.Sprintf(`{ const p = document.querySelector("%s .mark-symbol path"), b = p.getBoundingClientRect(), x = b.x + b.width / 2, y = b.y + b.height / 2;
 			for (const type of ["mousemove", "pointerdown", "mousedown", "click"]) document.elementFromPoint(x, y).dispatchEvent(new PointerEvent(type, {bubbles: true, clientX: x, clientY: y})) }`, chart))
 		seen := script(fmt.Sprintf(`document.querySelector("%s").scrollIntoView({block: "center", behavior: "instant"})`, chart))
@@ -116,18 +121,19 @@ func TestNetworkIsSaved(t *testing.T) {
 	}
 	text := evaluate[string](t, v, "window.saved[0]")
 	if !strings.HasPrefix(text, "<svg") || strings.Contains(text, "var(--") || strings.Contains(text, "tabindex") || strings.Count(text, "<rect") < 4 {
-		t.Errorf("the SVG is %.200s", text)
+		t.Errorf("the SVG begins with %.200s, want 4 rectangles or more, and no variables or tabindex", text)
 	}
 	if n := evaluate[int](t, v, "window.saved[1].length"); n < 1000 {
-		t.Errorf("the PNG has %d characters", n)
+		t.Errorf("the PNG, read as text, has %d characters, want 1000 or more", n)
 	}
 	v.do(t, script(networkSection+`.querySelector("button[aria-expanded]").click()`))
 	if rows := v.texts(t, "#network tbody tr"); len(rows) == 0 || !strings.HasPrefix(rows[0], "1") {
-		t.Errorf("the data are %q", rows)
+		t.Errorf("the table of data has the rows %q, want the first with the number 1", rows)
 	}
 }
 
-// TestLargeNetwork draws 703 operations and unfolds all 102 groups.
+// TestLargeNetwork draws a network of 300 layers and unfolds all 102 groups, 100 blocks and the two
+// ends, with 703 operations: 2 for each layer, 1 more for each block, and 3 at the ends.
 func TestLargeNetwork(t *testing.T) {
 	t.Parallel()
 	large := reporttest.FakeRun{Models: 1, Layers: 300, Transforms: 1}
@@ -143,7 +149,7 @@ func TestLargeNetwork(t *testing.T) {
 		return performance.now() - start })()`)
 	t.Logf("unfolding one of 102 groups took %.0f ms", milliseconds)
 	if milliseconds > 2000 {
-		t.Errorf("unfolding a group took %.0f ms", milliseconds)
+		t.Errorf("unfolding a group took %.0f ms, want at most 2000", milliseconds)
 	}
 	open := ""
 	for g := range 102 {
@@ -151,12 +157,13 @@ func TestLargeNetwork(t *testing.T) {
 	}
 	v.do(t, script(fmt.Sprintf("location.hash = %q", "#"+open[1:])), until(boxes+" > 703"))
 	if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 1440 {
-		t.Errorf("the page is %d pixels wide", wide)
+		t.Errorf("the page is %d pixels wide, and the window 1440", wide)
 	}
 	v.quiet(t)
 }
 
-// mapSheet returns feature maps of two layers of a model.
+// mapSheet returns feature maps of a model: x and T(x), and of each of two layers three channels
+// with four tiles each.
 func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
 	const side = 64
 	s := report.MapSheet{MapSheet: scores.MapSheet{Model: f.Name("model", model), Data: f.Name("data", 0), Transform: f.Name("transform", transform), Parameter: "90",
@@ -172,6 +179,7 @@ func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
 	return s
 }
 
+// mapsPart is the part of the first measure that has feature maps, as an expression of the page.
 const mapsPart = `document.querySelector("details.maps")`
 
 // TestFeatureMaps unfolds the feature maps of a measure. They follow the chosen transformation and
@@ -187,9 +195,9 @@ func TestFeatureMaps(t *testing.T) {
 	v := openAt(t, run, 1440, 900, "")
 	images := mapsPart + `.querySelectorAll("image").length`
 	if n := evaluate[int](t, v, images); n != 0 {
-		t.Errorf("%d images before the maps are unfolded", n)
+		t.Errorf("%d images before the maps are unfolded, want none", n)
 	}
-	const each = 2 + 2*3*4
+	const each = 2 + 2*3*4 // tiles of a sheet: x, T(x) and those of the layers, see mapSheet
 	v.do(t, script(mapsPart+`.querySelector("summary").click()`), until(fmt.Sprintf("%s === %d && %s", images, 3*each, complete)),
 		until(fmt.Sprintf(`%s.querySelectorAll("image[href^='data:image/png']").length === %d`, mapsPart, 3*each)))
 	if got, want := v.texts(t, ".maps figcaption span:first-child")[0], "resnet20 under quarter 90"; got != want {
@@ -199,12 +207,13 @@ func TestFeatureMaps(t *testing.T) {
 	if !evaluate[bool](t, v, `location.hash.includes("seis.maps=gray+90")`) {
 		t.Error("the address lacks the transformation of the maps")
 	}
+	// Of the model with the chosen layer the maps of that layer alone are left.
 	v.do(t, script(networkSection+`.querySelectorAll("[role=treeitem]")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`),
 		script(networkSection+`.querySelectorAll("[role=treeitem]")[3].dispatchEvent(new MouseEvent("click", {bubbles: true}))`),
 		until(fmt.Sprintf("%s === %d", images, 2+3*4+2*each)))
 	v.do(t, script(mapsPart+`.querySelector("button[aria-expanded]").click()`))
 	if rows := v.texts(t, ".maps tbody tr"); len(rows) != 3 || !strings.HasSuffix(rows[2], "8 × 810-1.0002.0000.375") {
-		t.Errorf("the data are %q", rows)
+		t.Errorf("the table of data has the rows %q, want three, the last of channel 10 with the error 0.375", rows)
 	}
 	v.quiet(t)
 }
@@ -226,10 +235,10 @@ func TestNetworkViews(t *testing.T) {
 			v := openAt(t, run, 390, 844, "#seis.maps=x")
 			v.do(t, media("screen", "dark"), script(networkSection+`.querySelectorAll("[role=treeitem]")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`), until(complete))
 			if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 390 {
-				t.Errorf("the page is %d pixels wide", wide)
+				t.Errorf("the page is %d pixels wide, and the window 390", wide)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
-				t.Errorf("%d elements that run something, not one script", n)
+				t.Errorf("%d elements that run something, want 1, the script of the page", n)
 			}
 			v.do(t, script(string(axe)))
 			v.accessible(t)

@@ -62,8 +62,8 @@ func probeSection(name string) string {
 	return fmt.Sprintf("section.measure[data-measure='%d'] ", at)
 }
 
-// TestProbeCharts looks for the figures of the paper: what probes read as bars for each model, a
-// panel for each factor or transformation, a colour for each probe; invariance against the
+// TestProbeCharts looks for the charts of a study of probes: what probes read as bars for each
+// model, a panel for each factor or transformation, a colour for each probe; invariance against the
 // parameter; what is disturbed as a matrix and as curves over the quarters of the ranges.
 func TestProbeCharts(t *testing.T) {
 	t.Parallel()
@@ -93,16 +93,16 @@ func TestProbeCharts(t *testing.T) {
 			marks = "rect"
 		}
 		if got := evaluate[int](t, v, fmt.Sprintf("document.querySelectorAll(%q).length", section+"figure:first-child .mark-"+marks+".role-mark path")); got != c.marks {
-			t.Errorf("%s has %d marks, not %d", c.measure, got, c.marks)
+			t.Errorf("%s has %d marks in its first chart, want %d", c.measure, got, c.marks)
 		}
 		if said := v.texts(t, section+".reading, "+section+".sentences"); len(said) < 2 || !strings.Contains(said[0]+" "+said[1], c.text) {
-			t.Errorf("%s has the sentences %q", c.measure, said)
+			t.Errorf("%s has the sentences %q, want %q in the first two", c.measure, said, c.text)
 		}
 	}
 	labels := strings.Join(v.texts(t, probeSection("disentanglement")+"figure:first-child .role-axis-label text"), ",")
 	for _, want := range []string{"– –,–,+,+ +", "hueunder brightness-shift"} {
 		if !strings.Contains(labels, want) {
-			t.Errorf("the matrix has the labels %q, without %q", labels, want)
+			t.Errorf("the matrix has the labels %q, want %q among them", labels, want)
 		}
 	}
 	v.quiet(t)
@@ -119,18 +119,18 @@ func TestProbeChartsOtherwise(t *testing.T) {
 		t.Errorf("layers by models: %q, want %q", got, "hue,saturation,value")
 	}
 	if lines := v.texts(t, probeSection("informativeness")+"figure:first-child .role-axis-label text"); !slices.Contains(lines, "stage1") || !slices.Contains(lines, "penultimate") {
-		t.Errorf("layers by models have the lines %q", lines)
+		t.Errorf("layers by models have the lines %q, want stage1 and penultimate among them", lines)
 	}
 	if got := titles("disentanglement"); got != "hue under hue-shift,hue under brightness-shift,saturation under hue-shift,saturation under brightness-shift,value under hue-shift,value under brightness-shift" &&
 		strings.Count(got, " under ") != 6 {
-		t.Errorf("curves over quarters: %q", got)
+		t.Errorf("the curves over quarters have the titles %q, want one for each of 3 factors under 2 transformations", got)
 	}
 	if said := v.texts(t, probeSection("parameter-equivariance")+".sentences"); len(said) != 2 {
 		t.Errorf("the sections have the sentences %q, want two", said)
 	}
 	v.do(t, script(fmt.Sprintf(`{ const s = document.querySelector(%q); s.value = "hue"; s.dispatchEvent(new Event("change")) }`, probeSection("disentanglement")+"select[name=factor]")), until(complete))
 	if got := titles("disentanglement"); strings.Count(got, "hue under") != 2 || strings.Contains(got, "value") {
-		t.Errorf("curves of hue: %q", got)
+		t.Errorf("the curves of hue have the titles %q, want one for each of 2 transformations", got)
 	}
 	for _, m := range []string{"informativeness", "disentanglement"} {
 		for _, kind := range v.values(t, probeSection(m)+".segments:first-child input") {
@@ -143,7 +143,7 @@ func TestProbeChartsOtherwise(t *testing.T) {
 	v.quiet(t)
 }
 
-// values are those of inputs.
+// values are those of the inputs that a selector finds.
 func (v *visit) values(t *testing.T, selector string) []string {
 	t.Helper()
 	return evaluate[[]string](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].map(i => i.value)", selector))

@@ -15,8 +15,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// withSamples adds sample sheets of two transformations to a run of three models. The first has
-// several values.
+// withSamples adds sample sheets of two transformations to a run of f, each of 12 samples, see
+// reporttest.FakeRun.SampleSheet. The first transformation has several values. images says whether
+// the sheets have images.
 func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
 	for i, values := range [][]string{{"90", "180", "270"}, nil} {
 		s := report.SampleSheet{SampleSheet: f.SampleSheet(i, values...)}
@@ -31,6 +32,7 @@ func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
 
 var threeModels = reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}
 
+// samplesSection is the section of samples, as an expression of the page.
 const samplesSection = `document.getElementById("samples")`
 
 // press chooses an option of a list or a button of a row.
@@ -50,8 +52,8 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 		t.Fatalf("the link says %q, want %q", got, want)
 	}
 	v.do(t, chromedp.SendKeys(chromedp.CSS(".go"), "\r"), until(`document.activeElement.id === "samples-title"`), until(complete))
-	// The value with the largest change is the last one, where the first model fails on samples from 6
-	// on.
+	// The value with the largest change is the last one, where the first model fails on the samples
+	// 6 to 11. Each of their cards has two images.
 	if n := evaluate[int](t, v, samplesSection+`.querySelectorAll(".card").length`); n != 6 {
 		t.Errorf("%d cards, want 6", n)
 	}
@@ -116,7 +118,7 @@ func TestBrowsingSamples(t *testing.T) {
 		}
 	}
 	v.do(t, press("samples-class", "cat"), until(cards+" === 2"), // 7 and 11
-		script(`location.hash = "#samples.show=all&samples.outcome=__proto__"`), until(cards+" === 10"))
+		script(`location.hash = "#samples.show=all&samples.outcome=__proto__"`), until(cards+" === 10")) // the first page, not filtered
 	v.quiet(t)
 }
 
@@ -128,7 +130,7 @@ func TestAngle(t *testing.T) {
 	slider := `document.querySelector("#samples input[type=range]")`
 	markers := `[...` + eiSection + `.querySelectorAll("figure:first-child .mark-rule.role-mark line")].filter(l => l.getAttribute("opacity") !== "0").length`
 	if n := evaluate[int](t, v, markers); n != 0 {
-		t.Errorf("%d markers before a value is chosen", n)
+		t.Errorf("%d markers before a value is chosen, want none", n)
 	}
 	if got := evaluate[string](t, v, slider+".value + ' ' + "+slider+".getAttribute('aria-valuetext')"); got != "2 270" {
 		t.Errorf("the slider is at %q, want %q", got, "2 270")
@@ -136,7 +138,7 @@ func TestAngle(t *testing.T) {
 	before := `document.querySelector("#samples .card img:last-of-type").src`
 	v.do(t, until(before+" !== ''"), chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(`location.hash.includes("value.quarter=180")`), until(markers+" === 1"))
 	if got := v.texts(t, "#samples .cards .none"); len(got) != 1 { // nothing fails at 180
-		t.Errorf("the cards are %q", v.texts(t, "#samples .card"))
+		t.Errorf("the cards are %q, want none and a text that says so", v.texts(t, "#samples .card"))
 	}
 	if got, want := v.texts(t, "#samples .reading")[0], "160 of 400"; !strings.Contains(got, want) {
 		t.Errorf("the text is %q, want %q in it", got, want)
@@ -156,12 +158,12 @@ func TestClasses(t *testing.T) {
 	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
 	const heat, bars = "#classes figure:first-child", "#classes figure:last-child"
 	if n := evaluate[int](t, v, `document.querySelectorAll("#classes figure").length`); n != 0 {
-		t.Errorf("%d charts of classes before the section is unfolded", n)
+		t.Errorf("%d charts of classes before the section is unfolded, want none", n)
 	}
 	v.do(t, script(`document.querySelector("#classes summary").click()`), until(`document.querySelectorAll("#classes figure").length === 2 && `+complete))
 	// 100 of 125 are right as they are; cat loses most at every value.
 	if got := v.texts(t, heat+" .role-axis-label:first-of-type, "+heat+" .mark-text.role-mark text"); !slices.Contains(got, "0.60") {
-		t.Errorf("the tiles are %q", got)
+		t.Errorf("the labels and tiles are %q, want a loss of 0.60 among them", got)
 	}
 	if got, want := v.texts(t, "#classes .reading")[0], "For resnet20, cat suffers most, under quarter 270: its accuracy is 0.800 as it is and 0.200 transformed (125 samples)."; !strings.HasPrefix(got, want) {
 		t.Errorf("the text is %q, want %q at its start", got, want)
@@ -171,7 +173,7 @@ func TestClasses(t *testing.T) {
 	}
 	v.do(t, press("classes-class", "bird"), until(complete), script(`document.querySelector("`+bars+` button[aria-expanded]").click()`))
 	if got, want := strings.Join(v.texts(t, bars+" tbody tr"), ";"), "catas it is25;catunder quarter 27085;birdas it is100;birdunder quarter 27040"; got != want {
-		t.Errorf("the data are %q, want %q", got, want)
+		t.Errorf("the table of data has the rows %q, want %q", got, want)
 	}
 	v.do(t, press("classes", "share"), until(`document.querySelector("#classes .reading").textContent.includes("effective invariance is 0.400")`), until(complete))
 	v.quiet(t)
@@ -183,9 +185,10 @@ func TestSpace(t *testing.T) {
 	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
 	const space = `document.getElementById("space")`
 	if n := evaluate[int](t, v, space+`.querySelectorAll("svg.marks").length`); n != 0 {
-		t.Errorf("%d charts before the section is unfolded", n)
+		t.Errorf("%d charts before the section is unfolded, want none", n)
 	}
 	points := space + `.querySelectorAll(".mark-symbol.role-mark path").length`
+	// 12 samples, each as it is and transformed.
 	v.do(t, script(space+`.querySelector("summary").click()`), until(points+" === 24 && "+complete))
 	title := func() string { return v.texts(t, "#space figcaption span:first-child")[0] }
 	if got := title(); got != "resnet20, /layer1/layer1.0/relu2/Relu: clean and under quarter 270" {
@@ -197,7 +200,7 @@ func TestSpace(t *testing.T) {
 	}
 	v.do(t, script(space+`.querySelector("button[aria-expanded]").click()`))
 	if rows := v.texts(t, "#space tbody tr"); len(rows) == 0 || !strings.HasSuffix(rows[1], "airplaneunder quarter 1800.0002.000") {
-		t.Errorf("the data are %q", rows)
+		t.Errorf("the table of data has the rows %q, want the second of airplane under quarter 180 at 0.000, 2.000", rows)
 	}
 	v.quiet(t)
 }
@@ -228,14 +231,14 @@ func TestSamplesAreSaved(t *testing.T) {
 	}
 	for _, o := range drawing.Other {
 		if o.XMLName.Local != "rect" {
-			t.Errorf("the SVG holds an element %s", o.XMLName.Local)
+			t.Errorf("the SVG holds an element %s, want images, texts and rectangles alone", o.XMLName.Local)
 		}
 	}
 	if strings.Contains(text, "var(--") {
 		t.Error("the SVG has variables of the page's style")
 	}
 	if n := evaluate[int](t, v, "window.saved[1].length"); n < 1000 {
-		t.Errorf("the PNG has %d characters", n)
+		t.Errorf("the PNG, read as text, has %d characters, want 1000 or more", n)
 	}
 }
 
@@ -251,10 +254,10 @@ func TestSampleViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := openAt(t, run, 390, 844, "")
 			if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 390 {
-				t.Errorf("the page is %d pixels wide", wide)
+				t.Errorf("the page is %d pixels wide, and the window 390", wide)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
-				t.Errorf("%d elements that run something, not one script", n)
+				t.Errorf("%d elements that run something, want 1, the script of the page", n)
 			}
 			v.do(t, script(string(axe)))
 			v.accessible(t)

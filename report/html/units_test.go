@@ -57,37 +57,38 @@ func TestUnitsOfARun(t *testing.T) {
 	}
 	a := report.ReadAttachments(dir)
 	if len(a.Curves) != 1 || len(a.Curves[0].Values) != 9 || a.Curves[0].Values[4] != 1 || a.Curves[0].Amounts[0] != -4 {
-		t.Fatalf("read curves %+v", a.Curves)
+		t.Fatalf("the curves read are %+v, want one with 9 steps", a.Curves)
 	}
 	if len(a.Notes) != 0 || len(a.Distributions) != 3*3 {
-		t.Fatalf("%d distributions, notes %q", len(a.Distributions), a.Notes)
+		t.Fatalf("%d distributions and the notes %q, want %d, of three statistics at three layers, and no notes", len(a.Distributions), a.Notes, 3*3)
 	}
 	first := a.Distributions[0]
 	if first.Of != "unit" || first.Statistic != "invariance" || first.Layer != "a" || first.Low != 0 || first.High != 4.9 {
-		t.Errorf("the first distribution is %+v", first)
+		t.Errorf("the first distribution is %+v, want that of the invariance of the units of layer a, 0 to 4.9", first)
 	}
 	rec := scores.Record{Study: "s", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
 	v := openAt(t, Run{Rows: rows, Record: rec, Attachments: a}, 1280, 900, "#firing.chart=units")
+	// A tile for each layer and bin.
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles, want %d", n, 3*40)
 	}
 	// The colours span the values of units, which lie below the scores of their layers.
 	if n := evaluate[int](t, v, `new Set([...document.querySelectorAll("main figure .mark-rect.role-mark path")].map(p => p.getAttribute("fill"))).size`); n < 60 {
-		t.Errorf("%d colours", n)
+		t.Errorf("%d colours of tiles, want 60 or more", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
-		t.Errorf("the heat map of units has the sentences %q", said)
+		t.Errorf("the heat map of units has the sentences %q, want one on layer c", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "mean at 2.450") {
-		t.Errorf("the histogram of the first layer has the sentences %q", said)
+		t.Errorf("the histogram of the first layer has the sentences %q, want one with the mean 2.450", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=tuning"`), until(`document.querySelector("input[value=tuning]").checked && `+complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-symbol.role-mark path").length`); n != 9 {
 		t.Errorf("%d points of the curve, want 9", n)
 	}
 	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") {
-		t.Errorf("the tuning curve has the sentences %q", said)
+		t.Errorf("the tuning curve has the sentences %q, want one on unit 7", said)
 	}
 	v.quiet(t)
 }

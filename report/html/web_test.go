@@ -18,6 +18,7 @@ import (
 	"github.com/noether-ml/noether/report/internal/reporttest"
 )
 
+// complete is the condition that all charts of the page are drawn.
 const complete = "document.documentElement.dataset.complete === 'true'"
 
 // call runs a command of the browser's protocol on the page.
@@ -35,6 +36,8 @@ func media(medium, scheme string) chromedp.Action[chromedp.Void] {
 	}, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
+// Sections of two measures of a generated run, as expressions of the page. Sections are numbered
+// from 0 in the order of the page.
 const (
 	seisSection = `document.querySelector("section.measure[data-measure='3']")`
 	eiSection   = `document.querySelector("section.measure[data-measure='1']")`
@@ -45,13 +48,16 @@ func TestFilters(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 3, Layers: 12, Transforms: 3, Data: 2}.Rows()
 	v := open(t, rows, rec, 1280, 900)
+	// A condition below counts 648 rows of SEIS: 3 models, 12 layers, 3 transformations, 2 data
+	// sets and 3 statistics.
 	lines := seisSection + `.querySelectorAll("figure:first-child .mark-line path").length`
+	// filtered hides a value by a filter, waits for the condition, and shows the value again.
 	filtered := func(filter, value, condition string) {
 		t.Helper()
 		box := fmt.Sprintf(`[...document.querySelectorAll("details[data-filter=%s] input")].find(i => i.value === %q)`, filter, value)
 		v.do(t, script(box+".click()"), until(condition+" && "+complete))
 		if hash := evaluate[string](t, v, "location.hash"); !strings.Contains(hash, "hide."+filter+"="+value) {
-			t.Errorf("the address is %q", hash)
+			t.Errorf("the address is %q, want the hidden value in it", hash)
 		}
 		v.do(t, script(box+".click()"), until(fmt.Sprintf("!(%s) && %s", condition, complete)))
 	}
@@ -61,16 +67,16 @@ func TestFilters(t *testing.T) {
 	v.do(t, unfolded...)
 	before := evaluate[int](t, v, lines)
 	if before == 0 {
-		t.Fatal("no lines")
+		t.Fatal("the first chart has no lines")
 	}
 	filtered("model", "resnet20", "!"+tableOf(eiSection, "resnet20"))
 	filtered("transform", "quarter", "!"+tableOf(eiSection, "quarter"))
-	filtered("data", "cifar10", `document.querySelectorAll("details[data-filter=data] .tally")[0].textContent === "1 of 2" && !`+seisSection+`.querySelector(".pager span").textContent.includes("216")`)
+	filtered("data", "cifar10", `document.querySelectorAll("details[data-filter=data] .tally")[0].textContent === "1 of 2" && !`+seisSection+`.querySelector(".pager span").textContent.includes("648")`)
 	filtered("statistic", "effective-invariance.ei", eiSection+".hidden")
 	v.do(t, script(`{ const i = document.querySelector(".filters input[type=search]"); i.value = "layer2"; i.dispatchEvent(new Event("input")) }`),
 		until("location.hash.includes('layers=layer2') && "+complete))
 	if got := v.texts(t, "section.measure[data-measure='3'] .score-table tbody"); len(got) != 1 || strings.Contains(got[0], "layer1/") || !strings.Contains(got[0], "layer2/") {
-		t.Errorf("the table has %q", got)
+		t.Errorf("the table has the rows %q, want those of layer2 and not of layer1", got)
 	}
 	v.do(t, script(`[...document.querySelectorAll(".filters button")].at(-1).click()`), until("location.hash === '' && "+complete))
 	if after := evaluate[int](t, v, lines); after != before {
@@ -98,7 +104,7 @@ func TestLegend(t *testing.T) {
 	}
 	v.do(t, script(button+".click()"), until(button+`.getAttribute("aria-pressed") === "true" && `+complete))
 	if points(seisSection) != seis {
-		t.Errorf("%d points, %d before", points(seisSection), seis)
+		t.Errorf("%d points after the model is shown again, want %d, as before", points(seisSection), seis)
 	}
 	v.quiet(t)
 }
@@ -160,21 +166,21 @@ func TestSaving(t *testing.T) {
 		t.Errorf("the SVG is no XML: %v", err)
 	}
 	if !strings.HasPrefix(svg, "<svg") || strings.Contains(svg, "var(--") || !strings.Contains(svg, "#0072b2") {
-		t.Errorf("the SVG: %.300s", svg)
+		t.Errorf("the SVG begins with %.300s, want colours in it and no variables", svg)
 	}
 	if png := saved(button(1), "equivariance-quarter.png"); !strings.HasPrefix(png, "\x89PNG") || len(png) < 5000 {
-		t.Errorf("the PNG has %d bytes: %.8q", len(png), png)
+		t.Errorf("the PNG has %d bytes and begins with %.8q, want 5000 or more and the signature of PNG", len(png), png)
 	}
 	v.do(t, script(button(2)+".click()"), until(seisSection+`.querySelectorAll("main figure .data tbody tr").length > 0`))
 	csv := saved(seisSection+`.querySelectorAll("main figure .data .tools button")[1]`, "Data-of-the-chart-equivariance-quarter.csv")
 	lines := strings.Split(strings.TrimSpace(csv), "\r\n")
 	if len(lines) != 1+2*4 || !strings.HasPrefix(lines[0], "model,layer,depth,other_model,") || !strings.HasPrefix(lines[1], "resnet20,/layer1/layer1.0/relu1/Relu_output_0,3,,,cifar10,quarter,,0,seis,,,equivariance,") {
-		t.Errorf("the CSV: %q", lines)
+		t.Errorf("the CSV has the lines %q, want a header and a line for each of 4 layers of 2 models", lines)
 	}
 }
 
-// TestFullScreen shows a chart on the whole screen by the keyboard, where it is higher, and takes it
-// back.
+// TestFullScreen shows a chart on the whole screen by the keyboard, where it is higher, and takes
+// it back.
 func TestFullScreen(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 1}.Rows()
@@ -202,7 +208,7 @@ func TestHover(t *testing.T) {
 	said := strings.Join(v.texts(t, ".tooltip div"), "; ")
 	for _, want := range []string{"modelresnet20", "layer/layer1/layer1.0/relu1/Relu_output_0", "depth3", "transformationquarter", "equivariance0.", "n32,000", "warningpooled from 112 x 112"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("the tooltip says %q, without %q", said, want)
+			t.Errorf("the tooltip says %q, want %q in it", said, want)
 		}
 	}
 	v.quiet(t)
@@ -270,10 +276,10 @@ func TestHostileAddress(t *testing.T) {
 		"effective-invariance.chart": {"distribution"}, "effective-invariance.find": {hostile[2]}, "__proto__": {"x"}, "seis.chart": {"__proto__"}}
 	v := openAt(t, run, 1280, 900, "#"+address.Encode())
 	if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
-		t.Errorf("%d elements that run something, not one script", n)
+		t.Errorf("%d elements that run something, want 1, the script of the page", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("#pictures img").length`); n == 0 {
-		t.Error("no images")
+		t.Error("the page has no images")
 	}
 	v.do(t, script(`location.hash = "#"+"a=%zz&&=="`), until(complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
@@ -293,8 +299,8 @@ func TestColours(t *testing.T) {
 	v := open(t, rows, rec, 1280, 900)
 	for _, c := range []struct {
 		by           string
-		entries      string
-		panels, line int
+		entries      string // of the legend
+		panels, line int    // lines of values in the first panel
 	}{
 		{"tag:epoch", "1,2", 2, 4},
 		{"parameter", "90,180,270", 4, 3},
@@ -306,11 +312,11 @@ func TestColours(t *testing.T) {
 			t.Errorf("by %s the legend has %s, want %s", c.by, got, c.entries)
 		}
 		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("main figure").length`); got != c.panels {
-			t.Errorf("by %s there are %d panels, not %d", c.by, got, c.panels)
+			t.Errorf("by %s there are %d panels, want %d", c.by, got, c.panels)
 		}
 		// A line for the value and a dotted one for the null.
 		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("figure:first-child .mark-line path").length`); got != 2*c.line {
-			t.Errorf("by %s there are %d lines, not %d", c.by, got, 2*c.line)
+			t.Errorf("by %s there are %d lines in the first panel, want %d", c.by, got, 2*c.line)
 		}
 	}
 	v.quiet(t)
@@ -346,7 +352,8 @@ func TestMissingNumbers(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestPrinting checks the page in print.
+// TestPrinting checks that the page in print is white, has no controls and fits the paper, for a
+// reader who prefers dark.
 func TestPrinting(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -354,7 +361,7 @@ func TestPrinting(t *testing.T) {
 	v.do(t, media("print", "dark"))
 	for _, gone := range []string{"nav", ".controls", ".filters", ".actions", ".tools"} {
 		if n := evaluate[int](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].filter(e => e.getClientRects().length).length", gone)); n > 0 {
-			t.Errorf("%d of %s are printed", n, gone)
+			t.Errorf("%d elements %s are printed, want none", n, gone)
 		}
 	}
 	if ground := evaluate[string](t, v, "getComputedStyle(document.body).backgroundColor"); ground != "rgb(255, 255, 255)" {
@@ -369,19 +376,21 @@ func TestPrinting(t *testing.T) {
 // large has 100,000 scores.
 var large = reporttest.FakeRun{Models: 12, Layers: 60, Transforms: 4, Data: 3}
 
+// TestHundredThousandScores opens the page of large and unfolds its tables.
 func TestHundredThousandScores(t *testing.T) {
 	t.Parallel()
 	rows, rec := large.Rows()
 	if len(rows) < 100_000 {
-		t.Fatalf("%d rows", len(rows))
+		t.Fatalf("the run has %d rows, want 100,000 or more", len(rows))
 	}
 	page := render(t, rows, rec)
 	if len(page) > 15e6 {
-		t.Errorf("the page has %d bytes", len(page))
+		t.Errorf("the page has %d bytes, want at most 15 million", len(page))
 	}
 	v := openPage(t, page, 1280, 900, "", "document.documentElement.dataset.drawn === 'true'")
 	t.Logf("%d scores, %d bytes, the first view after %.0f ms", len(rows), len(page), evaluate[float64](t, v, "performance.now()"))
 	v.do(t, unfolded...)
+	// Each table of the five measures shows a page of 12 rows.
 	if n := evaluate[int](t, v, `document.querySelectorAll("section.measure .score-table tbody tr").length`); n != 5*12 {
 		t.Errorf("%d rows of tables, want %d", n, 5*12)
 	}

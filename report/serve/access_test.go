@@ -25,6 +25,7 @@ func axe(t *testing.T) string {
 	return ""
 }
 
+// act runs statements of JavaScript on the page, and leaves out what they return.
 func act(code string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Evaluate[any]("(() => {"+code+"})()")(ctx, target)

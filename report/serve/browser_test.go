@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// chromium returns the path of a browser. Without one the test is skipped.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
@@ -72,6 +73,7 @@ func newTab(t *testing.T, url string) *tab {
 	return b
 }
 
+// hear records as problems what the page logs or throws, and requests to other addresses than url.
 func (b *tab) hear(url string, event any) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -146,11 +148,13 @@ func TestInABrowser(t *testing.T) {
 }
 
 // TestComparisonIsShort compares two runs with thousands of scores that differ. The page draws a
-// bounded number of them, the clearest first, in one pass: it contains all marks when it arrives, and
-// no script adds any.
+// bounded number of them, the clearest first, in one pass: it contains all marks when it arrives,
+// and no script adds any.
 func TestComparisonIsShort(t *testing.T) {
 	t.Parallel()
-	const layers, columns, marks = 2000, 8, 3 // marks: the line of no difference, the interval and the value
+	// columns is the number of columns of the table. Each row has a drawing with marks: the line of
+	// no difference, the interval and the value.
+	const layers, columns, marks = 2000, 8, 3
 	dir := t.TempDir()
 	for i, name := range []string{"a", "b"} {
 		f := newFolder(t, filepath.Join(dir, name), "net")
@@ -192,7 +196,7 @@ func TestComparisonIsShort(t *testing.T) {
 			t.Errorf("%d cells of the table, want %d", n, maxDifferences*columns)
 		}
 		if high := evaluate[int](t, b, `document.documentElement.scrollHeight`); high > 4000 {
-			t.Errorf("the page has %d pixels", high)
+			t.Errorf("the page is %d pixels high, want at most 4000", high)
 		}
 		if !strings.Contains(text, fmt.Sprintf("%d of %d scores differ", 2*layers, 2*layers)) || !strings.Contains(text, "more, in the JSON") {
 			t.Errorf("the page does not say how many differ: %.600s", text[strings.Index(text, "<main"):])

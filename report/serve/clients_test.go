@@ -44,7 +44,7 @@ func TestManyClients(t *testing.T) { // alone, because of the latencies
 	for i := range 100 {
 		many.Layers = append(many.Layers, scores.Layer{Name: fmt.Sprint("layer", i), Depth: i, Scores: many.Layers[0].Scores})
 	}
-	for i := range *clientRows / 202 {
+	for i := range *clientRows / 202 { // a cell has 202 scores, two for each of 101 layers
 		next := many
 		next.Transform, next.Parameter = fmt.Sprint("angle", i%50), fmt.Sprint(i/50)
 		large.cells = append(large.cells, next)
@@ -178,7 +178,7 @@ func TestAnswersWithoutCompression(t *testing.T) {
 			t.Fatalf("Accept-Encoding %q: encoding %q, want gzip; error %v", accept, encoding, err)
 		}
 		if raw, err := io.ReadAll(z); err != nil || string(raw) != plain {
-			t.Errorf("Accept-Encoding %q: %d bytes, want %d: %v", accept, len(raw), len(plain), err)
+			t.Errorf("Accept-Encoding %q: the text of %d bytes is not the plain one of %d bytes; error %v", accept, len(raw), len(plain), err)
 		}
 	}
 }

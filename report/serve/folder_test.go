@@ -16,7 +16,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A folder is a run folder under construction.
+// A folder is a run folder under construction. The i-th cell has the i-th key of the record.
 type folder struct {
 	t      *testing.T
 	dir    string
@@ -49,7 +49,7 @@ func newFolder(t *testing.T, dir string, models ...string) *folder {
 }
 
 // cell returns a cell whose score has the replicates of ten groups of samples, so that differences
-// have intervals.
+// have intervals, and a score "odd", which is not a number.
 func cell(model, transform string, value float64) scores.Cell {
 	s := measure.Score{Statistic: "ei", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.1, N: 100}
 	for g := range 10 {
@@ -59,6 +59,7 @@ func cell(model, transform string, value float64) scores.Cell {
 		Layers: []scores.Layer{{Depth: scores.NoDepth, Scores: []measure.Score{s, {Statistic: "odd", Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Null: math.NaN(), N: 100}}}}}
 }
 
+// write writes a file of the folder.
 func (f *folder) write(name, text string) {
 	f.t.Helper()
 	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o666); err != nil {
@@ -66,6 +67,7 @@ func (f *folder) write(name, text string) {
 	}
 }
 
+// save writes the record of the run.
 func (f *folder) save() {
 	f.t.Helper()
 	if err := scores.WriteRecord(filepath.Join(f.dir, "run.json"), f.record); err != nil {
@@ -98,7 +100,8 @@ func (f *folder) finish() *folder {
 	return f
 }
 
-// site serves folders.
+// site serves folders and returns the address of the server, which looks for changed files every
+// 10 ms.
 func site(t *testing.T, o Options) string {
 	t.Helper()
 	o.Every = 10 * time.Millisecond
@@ -111,6 +114,7 @@ func site(t *testing.T, o Options) string {
 	return web.URL
 }
 
+// get returns the status, the body and the header of an answer. It does not follow redirects.
 func get(t *testing.T, url string) (int, string, http.Header) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -53,6 +53,8 @@ func TestNothingOutsideIsServed(t *testing.T) {
 	}
 }
 
+// TestHostsAreChecked checks that a request for a name that the server does not have is refused
+// (421).
 func TestHostsAreChecked(t *testing.T) {
 	t.Parallel()
 	url := site(t, Options{Dirs: []string{t.TempDir()}, Hosts: []string{"box.lan"}})
@@ -70,6 +72,8 @@ func TestHostsAreChecked(t *testing.T) {
 	}
 }
 
+// TestToken checks that every address needs the token, and that it is accepted in an address, which
+// redirects and sets a cookie, in the cookie and in a header.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

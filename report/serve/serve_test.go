@@ -85,6 +85,7 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 	}
 }
 
+// TestDownloads reads the scores of a run as CSV, and those of one of two models as Parquet.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -158,7 +159,7 @@ func TestReportOfTwoRunsSeparatesModels(t *testing.T) {
 	report := good(t, url+"/compare/report?run="+found["a"]+"&run="+found["b"])
 	for _, want := range []string{"net (a)", "net (b)"} {
 		if !strings.Contains(report, want) {
-			t.Errorf("no %q in the report of both runs", want)
+			t.Errorf("the report of both runs lacks %q", want)
 		}
 	}
 }
@@ -180,15 +181,15 @@ func TestListAndSearch(t *testing.T) {
 		t.Errorf("want 2 of 2 cells, finished, and findings of the run: %s", page)
 	}
 	if page := good(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {
-		t.Error("no report")
+		t.Error("the page of the report is not a report")
 	}
 	if empty := good(t, site(t, Options{Dirs: []string{t.TempDir()}})); !strings.Contains(empty, "There is no run") {
 		t.Errorf("want no run of an empty folder: %s", empty)
 	}
 }
 
-// TestWaysThroughTheSite checks that a report leads back to the list, that unknown pages look like the
-// others, and that runs of the same name in two folders are told apart.
+// TestWaysThroughTheSite checks that a report leads back to the list, that unknown pages look like
+// the others, and that runs of the same name in two folders are told apart.
 func TestWaysThroughTheSite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -233,7 +234,7 @@ func TestProgressIsStreamed(t *testing.T) {
 	}
 	res, err := http.DefaultClient.Do(r)
 	if err != nil || res.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatal(err, res)
+		t.Fatalf("the events have error %v and the response %+v, want an event stream", err, res)
 	}
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
@@ -332,6 +333,7 @@ func TestForest(t *testing.T) {
 	if lines[0].Value != -0.1 || lines[1].Value != 0.2 || lines[2].Value != 0.4 {
 		t.Errorf("the order is %g, %g, %g, want -0.1, 0.2, 0.4", lines[0].Value, lines[1].Value, lines[2].Value)
 	}
+	// In per cent of the width 0 is at 50, and what is furthest from it, 0.8, at 98.
 	if lines[2].Low100 != 50 || lines[2].High100 != 98 || lines[2].At100 != 74 {
 		t.Errorf("the widest line spans %g to %g around %g, want 50 to 98 around 74", lines[2].Low100, lines[2].High100, lines[2].At100)
 	}
@@ -342,6 +344,7 @@ func TestForest(t *testing.T) {
 	if len(kept) != 1 || kept[0].A.Statistic != "cosine" || kept[0].A.Factor != "" {
 		t.Errorf("kept %+v, want the row of cosine alone", kept)
 	}
+	// With branch, the second layer lies in a branch, and no layer of the other model matches it.
 	record := func(branch bool, names ...string) (m scores.ModelRecord) {
 		for i, n := range names {
 			m.Layers = append(m.Layers, scores.LayerRecord{Name: n, Op: "Relu", Depth: i, Branch: branch && i == 1})
@@ -355,7 +358,7 @@ func TestForest(t *testing.T) {
 		names = append(names, l.Name)
 	}
 	if !slices.Equal(names, []string{"a", "b", "c"}) || original["b"] != "r" || original["c"] != "t" {
-		t.Errorf("the layers are %q, for %v, want a, b and c, for r and t", names, original)
+		t.Errorf("the layers are %q, and were %v, want a, b and c, of which b was r and c was t", names, original)
 	}
 	if cells, original = matchLayers(record(false, "a"), record(false, "a"), []scores.Cell{cell}); original != nil || len(cells[0].Layers) != 5 {
 		t.Error("layers of the same names are renamed")

@@ -29,6 +29,7 @@ func study() []scores.Row {
 	return rows
 }
 
+// written returns a table of scores in the format of write.
 func written(t *testing.T, rows []scores.Row, o Options, write func(*Table, *strings.Builder) error) string {
 	t.Helper()
 	table, err := Of(rows, o)

@@ -8,6 +8,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// TestTerminalOfPairs looks for the most alike layers of a model with itself, of which a layer is
+// not compared with itself (6 pairs), and of two models (9 pairs).
 func TestTerminalOfPairs(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 1, PairedLayers: 3}.Rows()

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// printed returns the text that a terminal shows for scores.
 func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -59,18 +60,18 @@ func TestMatrix(t *testing.T) {
 	}
 	wide, narrow := printed(t, rows, rec, Options{Width: 300}), printed(t, rows, rec, Options{Width: 80})
 	if n := strings.Count(wide, "0.250* [0.200, 0.300]"); n != 24 {
-		t.Errorf("%d scores of 2 models and 12 transformations, want 24, in\n%s", n, wide)
+		t.Errorf("%d scores of 2 models and 12 transformations, marked as at chance by *, want 24, in\n%s", n, wide)
 	}
 	if n := strings.Count(narrow, "0.250*"); n != 24 {
 		t.Errorf("%d scores of 2 models and 12 transformations, want 24, in\n%s", n, narrow)
 	}
 	if !strings.Contains(wide, "deepest layer") || !strings.Contains(wide, "--all") || strings.Contains(wide, "best layer") {
-		t.Error(wide)
+		t.Errorf("the overview does not name the deepest layer and --all, or names the best layer:\n%s", wide)
 	}
 }
 
-// TestMatrixOfNeutral checks that a matrix of a statistic of which neither end is better has no arrow
-// and no mark of chance.
+// TestMatrixOfNeutral checks that a matrix of a statistic of which neither end is better has no
+// arrow and no mark of chance.
 func TestMatrixOfNeutral(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
@@ -78,7 +79,7 @@ func TestMatrixOfNeutral(t *testing.T) {
 	row.Measure, row.Statistic, row.Value, row.Low, row.High, row.Null = "informativeness", "r2", 0.8, 0.75, 0.85, 0.02
 	text := printed(t, []scores.Row{row}, rec, Options{Width: 120})
 	if !strings.Contains(text, "\nR² · ") || !strings.Contains(text, "0.800 [0.750, 0.850]") {
-		t.Error(text)
+		t.Errorf("want R² without an arrow and 0.800 without a mark in\n%s", text)
 	}
 }
 
@@ -114,7 +115,7 @@ func TestTiesAreNoRanking(t *testing.T) {
 	}
 	text := printed(t, rows, scores.Record{Measures: reporttest.Measures()}, Options{All: true})
 	if !strings.Contains(text, "0.500 at all 2 layers  –            1.000") || strings.Contains(text, "first") || strings.Contains(text, "DISTANCE l2") {
-		t.Error(text)
+		t.Errorf("want 0.500 at all 2 layers, and neither the name of one nor DISTANCE l2, in\n%s", text)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestNullOfPredictions(t *testing.T) {
 	l2.Statistic, l2.Value, l2.Null = "l2", 0.5, 0.75
 	text := printed(t, []scores.Row{js, l2}, scores.Record{Measures: reporttest.Measures()}, Options{All: true})
 	if !strings.Contains(text, "null of js") || !strings.Contains(text, "0.250") || strings.Contains(text, "0.750") {
-		t.Error(text)
+		t.Errorf("want the null of js, 0.250, and not that of l2, 0.750, in\n%s", text)
 	}
 }
 
@@ -201,7 +202,7 @@ func TestTerminalOfFactors(t *testing.T) {
 	}
 	for want, is := range map[string]bool{"hue": true, "0.750": true, "scale": true, "0.250": true, "0.500": true, "cat": false, "0.125": false} {
 		if strings.Contains(text, want) != is {
-			t.Errorf("%q: %v in\n%s", want, !is, text)
+			t.Errorf("the text has %q: %v, want %v, in\n%s", want, !is, is, text)
 		}
 	}
 }
