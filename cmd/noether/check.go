@@ -74,7 +74,7 @@ func printFound(found []study.Finding) error {
 	fmt.Fprintln(t, "file\tkind\treason\trepair")
 	for _, f := range found {
 		repair := f.Mended
-		if f.Note {
+		if f.Note { // there is nothing to repair
 			repair = "none"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.File, f.Kind, oneLine(f.Why), repair)

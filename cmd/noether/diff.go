@@ -145,7 +145,8 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
 
-// untransformed reports whether a statistic is the same under every transformation.
+// untransformed reports whether a statistic is the same under every transformation. Of such a
+// statistic scores.Distinct keeps one difference, not one for each transformation.
 func untransformed(measure, statistic string) bool {
 	for _, d := range spec.Descriptors() {
 		if d.Name == measure {

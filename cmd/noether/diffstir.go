@@ -21,7 +21,8 @@ import (
 
 const stirMeasure = "stir"
 
-// stirFlags are the flags of diff that measure shared invariances.
+// stirFlags are the flags of diff that measure STIR, the similarity through inverted representations
+// (Nanda et al. 2022): which invariances of one model another one shares.
 type stirFlags struct {
 	on            bool // --stir
 	layer         string

@@ -149,7 +149,7 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 		return json.NewEncoder(w).Encode(rows)
 	}
 	o := e.table
-	o.Every = len(e.filter.Statistic) > 0
+	o.Every = len(e.filter.Statistic) > 0 // statistics asked for by name are all shown
 	o.Measures = spec.Descriptors()
 	t, err := table.Of(rows, o)
 	if err != nil {

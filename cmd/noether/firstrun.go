@@ -42,9 +42,10 @@ func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInf
 }
 
 // seisPositions returns the setting positions of seis for the given layers and number of samples; 0
-// stands for the default. It counts operations for the eight views of the template's
-// transformations, with c channels and d positions: for each sample five products of a c x d matrix
-// with its transpose, which is symmetric, so c d² operations each; for the scores about 100 d³.
+// stands for the default. It counts operations for the eight views (T(x) for each value of the
+// template's transformations), with c channels and d positions: for each sample five products of a
+// c x d matrix with its transpose, which is symmetric, so c d² operations each; for the scores about
+// 100 d³.
 func seisPositions(layers []onnx.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
 	operations, largest := 0.0, 0

@@ -99,6 +99,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	}
 	rate := spec.RateOf(localData) // 0: the data are not audio
 	size := [2]int{224, 224}       // of the images, for a model of free size
+	// Samples is the length of the audio for a model that takes any length: one second.
 	m, err := model.OpenContext(ctx, o.Runtime, modelPath, model.Options{Layers: []string{"all"}, Size: size, Samples: rate, Threads: o.Threads, Device: o.Device})
 	if err != nil {
 		return spec.TemplateInfo{}, err
@@ -125,7 +126,7 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT") // height, or time or tokens
 	}
 	if rate == 0 {
-		g.Positions = seisPositions(chosen, min(data.Len(), 1000))
+		g.Positions = seisPositions(chosen, min(data.Len(), 1000)) // the template reads at most 1000
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
 			return spec.TemplateInfo{}, err

@@ -72,7 +72,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	if fits := sizes.same && sizes.height == height && sizes.width == width; !fits || preset == "imagenet" {
 		resize := max(height, width)
 		if height == width && preset == "imagenet" && !fits {
-			resize = (height*256 + 112) / 224 // the usual ratio of resize and crop for ImageNet
+			resize = (height*256 + 112) / 224 // rounded; the usual ratio of resize and crop for ImageNet
 		}
 		keys = append(keys, fmt.Sprintf("resize: %d", resize), "crop: "+side(height, width))
 	}

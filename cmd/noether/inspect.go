@@ -51,7 +51,7 @@ type decodedValues struct {
 	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; candidates, columns; or keypoints, 3
 	Classes  int      `json:"classes,omitempty"` // 0: unknown
 	Names    []string `json:"class_names,omitempty"`
-	Most     int      `json:"most,omitempty"`     // boxes of an image
+	Most     int      `json:"most,omitempty"`     // largest number of boxes of an image
 	Suppress float64  `json:"suppress,omitempty"` // intersection over union above which boxes are suppressed
 }
 
@@ -62,7 +62,7 @@ func decoded(m *model.Model) *decodedValues {
 		return nil
 	}
 	out := &decodedValues{Kind: string(f.Kind), Layout: f.Layout, Outputs: f.Outputs, Shape: f.Shape(), Classes: f.Classes, Names: f.Names, Most: min(f.Most, f.Candidates)}
-	if f.Suppress < 1 {
+	if f.Suppress < 1 { // no intersection over union is above 1, so from 1 on nothing is suppressed
 		out.Suppress = f.Suppress
 	}
 	return out

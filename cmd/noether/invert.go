@@ -260,7 +260,7 @@ func stack(samples []dataset.Sample) tensor.Tensor {
 // search runs the inversion of the images x. It resumes from the checkpoint in the output folder.
 func (f *invertFlags) search(ctx context.Context, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor) (*invert.Result, error) {
 	start, err := invert.Start(invert.StartKind(f.start), x, func(i int) *rand.Rand {
-		if i >= 0 {
+		if i >= 0 { // -1: the draw is for all images together
 			i = samples[i].Index
 		}
 		return seed.Rand(f.seed, "invert: start", f.start, i)

@@ -38,7 +38,7 @@ type inversionSummary struct {
 // and null if that is 0.
 type sampleInversion struct {
 	Name          string   `json:"name"`
-	Index         int      `json:"index"`
+	Index         int      `json:"index"` // of the image in the data
 	Label         *int     `json:"label,omitempty"`
 	Distance      float64  `json:"distance"`
 	Relative      *float64 `json:"relativeDistance"`

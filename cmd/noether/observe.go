@@ -31,8 +31,8 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 }
 
 // start starts the logs, metrics and traces that the flags and the environment select. The function
-// stop takes the error of the run, ends them, and returns that error: as a loggedError if there is
-// a log.
+// stop ends the metrics and traces. It takes the error of the run and returns that error: as a
+// loggedError if there is a log.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
 		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {

@@ -20,11 +20,11 @@ import (
 // showResult writes the report into the run folder and prints the scores, even if the report cannot
 // be written.
 func showResult(result *study.Result, out string, p printFlags) error {
-	machine.AllowGarbage()
+	machine.AllowGarbage() // the process ends after this, so the limit is not restored
 	return showPage(result, out, p, readAttached(out, result.Cells))
 }
 
-// showPage does what showResult does, with what readAttached reads.
+// showPage does what showResult does. attached returns what readAttached reads.
 func showPage(result *study.Result, out string, p printFlags, attached func() report.Attachments) error {
 	written := make(chan error, 1)
 	go func() {
@@ -72,8 +72,8 @@ func readAttached(out string, cells []scores.Cell) func() report.Attachments {
 	}
 }
 
-// replicatesOf returns the replicates of the scores of cells, or if there are none of those in a run
-// folder.
+// replicatesOf returns the replicates of the scores of cells, from which a report computes intervals
+// of paired differences. If cells is nil, it reads the cells of the run folder out.
 func replicatesOf(cells []scores.Cell, out string) (*report.Replicates, error) {
 	if cells == nil {
 		var err error
@@ -84,7 +84,7 @@ func replicatesOf(cells []scores.Cell, out string) (*report.Replicates, error) {
 	return report.NewReplicates(cells), nil
 }
 
-// printScores prints the scores.
+// printScores prints tables of the scores, or with --json the whole result.
 func printScores(result *study.Result, p printFlags) error {
 	if p.json {
 		return json.NewEncoder(os.Stdout).Encode(result)

@@ -217,7 +217,7 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 // axisOf returns the title of the axis of a score.
 func axisOf(s scores.Selector, aboveNull bool) string {
 	name := strings.ReplaceAll(s.Measure, "-", " ")
-	if s.Statistic != "ei" && s.Statistic != "clean" {
+	if s.Statistic != "ei" && s.Statistic != "clean" { // the main statistics of their measures
 		name += " (" + s.Statistic + ")"
 	}
 	if s.Transform != "" {

@@ -211,7 +211,8 @@ func terminalWidth(f *os.File) int {
 	return width
 }
 
-// terminalSize returns the width of a file's terminal and whether it supports colours.
+// terminalSize returns the width of a file's terminal and whether it supports colours. For a file
+// that is no terminal it returns 100 columns without colours.
 func terminalSize(f *os.File) (width int, colour bool) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 100, false

@@ -54,7 +54,9 @@ func convertFull(dst, luma, cb, cr []uint8) {
 }
 
 // convertStudio converts a row whose luma spans 16 to 235 (studio range), as in lossy WebP, in the
-// fixed-point arithmetic of libwebp.
+// fixed-point arithmetic of libwebp. The factors are 1.164, 1.596, -0.392, -0.813 and 2.017 times
+// 2^14. The sums have 6 bits after the point; their constants subtract the offsets of luma (16) and
+// chroma (128) and round.
 func convertStudio(dst, luma, cb, cr []uint8) {
 	for x := range luma {
 		y, u, v := int32(luma[x])*19077>>8, int32(cb[x]), int32(cr[x])

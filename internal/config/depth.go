@@ -14,7 +14,7 @@ func deepLine(data []byte) int {
 	for line := range bytes.Lines(data) {
 		number++
 		text := bytes.TrimLeft(line, " -?\t")
-		if len(line)-len(text) > 2*maxNesting {
+		if len(line)-len(text) > 2*maxNesting { // a level takes two columns: spaces, or a dash and a space
 			return number
 		}
 		for _, c := range text {
