@@ -73,10 +73,11 @@ func Balance(costs []Cost, n int) []Task {
 		total += c.total()
 	}
 	// The number of tasks is not monotonic in the limit, but bisection returns tasks of a limit that
-	// was tried. At the limit high, one task holds all models, also after rounding.
+	// was tried. A limit below total/n gives more than n tasks. At the limit high, one task holds all
+	// models, also after rounding.
 	low, high := total/float64(n)/2, total*(1+1e-9)
 	best := divide(costs, high)
-	for range 60 {
+	for range 60 { // halves the range until it is a rounding error
 		limit := (low + high) / 2
 		if tasks := divide(costs, limit); len(tasks) <= n {
 			best, high = tasks, limit

@@ -85,16 +85,18 @@ func (s *Submission) taskJob(run, name string) fields {
 		field("backoffLimitPerIndex", p.Tries-1), // restarts
 		field("maxFailedIndexes", n),             // a failed task does not stop the others
 		field("podFailurePolicy", fields{field("rules", []any{
+			// A preempted or evicted pod starts again and is not counted as a restart.
 			fields{field("action", "Ignore"), field("onPodConditions", []any{
 				fields{field("type", "DisruptionTarget"), field("status", "True")}})},
+			// Exit codes of errors, which a restart would repeat.
 			fields{field("action", "FailIndex"), field("onExitCodes", fields{
 				field("containerName", "noether"), field("operator", "In"), field("values", []int{1, 2})})},
 		})}),
 	}, nil, task)
 }
 
-// mergeJob returns the Job that waits and merges. An init container waits, so that the image needs
-// no shell.
+// mergeJob returns the Job that waits and merges. An init container runs noether cluster wait before
+// the container runs noether merge, so that the image needs no shell.
 func (s *Submission) mergeJob(run, name string) fields {
 	wait := s.container("wait", "cluster", "wait", run, "--submission", strconv.Itoa(s.Number))
 	wait = slices.DeleteFunc(wait, func(i yaml.MapItem) bool { return i.Key == "resources" })

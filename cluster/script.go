@@ -56,6 +56,7 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 	head = append(head,
 		"--array="+array,
 		"--requeue",
+		// Slurm sends USR1 to the script (B: the batch shell) some seconds before the time limit.
 		fmt.Sprintf("--signal=B:USR1@%d", int(p.Warning.or(2*time.Minute).Seconds())))
 	if d := s.timeLimit(); d > 0 {
 		head = append(head, "--time="+slurmDuration(d))
@@ -68,6 +69,7 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 	}
 	var b strings.Builder
 	s.writeHead(&b, head, fmt.Sprintf("Task N of this array is one noether run; \"noether cluster status %s\" lists them.", quote(run)))
+	// After a requeue the script sleeps until Slurm ends it.
 	fmt.Fprintf(&b, `
 # A task that is killed, for memory say, starts again here and resumes from its saved state.
 soon=
@@ -173,7 +175,7 @@ func quote(text string) string {
 }
 
 // jobName converts the name of a study to a name that all schedulers accept: lower-case letters,
-// digits and hyphens.
+// digits and hyphens, at most some 50. Kubernetes allows 63, and a number and "-merge" may follow.
 func jobName(study string) string {
 	var b strings.Builder
 	b.WriteString("noether")

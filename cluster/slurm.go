@@ -210,6 +210,7 @@ func (Slurm) activeJobs(ctx context.Context) (map[jobTask]queueEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The format is the number of the job or job array, the task's index in it, the state, the reason.
 	out, err := command(ctx, "squeue", "--noheader", "--array", "--user="+who.Username, "--format=%F|%K|%T|%r")
 	if err != nil {
 		return nil, err

@@ -156,7 +156,8 @@ type lookup struct {
 }
 
 // setState determines the state of a task. reported is true if the task has written its state, at
-// the time at. Before, t.Note holds the error of reading the state, or is empty.
+// the time at. At the call, t.TaskState is what the task has written, and t.Note is the error of
+// reading that, or empty.
 func (l *lookup) setState(t *TaskStatus, reported bool, at time.Time) {
 	t.State = t.TaskState.State
 	t.Note = cmp.Or(t.Error, t.Note)

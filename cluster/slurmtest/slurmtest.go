@@ -136,7 +136,7 @@ KillWait=2
 ReturnToService=2
 NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=%[5]d RealMemory=%[6]d State=UNKNOWN
 PartitionName=main Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
-`, host, c.dir, ports[0], ports[1], runtime.NumCPU(), 2000)
+`, host, c.dir, ports[0], ports[1], runtime.NumCPU(), 2000) // MiB of memory
 	if err := os.WriteFile(c.Conf, []byte(text), 0o666); err != nil {
 		c.t.Fatal(err)
 	}

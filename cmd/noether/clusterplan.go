@@ -48,6 +48,7 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 		return nil, err
 	}
 	costs = withFailed(costs, plan.Failed())
+	// Number 1 is for the paths that --dry-run prints; cluster.New sets the next free number.
 	out := &cluster.Submission{Number: 1, Scheduler: "slurm", Profile: p, Costs: costs, Tasks: cluster.Balance(costs, f.taskCount(ctx, costs, p))}
 	if f.kubernetes {
 		out.Scheduler = "kubernetes"

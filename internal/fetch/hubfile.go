@@ -81,7 +81,7 @@ func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot,
 		defer body.Close()
 		var about struct {
 			SHA      string
-			Siblings []struct{ RFilename string }
+			Siblings []struct{ RFilename string } // the files, with paths relative to the repository
 		}
 		const maxBytes = 64 << 20
 		if err := json.NewDecoder(io.LimitReader(body, maxBytes)).Decode(&about); err != nil {

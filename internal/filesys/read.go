@@ -23,6 +23,7 @@ func WithFile(path string, use func(content []byte) error) error {
 // maxReadBuffer is the size of the largest buffer that is kept, in bytes.
 const maxReadBuffer = 1 << 18
 
+// readBuffers has the buffers of WithFile. A new one holds most files of a run folder.
 var readBuffers = sync.Pool{New: func() any {
 	b := make([]byte, 1<<13)
 	return &b

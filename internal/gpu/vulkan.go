@@ -17,12 +17,14 @@ const (
 	typeMemoryBudget       = 1000237000
 	version11              = 1<<22 | 1<<12 // the first version with vkGetPhysicalDeviceMemoryProperties2
 	heapDeviceLocal        = 1             // flag of a heap
-	maxHeaps               = 16
+	maxHeaps               = 16            // VK_MAX_MEMORY_HEAPS
 )
 
 // vulkanKinds maps VkPhysicalDeviceType to kinds.
 var vulkanKinds = []Kind{Other, Integrated, Discrete, Virtual, Software}
 
+// applicationInfo is VkApplicationInfo. In it and the structures below, structure is the field
+// sType, which tells the type of the structure, and next is pNext, a further structure or nil.
 type applicationInfo struct {
 	_                         structs.HostLayout
 	structure                 uint32
@@ -32,6 +34,7 @@ type applicationInfo struct {
 	engineVersion, apiVersion uint32
 }
 
+// instanceCreateInfo is VkInstanceCreateInfo.
 type instanceCreateInfo struct {
 	_              structs.HostLayout
 	structure      uint32
@@ -44,8 +47,7 @@ type instanceCreateInfo struct {
 	extensions     unsafe.Pointer
 }
 
-// deviceProperties is VkPhysicalDeviceProperties, of which the names and limits after deviceName are
-// not read.
+// deviceProperties is VkPhysicalDeviceProperties, of which the fields after the name are not read.
 type deviceProperties struct {
 	_                                 structs.HostLayout
 	api, driver, vendor, device, kind uint32
@@ -53,6 +55,7 @@ type deviceProperties struct {
 	rest                              [1024]byte // at least the 548 bytes that follow
 }
 
+// memoryHeap is VkMemoryHeap.
 type memoryHeap struct {
 	_     structs.HostLayout
 	size  uint64

@@ -77,7 +77,7 @@ func memoryLimit(e environment) int64 {
 			limit = v
 		}
 	}
-	add(e.number("SLURM_MEM_PER_NODE") << 20)
+	add(e.number("SLURM_MEM_PER_NODE") << 20) // Slurm counts in MiB
 	if per := e.number("SLURM_MEM_PER_CPU"); per > 0 {
 		add(per << 20 * max(1, e.number("SLURM_CPUS_PER_TASK")))
 	}

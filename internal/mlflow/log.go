@@ -107,7 +107,7 @@ func (n *namer) name(key string) string {
 	}
 	name := paramName(key)
 	for i := 2; n.taken[name]; i++ {
-		name = fmt.Sprintf("%s-%d", truncate(paramName(key), maxName-8), i)
+		name = fmt.Sprintf("%s-%d", truncate(paramName(key), maxName-8), i) // 8 bytes for the suffix
 	}
 	n.names[key], n.taken[name] = name, true
 	return name

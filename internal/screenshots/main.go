@@ -133,7 +133,7 @@ func writePhotos(cifar, to string, n int) error {
 	if err != nil {
 		return err
 	}
-	const side, plane = 32, 32 * 32
+	const side, plane = 32, 32 * 32 // a record is a byte of the class and the planes red, green and blue
 	for i := range n {
 		record := raw[i*(1+3*plane):][:1+3*plane]
 		img := image.NewNRGBA(image.Rect(0, 0, side, side))

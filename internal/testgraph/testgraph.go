@@ -58,7 +58,7 @@ func Random(t *rapid.T, operators []string) *onnx.Model {
 		for _, size := range numbers.Draw(t, "shape") {
 			shape.Dim = append(shape.Dim, &pb.TensorShapeProto_Dimension{Value: &pb.TensorShapeProto_Dimension_DimValue{DimValue: int64(size)}})
 		}
-		declared := &pb.TypeProto_Tensor{ElemType: new(int32(1)), Shape: shape}
+		declared := &pb.TypeProto_Tensor{ElemType: new(int32(onnx.Float)), Shape: shape}
 		p.Graph.ValueInfo = append(p.Graph.ValueInfo, &pb.ValueInfoProto{
 			Name: &n.Output[0], Type: &pb.TypeProto{Value: &pb.TypeProto_TensorType{TensorType: declared}},
 		})
