@@ -15,9 +15,10 @@ import (
 
 const cellsColumn = "100,000 cells"
 
-// manyCells returns rows on a study of 1,000 values of a transformation and 100 trials, two samples
-// each, which was run in two shards. The model is so small that the work on cells outweighs all
-// other.
+// manyCells returns rows on a study of 100,000 cells: a cell is the scores of one model under one of
+// 1,000 values of a transformation in one of 100 trials (repetitions of random draws). The study has
+// two samples, and was run in two shards, parts of the samples that one process measures. The model
+// is so small that the work on cells outweighs all other.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {
@@ -62,7 +63,7 @@ func cellsCommand(folder string, args []string) source {
 }
 
 // buildCells writes the study and its run folders: shards, which has not been merged, and finished.
-// It returns the folder of all and the path of the program.
+// It returns the folder that has these three and the path of the program.
 func buildCells(ctx context.Context, r *runner) (dir, program string, err error) {
 	dir = filepath.Join(r.work, "cells")
 	if program, err = r.program(ctx); err != nil || r.built["cells"] {

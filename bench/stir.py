@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Times the computation of STIR in PyTorch on two threads: 100 CIFAR-10 images, 1,000 steps, two
-ResNets for CIFAR.
+"""Times STIR (similarity through inverted representations) in PyTorch on two threads: 100 CIFAR-10
+images, 1,000 steps, two ResNets for CIFAR.
 
 usage: stir.py PEERS FILE REFERENCE OTHER [IMAGES STEPS [norms]]
 PEERS: the folder of nets.py; FILE: CIFAR-10 in its binary layout; REFERENCE, OTHER: ResNets for
@@ -75,7 +75,7 @@ def cka(x, y):
     return float((x.T @ y).norm() ** 2 / ((x.T @ x).norm() * (y.T @ y).norm()))
 
 
-raw = np.fromfile(sys.argv[2], np.uint8, 3073 * images).reshape(images, 3073)
+raw = np.fromfile(sys.argv[2], np.uint8, 3073 * images).reshape(images, 3073)  # a label, then 3 x 32 x 32
 x = torch.from_numpy(raw[:, 1:].reshape(images, 3, 32, 32).astype(np.float32) / 255)
 m1, m2 = model(sys.argv[3]), model(sys.argv[4])
 start, before = time.perf_counter(), time.process_time()

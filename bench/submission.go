@@ -84,6 +84,7 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 		if n == last {
 			continue
 		}
+		// 64 samples: the 32 of a shard, and each rotated.
 		text, err := json.Marshal(cluster.TaskState{State: cluster.Done, Host: "node", PID: n, Start: 1, Started: time.Now(), Updated: time.Now(), Done: 64, Total: 64})
 		if err != nil {
 			return "", err
@@ -167,6 +168,8 @@ type step struct {
 	change func(s submission, run string) error // changes the copy before both; nil: nothing
 }
 
+// The task that has not ended, which computes the scores of the last model; the same while another
+// shard of that model is missing; the status; and the merge after all tasks.
 var (
 	lastTask    = step{args: []string{"cluster", "task", "RUN", "TASK"}}
 	anotherTask = step{args: []string{"cluster", "task", "RUN", "TASK"}, change: removeShard}

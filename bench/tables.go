@@ -207,7 +207,8 @@ func grid(statistics, size, threads string) source {
 }
 
 // grids returns rows for all pairs of layers of two networks, each with the same statistics as its
-// peer, which compares only every step-th layer.
+// peer, which compares only every step-th layer. The statistics are names of cases of the Go
+// benchmark; "moments" are the five of a row's text, which need only means and covariances.
 func grids() []row {
 	const pooled, full = "5000 50 0", "1000 10 4096"
 	var rows []row
@@ -323,7 +324,7 @@ func unitMemory() []row {
 	return rows
 }
 
-// page returns a row on a report in the browser.
+// page returns a row on a report in the browser. A view is one opening of the page.
 func page(text, benchmark string) row {
 	from := golang("report/html", "FirstView/"+benchmark+"$", 5)
 	return row{text: map[string]string{"page": text}, cells: []cell{

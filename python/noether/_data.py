@@ -124,7 +124,7 @@ def _arrays(numpy: Any, data: Any, labels: Any, limit: int | None, preprocess: A
     rows = x[:limit]
     writer = _Writer(numpy, preprocess)
     with writer:
-        step = max(1, (16 << 20) // max(1, rows[:1].nbytes))
+        step = max(1, (16 << 20) // max(1, rows[:1].nbytes))  # samples of 16 MiB
         for i in range(0, len(rows), step):
             writer.add(rows[i:i + step], None if y is None else y[i:i + step])
         return writer.finish()
@@ -307,6 +307,7 @@ class _Writer:
         layout = "NHW" if len(shape) == 3 else "NCHW" if self.floats and shape[1] in (1, 3) or shape[3] not in (1, 3) else "NHWC"
         text = repr({"descr": "|u1" if self.bytes else "<f4", "fortran_order": False, "shape": shape}).encode()
         self.file.seek(0)
+        # magic and version (8 bytes), the length of the rest (2), the text padded to the header's end
         self.file.write(b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little") + text.ljust(HEADER - 11) + b"\n")
         self.file.close()
         labelled = bool(self.labels)

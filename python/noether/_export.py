@@ -139,7 +139,7 @@ def _marked(module: Any) -> Iterator[None]:
 
         @staticmethod
         def symbolic(g: Any, x: Any, name: str) -> Any:
-            y = g.op("::".join(MARK), x, name_s=name)
+            y = g.op("::".join(MARK), x, name_s=name)  # _s: the attribute name is a string
             y.setType(x.type())
             return y
 

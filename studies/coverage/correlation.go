@@ -42,7 +42,7 @@ func (p population) draw(number int) []correlation.Point {
 func (p population) covered(samples int) (pearson, spearman float64, err error) {
 	r, rho := p.values()
 	for i := range samples {
-		f, err := correlation.Analyse(p.draw(i), correlation.Options{Bootstrap: 1})
+		f, err := correlation.Analyse(p.draw(i), correlation.Options{Bootstrap: 1}) // only intervals of lines are by bootstrap
 		if err != nil {
 			return 0, 0, err
 		}

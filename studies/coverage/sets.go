@@ -42,7 +42,7 @@ func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarit
 			if err != nil {
 				return nil, err
 			}
-			return scoresOf(m, nil, make([]int, len(chosen)), values, nil)
+			return scoresOf(m, nil, make([]int, len(chosen)), values, nil) // geometry needs neither classes nor labels
 		}, err
 	case "prediction-agreement":
 		labels, err := labelsOf(files)
@@ -59,7 +59,8 @@ func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarit
 			for _, at := range chosen {
 				of = append(of, labels[at])
 			}
-			return scoresOf(prediction.ModelAgreement(prediction.ModelSettings{}), make([]string, tables[0].Dim), of, views[0], views[1])
+			classes := make([]string, tables[0].Dim) // only their number matters
+			return scoresOf(prediction.ModelAgreement(prediction.ModelSettings{}), classes, of, views[0], views[1])
 		}, err
 	}
 	return nil, fmt.Errorf("-measure is %q: it must be similarity, geometry or prediction-agreement", p.measure)
@@ -76,8 +77,8 @@ func rowsOf(t *features.Table, rows []int) ([]float32, error) {
 	return values, nil
 }
 
-// scoresOf returns the scores of a measure of n samples with len(clean) / n values each. moved may be
-// nil.
+// scoresOf returns the scores of a measure of n samples with len(clean) / n values each. moved holds
+// the values of the transformed samples, or of a second model; it may be nil.
 func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []float32) ([]measure.Score, error) {
 	n := len(labels)
 	shape := []int{len(clean) / n}

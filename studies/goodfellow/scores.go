@@ -15,8 +15,8 @@ import (
 // natural lists the data of natural tests.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds scores of one statistic by model, layer and test. A test is a name of data,
-// followed by the factor for gratings.
+// A table holds scores of one statistic by model, layer and test. A test is a name of data, followed
+// for gratings by the factor (the property that varies: phase or orientation).
 type table map[string]map[string]map[string]scores.Row
 
 // test returns the name of the test of a score.

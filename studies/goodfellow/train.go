@@ -223,7 +223,8 @@ func (p plan) copy(ctx context.Context) error {
 			b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
 			patterns, held := patterns, held
 			for k, decay := range decays {
-				l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, uint64(1000*(number+1)+k)))
+				seed := uint64(1000*(number+1) + k) // of no other training
+				l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, seed))
 				if err != nil {
 					return err
 				}

@@ -41,9 +41,9 @@ func tests() []test {
 // An evaluation is a statistic with the scores of some networks.
 type evaluation struct {
 	statistic string
-	sign      float64 // 1 if larger is more similar, -1 if smaller is
-	runs      [][]scores.Row
-	without   string // seed of the networks that are left out
+	sign      float64        // 1 if larger is more similar, -1 if smaller is
+	runs      [][]scores.Row // of labels, dots, noise and layers
+	without   string         // seed of the networks that are left out
 }
 
 // A pair is a score of two networks, or of two layers of one, and its mean over both directions.
@@ -195,7 +195,7 @@ func resultOf(of test, statistic measure.StatisticDescriptor, runs [][]scores.Ro
 	var replicates []measure.Replicate
 	for _, s := range seeds {
 		t.without = s
-		replicates = append(replicates, measure.Replicate{Value: of.value(t), Left: 1})
+		replicates = append(replicates, measure.Replicate{Value: of.value(t), Left: 1}) // one seed is left out
 	}
 	low, high := resample.Jackknife(out.value, len(seeds), replicates)
 	out.low, out.high = max(low, of.low), min(high, 1)

@@ -68,7 +68,8 @@ func (c chart) draw(root string) ([]byte, error) {
 	return svg.Bytes(), nil
 }
 
-// seisSynthetic reads a table that has a transformation in each row.
+// seisSynthetic reads a table that has a transformation in each row. Its columns are the
+// transformation, what it is drawn from, equivariance and its null, invariance and its null.
 func seisSynthetic(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -114,7 +115,8 @@ func seisLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// stirLayers reads a table that has a pair of kinds of networks and a layer in each row.
+// stirLayers reads a table that has a pair of kinds of networks and a layer in each row. Its first
+// columns are the reference, the other kind, the layer, STIR and its null.
 func stirLayers(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := map[string]int{}
@@ -159,7 +161,7 @@ func segmentationDepth(t *table) ([]scores.Row, error) {
 }
 
 // networks reads a table that has a model in each row, and two ratios of images per second: with
-// every tensor read, and with some outputs.
+// every tensor read, and with some outputs. It is the table networks-clock of package bench.
 func networks(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {

@@ -5,10 +5,10 @@ import "cmp"
 // A finding is a statement of the paper: that the first of two scores is larger, for each of some
 // independent units. The units of both sides are taken in the order of their seeds.
 type finding struct {
-	item, text   string
-	table        string
+	item, text   string // the table or figure of the paper, and what it says
+	table        string // the experiment with the scores
 	larger, less side
-	otherTable   string // of less, if it is another
+	otherTable   string // the experiment of less, if that is another; ""
 }
 
 // A side is the mean over some groups of a table of a statistic.
