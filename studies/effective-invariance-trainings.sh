@@ -11,8 +11,8 @@ to=studies/results
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 
-# Table 1: accuracy against EI and JS over the networks that are trained here, over those of few and
-# of more steps, and with the published ones.
+# Table 1: accuracy against EI (effective invariance) and JS (Jensen-Shannon divergence) over the
+# networks that are trained here, over those of few and of more steps, and with the published ones.
 correlate() { go run ./cmd/noether correlate "$run" "$@" > /dev/null; }
 few=(--model 'data/*' --model 'augmentation/*')
 more=(--model 'steps/*')

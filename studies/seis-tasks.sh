@@ -10,6 +10,7 @@ to=studies/results
 bottleneck=stage3/block1/Relu_1
 decoder=decoder1/conv1/Relu,decoder1/conv2/Relu,decoder2/conv1/Relu,decoder2/conv2/Relu
 
+# λ is the weight of the second task in training.
 labels=(-name "seis-classification=classification,stage3/block1/Relu_1=bottleneck"
   -name "score:null-equivariance=null of equivariance,score:null-invariance=null of invariance")
 for d in fcn=FCN unet=U-Net; do
