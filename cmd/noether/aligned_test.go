@@ -46,6 +46,7 @@ func TestTableFits(t *testing.T) {
 		if len(points) != 1 {
 			t.Errorf("decimal points in the columns %v:\n%s", points, text)
 		}
+		// A narrow table has five lines: the header, and two for each row.
 		if narrow := width == 80; (len(lines) == 5) != narrow || strings.Contains(text, name) == narrow || narrow && !strings.Contains(text, "…") {
 			t.Errorf("%d lines at a width of %d:\n%s", len(lines), width, text)
 		}

@@ -28,6 +28,7 @@ func npy(values []float32, shape ...int) []byte {
 	return out
 }
 
+// normals returns n draws from a standard normal distribution.
 func normals(seed uint64, n int) []float32 {
 	g := rand.New(rand.NewPCG(seed, 3))
 	out := make([]float32, n)
@@ -39,7 +40,7 @@ func normals(seed uint64, n int) []float32 {
 
 func TestCompareArrays(t *testing.T) {
 	dir := t.TempDir()
-	x := normals(1, 120*6)
+	x := normals(1, 120*6)            // 120 samples of 6 variables
 	turned := make([]float32, len(x)) // the columns permuted and doubled
 	for i, v := range x {
 		turned[i/6*6+(i+2)%6] = 2 * v
@@ -113,13 +114,13 @@ func TestCompareErrors(t *testing.T) {
 	good := write(t, dir, "good.npy", npy(normals(1, 60), 20, 3))
 	short := write(t, dir, "short.npy", npy(normals(1, 30), 10, 3))
 	bad := normals(1, 60)
-	bad[31] = float32(math.NaN())
+	bad[31] = float32(math.NaN()) // row 10, column 1 of 20 x 3
 	nan := write(t, dir, "nan.npy", npy(bad, 20, 3))
 	cut := write(t, dir, "cut.npy", npy(normals(1, 60), 20, 3)[:200])
 	words := write(t, dir, "words.npy", bytes.Replace(npy(normals(1, 60), 20, 3), []byte("<f4"), []byte("<U1"), 1))
 	hdf5 := write(t, dir, "arrays.h5", []byte("\x89HDF\r\n\x1a\n"))
 	for _, c := range []struct {
-		want string
+		want string // texts separated by |, one of which the error has
 		args []string
 	}{
 		{good + " has 20 rows and " + short + " 10", []string{good, short}},

@@ -47,6 +47,7 @@ func TestCorrelateOverModels(t *testing.T) {
 	}
 	defer file.Close()
 	rows, err := scores.ReadCSV(file)
+	// Six statistics of the correlation for each of the two scores.
 	if err != nil || len(rows) != 12 || rows[0].Measure != "correlation" || rows[0].N != 6 {
 		t.Errorf("%d rows, want 12 of correlations of 6 points; error %v: %+v", len(rows), err, rows)
 	}

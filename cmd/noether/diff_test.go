@@ -89,13 +89,14 @@ func TestDiffWithSTIR(t *testing.T) {
 	for _, row := range got.STIR {
 		if row.Statistic == "stir" {
 			found++
+			// The names of the models end in (A) and (B), for the two runs.
 			if row.Layer != "conv" || row.Value < 0.9 || !strings.HasSuffix(row.Model, ")") || row.Model == row.Other {
 				t.Errorf("a row is %+v, want the layer conv, a value of at least 0.9 and two models", row)
 			}
 		}
 	}
 	if found != 2 || got.Differences == nil {
-		t.Errorf("%d directions: %.500s", found, text)
+		t.Errorf("%d rows of stir and %d differences in %.500s, want a row for each of two directions, and a list of differences", found, len(got.Differences), text)
 	}
 	text, err = output(t, append(common, "--fail-if", "stir.stir < 0.5")...)
 	if err != nil || !strings.Contains(text, "→") {
@@ -122,7 +123,7 @@ func TestDiffWithSTIR(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, message := call(t, common...); code != 1 || !strings.Contains(message, "good.onnx") || strings.Contains(message, "\n") {
-		t.Errorf("exit %d: %q", code, message)
+		t.Errorf("without the model: exit %d: %q, want exit 1 and one line that names good.onnx", code, message)
 	}
 }
 

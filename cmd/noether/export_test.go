@@ -47,7 +47,7 @@ func TestExport(t *testing.T) {
 	}
 	byName := filepath.Join(t.TempDir(), "x.json")
 	if message, code := errorOutput(t, "export", run, "-o", byName); code != 0 || message != "noether: wrote "+byName+"\n" {
-		t.Errorf("exit %d, %q", code, message)
+		t.Errorf("export -o: exit %d, %q, want 0 and the name of the file", code, message)
 	}
 	if raw, err := os.ReadFile(byName); err != nil || string(raw) != text {
 		t.Errorf("the format by extension: %v, %d bytes, want %d", err, len(raw), len(text))

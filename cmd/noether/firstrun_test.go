@@ -20,7 +20,7 @@ func TestSamplesWithin(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cost initCost
-		want int
+		want int // samples that take at most 80 s
 	}{
 		{"short", costOf(200, time.Second, 100*time.Millisecond), 200},
 		{"long", costOf(200, 10*time.Second, time.Second), 70},
@@ -36,7 +36,8 @@ func TestSamplesWithin(t *testing.T) {
 	}
 }
 
-func TestPositionsFor(t *testing.T) {
+// TestSEISPositions checks that layers with many channels and positions get fewer positions.
+func TestSEISPositions(t *testing.T) {
 	t.Parallel()
 	wide := onnx.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}
 	narrow := onnx.Layer{Shape: []int{24, 28, 28}, Axes: "NCHW"}
@@ -47,7 +48,7 @@ func TestPositionsFor(t *testing.T) {
 		name    string
 		layers  []onnx.Layer
 		samples int
-		want    int
+		want    int // 0: the default
 	}{
 		{"wide maps", []onnx.Layer{wide}, 200, 256},
 		{"few samples", []onnx.Layer{wide}, 20, 0},

@@ -96,6 +96,7 @@ func TestDependsOn(t *testing.T) {
 	}
 }
 
+// portsOf returns the names of the inputs and outputs of a model, as "x -> y".
 func portsOf(m *onnx.Model) string {
 	names := func(ports []onnx.ValueInfo) string {
 		var list []string

@@ -25,7 +25,7 @@ func TestGuessPreprocess(t *testing.T) {
 		name   string
 		typ    onnx.Type
 		shape  []int
-		inside bool
+		inside bool // the model itself subtracts a mean and divides by a deviation
 		sizes  imageSizes
 		want   string
 	}{

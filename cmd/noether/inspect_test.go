@@ -13,12 +13,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// writeBoxes writes a model of images of 64 x 64 pixels that returns one box for each image, as YOLO v10
-// does, with names of classes in its metadata.
+// writeBoxes writes a model of images of 64 x 64 pixels that returns one box for each image, as YOLO
+// v10 does, with names of classes in its metadata.
 func writeBoxes(t *testing.T, dir string) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
 	mean := b.ReduceMean(b.Input("images", onnx.Float, -1, 3, 64, 64), true, 1, 2, 3)
+	// The corners (10, 10) and (30, 40), the score 0.9, and the class 1.
 	box := b.Const("", tensor.Tensor{Shape: []int{1, 1, 6}, Data: []float32{10, 10, 30, 40, 0.9, 1}})
 	rows := b.Add(b.Mul(b.Squeeze(mean, 3), b.Scalar(0)), box)
 	b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, rows)
@@ -92,7 +93,8 @@ func TestInitMeasuresBoxes(t *testing.T) {
 	}
 }
 
-// A text encoder is inspected with a number of tokens.
+// TestInspectOfTextEncoder checks that inspect asks for --length, the number of tokens, and lists the
+// layers with it.
 func TestInspectOfTextEncoder(t *testing.T) {
 	path := filepath.Join("..", "..", "study", "testdata", "text", "encoder.onnx")
 	text, err := output(t, "inspect", path)

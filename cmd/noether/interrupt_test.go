@@ -127,6 +127,7 @@ samples: true
 // limit. The cells of the other model have scores.
 func runWithTimeout(t *testing.T, program, dir string) {
 	t.Helper()
+	// Each needs 12 bytes x 4,000,000^2, which are the GiB of the error below.
 	testmodel.WriteExpanding(t, dir, "known", 4_000_000, true)
 	testmodel.WriteExpanding(t, dir, "data", 4_000_000, false)
 	study := write(t, dir, "timeout.yaml", []byte(`name: timeout

@@ -44,7 +44,7 @@ func TestInvert(t *testing.T) {
 	}
 	for _, one := range s.Samples {
 		if one.Relative == nil || *one.Relative > 0.2 || one.Distance <= 0 || one.Input < 1 || one.Dropped {
-			t.Errorf("%s: %+v; want a relative distance up to 0.2, positive distances and a kept sample", one.Name, one)
+			t.Errorf("%s: %+v; want a relative distance up to 0.2, a distance above 0, one from x of at least 1, and a sample that is not dropped", one.Name, one)
 		}
 	}
 	x, err := dataset.ReadArray(t.Context(), filepath.Join(out, "x.npy"), "")

@@ -83,6 +83,7 @@ func write(t *testing.T, dir, name string, data []byte) string {
 func TestInitWritesAStudyThatRuns(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "net", testmodel.Options{})
+	// The header has 0x76 bytes ("v"), after 10 bytes of magic, version and length. Six values repeat.
 	npy := "\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': False, 'shape': (40, 16, 16, 3), }"
 	npy += strings.Repeat(" ", 10+0x76-len(npy)-1) + "\n" + strings.Repeat("\x00\x40\x80\xff\x20\x99", 40*16*16*3/6)
 	data := write(t, dir, "pictures.npy", []byte(npy))
@@ -159,7 +160,7 @@ func TestInitFitsModelAndData(t *testing.T) {
 	}
 }
 
-// img returns a grey square as a PNG.
+// img returns a grey image of side x side pixels as a PNG. Another seed gives other values.
 func img(t *testing.T, side, seed int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side))

@@ -16,11 +16,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A broken is a study with one mistake.
+// A broken is a study with one mistake: a field that is not empty replaces the valid text of a small
+// study. Tests that need that study itself leave the fields empty, or set them to valid texts.
 type broken struct {
 	model, data, layers, preprocess, transform, measures, more string
 }
 
+// study returns the text of the study file.
 func (b broken) study() string {
 	or := func(v, otherwise string) string {
 		if v == "" {
@@ -33,7 +35,8 @@ func (b broken) study() string {
 		or(b.transform, "{rotate: 90}"), or(b.measures, "accuracy, distance"), b.more)
 }
 
-// brokenFolder returns a folder with a model, data and files with every mistake.
+// brokenFolder returns a folder with the valid model good.onnx, and with models and data of which each
+// has a mistake.
 func brokenFolder(t *testing.T) string {
 	dir := t.TempDir()
 	good := testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -55,7 +58,8 @@ func brokenFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	write(t, dir, "table.onnx", raw)
-	write(t, dir, "short.bin", make([]byte, 3073*2+5))
+	write(t, dir, "short.bin", make([]byte, 3073*2+5)) // two images of CIFAR-10 and 5 bytes
+	// IDX files: 0x801 begins one of bytes in one dimension (labels), 0x803 in three (images).
 	labels := binary.BigEndian.AppendUint32(nil, 0x801)
 	labels = append(binary.BigEndian.AppendUint32(labels, 3), 0, 1, 9)
 	images := binary.BigEndian.AppendUint32(nil, 0x803)

@@ -31,7 +31,7 @@ func TestTrain(t *testing.T) {
 		Model           string
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Epochs != 2 || s.Samples != 48 {
-		t.Errorf("the summary is %+v, error %v; want 2 epochs of 48 samples", s, err)
+		t.Errorf("the summary is %+v, error %v; want 2 epochs of 48 samples (of 64, without the quarter for validation)", s, err)
 	}
 	for _, name := range []string{s.Model, "log.csv", "summary.json", "training.yaml", "epochs/001.onnx", "epochs/002.onnx"} {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {

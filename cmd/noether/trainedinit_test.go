@@ -41,6 +41,7 @@ batch: 50
 				t.Fatal(err)
 			}
 			var trained struct{ Test struct{ Accuracy float64 } }
+			// Chance gives an accuracy of 0.1: there are ten classes.
 			if err := json.Unmarshal([]byte(text), &trained); err != nil || trained.Test.Accuracy <= 0.12 {
 				t.Fatalf("%s: accuracy %v, want more than 0.12; error %v", text, trained.Test.Accuracy, err)
 			}
