@@ -11,6 +11,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// drawCosts returns the costs of 1 to 40 models.
 func drawCosts(t *rapid.T) []Cost {
 	n := rapid.IntRange(1, 40).Draw(t, "models")
 	costs := make([]Cost, n)
@@ -96,7 +97,8 @@ func TestBalanceByHand(t *testing.T) {
 		{Model: "b", Samples: 21, Blocks: 100, Measured: true, Memory: 7},
 	}
 	got := fmt.Sprint(Balance(costs, 4))
-	// big in three of 1 + 90/3 = 31 seconds, a and b together in 31.
+	// big in three of 1 + 90/3 = 31 seconds, a and b together in 31. A task is printed as its models,
+	// its shard, its seconds and its memory.
 	if want := "[{[big] 1of3 31 9} {[big] 2of3 31 9} {[big] 3of3 31 9} {[a b] all 31 7}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -17,7 +17,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Partition != "gpu" || time.Duration(p.Time) != 36*time.Hour || p.Memory != 8<<30 || len(p.Modules) != 2 || p.CPUs != 4 || p.Tries != 3 || p.Device != "cpu" {
-		t.Errorf("the profile is %+v", p)
+		t.Errorf("the profile is %+v, want the values of the file, 4 CPUs, 3 tries and the device cpu", p)
 	}
 	for text, want := range map[string]string{
 		"partitoin: gpu":               "partition",  // the nearest word

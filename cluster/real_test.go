@@ -89,13 +89,14 @@ func TestSlurm(t *testing.T) {
 	})
 }
 
+// Twelve tasks run, one of which is killed, while the controller is restarted.
 func (b *bench) twelveShards(t *testing.T) {
 	run := filepath.Join(b.dir, "twelve")
 	// By parameters times inputs, which are equal: four shards of each model. Measured costs vary
 	// when tests run in parallel.
 	s := b.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
 	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Count != 4 {
-		t.Fatalf("the tasks are %+v", s.Tasks)
+		t.Fatalf("the tasks are %+v, want 12, each a fourth of a model", s.Tasks)
 	}
 	if out, code := b.run(t, "cluster", "submit", filepath.Join(b.dir, "study.yaml"), "--slurm", "-o", run); code != 1 || !strings.Contains(out, "queued or running") {
 		t.Errorf("submitting twice exits with %d: %s", code, out)
@@ -104,10 +105,10 @@ func (b *bench) twelveShards(t *testing.T) {
 	b.slurm.RestartController()
 	status := b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return !s.Active() && s.Merge == cluster.Done })
 	if status.Count(cluster.Done) != 12 {
-		t.Errorf("the tasks are %+v", status.Tasks)
+		t.Errorf("the tasks are %+v, want 12 done", status.Tasks)
 	}
 	if task := status.Tasks[killed-1]; task.Start < 2 {
-		t.Errorf("task %d was killed and has started %d times", killed, task.Start)
+		t.Errorf("task %d was killed and has started %d times, want 2 or more", killed, task.Start)
 	}
 	b.sameScores(t, run)
 	if left, _ := filepath.Glob(filepath.Join(run, "states", "*.bin")); len(left) > 0 {
@@ -118,6 +119,7 @@ func (b *bench) twelveShards(t *testing.T) {
 	}
 	waitUntil(t, "the logs of the killed task and of the merge", func() bool { // the merge is done before it prints the scores
 		logs, code := b.run(t, "cluster", "logs", run, "--task", strconv.Itoa(killed), "--merge", "--lines", "1000")
+		// 137 is 128 and the number of SIGKILL, 9.
 		return code == 0 && strings.Contains(logs, "was killed (exit code 137") && strings.Contains(logs, "scores.csv")
 	})
 }
@@ -139,6 +141,8 @@ func (b *bench) killInTheMiddle(t *testing.T, run string, s *cluster.Submission)
 	return killed
 }
 
+// Tasks get too little memory, and one a model that does not load. A retry with more memory leaves
+// only the latter undone.
 func (b *bench) outOfMemory(t *testing.T) {
 	b.write(t, "broken.onnx", "no model")
 	b.write(t, "with-broken.yaml", strings.Replace(realStudy, "transforms:", "  - {name: broken, onnx: broken.onnx}\ntransforms:", 1))
@@ -214,14 +218,14 @@ func (b *bench) outOfTime(t *testing.T) {
 	}
 	status = b.await(t, run, "all to be cancelled", func(s *cluster.Status) bool { return !s.Active() })
 	if n := status.Count(cluster.Cancelled); n == 0 || n+status.Count(cluster.Done) != 2 {
-		t.Errorf("after cancelling, the tasks are %+v", status.Tasks)
+		t.Errorf("after cancelling, the tasks are %+v, want both cancelled or done, and not both done", status.Tasks)
 	}
 	if out, code := b.run(t, "cluster", "retry", run, "--time", "10m"); code != 0 {
 		t.Fatal(out)
 	}
 	status = b.await(t, run, "all to be merged", func(s *cluster.Status) bool { return s.Merge == cluster.Done && !s.Active() })
 	if status.Tasks[0].Job == job || status.Tasks[0].Start < 2 {
-		t.Errorf("the delayed task: %+v", status.Tasks[0])
+		t.Errorf("the delayed task is %+v, want one that started again in another job than %s", status.Tasks[0], job)
 	}
 	b.sameScores(t, run)
 }
@@ -265,10 +269,10 @@ func (b *bench) controllerAndMergeKilled(t *testing.T) {
 	}
 	status := b.await(t, run, "the merge to be seen as ended", func(s *cluster.Status) bool { return !s.Active() })
 	if status.Merge == cluster.Done || status.Merge == cluster.Running || status.Merge == cluster.Queued {
-		t.Errorf("the merge that was killed is %s", status.Merge)
+		t.Errorf("the merge that was killed is %s, want one that has ended", status.Merge)
 	}
 	if status.Count(cluster.Done) != len(s.Tasks) {
-		t.Errorf("the tasks are %+v", status.Tasks)
+		t.Errorf("the tasks are %+v, want all done", status.Tasks)
 	}
 	if out, code := b.run(t, "cluster", "retry", run); code != 0 || !strings.Contains(out, "submitted the merge as job") {
 		t.Errorf("retrying exits with %d: %s", code, out)
@@ -372,6 +376,8 @@ func (b *bench) await(t *testing.T, run, what string, is func(*cluster.Status) b
 	return s
 }
 
+// waitUntil waits up to three minutes until a condition is met. If it is not, the test fails, and logs
+// what the last functions return.
 func waitUntil(t *testing.T, what string, is func() bool, said ...func() any) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !is(); time.Sleep(30 * time.Millisecond) {
@@ -384,6 +390,7 @@ func waitUntil(t *testing.T, what string, is func() bool, said ...func() any) {
 	}
 }
 
+// readTaskFile reads the state that a task of the first submission has written.
 func readTaskFile(run string, number int) (s cluster.TaskState, ok bool) {
 	raw, err := os.ReadFile(filepath.Join(run, "cluster", "1", "tasks", strconv.Itoa(number)+".json"))
 	return s, err == nil && json.Unmarshal(raw, &s) == nil

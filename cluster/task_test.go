@@ -26,7 +26,7 @@ measures: [accuracy, distance]
 batch: 16
 `
 
-// prepared returns a run folder with a submission of tasks.
+// prepared returns a run folder with a submission of tasks, and the options to run them with.
 func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Submission, o study.Options) {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,6 +62,7 @@ func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Sub
 	return run, s, o
 }
 
+// smallTasks are the model a and the model b in two shards.
 var smallTasks = []Task{{Models: []string{"a"}}, {Models: []string{"b"}, Shard: study.Shard{Index: 1, Count: 2}}, {Models: []string{"b"}, Shard: study.Shard{Index: 2, Count: 2}}}
 
 // TestTasksWithoutAScheduler runs the tasks of an Indexed Job and the merge that waits for them.
@@ -144,6 +145,7 @@ func TestStoppedTaskResumes(t *testing.T) {
 	if one := status.Tasks[0]; err != nil || one.TaskState.State != Stopped || one.State != Queued || !status.Active() {
 		t.Fatalf("the first task is %+v, error %v; want a stopped one that is queued again", status.Tasks[0], err)
 	}
+	// 900: 300 samples, as they are and under two rotations.
 	if work := workOf(t, run, o); work[0].Forwards == 0 || work[0].Forwards >= 900 || work[1].Forwards != 900 {
 		t.Errorf("the remaining work is %+v, want a part of the first model and 900 samples of the second", work)
 	}
@@ -218,8 +220,8 @@ func TestStates(t *testing.T) {
 		jobs      []Job
 		cancelled *time.Time
 		queue     map[jobTask]queueEntry
-		written   string // "": none
-		ago       time.Duration
+		written   string        // "": none
+		ago       time.Duration // since it was written
 		want      string
 		note      string
 	}{
@@ -268,8 +270,8 @@ func TestMergeStates(t *testing.T) {
 		jobs      []Job
 		cancelled *time.Time
 		queue     map[jobTask]queueEntry
-		end       string
-		active    bool
+		end       string // the final state that Slurm tells, "": none
+		active    bool   // tasks wait or run
 		want      string
 	}{
 		"in the queue":      {job, nil, map[jobTask]queueEntry{{job: "8"}: {State: "PENDING"}}, "", false, Queued},
@@ -379,6 +381,7 @@ func TestCalibrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := workOf(t, run, o)
+	// The cells are two measures at two angles.
 	if len(work) != 2 || work[0].Forwards != 900 || work[0].Cells != 4 || work[0].Blocks != 20 {
 		t.Fatalf("the work is %+v, want two models, the first of 900 samples, 4 cells and 20 blocks", work)
 	}
@@ -409,8 +412,8 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// TestWatch checks that a watch adds up a trial of two passes: opening, batches, scores.
-func TestWatch(t *testing.T) {
+// TestStopwatch checks that a stopwatch adds up a calibration of two passes: opening, batches, scores.
+func TestStopwatch(t *testing.T) {
 	t.Parallel()
 	w := stopwatch{first: 3 * time.Second, firstSamples: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}
 	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)

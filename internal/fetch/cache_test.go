@@ -41,7 +41,7 @@ func TestManyProcessesFetchOnce(t *testing.T) {
 func TestEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
-	c.Size = 25_000
+	c.Size = 25_000 // two contents of 10,000 bytes and a half
 	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat(r.URL.Path, 10_000/len(r.URL.Path)))
 	})

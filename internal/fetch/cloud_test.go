@@ -104,11 +104,12 @@ func TestGCS(t *testing.T) {
 	refuse(t, c, "gs://bucket/models/other.onnx", "", "no such file")
 }
 
-// TestS3 reads an object from a server that implements the part of S3 that reading takes.
+// TestS3 reads an object from a server that implements the part of S3 that reading takes, and breaks
+// its first answer off.
 func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	var ranged atomic.Int64
+	var wholes atomic.Int64 // requests for the whole object
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/bucket/models/net.onnx" || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256") {
 			w.WriteHeader(http.StatusNotFound)
@@ -116,7 +117,7 @@ func TestS3(t *testing.T) {
 		}
 		w.Header().Set("ETag", `"one"`)
 		if r.Method == http.MethodGet && r.Header.Get("Range") == "" || r.Header.Get("Range") == "bytes=0-" {
-			if ranged.Add(1) == 1 {
+			if wholes.Add(1) == 1 {
 				w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
 				w.Write(content1[:1000])
 				w.(http.Flusher).Flush()

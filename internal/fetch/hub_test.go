@@ -32,8 +32,10 @@ func noWeights(path string) ([]string, error) {
 	return nil, err
 }
 
+// oneWeight is the list of external files of a model with a single one.
 func oneWeight(path string) ([]string, error) { return []string{"model.onnx_data"}, nil }
 
+// repository returns the files of a repository with a model in two precisions.
 func repository() map[string][]byte {
 	return map[string][]byte{
 		"onnx/model.onnx": content1, "onnx/model_fp16.onnx": content1[:1000], "onnx/model.onnx_data": []byte("weights"),
@@ -97,7 +99,7 @@ func TestHubLayout(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(root, "blobs", "*"))
 	if len(left) != 3 {
-		t.Errorf("blobs are %q: another file was fetched, or a part is left", left)
+		t.Errorf("blobs are %q, want those of the model and of two configurations: another file was fetched, or a part is left", left)
 	}
 	h.Requests()
 	if wantModel(t, c, "hf://org/net", content1); len(h.Requests()) != 1 {

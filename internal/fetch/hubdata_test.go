@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/hubtest"
 )
 
+// dataRepository returns the files of a data set with two splits, one of them in two files.
 func dataRepository() map[string][]byte {
 	return map[string][]byte{
 		"README.md": []byte("#"), "data/train-00000-of-00001.parquet": []byte("train"),

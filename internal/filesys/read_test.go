@@ -12,6 +12,7 @@ import (
 func TestWithFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
+	// Sizes around that of a new buffer, 1<<13 bytes, and one above the largest that is kept.
 	for _, size := range []int{0, 1, 1<<13 - 1, 1 << 13, 1<<13 + 1, 3 * maxReadBuffer, 5} {
 		want := bytes.Repeat([]byte{byte(size), 7}, size)[:size]
 		if err := os.WriteFile(path, want, 0o666); err != nil {

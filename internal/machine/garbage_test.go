@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A small heap is not collected before there are some megabytes of garbage. The limit is that of the
-// process, so the test is not parallel.
+// TestSmallHeap checks that a small heap is not collected before there are some megabytes of garbage.
+// The limit is that of the process, so the test is not parallel.
 func TestSmallHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)

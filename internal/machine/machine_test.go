@@ -95,7 +95,7 @@ func TestAvailableMemory(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  int64
+		want  int64 // seven eighths of what is left
 	}{
 		"not known":                {nil, 0},
 		"no limit":                 {group, 7 << 30},

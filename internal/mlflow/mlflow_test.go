@@ -28,6 +28,8 @@ type server struct {
 	uri         string // of artifacts; %s is the run
 }
 
+// stored is a run as the server keeps it. Its files are the artifacts by their paths, its batches are
+// counted.
 type stored struct {
 	experiment, name, parent, status string
 	params, tags                     map[string]string
@@ -36,6 +38,7 @@ type stored struct {
 	batches                          int
 }
 
+// newServer starts a server that numbers experiments from 7, and returns it with a client.
 func newServer(t *testing.T) (*server, *Client) {
 	s := &server{t: t, experiments: map[string]string{}, runs: map[string]*stored{}, uri: "mlflow-artifacts:/7/%s/artifacts"}
 	web := httptest.NewServer(s)
@@ -273,7 +276,7 @@ func TestArtifactsElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, uri := range []string{"s3://bucket/%s", "file:///srv/mlruns/%s", "mlflow-artifacts://evil.example:80/7/%s/artifacts", ""} {
 		s, c := newServer(t)
-		s.uri = strings.Replace(uri, "%s", "x", 1) + "%.0s"
+		s.uri = strings.Replace(uri, "%s", "x", 1) + "%.0s" // takes the run and prints nothing
 		run, err := c.Start(t.Context(), "7", "n", "", time.Now())
 		if err != nil {
 			t.Fatal(err)

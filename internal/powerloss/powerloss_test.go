@@ -77,16 +77,16 @@ func TestStates(t *testing.T) {
 	stop()
 	type files map[string]string
 	want := []struct{ nothing, unsynced, data files }{
-		{files{"old": "1"}, files{"old": "1"}, files{"old": "1"}},                         // before the first change
-		{files{"old": "1", "new": ""}, files{"old": "1"}, files{"old": "1", "new": ""}},   // create
-		{files{"old": "1", "new": "ab"}, files{"old": "1"}, files{"old": "1", "new": ""}}, // write
-		{files{"old": "1", "new": "ab"}, files{"old": "1"}, files{"old": "1", "new": "ab"}},
-		{files{"old": "1", "new": "abcd"}, files{"old": "1"}, files{"old": "1", "new": "ab"}},
-		{files{"old": "abcd"}, files{"old": "1"}, files{"old": "ab"}}, // rename
-		{files{"old": "abcd"}, files{"old": "ab"}, files{"old": "ab"}},
-		{files{}, files{"old": "ab"}, files{}}, // remove
-		{files{"sub/": ""}, files{"old": "ab"}, files{"sub/": ""}},
-		{files{"sub/": ""}, files{"sub/": ""}, files{"sub/": ""}}, // MkdirAll syncs the parent
+		{files{"old": "1"}, files{"old": "1"}, files{"old": "1"}},                             // before the first change
+		{files{"old": "1", "new": ""}, files{"old": "1"}, files{"old": "1", "new": ""}},       // create
+		{files{"old": "1", "new": "ab"}, files{"old": "1"}, files{"old": "1", "new": ""}},     // write
+		{files{"old": "1", "new": "ab"}, files{"old": "1"}, files{"old": "1", "new": "ab"}},   // sync
+		{files{"old": "1", "new": "abcd"}, files{"old": "1"}, files{"old": "1", "new": "ab"}}, // write
+		{files{"old": "abcd"}, files{"old": "1"}, files{"old": "ab"}},                         // rename
+		{files{"old": "abcd"}, files{"old": "ab"}, files{"old": "ab"}},                        // sync of the folder
+		{files{}, files{"old": "ab"}, files{}},                                                // remove
+		{files{"sub/": ""}, files{"old": "ab"}, files{"sub/": ""}},                            // mkdir
+		{files{"sub/": ""}, files{"sub/": ""}, files{"sub/": ""}},                             // MkdirAll syncs the parent
 	}
 	disk, r := log.Replay(), rand.New(rand.NewPCG(1, 2))
 	for i, w := range want {
