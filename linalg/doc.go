@@ -19,7 +19,8 @@
 // float32. For example, the eigenvalues and eigenvectors of a scatter matrix:
 //
 //	s := linalg.NewScatter[float64](p)
-//	s.Add(linalg.Centre(rows, p), nil, new(linalg.Scratch)) // rows: n x p
+//	// rows: n x p; nil: the block is added to s alone
+//	s.Add(linalg.Centre(rows, p), nil, new(linalg.Scratch))
 //	values, vectors, err := linalg.Eigen(s.Square(0, p), p)
 //
 // All functions use gonum. LoadBackend replaces its BLAS and LAPACK by OpenBLAS, MKL or Apple's

@@ -110,7 +110,7 @@ func (l *library) backend(path string) Backend {
 func (l *library) works() bool {
 	c := make([]float64, 4)
 	fastBLAS{lib: l}.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, []float64{1, 2, 3, 4}, 2, []float64{5, 6, 7, 8}, 2, 0, c, 2)
-	a, w := []float64{2, 1, 1, 2}, make([]float64, 2)
+	a, w := []float64{2, 1, 1, 2}, make([]float64, 2) // the eigenvalues are 1 and 3
 	ok := fastLAPACK{lib: l}.Dsyev(lapack.EVCompute, blas.Upper, 2, a, 2, w, make([]float64, 64), 64)
 	return ok && c[0] == 17 && c[1] == 23 && c[2] == 39 && c[3] == 53 && math.Abs(w[0]-1) < 1e-12 && math.Abs(w[1]-3) < 1e-12
 }

@@ -68,9 +68,9 @@ func (c *cleanView) reserve(segments int) {
 // A cleanKey identifies a layer. Layers of two models may have the same key; the hashes of their
 // observations differ.
 type cleanKey struct {
-	layer       string
-	channels, d int
-	data        string
+	layer       string // its name
+	channels, d int    // d: number of positions, after pooling
+	data        string // name of the data set
 }
 
 // cleanViews holds the clean views of the layers that have accumulators.
@@ -142,7 +142,7 @@ func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margi
 	return c.scored, nil
 }
 
-// cleanSpace is leading, without the margin unless margin is set.
+// cleanSpace does what leading does, and removes the margin of the subspace unless margin is set.
 func cleanSpace(scatter []float64, d int, fraction float64, margin bool) (subspace, error) {
 	space, err := leading(scatter, d, fraction)
 	if err == nil && !margin {

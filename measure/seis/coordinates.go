@@ -10,14 +10,15 @@ import (
 
 // bases are the principal subspaces of the clean feature maps x and of the transformed ones y, with
 // memory for computing scatters of coordinates in them. Let d be the number of positions, and K the
-// dimension of a subspace. Only one goroutine at a time may use them.
+// dimension of a subspace. Its margin is a few basis vectors more (see subspace). Only one
+// goroutine at a time may use the bases.
 type bases struct {
 	x, y          subspace
 	u, v          blas32.General // the bases, margins included, in float32
 	overlap       *mat.Dense     // (K + margin) x (K' + margin'): inner products of the vectors of both bases
 	overlapSingle blas32.General // the same in float32
 	square        []float32      // memory for a d x d matrix
-	half          []float32      // memory for a d x (K + margin) matrix
+	half          []float32      // memory for S V, a product's first half: d x (K' + margin') or d x K
 	clean         *cleanScores   // results that are shared with other accumulators; x is one of them
 	work          workspace      // for the results of one group of observations at a time
 }
@@ -113,7 +114,7 @@ func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	return out
 }
 
-// halfOf returns memory for a matrix of at most d x (K + margin) values.
+// halfOf returns memory for the first half of a product Uᵀ S V, a matrix S V.
 func (f *bases) halfOf(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: grow(&f.half, rows*cols)}
 }

@@ -45,8 +45,9 @@
 //
 // # Limitations
 //
-//   - The transformation must be the same for all samples (per: trial). SEIS finds one linear map,
-//     and there is none for angles that are drawn for each sample. The scores then have a warning.
+//   - The transformation must be the same for all samples (per: trial in a study file). SEIS finds
+//     one linear map, and there is none for angles that are drawn for each sample. The scores then
+//     have a warning.
 //   - If canonical correlations are equal (for a flip, or a translation by whole positions), the
 //     canonical vectors are not unique, and invariance depends on the solver. It then has a warning.
 //     Equivariance is not affected.
@@ -61,8 +62,10 @@
 // A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the
 // number of samples. The second moments, or scatter, are the sums of products of deviations from the
 // mean. About 1,024 observations are multiplied at once, in float32 around their own mean, and added
-// in float64. They are those of a segment: some consecutive samples of one block of the
-// measure.Layout. So scores do not depend on batch size, shards or resuming. Layers of more than
+// in float64. They are those of a segment: some consecutive samples of one block. A block is up to
+// 32 consecutive samples in the order in which a study reads them (measure.Layout). So scores do not
+// depend on the batch size, on how the blocks are divided among processes (shards), or on whether a
+// run was interrupted. Layers of more than
 // 1,024 positions are average-pooled, 56 x 56 to 28 x 28, with a warning. Results that depend on the
 // clean activations alone are computed once for all transformations of a layer: their products,
 // their subspace, and their scatters for the interval.
@@ -76,7 +79,7 @@
 // computed in float32 in the subspaces of all samples. The number of patterns that hold 99 % of the
 // variance differs between halves; the effect of such a change of the ranks is estimated to first
 // order (resample.RankSpread). The moments of eight groups of samples are kept for the interval in a
-// measure.Store, if they fit into the memory bound.
+// measure.Store, a file or memory, if they fit into the memory bound (measure.Site.Budget).
 //
 // In the source, x and y are the observations of z and z', the clean and the transformed view, d
 // values each. The place of a sample is its position in the random order of a study

@@ -61,9 +61,9 @@ func featureMapsOf(l onnx.Layer, limit int) (p featureMaps, why string) {
 
 // pooledGrid returns a grid of at most limit positions with about the same aspect ratio. A grid
 // that is small enough is returned as it is. Otherwise both sides are halved until the grid fits,
-// so that 56 x 56 becomes 28 x 28 and cells do not overlap. This requires even sides, and a result
-// of at least three quarters of the limit. Otherwise the result has rows = sqrt(limit h / w),
-// rounded down, and as many columns as the limit allows.
+// so that 56 x 56 becomes 28 x 28 and the pooled ranges do not overlap. This requires even sides,
+// and a result of at least three quarters of the limit. Otherwise the result has rows =
+// sqrt(limit h / w), rounded down, and as many columns as the limit allows.
 func pooledGrid(grid []int, limit int) []int {
 	if product(grid) <= limit {
 		return grid
@@ -186,7 +186,7 @@ func poolPlane(dst, plane []float32, rows, columns []cell, line []float32) {
 	for i, y := range rows {
 		copy(line, plane[y.from*w:])
 		for row := y.from + 1; row < y.to; row++ {
-			addAll(line, plane[row*w:(row+1)*w], 1)
+			addAll(line, plane[row*w:(row+1)*w], 1) // 1: the factor
 		}
 		out := dst[i*len(columns) : (i+1)*len(columns)]
 		for j, x := range columns {

@@ -43,7 +43,7 @@ func (a *accumulator) interval(c coordinates, t *table) error {
 // rankSlopes returns the slopes of both scores as functions of the ranks. full holds the scores at
 // the actual ranks.
 func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.RankSlope, err error) {
-	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values)
+	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values) // most: p with the margin
 	var nearby [2]result
 	for i, k := range resample.NearbyRanks(p, q, most) {
 		if nearby[i], err = resultOf(c.atRanks(k[0], k[1])); err != nil {
@@ -67,6 +67,7 @@ func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
 			halves.addAllObservations(half, c)
 		}
 	}
+	// The sum of the influences (see subsets.add) of the groups of each half.
 	var rankChanges [len(resample.HalfSamples)]resample.Ranks
 	group := 0
 	err = a.eachGroup(last, func(g *linalg.Scatter[float32]) error {
@@ -101,7 +102,7 @@ func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errSingular, err)
 		}
-		scale := float64(a.total.N) / float64(n)
+		scale := float64(a.total.N) / float64(n) // influences are relative to the variance of all
 		out = append(out, replicate{s, a.total.N - n, resample.Ranks{X: scale * change.X, Y: scale * change.Y}})
 	}
 	return out, nil

@@ -123,7 +123,7 @@ func (b block) cycleProducts(match []int, memory *scratch) pairProducts {
 	n, p := b.N(), 2*b.d
 	transformCycles(b.rows, p, match)
 	q := n / 4
-	mixed := grow(&memory.rows, q*p)
+	mixed := grow(&memory.rows, q*p) // rows with the x of c + e and the y of c - e
 	for i := range q {
 		c, e, to := b.rows[(q+i)*p:(q+i+1)*p], b.rows[(3*q+i)*p:(3*q+i+1)*p], mixed[i*p:(i+1)*p]
 		for k := range b.d {

@@ -39,7 +39,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if t.rank == 0 {
 		nan := math.NaN()
 		t.warnings = append(t.warnings, warnConstant)
-		t.scores, t.null = result{nan, nan, false}, result{nan, nan, false}
+		t.scores, t.null = result{nan, nan, false}, result{nan, nan, false} // false: no ties
 		return t.rows(a.null != nil), nil
 	}
 	if t.n <= u.K+v.K {

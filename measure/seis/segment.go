@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// segmentRows is the number of observations that a segment should have. So many make matrix
-// products fast, and adding a product to the moments cheap in comparison.
+// segmentRows is the number of observations that a segment should have. With so many, matrix
+// products are fast, and adding a product to the moments takes little time in comparison.
 const segmentRows = 1024
 
 // minSegment is the smallest number of samples in a segment of a full block. With only two samples,
@@ -110,8 +110,9 @@ func cycles(g *rand.Rand, samples, channels int) (order []int) {
 func matching(g *rand.Rand, n, channels int) []int {
 	order, out := g.Perm(n), make([]int, n)
 	sameChannel := func(i, j int) bool { return order[i]%channels == order[j]%channels }
+	// order[i] and order[i+1] are a pair, for even i; k^1 is the other index of the pair of k.
 	for i := 0; i < n; i += 2 {
-		// This loop ends: at most half of the observations are of one channel, so some pair has none.
+		// This ends: at most half of the observations are of one channel, so some pair has none.
 		for k := 0; sameChannel(i, i+1); k++ {
 			if !sameChannel(i, k) && !sameChannel(i, k^1) {
 				order[i+1], order[k] = order[k], order[i+1]

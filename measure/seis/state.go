@@ -72,7 +72,8 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readSegment reads the segment that was not full.
+// readSegment reads the segment that was not full: the number of its samples, the place of the last
+// one, and the observations.
 func (a *accumulator) readSegment(r *state.Reader) {
 	a.segment = segment{}
 	samples := r.Int()

@@ -121,9 +121,9 @@ func bytesOf[T float32 | float64](x []T) []byte {
 
 // A memoryStore is a Store in memory.
 type memoryStore struct {
-	end     int64
-	starts  []int64
-	buffers [][]byte
+	end     int64    // bytes reserved so far: the offset of the next range
+	starts  []int64  // offset of each reserved range
+	buffers [][]byte // contents of each range
 }
 
 // Reserve implements measure.Store.

@@ -8,8 +8,8 @@ import (
 
 // subsets accumulates the scatters of coordinates of several sets of observations, such as halves
 // of all observations. A set is the sum of some groups of observations, or all observations without
-// some groups. The coordinates are in the subspaces of all observations. Only one goroutine at a time may
-// use it.
+// some groups. The coordinates are in the subspaces of all observations. Only one goroutine at a
+// time may use it.
 type subsets struct {
 	bases *bases
 	all   *linalg.Scatter[float64]
@@ -117,7 +117,7 @@ func (h *subsets) take(i int) (p singleMoments, n int) {
 }
 
 // clearRounding replaces those diagonal values of the scatter of a set by 0 that are rounding
-// compared with the values of all observations.
+// compared with all, the diagonal of the scatter of all observations.
 func clearRounding(s blas32.General, all []float64) {
 	const floor = 1e-6
 	for i := range s.Rows {

@@ -22,7 +22,8 @@ type subspace struct {
 	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
 }
 
-// margin returns the largest number of eigenvectors that are kept beyond the first k.
+// margin returns the largest number of eigenvectors that are kept beyond the first k, at least the
+// step of resample.NearbyRanks.
 func margin(k int) int { return 1 + k/50 }
 
 // leading returns the subspace of the fewest leading eigenvectors of a scatter that hold at least
