@@ -160,7 +160,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// at returns the fractional ranks at z and z'.
+// at returns the fractional ranks at z and z' (z1).
 func (s RankSpread) at(z, z1 float64) Ranks {
 	return s.ranks.plus(Ranks{s.l[0] * z, s.l[1]*z + s.l[2]*z1})
 }
@@ -184,6 +184,7 @@ func (s RankSpread) Shifts(score RankSlope) []float64 {
 	for _, a := range z {
 		for _, b := range z {
 			v := score.at(s.at(a, b)) - score.at(s.ranks)
+			// The mean of v z is the slope of v along z, since z is standard normal.
 			gradient[0] += v * a / (points * points)
 			gradient[1] += v * b / (points * points)
 			fractional.add(v)

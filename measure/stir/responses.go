@@ -87,8 +87,8 @@ func (r *run) whyOmitted(pair [2]int) error {
 	return r.omitted[measure.SideB][pair[1]]
 }
 
-// withOmitted adds scores without a value for the omitted pairs: the same statistics that the first
-// other pair has.
+// withOmitted adds scores without a value for the omitted pairs: of the statistics that the first
+// pair which is not omitted has.
 func (r *run) withOmitted(scores []measure.PairScore) []measure.PairScore {
 	out := scores
 	for _, pair := range r.allPairs {
@@ -119,7 +119,7 @@ func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *respon
 	return a, b, nil
 }
 
-// batch is the number of images in a run of the engine.
+// batch is the number of images in one run of a model by ONNX Runtime.
 const batch = 32
 
 // runModel runs a model on n images with values in [0, 1].
