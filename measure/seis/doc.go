@@ -60,15 +60,15 @@
 // # How it is computed
 //
 // A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the
-// number of samples. The second moments, or scatter, are the sums of products of deviations from the
-// mean. About 1,024 observations are multiplied at once, in float32 around their own mean, and added
-// in float64. They are those of a segment: some consecutive samples of one block. A block is up to
-// 32 consecutive samples in the order in which a study reads them (measure.Layout). So scores do not
-// depend on the batch size, on how the blocks are divided among processes (shards), or on whether a
-// run was interrupted. Layers of more than
-// 1,024 positions are average-pooled, 56 x 56 to 28 x 28, with a warning. Results that depend on the
-// clean activations alone are computed once for all transformations of a layer: their products,
-// their subspace, and their scatters for the interval.
+// number of samples. The second moments, or scatter, are the sums of products of deviations from
+// the mean. About 1,024 observations are multiplied at once, in float32 around their own mean, and
+// added in float64. They are those of a segment: some consecutive samples of one block. A block is
+// up to 32 consecutive samples in the order in which a study reads them (measure.Layout). So scores
+// do not depend on the batch size, on how the blocks are divided among processes (shards), or on
+// whether a run was interrupted. Layers of more than 1,024 positions are average-pooled, 56 x 56 to
+// 28 x 28, with a warning. Results that depend on the clean activations alone are computed once for
+// all transformations of a layer: their products, their subspace, and their scatters for the
+// interval.
 //
 // With n observations of d positions and 4 n <= d, moments over positions are larger than the
 // observations. A is then held, and its 2 n rows (clean and transformed) are replaced by their
