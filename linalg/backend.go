@@ -29,7 +29,7 @@ type Backend struct {
 	// usually empty.
 	Problem string
 
-	setThreads func(n int32)
+	setThreads func(n int32) // nil if the library has no such function
 }
 
 // LoadBackend loads a fast BLAS and LAPACK library, makes gonum's blas32, blas64 and lapack64 use

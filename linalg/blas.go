@@ -98,6 +98,7 @@ func (f fastBLAS) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []f
 	f.lib.sgemm(charPtr(tb), charPtr(ta), int32Ptr(n), int32Ptr(m), int32Ptr(k), &alpha, &b[0], int32Ptr(ldb), &a[0], int32Ptr(lda), &beta, &c[0], int32Ptr(ldc), charLen, charLen)
 }
 
+// checkProductSizes checks the slices of a product: op(A) is m x k, op(B) k x n, and C m x n.
 func checkProductSizes[T any](ta, tb blas.Transpose, m, n, k int, a []T, lda int, b []T, ldb int, c []T, ldc int) {
 	rows, cols := storedShape(ta, m, k)
 	checkSize("A", a, rows, cols, lda)
@@ -140,6 +141,7 @@ func (f fastBLAS) Strsm(s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Dia
 	trsm(f.lib.strsm, s, ul, ta, d, m, n, alpha, a, lda, b, ldb)
 }
 
+// trsm is Dtrsm by the function f of the library.
 func trsm[T any](f trsmFunc[T], s blas.Side, ul blas.Uplo, ta blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
 	if m == 0 || n == 0 {
 		return

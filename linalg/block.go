@@ -67,6 +67,7 @@ func CentreSummed(rows []float32, sum []float64) Block {
 	return Block{n: len(rows) / p, p: p, stride: p, rows: rows, mean: mean}
 }
 
+// centre subtracts the mean from rows of p values in place, and returns it.
 func centre[T float32 | float64](rows []T, p int) []float64 {
 	sum := make([]float64, p)
 	SumRows(sum, rows)
@@ -133,6 +134,8 @@ func (b Block) Permuted(order []int) Block {
 	return out
 }
 
+// permuted returns the observations of b in an order, from rows, its values in one precision, or
+// nil if rows is nil.
 func permuted[T any](rows []T, b Block, order []int) []T {
 	if rows == nil {
 		return nil

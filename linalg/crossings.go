@@ -29,6 +29,8 @@ func SideBySide(into Block, blocks []Block) Block {
 	return out
 }
 
+// copySideBySide copies the blocks side by side into dst, whose rows have p values. rowsOf returns
+// the values of a block.
 func copySideBySide[T any](dst []T, p int, blocks []Block, rowsOf func(Block) []T) {
 	at := 0
 	for _, b := range blocks {

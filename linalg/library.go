@@ -32,7 +32,7 @@ type library struct {
 	dgesdd func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int)
 
 	name, version string
-	getThreads    func() int32
+	getThreads    func() int32 // nil if the library has no such function, or is unknown
 	setThreads    func(n int32)
 }
 

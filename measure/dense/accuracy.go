@@ -70,6 +70,7 @@ type evaluation struct {
 	precision *precision // nil for class maps
 }
 
+// newEvaluation returns an empty evaluation of the kind of output that a site has.
 func newEvaluation(s measure.Site) evaluation {
 	if s.Output.Kind == output.ClassMap {
 		return evaluation{regions: make([]int, s.Layout.Groups*s.Output.ClassLimit()*3)}

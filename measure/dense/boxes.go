@@ -47,6 +47,7 @@ func sizeOf(b output.Box, h, w int) int {
 // confidenceSteps are the confidences of curves: 0.1 to 0.9.
 const confidenceSteps = 9
 
+// confidenceOf returns the confidence of a step, 0.1 for step 0.
 func confidenceOf(step int) float64 { return float64(step+1) / 10 }
 
 func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", confidenceOf(step)) }
@@ -150,6 +151,7 @@ func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
 	return boxes, nil
 }
 
+// classError returns the error for a class that the model does not have.
 func classError(class int, f *output.Format) error {
 	return fmt.Errorf("output %s has class %d, outside of 0 to %d: set output: {..., classes: %d} to their number", f.Outputs[0], class, f.ClassLimit()-1, class+1)
 }

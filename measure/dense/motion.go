@@ -46,6 +46,7 @@ func newMotion(op transform.Op, h, w int) (motion, error) {
 // tidy rounds a coordinate to 1e-12, so that whole numbers are exact.
 func tidy(x float64) float64 { return math.Round(x*1e12) / 1e12 }
 
+// apply returns the position that a point is moved to.
 func (m motion) apply(p point) point {
 	if m.fixed {
 		return p
@@ -120,6 +121,7 @@ func (m motion) keypoints(points []output.Keypoint, shift point) []output.Keypoi
 	return out
 }
 
+// bounds returns the smallest upright box around four points.
 func bounds(corners [4]point) (left, top, right, bottom float64) {
 	left, top, right, bottom = corners[0].x, corners[0].y, corners[0].x, corners[0].y
 	for _, p := range corners[1:] {

@@ -46,7 +46,7 @@ func psnr(squares, peak float64) float64 {
 type valueAction struct {
 	format   *output.Format
 	settings Settings
-	fields   *action.Cache
+	fields   *action.Cache // the actions tau
 }
 
 // Len implements paired.Action.

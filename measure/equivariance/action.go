@@ -17,9 +17,9 @@ import (
 type layerAction struct {
 	maps     onnx.Maps
 	settings Settings
-	fields   *action.Cache
-	counted  []action.Run // counted positions of the row in Pair; reused memory
-	pairs    [2]pair      // of the last sample, and of the one before it
+	fields   *action.Cache // the actions tau
+	counted  []action.Run  // counted positions of the row in Pair; reused memory
+	pairs    [2]pair       // of the last sample, and of the one before it
 }
 
 func newAction(l onnx.Layer, s Settings, fields *action.Cache) (paired.Action, error) {

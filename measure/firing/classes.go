@@ -38,6 +38,8 @@ type classCounts struct {
 	fires, null [2][]int32 // for each sign: units x classes
 }
 
+// newClassCounts returns empty counts of a number of units, for n classes and a number of signs
+// (sides).
 func newClassCounts(units, n, sides int) *classCounts {
 	c := &classCounts{n: n}
 	for s := range sides {
@@ -151,6 +153,8 @@ func (r *run) classStage(g group) stage {
 	}
 }
 
+// storeInformation copies the mutual information of the units of a chunk, whose index in the group
+// is at, to the results.
 func (r *run) storeInformation(at int, c chunk, l labels) {
 	f := r.results[c.layer]
 	for side := range f.sides() {

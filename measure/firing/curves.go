@@ -97,6 +97,7 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 	return out, err
 }
 
+// response returns a point of a curve: the value of its unit at a step of a kind of trajectory.
 func (r *run) response(c *curve, kind, step int, value float32) measure.UnitResponse {
 	f := r.results[c.layer]
 	return measure.UnitResponse{Layer: c.layer, Factor: r.trajectories[kind].factor, Unit: c.unit, Sign: int(signs[c.side]),

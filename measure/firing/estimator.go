@@ -44,6 +44,7 @@ func (o ThresholdOptions) bytes() int64 {
 	return int64(o.Units) * int64(o.signs()) * topValuesBytes(max(o.Rank, 1), max(o.References, 1), o.Error)
 }
 
+// signs returns the number of signs that are considered.
 func (o ThresholdOptions) signs() int {
 	if o.sparse {
 		return 1
@@ -146,6 +147,7 @@ func (g *ThresholdEstimator) Strongest(u, sign int) []int {
 	return out
 }
 
+// side returns the largest values for a sign of 1 or -1.
 func (g *ThresholdEstimator) side(sign int) *topValues {
 	if sign < 0 {
 		return g.sides[1]

@@ -52,11 +52,11 @@ func groups(counts []int, limit int) []group {
 // A layout describes how the work of a job is divided. It depends on the memory of the job; scores
 // do not depend on it.
 type layout struct {
-	rank         int // k
-	references   int // number of reference stimuli of a unit
-	trajectories []trajectory
-	groups       []group
-	batch        int // images in one run of the model
+	rank         int          // k
+	references   int          // number of reference stimuli of a unit
+	trajectories []trajectory // the kinds of trajectory
+	groups       []group      // of units
+	batch        int          // images in one run of the model
 }
 
 // minInputs returns the smallest number of inputs with which a unit can fire at the global rate:

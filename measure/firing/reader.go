@@ -25,6 +25,7 @@ type reader struct {
 	scratch map[int][]float32 // by layer: memory for the values of units
 }
 
+// newReader returns a reader of the layers of a group, for batches of at most batch images.
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error

@@ -9,6 +9,7 @@ type placeIndex struct {
 	byIndex  []int32 // places, sorted by sample index
 }
 
+// newPlaceIndex returns the index of samples. The argument holds the sample index at each place.
 func newPlaceIndex(index []int32) placeIndex {
 	p := placeIndex{sampleOf: index, byIndex: make([]int32, len(index))}
 	for place := range p.byIndex {

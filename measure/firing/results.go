@@ -25,6 +25,7 @@ type trajectoryCounts struct {
 	null  [2][]int32 // the same for trajectories of random inputs
 }
 
+// newLayerResult returns empty results for a number of signs (sides) and of kinds of trajectory.
 func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	f := &layerResult{units: u, additional: map[string][]float64{}}
 	n := u.count()

@@ -29,8 +29,8 @@ type run struct {
 
 	// current group and stage, and the number of images of the stage that are done
 	group, stage, seen int
-	done               int64 // images of all stages and groups that are done
-	lastSave           time.Time
+	done               int64         // images of all stages and groups that are done
+	lastSave           time.Time     // when the last checkpoint was saved
 	saveTime           time.Duration // duration of the last save
 
 	estimators  []*ThresholdEstimator // by chunk of the group
@@ -200,6 +200,7 @@ func (r *run) newEstimator(c chunk) *ThresholdEstimator {
 	return NewThresholdEstimator(r.estimatorOptions(c))
 }
 
+// estimatorOptions returns the options of the estimator for the units of a chunk.
 func (r *run) estimatorOptions(c chunk) ThresholdOptions {
 	return ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo}
 }

@@ -126,4 +126,5 @@ func (s Settings) positions() (int, error) {
 	return n, nil
 }
 
+// also reports whether an additional statistic is wanted.
 func (s Settings) also(what string) bool { return slices.Contains(s.Also, what) }

@@ -91,6 +91,7 @@ func levels(k int, relative float64) (capacities []int, step int) {
 // results. It was measured on values in many orders.
 const perError = 4.2
 
+// even rounds a number up to an even integer.
 func even(v float64) int { return 2 * int(math.Ceil(v/2)) }
 
 // keptWeight returns the weight that remains when values are dropped: k and a margin of three times
@@ -174,6 +175,7 @@ func (s *sketch) compactBottom(u int) {
 	}
 }
 
+// free returns how many more values fit into level h of unit u.
 func (s *sketch) free(u, h int) int { return s.capacity(h) - len(s.level(u, h)) }
 
 // compact makes room at a level. If the total weight is large enough, it drops the lowest values of

@@ -43,7 +43,7 @@ type trajectory struct {
 type image struct {
 	number   int
 	index    int // of the sample
-	label    int
+	label    int // of the sample, or dataset.NoLabel
 	name     string
 	input    tensor.Tensor
 	waveform *dataset.Waveform // the waveform of the input; nil for images
@@ -199,8 +199,8 @@ func inverses(list []step) func(image) transform.Op {
 // A step is one step of a trajectory by a transformation: op returns the transformation of the
 // sample with an index.
 type step struct {
-	amount float64 // parameter of the transformation, such as an angle, or the number of the step
-	op     func(index int) transform.Op
+	amount float64                      // parameter of the transformation, such as an angle, or the number of the step
+	op     func(index int) transform.Op // of the sample with an index
 }
 
 // stepsOf returns the steps of the job's transformation: its values without the identity, and

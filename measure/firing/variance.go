@@ -27,6 +27,7 @@ type variances struct {
 	sum          []float64 // by unit: sum over trajectories of the standard deviation over steps
 }
 
+// newVariances returns empty variances of a number of units on trajectories of a number of steps.
 func newVariances(units, steps int) *variances {
 	return &variances{units: units, steps: steps,
 		mean: make([]float64, steps*units), m2: make([]float64, steps*units),

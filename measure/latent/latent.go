@@ -55,7 +55,7 @@ func New(s Settings) (measure.Measure, error) {
 
 type method struct {
 	settings Settings
-	fields   *action.Cache
+	fields   *action.Cache // the actions tau, which accumulators share
 }
 
 func (*method) Name() string                   { return "latent-operator" }

@@ -9,7 +9,7 @@ import (
 // A field says how the values of a layer lie on an image: as maps of h x w positions, or, for a
 // vector, not at all.
 type field struct {
-	maps onnx.Maps
+	maps onnx.Maps // channels and positions; without meaning for a vector
 	axes onnx.Axes
 	h, w int // 0: a vector, which no transformation moves
 }
@@ -103,6 +103,7 @@ func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
 	return t
 }
 
+// ratio returns a / b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -18,7 +18,7 @@ type layer struct {
 
 // A program is a graph that computes the Lie derivatives of n images under one generator.
 type program struct {
-	b      *onnx.Builder
+	b      *onnx.Builder // of the graph
 	n      int
 	image  onnx.Value // x: n images
 	dx     onnx.Value // X x

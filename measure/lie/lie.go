@@ -98,7 +98,7 @@ func New(s Settings) (procedure.Procedure, error) {
 
 type method struct {
 	settings   Settings
-	generators []transform.Generator
+	generators []transform.Generator // those that the settings name
 }
 
 func (*method) Name() string                   { return "lie-derivative" }

@@ -150,6 +150,7 @@ func normalised(m []float64, disagreement float64) float64 {
 	return min(max((disagreement-low)/(high-low), 0), 1)
 }
 
+// disagreementBounds returns the lowest and the highest disagreement that the accuracies permit.
 func disagreementBounds(m []float64) (low, high float64) {
 	a, b := m[firstColumn], m[secondColumn]
 	return math.Abs(a - b), min(2-a-b, 1)

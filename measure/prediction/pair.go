@@ -19,6 +19,7 @@ type Prediction struct {
 // if the sum of the probabilities differs from 1 by more than 0.01, for instance for logits.
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
+// predict is Predict with the view, clean or transformed, that an error names.
 func predict(logp []float32, view string) (Prediction, error) {
 	sum := 0.0
 	for _, v := range logp {
@@ -64,6 +65,7 @@ func EI(clean, transformed Prediction) float64 {
 // Agreement returns 1 if both predictions are the same class, else 0.
 func Agreement(clean, transformed Prediction) float64 { return oneIf(clean.Class == transformed.Class) }
 
+// oneIf returns 1 for true and 0 for false.
 func oneIf(b bool) float64 {
 	if b {
 		return 1

@@ -62,6 +62,7 @@ func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
 	})
 }
 
+// outcome returns the outcome of a finished probe, or nil.
 func (k *jobCheckpoint) outcome(name string) outcome {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -136,8 +137,8 @@ func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint
 type probeCheckpoint struct {
 	*jobCheckpoint
 	ctx  context.Context
-	name string
-	last time.Time
+	name string    // of the probe
+	last time.Time // when the last state of the probe was saved
 }
 
 // Due reports whether the state should be saved after an epoch.

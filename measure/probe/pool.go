@@ -41,6 +41,7 @@ func (l *trainerPool) get(architecture string, net *onnx.Model, create func() (*
 	return create()
 }
 
+// find removes an idle trainer of an architecture from the pool and returns it, or nil.
 func (l *trainerPool) find(architecture string) *train.Trainer {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -23,7 +23,7 @@ type run struct {
 	job            *procedure.Job
 	store          *features.Store   // representations and trained probes
 	samples        *features.Samples // labels and factors of the samples
-	split          split
+	split          split             // of the samples; empty where nothing is trained
 	checkpoint     *jobCheckpoint
 
 	mutex sync.Mutex

@@ -71,6 +71,7 @@ func (p *probeSpec) network() (*onnx.Model, error) {
 	return b.Model()
 }
 
+// loss returns the cross-entropy for classes, and the squared error for numbers and vectors.
 func (p *probeSpec) loss() train.Loss {
 	if p.target != nil && p.target.classes > 0 {
 		return train.CrossEntropy
@@ -105,6 +106,8 @@ func (p *probeSpec) identity(t *Training) string {
 	return "probe " + hex.EncodeToString(h.Sum(nil))
 }
 
+// hashTarget adds the target of sample i to a hash. Target vectors are identified by the sample's
+// index.
 func (p *probeSpec) hashTarget(h hash.Hash, i int) {
 	switch {
 	case p.targetVectors != nil:
@@ -129,8 +132,8 @@ func hashInts(h hash.Hash, v []int) {
 // A source is the train.Source of some samples of a probe.
 type source struct {
 	*probeSpec
-	samples []int
-	batch   train.Batch
+	samples []int       // indices of the samples
+	batch   train.Batch // memory that each batch reuses
 }
 
 func (s *source) Len() int { return len(s.samples) }
@@ -165,6 +168,7 @@ func (s *source) Batch(_ context.Context, places []int) (train.Batch, error) {
 	return s.batch, nil
 }
 
+// first returns the first tensor of a list, or an empty one.
 func first(list []tensor.Tensor) tensor.Tensor {
 	if len(list) == 0 {
 		return tensor.Tensor{}

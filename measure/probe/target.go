@@ -23,6 +23,7 @@ type target struct {
 	warnings []string  // of its scores
 }
 
+// known reports whether sample i has a target.
 func (t *target) known(i int) bool {
 	if t.classes > 0 {
 		return t.class[i] >= 0

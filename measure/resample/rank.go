@@ -82,6 +82,7 @@ func (r Ranks) plus(o Ranks) Ranks { return Ranks{r.X + o.X, r.Y + o.Y} }
 // ranks of two subspaces. The smaller rank is the number of canonical correlations.
 type RankSlope struct{ Smaller, Larger float64 }
 
+// at returns the linear part of the score at some ranks.
 func (s RankSlope) at(r Ranks) float64 { return s.Smaller*min(r.X, r.Y) + s.Larger*max(r.X, r.Y) }
 
 // NewRankSlope returns the slope of a score by finite differences. full is the score at the ranks p

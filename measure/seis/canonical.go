@@ -49,6 +49,7 @@ func (m principalMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cosines(w, v, m.overlap), nil
 }
 
+// inverseRoots returns 1 / sqrt of each variance.
 func inverseRoots(variances []float64) []float64 {
 	out := make([]float64, len(variances))
 	for i, v := range variances {
@@ -57,6 +58,7 @@ func inverseRoots(variances []float64) []float64 {
 	return out
 }
 
+// scaleRows multiplies row i of a matrix by by[i], in place.
 func scaleRows(m *mat.Dense, by []float64) {
 	for i, s := range by {
 		row := m.RawRowView(i)

@@ -18,11 +18,11 @@ import (
 type cleanView struct {
 	accumulators atomic.Int32 // number of them that were created
 
-	mu          sync.Mutex
+	mu          sync.Mutex      // guards maxSegments and segments
 	maxSegments int             // number of segments that are kept: as many as a batch has
 	segments    []*cleanSegment // the oldest first
 
-	scoring sync.Mutex
+	scoring sync.Mutex   // guards scored
 	scored  *cleanScores // results of the accumulator whose scores were computed last; nil: none yet
 }
 
@@ -75,7 +75,7 @@ type cleanKey struct {
 
 // cleanViews holds the clean views of the layers that have accumulators.
 type cleanViews struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards layers
 	layers map[cleanKey]weak.Pointer[cleanView]
 }
 
@@ -112,9 +112,9 @@ func hashClean(rows []float32, d int) uint64 {
 // cleanScores holds what Scores computes from x alone: the subspace, and the scatters of each
 // group's coordinates in that subspace.
 type cleanScores struct {
-	hash   uint64 // of the moments of x of all observations
-	space  subspace
-	mu     sync.Mutex
+	hash   uint64               // of the moments of x of all observations
+	space  subspace             // of all observations
+	mu     sync.Mutex           // guards groups
 	groups map[uint64][]float32 // by the hash of a group's moments; nil if no other accumulator has this view
 }
 

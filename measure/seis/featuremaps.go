@@ -106,6 +106,7 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	return nil // all values are finite; subspaces returns an error if an average overflows
 }
 
+// finite reports whether no value is NaN or infinite.
 func finite(x []float64) bool {
 	for _, v := range x {
 		if v-v != 0 {

@@ -19,7 +19,7 @@ type groups struct {
 	current *linalg.Scatter[float64] // of the open group
 	open    int                      // index of the open group; negative: none
 	sizes   []int                    // number of observations of each group if every sample can be read
-	stored  []storedScatter
+	stored  []storedScatter          // of each group
 
 	closing sync.Mutex // a run that is stopped saves accumulators while they are being scored
 }
@@ -85,6 +85,7 @@ func (g *groups) close() error {
 	return g.storeCurrent()
 }
 
+// storeCurrent is close for a caller that holds the mutex closing.
 func (g *groups) storeCurrent() error {
 	if g.current.N == 0 || g.open < 0 {
 		return nil
@@ -197,6 +198,7 @@ func (g *groups) write(w *state.Writer) error {
 	return nil
 }
 
+// writeGroup writes a stored group into a state. x is memory, which the first call allocates.
 func writeGroup[T float32 | float64](w *state.Writer, g *groups, s *storedScatter, x **linalg.Scatter[T]) error {
 	if *x == nil {
 		*x = linalg.NewScatter[T](g.current.P)

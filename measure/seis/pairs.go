@@ -46,6 +46,7 @@ func transformCycles(rows []float32, p int, match []int) {
 	}
 }
 
+// transformCycle is transformCycles for one cycle.
 func transformCycle(z0, z1, z2, z3 []float32) {
 	const half = math.Sqrt2 / 2
 	z1, z2, z3 = z1[:len(z0)], z2[:len(z0)], z3[:len(z0)]

@@ -84,6 +84,7 @@ func (a *accumulator) warnings() []string {
 	return w
 }
 
+// formatGrid returns the size of a grid for a warning, such as "56 x 56".
 func formatGrid(grid []int) string {
 	if len(grid) == 1 {
 		return fmt.Sprint(grid[0])

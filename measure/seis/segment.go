@@ -23,6 +23,7 @@ type segments struct {
 	size   int // samples of a segment; the last one of a block has the remainder too: up to 2 size - 1
 }
 
+// newSegments returns the segments of a layout, for samples of a number of channels.
 func newSegments(l measure.Layout, channels int) segments {
 	size := (segmentRows + channels - 1) / channels
 	return segments{l, min(max(size, minSegment), l.Block)}

@@ -51,6 +51,7 @@ func (m *seis) takeRows(n int) []float32 {
 	return make([]float32, n)
 }
 
+// giveRows returns the memory that takeRows has given.
 func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
 
 func (*seis) Name() string { return "seis" }

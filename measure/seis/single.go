@@ -141,6 +141,7 @@ func newSingle(rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
+// toSingle returns a matrix in float32.
 func toSingle(m *mat.Dense) blas32.General {
 	rows, cols := m.Dims()
 	out := newSingle(rows, cols)
@@ -148,6 +149,7 @@ func toSingle(m *mat.Dense) blas32.General {
 	return out
 }
 
+// narrow converts values to float32.
 func narrow(dst []float32, src []float64) {
 	for i, v := range src {
 		dst[i] = float32(v)
@@ -171,6 +173,7 @@ func scales(a blas32.General) []float32 {
 	return scalesOf(diagonal)
 }
 
+// scalesOf is scales of a matrix of which the diagonal is given.
 func scalesOf(diagonal []float64) []float32 {
 	out := make([]float32, len(diagonal))
 	for i, v := range diagonal {

@@ -108,6 +108,7 @@ func mergeStoredAs[S float32 | float64](store measure.Store, s *storedScatter, x
 	})
 }
 
+// sizeOf returns the bytes of a number.
 func sizeOf[T float32 | float64]() int64 {
 	var one T
 	return int64(unsafe.Sizeof(one))

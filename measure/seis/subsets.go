@@ -12,8 +12,8 @@ import (
 // time may use it.
 type subsets struct {
 	bases *bases
-	all   *linalg.Scatter[float64]
-	sums  []coordinateSum
+	all   *linalg.Scatter[float64] // of all observations
+	sums  []coordinateSum          // of each set
 }
 
 // A coordinateSum holds the scatters of the coordinates of n observations about the mean of all,

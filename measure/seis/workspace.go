@@ -8,8 +8,8 @@ import (
 // sizes. New memory would have to be zeroed and mapped each time. The zero workspace is ready for
 // use.
 type workspace struct {
-	slices [][]float32
-	used   int // number of slices in use
+	slices [][]float32 // one for each matrix
+	used   int         // number of slices in use
 }
 
 // reset marks all memory as free. Matrices that were returned before must no longer be used.

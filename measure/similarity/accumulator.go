@@ -15,7 +15,7 @@ import (
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
-	layers     []layer
+	layers     []layer  // the distinct layers of the grid
 	index      [2][]int // for each side and layer of the grid, its index in layers
 	plans      []plan   // for each pair
 	block      int      // samples that are added together
@@ -26,7 +26,7 @@ type accumulator struct {
 	layerMoments []*singleMoments // for each layer; nil where its moments are not gathered
 	pairs        []*pairMoments   // for each pair; nil where its moments are not gathered
 	narrow       [2]narrowLayers  // for each side, the layers of few variables, which are multiplied together
-	stored       storedRows
+	stored       storedRows       // values of samples
 
 	scratch linalg.Scratch
 }
@@ -144,6 +144,7 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 	return nil
 }
 
+// tensor returns the activations of a layer in a batch.
 func (a *accumulator) tensor(b *measure.PairBatch, u layer) tensor.Tensor {
 	if u.side == measure.SideB {
 		return b.B[u.index]

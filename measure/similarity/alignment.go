@@ -116,6 +116,7 @@ func alignedCosine(v *subsetPair) (float64, error) {
 	return sum / used, nil
 }
 
+// ones returns n ones.
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // weightedNorm returns |diag(s) u|.

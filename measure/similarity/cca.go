@@ -126,6 +126,7 @@ func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, er
 // unreliableWarning is the warning of moments that have lost small directions to rounding.
 const unreliableWarning = "variables are nearly linearly dependent: directions within rounding errors are left out"
 
+// canonicalWarnings returns the warnings of canonical correlations of two whitenings.
 func canonicalWarnings(m *pairMoments, x, y whitening) []string {
 	var out []string
 	if m.xy.N <= x.rank+y.rank {

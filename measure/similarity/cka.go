@@ -145,6 +145,8 @@ type removal struct {
 	x, y   []float64 // b - a
 }
 
+// removalOf returns the removal of a group of m of n observations, with the means ax and ay of all
+// and bx and by of the group.
 func removalOf(n, m int, ax, bx, ay, by []float64) removal {
 	return removal{float64(n) * float64(m) / float64(n-m), difference(bx, ax), difference(by, ay)}
 }

@@ -118,6 +118,8 @@ func chosenRSA(v *subsetPair) (float64, error) {
 	return out, nil
 }
 
+// meanRanks returns the ranks of values, where ties share their mean rank. Values must not be
+// negative.
 func meanRanks(values []float64) []float64 {
 	out := make([]float64, len(values))
 	for i, r := range ranks(values) {

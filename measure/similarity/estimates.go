@@ -17,6 +17,7 @@ func replicate(value float64, left int) measure.Replicate {
 	return measure.Replicate{Value: value, Left: left}
 }
 
+// tooFewFor returns the warning of a statistic that needs more samples.
 func tooFewFor(statistic string, minSamples int) string {
 	return fmt.Sprintf("too few samples: %s needs %d", statistic, minSamples)
 }
@@ -234,6 +235,8 @@ func (r *calculator) canonicals(ctx context.Context, m *pairMoments, x, y, origi
 	return nil
 }
 
+// svcca computes svcca from the moments of x and y. Its replicates account for the number of
+// components.
 func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).leadingWhitening)
 	if err != nil {

@@ -46,11 +46,13 @@ type momentsView struct {
 	timesT       func(d []float64) []float64 // Cᵀ d
 }
 
+// viewOfScatter returns the view of a representation with itself, whose C is its scatter.
 func viewOfScatter[T float32 | float64](s *linalg.Scatter[T]) momentsView {
 	times := func(e []float64) []float64 { return timesPacked(s.Data, s.P, e) }
 	return momentsView{s.N, s.Mean, s.Mean, times, times}
 }
 
+// viewOfCross returns the view of two representations.
 func viewOfCross[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	return momentsView{
 		j.N, j.MeanX, j.MeanY,

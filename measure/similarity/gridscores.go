@@ -147,7 +147,7 @@ func (a *accumulator) calculator(cuts []int) *calculator {
 // groupedRows are stored samples in an order in which the groups of the jackknife follow each
 // other.
 type groupedRows struct {
-	calculator      *calculator
+	calculator      *calculator       // with the groups of these samples
 	order           []int             // places in the order of the layout
 	rows            [][]int           // for each layer, the rows of the samples among its stored values
 	representations []*representation // for each layer; nil until it is needed

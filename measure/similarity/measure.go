@@ -149,6 +149,7 @@ func (p *plan) chooseMoments(fits func(int64) bool) {
 	p.refused[momentInput] = memoryMessage(stored, n, p.p, p.q)
 }
 
+// memoryMessage says that the values of n samples, p and q for each, exceed the memory bound.
 func memoryMessage(bytes int64, n, p, q int) string {
 	return fmt.Sprintf("%d samples of %d and %d values take %d MiB, beyond the memory bound: set pool: mean, a smaller limit, or more memory, or take %s",
 		n, p, q, bytes>>20+1, MinibatchCKA)
@@ -157,6 +158,7 @@ func memoryMessage(bytes int64, n, p, q int) string {
 // storedBytes returns the bytes of the values of n samples.
 func (p plan) storedBytes(n int) int64 { return 4 * int64(n) * int64(p.p+p.q) }
 
+// momentBytes returns the bytes of all moments of the pair and its layers.
 func (p plan) momentBytes() int64 { return p.layerBytes(p.p) + p.layerBytes(p.q) + p.pairBytes() }
 
 // layerBytes returns the bytes of the moments of one layer: means and triangles, in float64 for all
@@ -200,6 +202,7 @@ func (p plan) debiased() bool { return slices.Contains(p.settings.Statistics, De
 
 func (p plan) inFloat64() bool { return len(inFloat64(p.settings.selected())) > 0 }
 
+// drawsNull reports whether pairs are shuffled for the null of a selected statistic.
 func (p plan) drawsNull() bool {
 	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
 }

@@ -65,6 +65,7 @@ func (s *singleMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 // constant reports whether no variable varies.
 func (s *singleMoments) constant() bool { return trace(s.all) == 0 }
 
+// trace returns the sum of the diagonal of a scatter.
 func trace[T float32 | float64](s *linalg.Scatter[T]) float64 {
 	var sum float64
 	for _, v := range s.Diagonal() {
@@ -93,6 +94,7 @@ type table interface {
 	Read(*state.Reader)
 }
 
+// appendTables appends tables of one type to a list of tables.
 func appendTables[T table](dst []table, more []T) []table {
 	for _, t := range more {
 		dst = append(dst, t)
@@ -285,8 +287,8 @@ func walkBoth(ctx context.Context, x, y *centredSample, size int, cuts []int, ea
 // A reader reads chunks of a sample.
 type reader struct {
 	s      *centredSample
-	rows64 []float64
-	rows32 []float32 // nil: chunks in float64
+	rows64 []float64 // memory for a chunk
+	rows32 []float32 // likewise in float32; nil: chunks are in float64
 }
 
 // newReader returns a reader of s for products with the other sample.

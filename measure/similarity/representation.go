@@ -23,22 +23,22 @@ type representation struct {
 	basis *mat.Dense // of the result of conditioned: coefficients of the original variables
 
 	// results of the methods below, nil until they are needed
-	whitened            *whitening
-	leadingWhitened     *whitening
-	orthogonal          **representation // of conditioned
-	gramMatrix          *pairMatrix      // of gram
-	rawGram             *pairMatrix      // of grams, about the origin
-	fullRank            *bool            // of spans
-	principalComponents *principalComponents
-	principalForm       **representation // of principal
-	standardForm        **representation // of standardised
-	spanForm            **representation // of span
-	leadingForm         **representation // of leadingPart
-	biasedSelf          *hsicSums        // of selfHSIC
-	unbiasedSelf        *hsicSums        // of selfHSIC
-	rbf                 *rbfKernel       // of radial
-	rankList            *[]uint32        // of ranks
-	nearestLists        *neighbourLists  // of neighbours
+	whitened            *whitening           // of whitening
+	leadingWhitened     *whitening           // of leadingWhitening
+	orthogonal          **representation     // of conditioned
+	gramMatrix          *pairMatrix          // of gram
+	rawGram             *pairMatrix          // of grams, about the origin
+	fullRank            *bool                // of spans
+	principalComponents *principalComponents // of reduced
+	principalForm       **representation     // of principal
+	standardForm        **representation     // of standardised
+	spanForm            **representation     // of span
+	leadingForm         **representation     // of leadingPart
+	biasedSelf          *hsicSums            // of selfHSIC
+	unbiasedSelf        *hsicSums            // of selfHSIC
+	rbf                 *rbfKernel           // of radial
+	rankList            *[]uint32            // of ranks
+	nearestLists        *neighbourLists      // of neighbours
 }
 
 // An rbfKernel is a radial basis function kernel with its HSIC with itself.

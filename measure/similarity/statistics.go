@@ -203,6 +203,7 @@ type encoded struct {
 	Others     map[string]any `json:"others,omitempty"`
 }
 
+// encode returns the settings in the form that scores are identified by.
 func (s Settings) encode() encoded {
 	d, others := Defaults(), map[string]any{}
 	for name, pair := range map[string][2]any{

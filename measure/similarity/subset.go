@@ -41,8 +41,8 @@ func (v *subsetPair) n() int { return len(v.place) }
 // A subset is a representation of some of its samples, in some order. Values are computed when they
 // are first needed.
 type subset struct {
-	of *representation
-	at []int // positions of the samples in of
+	of *representation // of all samples
+	at []int           // positions of the samples in of
 	// results of the methods gram, points and coordinates, for each centring
 	grams   [2]*pairMatrix
 	point   [2]**mat.Dense

@@ -83,6 +83,7 @@ const noise = 1e-11
 // deviations holds the square root of each variable's sum of squares about its mean.
 type deviations []float64
 
+// deviationsOf returns the deviations of p variables from their scatter: p x p, row-major.
 func deviationsOf(scatter []float64, p int) deviations {
 	s := make(deviations, p)
 	for i := range s {

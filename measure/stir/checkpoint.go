@@ -128,6 +128,7 @@ func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err e
 	return found, nil
 }
 
+// saveShared saves an inversion for other jobs with the same reference model.
 func saveShared(to train.Checkpoint, f *invert.Result) error {
 	return to.Save(func(to io.Writer) error {
 		w := state.Stream(to, sharedKind, sharedVersion)

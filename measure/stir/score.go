@@ -98,6 +98,7 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 	return out, nil
 }
 
+// statistic returns the name of the statistic of a kind of inversion.
 func statistic(kind string) string {
 	if kind == Adversarial {
 		return "stir-adversarial"
@@ -202,6 +203,7 @@ func (r *run) missedWarnings(common []measure.Score) []string {
 	return []string{fmt.Sprintf("%.3g %% of the images did not get within %v of the reference model's representation (relative distance): %s", 100*fraction, r.settings.Delta, remedy)}
 }
 
+// indicator returns 1 for true and 0 for false.
 func indicator(yes bool) float64 {
 	if yes {
 		return 1

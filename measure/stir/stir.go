@@ -95,7 +95,7 @@ func (m *stir) Work(j *procedure.Job) int64 {
 
 // An inversion is one search for all images.
 type inversion struct {
-	kind  string
+	kind  string   // Arbitrary, Adversarial or Controversial
 	a, b  int      // index of the layer of each model; b is -1 if only the reference model is used
 	pairs [][2]int // of layers that are scored with the result
 }
@@ -295,6 +295,7 @@ func (r *run) search(ctx context.Context, v inversion, o invert.Options, progres
 	return s.Run(ctx, invert.Problem{Images: r.x, Start: start, Names: r.names(), Checkpoint: r.checkpoint, Progress: progress})
 }
 
+// names returns the names of the samples, for errors.
 func (r *run) names() []string {
 	names := make([]string, len(r.samples))
 	for i, s := range r.samples {

@@ -65,6 +65,7 @@ const (
 	stateVersion = 1
 )
 
+// encode returns the weights of a stitch as bytes for the store.
 func encode(weights map[string]tensor.Tensor) []byte {
 	w := state.NewWriter(stateKind, stateVersion)
 	w.Float32s(weights[weightName].Data)
@@ -93,7 +94,7 @@ func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 // A stitchCheckpoint holds the training of the current stitch. Those of other stitches are ignored.
 type stitchCheckpoint struct {
 	store train.Checkpoint // may be nil
-	name  string
+	name  string           // of the current stitch: see run.name
 }
 
 func (c *stitchCheckpoint) Load() (io.ReadCloser, error) {

@@ -58,6 +58,7 @@ func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor
 // the floor: the error that interpolation alone causes.
 type FloorSums struct{ Difference, Norm float64 }
 
+// add adds the sums over two rows of the same length: tau^-1 tau z, and z.
 func (s *FloorSums) add(restored, z []float32) {
 	p := sumsOf(restored, z)
 	s.Difference += p.Difference
