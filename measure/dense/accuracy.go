@@ -50,9 +50,10 @@ func (accuracy) Skip(s measure.Site) string {
 func (accuracy) Cost(s measure.Site) int64 {
 	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
 	if s.Output.Kind == output.ClassMap {
-		return 2*8*3*classes*groups + 4096
+		return 2*8*3*classes*groups + 4096 // the regions of both views; 4096 for small fields
 	}
 	boxes := int64(min(s.Output.Candidates, s.Output.Most, 300))
+	// Of both views the positives, twice the detections of 40 bytes, and the slices of the classes.
 	return 2*(8*classes*groups*int64(len(areaRanges))+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
 }
 

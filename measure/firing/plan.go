@@ -63,7 +63,7 @@ type layout struct {
 // with fewer, firing at a single input exceeds it.
 func (s Settings) minInputs() int {
 	n := int(1 / s.Rate)
-	for float64(n)*s.Rate < 1-1e-9 {
+	for float64(n)*s.Rate < 1-1e-9 { // below 1 by more than rounding
 		n++
 	}
 	return n

@@ -46,7 +46,7 @@ func newTopValues(units, k, z int, relative float64, first int) *topValues {
 // topValuesBytes returns the memory of one unit, in bytes.
 func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
-		return sketchBytes(k, relative) + int64(8*z+4)
+		return sketchBytes(k, relative) + int64(8*z+4) // strongestValue and strongestIndex, bound
 	}
 	return int64(4*k + 8*z + 8) // heap, strongestValue and strongestIndex, tied and bound
 }

@@ -113,7 +113,7 @@ func (m *moments) add(row []float32, lo, n int) {
 // threshold returns the value that a normal variable with the unit's mean and standard deviation
 // exceeds at the given rate. A unit fires above it.
 func (m *moments) threshold(u int, rate float64) float64 {
-	sigma := max(math.Sqrt(m.m2[u]/float64(m.n-1)), 1e-16)
+	sigma := max(math.Sqrt(m.m2[u]/float64(m.n-1)), 1e-16) // above 0 for a constant unit too
 	return distuv.Normal{Mu: m.mean[u], Sigma: sigma}.Quantile(1 - rate)
 }
 

@@ -48,7 +48,8 @@ func (c GridCase) checkSinglePairs(t *testing.T) {
 		all[p] = p
 	}
 	contract := c.contract()
-	whole, err := contract.feed(t, all, 32).scores()
+	const batch = 32
+	whole, err := contract.feed(t, all, batch).scores()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func (c GridCase) checkSinglePairs(t *testing.T) {
 		if why := c.Comparison.Skip(one.Grid); why != "" {
 			t.Fatalf("layers %v are skipped: %s", pair, why)
 		}
-		alone, err := one.contract().feed(t, all, 32).scores()
+		alone, err := one.contract().feed(t, all, batch).scores()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -144,7 +144,7 @@ func normalisedDisagreement(m []float64) float64 { return normalised(m, m[disagr
 // if the bounds are equal.
 func normalised(m []float64, disagreement float64) float64 {
 	low, high := disagreementBounds(m)
-	if high-low < 1e-12 {
+	if high-low < 1e-12 { // equal but for rounding
 		return math.NaN()
 	}
 	return min(max((disagreement-low)/(high-low), 0), 1)

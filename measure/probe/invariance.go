@@ -52,7 +52,8 @@ func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 // are cosine, l2, cosine of shuffled pairs, l2 of shuffled pairs.
 func (r *run) pairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
-	out := r.newSampleColumns(a, b, 4)
+	const columns = 4 // two statistics, and the null of each
+	out := r.newSampleColumns(a, b, columns)
 	k := r.job.Key
 	partner := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
 	// z, z' and the z' of the partner

@@ -54,7 +54,8 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
-	out := r.newSampleColumns(a, b, 6)
+	const columns = 6 // three statistics, and the null of each
+	out := r.newSampleColumns(a, b, columns)
 	ranks, err := rankSamples(ctx, a, b, out.samples, r.job.Memory)
 	if err != nil {
 		return out, err

@@ -174,7 +174,7 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 // correction of a replicate is proportional to the change of the score that its ranks cause to
 // first order.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
-	const points = 61     // of the numeric integral over z, and over z'
+	const points = 61     // number of them, in the numeric integral over z and over z'
 	var z [points]float64 // quantiles of the standard normal distribution
 	for i := range z {
 		z[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / points)

@@ -162,7 +162,8 @@ func (p plan) storedBytes(n int) int64 { return 4 * int64(n) * int64(p.p+p.q) }
 func (p plan) momentBytes() int64 { return p.layerBytes(p.p) + p.layerBytes(p.q) + p.pairBytes() }
 
 // layerBytes returns the bytes of the moments of one layer: means and triangles, in float64 for all
-// samples and in float32 for each group, and the fourth moments of debiased CKA.
+// samples and in float32 for each group, the fourth moments of debiased CKA, and 64 bytes for the
+// fields of each of these.
 func (p plan) layerBytes(width int) int64 {
 	w, groups := int64(width), int64(p.momentGroups())
 	bytes := 8*w + 4*w*(w+1) + groups*(8*w+2*w*(w+1)+64)

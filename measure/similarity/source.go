@@ -126,7 +126,7 @@ func newCentredSample(ctx context.Context, name string, source Source, order []i
 func (s *centredSample) rescale() {
 	s.scale = 1
 	if s.largest > 0 && (s.largest < 1e-9 || s.largest > 1e9) {
-		s.scale = math.Ldexp(1, min(-math.Ilogb(s.largest), 1000))
+		s.scale = math.Ldexp(1, min(-math.Ilogb(s.largest), 1000)) // a power of 2 that float64 holds
 		s.largest *= s.scale
 	}
 }

@@ -165,7 +165,7 @@ func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whit
 	scale := deviationsOf(scatter, p)
 	b, g := identity(p), scatter
 	var largest float64
-	for round := range 6 {
+	for round := range 6 { // more than are needed
 		b, g = normalise(b, g, scale, float64(max(x.n, p))*0x1p-52*largest)
 		if b == nil {
 			return whitening{reliable: true}, nil

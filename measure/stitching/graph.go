@@ -90,7 +90,7 @@ func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.R
 		scores = g.Gather(scores, g.Ints(b.Outputs...), 1)
 	}
 	if b.Model.Scores() == "probabilities" {
-		scores = g.Log(g.Op("Max", nil, scores, g.Scalar(1e-30)))
+		scores = g.Log(g.Op("Max", nil, scores, g.Scalar(1e-30))) // finite for a probability of 0 too
 	}
 	g.Output(scoresName, scores)
 	net.Model, err = g.Model()

@@ -98,7 +98,7 @@ func (net *stitchedNetwork) solve(both *linalg.Scatter[float64]) (map[string]ten
 		for j := i; j < p; j++ {
 			own.SetSym(i, j, s.At(i, j))
 		}
-		own.SetSym(i, i, s.At(i, i)+max(1e-6*trace/float64(p), 1e-30))
+		own.SetSym(i, i, s.At(i, i)+max(1e-6*trace/float64(p), 1e-30)) // above 0 for constant activations too
 		for j := range q {
 			cross.Set(i, j, s.At(i, p+j))
 		}
