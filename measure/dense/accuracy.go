@@ -376,7 +376,7 @@ func (a *accuracyAccumulator) Scores() ([]measure.Score, error) {
 // A factor selects what a score covers: classes, and for boxes thresholds of IoU and ranges of
 // area.
 type factor struct {
-	name      string // in the score; "" for the factor that selects all
+	name      string // Factor of the score; "" for the factor that selects all
 	class     int    // -1: all
 	threshold int    // index of a threshold of IoU; -1: all
 	area      int    // index in areaRanges; 0: all

@@ -40,7 +40,8 @@
 //
 // The null pairs tau f(x) with f(Tx) of another sample. In the source, x is the clean view of a
 // sample and T(x) the transformed view. The place of a sample is its position in the random order
-// of a study, and its group the one that a jackknife leaves out (measure.Layout).
+// of a study, and its group the one that a jackknife leaves out (measure.Layout). A site is what
+// one accumulator measures: a model under a transformation (measure.Site).
 package dense
 
 import (

@@ -25,7 +25,8 @@
 // shift, for which every position counts.
 //
 // A sample with tau f(x) = 0 has error 0 and cosine 1 if f(Tx) = 0 too, else error 1 and cosine 0.
-// The null pairs tau f(x) with f(Tx) of another sample.
+// The null pairs tau f(x) with f(Tx) of another sample. A site is what one accumulator measures: a
+// layer of a model under a transformation (measure.Site).
 //
 // Between returns the statistics of one sample:
 //

@@ -17,7 +17,7 @@ import (
 // A trajectory describes one kind of trajectory that the samples of a job have, such as rotation,
 // or the phase of gratings.
 type trajectory struct {
-	factor  string    // in the scores; "" if the transformation or the data have only one kind
+	factor  string    // Factor of the scores; "" if the transformation or the data have only one kind
 	amounts []float64 // parameter of each step (the paper's gamma); 0 for the reference itself
 	centre  int       // index of the step that is the reference itself
 
@@ -225,8 +225,8 @@ func (m *firing) stepsOf(j *procedure.Job) []step {
 }
 
 // draw returns the transformation of a sample at a step, where value is an index into the values of
-// the job's transformation. With per: trial all samples have the same parameters, but each has its
-// own noise.
+// the job's transformation. With per: trial in the study file all samples of a trial, a repetition
+// of all random draws, have the same parameters, but each has its own noise.
 func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	k := j.Key
 	k.Trial = k.Trial*maxSteps + step // so that draws of different steps and trials are independent

@@ -22,7 +22,8 @@
 // the second moments of channels, so samples are not stored.
 //
 // Where T moves no positions, or positions do not form a grid of rows and columns, there are the
-// operators identity and channels only. A layer without positions has one position.
+// operators identity and channels only. A layer without positions has one position. A site is what
+// one accumulator measures: a layer of a model under a transformation (measure.Site).
 package latent
 
 import (

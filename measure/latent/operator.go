@@ -16,7 +16,7 @@ import (
 // An operator is one of the ways to predict the feature maps of T(x): identity, place, channels or
 // both (see the package comment).
 type operator struct {
-	name    string                                // variant of its score
+	name    string                                // Variant of its score
 	moments func(f fold) *linalg.Scatter[float64] // moments of the observations it predicts from
 	fitted  bool                                  // it mixes channels by a fitted matrix M
 }

@@ -83,5 +83,6 @@
 //
 // In the source, x and y are the observations of z and z', the clean and the transformed view, d
 // values each. The place of a sample is its position in the random order of a study
-// (measure.Layout).
+// (measure.Layout). A site is what one accumulator measures: a layer of a model under a
+// transformation (measure.Site).
 package seis

@@ -21,7 +21,7 @@ type groups struct {
 	sizes   []int                    // number of observations of each group if every sample can be read
 	stored  []storedScatter          // of each group
 
-	closing sync.Mutex // a run that is stopped saves accumulators while they are being scored
+	closing sync.Mutex // for storing the open group: a run that is stopped saves accumulators while they are scored
 }
 
 // newGroups returns n empty groups of a layout. current is memory for the moments of the open

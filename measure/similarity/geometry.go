@@ -46,7 +46,7 @@ type GeometrySettings struct {
 	Samples int    `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples, taken in random order; memory grows with the square"`
 }
 
-// Moved is the variant of the scores of geometry on transformed inputs.
+// Moved is the Variant of the scores of geometry on transformed inputs.
 const Moved = "moved"
 
 // NewGeometry returns the measure geometry, statistics of the representation by one layer, on x and
