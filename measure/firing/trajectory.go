@@ -18,7 +18,7 @@ import (
 // or the phase of gratings.
 type trajectory struct {
 	factor  string    // Factor of the scores; "" if the transformation or the data have only one kind
-	amounts []float64 // parameter of each step (the paper's gamma); 0 for the reference itself
+	amounts []float64 // parameter of each step (gamma in Goodfellow et al. 2009); 0 for the reference itself
 	centre  int       // index of the step that is the reference itself
 
 	// images returns the numbers of the images on the trajectory of the sample at a place, one for
@@ -273,7 +273,7 @@ func (m *firing) referencesOf(j *procedure.Job) int {
 	case m.settings.References > 0:
 		return m.settings.References
 	case j.Transform == nil && dataset.AsGratings(j.Data) != nil:
-		return 1 // the optimal grating
+		return 1 // the grating that activates the unit most
 	}
 	return 10
 }

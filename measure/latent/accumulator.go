@@ -24,8 +24,8 @@ type accumulator struct {
 	acted   []float32 // tau f(x) of a sample
 }
 
-// A fold holds second moments over its samples and their positions p: same those of the pairs
-// (f(x)_p, f(Tx)_p) and, if positions move, moved those of ((tau f(x))_p, f(Tx)_p).
+// A fold holds second moments over its samples and their positions p: in same those of the pairs
+// (f(x)_p, f(Tx)_p) and, if positions move, in moved those of the pairs ((tau f(x))_p, f(Tx)_p).
 type fold struct {
 	samples     int // number of its samples
 	same, moved *linalg.Scatter[float64]
