@@ -104,7 +104,7 @@ func (a *accuracyAccumulator) Update(b *measure.Batch) error {
 	a.moved = moved
 	for i, truth := range b.Truth {
 		group := a.site.Layout.Group(b.Place[i])
-		err := a.add(cleanView, b.Index[i], group, b.Clean.At(i).Data, truth, transform.Identity{}.Draw(nil))
+		err := a.add(cleanView, b.Index[i], group, b.Clean.At(i).Data, truth, transform.Identity{}.Draw(nil)) // nil: the identity has nothing random
 		if err == nil && moved && len(b.Ops) != len(b.Place) {
 			err = errors.New("how positions move from x to T(x) is not known")
 		} else if err == nil && moved {

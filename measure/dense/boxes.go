@@ -139,7 +139,7 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 // read returns the boxes of a row, or an error for values that are not finite or classes out of
 // range.
 func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
-	boxes, finite := a.format.Boxes(nil, row)
+	boxes, finite := a.format.Boxes(nil, row) // nil: no memory to reuse
 	if !finite {
 		return nil, &measure.NonFinite{View: view}
 	}
@@ -163,7 +163,7 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 		return err
 	}
 	rows, counts, corners := a.split(acted)
-	moved, _ := a.format.Boxes(nil, rows)
+	moved, _ := a.format.Boxes(nil, rows) // Act wrote them, so they are finite
 	var outline [4]point
 	for i := range outline {
 		outline[i] = point{float64(corners[2*i]), float64(corners[2*i+1])}

@@ -123,7 +123,7 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 			transformMaps(p.inverse(image), z.At(i), of.z.At(i), channelsLast)
 		}
 		u := r.units[c.layer]
-		out[c.layer] = unitValues{u.read(nil, z), u.count(), z}
+		out[c.layer] = unitValues{u.read(nil, z), u.count(), z} // nil: no memory to reuse
 	}
 	return out
 }

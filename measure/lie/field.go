@@ -158,7 +158,7 @@ func generateImage(b *onnx.Builder, g transform.Generator, slopes string, n int,
 	c := shape[0]
 	grey := b.Conv(x, b.Const("", tensor.Tensor{Shape: []int{1, c, 1, 1}, Data: transform.GreyWeights(c)}), "", nil)
 	if g.Invariant == transform.MeanGrey {
-		grey = b.ReduceMean(grey, true, 1, 2, 3)
+		grey = b.ReduceMean(grey, true, 1, 2, 3) // true: the axes keep length 1
 	}
 	return b.Sub(x, grey)
 }

@@ -103,7 +103,7 @@ type gridSubject struct {
 
 func (s *gridSubject) batch(places []int) *measure.PairBatch {
 	b := &measure.PairBatch{}
-	b.Place, b.Index, b.Label = identify(s.c.Grid.Layout, nil, places)
+	b.Place, b.Index, b.Label = identify(s.c.Grid.Layout, nil, places) // nil: no labels
 	for _, z := range s.c.A {
 		b.A = append(b.A, rows(z, places))
 	}

@@ -51,7 +51,7 @@ func (r *run) curveTransforms() []sampleTransform {
 // curveScores returns the scores of a layer: those of each value of a list or part of a range, and
 // those over all samples.
 func (r *run) curveScores(ctx context.Context, layer onnx.Layer, transforms []sampleTransform, c curve) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {
 		return nil, err
 	}

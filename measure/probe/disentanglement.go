@@ -69,7 +69,7 @@ func (r *run) testPositions() []int {
 // disentanglementScores trains probes for every factor on a layer's clean representation and tests
 // them on the clean and the transformed one.
 func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
-	table, err := r.open(ctx, layer, sampleTransform{}, nil)
+	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {
 		return nil, err
 	}

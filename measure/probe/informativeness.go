@@ -117,7 +117,7 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 // informativenessScores trains probes for every factor on a layer's clean representation and
 // returns their scores and those of the baselines.
 func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
-	table, err := r.open(ctx, layer, sampleTransform{}, nil)
+	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {
 		return nil, err
 	}

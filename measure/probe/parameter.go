@@ -83,7 +83,7 @@ func (r *run) parameterTarget() *target {
 // parameterScores trains probes on the concatenated clean and transformed representations of a
 // layer and returns their scores and those of the baseline.
 func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *target, parts split) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {
 		return nil, err
 	}

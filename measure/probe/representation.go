@@ -59,7 +59,7 @@ func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) 
 // equivarianceScores trains probes to predict a layer's transformed representation from the clean
 // one and returns their scores.
 func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, sampleTransform{}, nil)
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (r *Representation) needs(transform bool) procedure.Needs {
 // needsWithPairs returns the needs of a measure that compares x and T(x), and for which data of
 // ready-made pairs suffice.
 func (r *Representation) needsWithPairs() procedure.Needs {
-	n := r.needs(true)
+	n := r.needs(true) // true: with a transformation
 	n.ReadyPairs = true
 	return n
 }

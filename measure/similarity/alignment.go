@@ -220,7 +220,7 @@ func (v *subsetPair) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error))
 		if len(train) < 2 {
 			return v.undefined("%d samples are too few for %d folds", v.n(), v.settings.Folds)
 		}
-		fitX, meanX := centredRows(a, train, nil)
+		fitX, meanX := centredRows(a, train, nil) // nil: about their own mean
 		fitY, meanY := centredRows(b, train, nil)
 		testX, _ := centredRows(a, test, meanX)
 		testY, _ := centredRows(b, test, meanY)

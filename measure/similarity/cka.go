@@ -124,7 +124,7 @@ func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, gro
 	if unbiased {
 		out.all = centredSum(n, norm, fourth[0])
 	} else {
-		out.all = centredSum(n, norm, nil)
+		out.all = centredSum(n, norm, nil) // nil: biased
 	}
 	for g := range out.rest {
 		left, norm, t := without(g)

@@ -114,11 +114,11 @@ func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 // fromMoments computes statistics of pair i from gathered moments. The pairs of a layer share what
 // is computed from the moments of the layer alone.
 func (a *accumulator) fromMoments(i int, gathered []*representation, selected []statistic, out estimates) error {
-	r := a.calculator(nil)
+	r := a.calculator(nil) // nil: the gathered moments have their groups
 	u, v := a.pairLayers(i)
 	for _, w := range []int{u, v} {
 		if gathered[w] == nil {
-			gathered[w] = r.newRepresentation(nil)
+			gathered[w] = r.newRepresentation(nil) // nil: without observations
 			gathered[w].moments = a.layerMoments[w]
 		}
 	}

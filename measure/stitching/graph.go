@@ -104,7 +104,7 @@ func (s Settings) stitch(g *onnx.Builder, net *stitchedNetwork, z onnx.Value, fr
 	b, isMapB := mapsOf(to)
 	if !isMapA || !isMapB || len(a.grid) != len(b.grid) || len(a.grid) == 0 {
 		net.p, net.q, net.positions = tensor.Size(from.Shape), tensor.Size(to.Shape), 1
-		w, bias, err := s.weights(g, net, nil, r)
+		w, bias, err := s.weights(g, net, nil, r) // nil: without the axes of a kernel
 		if err != nil {
 			return "", err
 		}

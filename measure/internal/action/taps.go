@@ -129,7 +129,7 @@ func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *Floor
 	k := 0
 	for _, r := range t.runs {
 		for at := r.From; at < r.To; at++ {
-			t.readRow(restored, moved, k, nil)
+			t.readRow(restored, moved, k, nil) // nil: in the order of moved
 			scatter(original, z[at*channels:(at+1)*channels], to)
 			s.add(restored, original)
 			k++
