@@ -52,6 +52,8 @@ func wave(values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(values)}, Data: values}
 }
 
+// TestAudioModels checks that a model that doubles waveforms takes them in every form of its input,
+// with every normalisation, in a session and as a part of another graph.
 func TestAudioModels(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -85,7 +87,7 @@ func TestAudioModels(t *testing.T) {
 			continue
 		}
 		if !m.TakesAudio() || m.Frame() != (dataset.Frame{Length: 3}) {
-			t.Errorf("%s: audio %v, frame %+v", name, m.TakesAudio(), m.Frame())
+			t.Errorf("%s: takes audio: %v, frame %+v, want true and waveforms of length 3", name, m.TakesAudio(), m.Frame())
 		}
 		got := outputs(t, m, x, x)
 		for i, v := range got.At(1).Data {
@@ -136,8 +138,8 @@ func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Te
 func TestFeaturesInFrontOfAModel(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	const n = 800
-	settings := logmel.Settings{Rate: 8000, Mels: 12}
+	const n, mels = 800, 12 // samples of a waveform, and bands
+	settings := logmel.Settings{Rate: 8000, Mels: mels}
 	frames := settings.Frames(n)
 	whole := saveAudio(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		y, err := settings.Graph(b, x)
@@ -148,7 +150,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	}, -1, n)
 	x := tensor.New(1, n)
 	for i := range x.Data {
-		x.Data[i] = float32(math.Sin(float64(i*i) / 3000))
+		x.Data[i] = float32(math.Sin(float64(i*i) / 3000)) // a tone that rises
 	}
 	own, err := model.Open(rt, whole, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil {
@@ -160,18 +162,18 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 		return model.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: n}, Features: &logmel.Settings{Mels: mels}}
 	}
 	for name, c := range map[string]struct {
-		shape  []int
-		mels   int
-		turned bool
+		shape       []int
+		mels        int // of the settings; 0: inferred
+		framesFirst bool
 	}{
-		"b x mels x frames":     {[]int{-1, 12, frames}, 12, false},
-		"b x frames x mels":     {[]int{-1, frames, 12}, 12, true},
-		"b x 1 x mels x frames": {[]int{-1, 1, 12, frames}, 0, false},
-		"b x 1 x frames x mels": {[]int{-1, 1, -1, 12}, 0, true},
-		"free":                  {[]int{-1, -1, -1}, 12, false},
+		"b x mels x frames":     {[]int{-1, mels, frames}, mels, false},
+		"b x frames x mels":     {[]int{-1, frames, mels}, mels, true},
+		"b x 1 x mels x frames": {[]int{-1, 1, mels, frames}, 0, false},
+		"b x 1 x frames x mels": {[]int{-1, 1, -1, mels}, 0, true},
+		"free":                  {[]int{-1, -1, -1}, mels, false},
 	} {
-		for _, reread := range []bool{false, true} {
-			m, err := model.Open(rt, saveAudio(t, twice, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reread})
+		for _, reload := range []bool{false, true} {
+			m, err := model.Open(rt, saveAudio(t, twice, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reload})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -180,11 +182,11 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 				t.Errorf("%s: frame %+v, layers %v", name, f, onnx.Names(m.Layers()))
 			}
 			got := outputs(t, m, x, x).At(1).Data
-			for band := range 12 {
+			for band := range mels {
 				for frame := range frames {
 					i := band*frames + frame
-					if c.turned {
-						i = frame*12 + band
+					if c.framesFirst {
+						i = frame*mels + band
 					}
 					if math.Abs(float64(got[i]-at(band, frame))) > 1e-5 {
 						t.Fatalf("%s: band %d, frame %d is %v, want %v", name, band, frame, got[i], at(band, frame))
@@ -195,6 +197,7 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	}
 }
 
+// Waveforms of 800 samples at a rate of 8,000 have 11 frames of spectrogram.
 func TestAudioModelErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -233,10 +236,10 @@ func TestShortVectorsAreNotAudio(t *testing.T) {
 	rt := orttest.Load(t)
 	path := saveAudio(t, twice, -1, 12)
 	if _, err := model.Open(rt, path, model.Options{Layers: []string{"output"}}); err == nil || !strings.Contains(err.Error(), "no input takes an image") {
-		t.Errorf("twelve numbers: %v", err)
+		t.Errorf("twelve numbers without a rate: %v, want an error that no input takes an image", err)
 	}
 	m, err := model.Open(rt, path, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil || !m.TakesAudio() {
-		t.Errorf("twelve samples at a rate: %v", err)
+		t.Errorf("twelve samples at a rate: %v, want a model of audio", err)
 	}
 }

@@ -34,7 +34,7 @@ func TestModelAbove2GB(t *testing.T) {
 	}
 	last := make([]byte, 4*width)
 	for i := range width {
-		copy(last[4*i:], []byte{0, 0, 0x40, 0x40}) // 3
+		copy(last[4*i:], []byte{0, 0, 0x40, 0x40}) // 3 as float32
 	}
 	if _, err := weights.WriteAt(last, size-int64(len(last))); err != nil {
 		t.Skipf("the file system cannot hold a sparse file: %v", err)

@@ -29,7 +29,7 @@ func TestLongChain(t *testing.T) { // alone: it measures the processor time of t
 		t.Fatal(err)
 	}
 	if n := len(m.Layers()); n != nodes+1 {
-		t.Errorf("%d layers", n)
+		t.Errorf("%d layers, want %d ReLUs and the mean", n, nodes)
 	}
 	for _, l := range m.Layers()[:nodes] {
 		if !slices.Equal(l.Shape, []int{3, 8, 8}) {

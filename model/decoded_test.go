@@ -86,7 +86,7 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 	return path
 }
 
-// decode runs two black images, and returns the decoded output of both.
+// decode opens a model, runs it, and returns the format and the decoded outputs.
 func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor.Tensor) {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), path, model.Options{Decode: s})
@@ -103,6 +103,7 @@ func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor
 	return f, run(t, m)
 }
 
+// run runs two black images, and returns the decoded output of both.
 func run(t *testing.T, m *model.Model) tensor.Tensor {
 	t.Helper()
 	session, err := m.NewSession([]onnx.Layer{m.DecodedLayer()}, false)
@@ -138,8 +139,8 @@ func text(f *output.Format, row []float32) string {
 	return strings.Join(out, "; ")
 }
 
-// anchors returns the values of 21 anchors, which are the given rows followed by zeros: 21 x columns
-// or, with columnsFirst, columns x 21.
+// anchors returns the values of 21 anchors, which are the given rows followed by zeros: 21 x
+// columns or, with columnsFirst, columns x 21.
 func anchors(columns int, columnsFirst bool, rows ...[]float32) []float32 {
 	out := make([]float32, 21*columns)
 	for i := range 21 {
@@ -164,10 +165,12 @@ func TestBoxLayouts(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"names": `{0: 'cat', 1: "driver's cab", 2: 'owl'}`, "stride": "32"}
 	// Two cats of which the first has the lower score and is suppressed, an owl at the same place, and
-	// a box of a score below the least.
+	// a box of a score below the least. The columns of v8 are the centre, the size and the scores of
+	// three classes. v5 has the probability of an object before the scores.
 	v8 := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
 	v5 := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
 	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
+	// Centre and size, the score of one class, then x, y and visibility of two keypoints.
 	pose := anchors(11, true, []float32{10, 8, 8, 8, .75, 9, 9, 1, 11, 10, 0})
 	for name, c := range map[string]struct {
 		setting   output.Setting
@@ -184,6 +187,7 @@ func TestBoxLayouts(t *testing.T) {
 			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60"},
 		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
 			layout: "yolov8", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)"},
+		// Two mask coefficients, of 7, follow the scores of the classes.
 		"masks": {metadata: names, batch: -1, layout: "yolov8", want: "6 4 14 12 cat 0.60",
 			constants: []constant{{name: "output0", shape: []int{9, 21}, values: anchors(9, true, []float32{10, 8, 8, 8, .6, .1, 0, 7, 7})}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
 		"no suppression": {setting: output.Setting{Boxes: "yolov8", Suppress: 1, Confidence: .55}, metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}},
@@ -237,13 +241,14 @@ func TestBoxLayouts(t *testing.T) {
 
 func TestMapLayouts(t *testing.T) {
 	t.Parallel()
+	// Maps of 8 x 8 positions. At position p class p mod 4 has the largest of four logits.
 	logits := make([]float32, 4*64)
 	for p := range 64 {
-		logits[(p%4)*64+p] = float32(math.Log(3)) // against three of 1: a probability of 1/2
+		logits[(p%4)*64+p] = float32(math.Log(3)) // against three of 0: a probability of 1/2
 	}
 	inTurn := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
-	some := make([]float32, 64)
-	copy(some, []float32{0, 1, 2, 0, 5})
+	labels := make([]float32, 64)
+	copy(labels, []float32{0, 1, 2, 0, 5})
 	classes := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
 	for name, c := range map[string]struct {
 		setting   output.Setting
@@ -261,8 +266,8 @@ func TestMapLayouts(t *testing.T) {
 			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", certain: .75},
 		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
 			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", certain: .7},
-		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: some, typ: onnx.Int64}},
-			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(some)},
+		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: labels, typ: onnx.Int64}},
+			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(labels)},
 		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 8, Width: 8}, logits)},
 		"normals":       {constants: []constant{{name: "normals", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "normals", kind: output.ValueMap},
 		"normals, y up": {setting: output.Setting{Values: "normals-y-up"}, constants: []constant{{name: "y", shape: []int{3, 8, 8}, values: make([]float32, 192)}}, layout: "normals-y-up", kind: output.ValueMap},
@@ -288,6 +293,8 @@ func TestMapLayouts(t *testing.T) {
 // The keypoints of heat maps are at the centres of the positions of the largest values.
 func TestHeatMaps(t *testing.T) {
 	t.Parallel()
+	// Three maps of 4 x 8: the largest values are at row 2, column 5 of the first, at the end of the
+	// second, and at the start of the third, whose other values are smaller than -1.
 	maps := make([]float32, 3*4*8)
 	maps[2*8+5], maps[32+31], maps[64] = 0.75, 2, -1
 	for i := range 31 {
@@ -309,13 +316,13 @@ func TestHeatMaps(t *testing.T) {
 		}
 	}
 	maps = make([]float32, 2*8*8)
-	maps[70] = float32(math.NaN())
+	maps[70] = float32(math.NaN()) // in the second map of 64 values
 	f, rows := decode(t, writeConstants(t, -1, nil, constant{name: "pose_heatmap", shape: []int{2, 8, 8}, values: maps}), output.Setting{})
 	if f.Layout != "heat-maps" {
 		t.Errorf("a map named a heat map is taken for %s", f.Layout)
 	}
 	if row := rows.At(0).Data; row[2] != 0 || row[5] == row[5] {
-		t.Errorf("NaN in the second map: %v", row)
+		t.Errorf("NaN in the second map: keypoints %v, want NaN as the value of the second alone", row)
 	}
 }
 
@@ -330,8 +337,8 @@ func TestDetectorOfOneImage(t *testing.T) {
 	b.OutputInfo(onnx.ValueInfo{Name: "scores", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1}}}, b.Const("", tensor.Tensor{Shape: []int{1}, Data: []float32{.9}}))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 	f, rows := decode(t, path, output.Setting{})
-	if got := text(f, rows.At(1).Data); got != "6 4 14 12 5 0.90" {
-		t.Error(got)
+	if got, want := text(f, rows.At(1).Data), "6 4 14 12 5 0.90"; got != want {
+		t.Errorf("boxes %s, want %s", got, want)
 	}
 }
 
@@ -361,6 +368,7 @@ func TestDecoderErrors(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
 	}
+	// Outputs that are not decoded, since they may be activations.
 	for name, c := range map[string][]constant{
 		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 64, 4, 4)}, "many channels": {zeros("y", 512, 8, 8)}, "single": {zeros("y", 12, 1, 1)},
 	} {

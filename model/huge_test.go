@@ -10,7 +10,7 @@ import (
 )
 
 // TestHugeInput checks that opening a model with an input that is too large for memory is an error
-// of one line.
+// of one line. The limit of values is 2^28.
 func TestHugeInput(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

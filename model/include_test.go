@@ -63,7 +63,7 @@ func TestIncludeEqualsSession(t *testing.T) {
 func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, name string) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
-	in := b.Input("pictures", onnx.Float, x.Shape...)
+	in := b.Input("images", onnx.Float, x.Shape...)
 	values, err := m.Include(b.Scope("net"), in, x.Shape[0], name)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestIncludeFurtherInputs(t *testing.T) {
 		}
 	}
 	b := onnx.NewBuilder(m.Opset())
-	if _, err := m.Include(b, b.Input("pictures", onnx.Float, 3, 1, 2, 2), 3, "y"); err == nil {
+	if _, err := m.Include(b, b.Input("images", onnx.Float, 3, 1, 2, 2), 3, "y"); err == nil {
 		t.Error("three images for a model that takes two are no error")
 	}
 }

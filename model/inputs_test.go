@@ -26,7 +26,7 @@ type form struct {
 // weigh returns the weight of a pixel in the networks of these tests.
 func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
 
-const side = 4
+const side = 4 // of the images of these tests
 
 // network returns, in any form, the same network for images of channels x 4 x 4: the layer
 // "doubled" is 2 x, "scores" are ( sum of 2 x, sum of weight x, 0 ).
@@ -134,6 +134,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// checkBatch compares the layer and the scores in buf with those that expect returns for the
+// images.
 func checkBatch(t *rapid.T, buf *model.Buffers, images []tensor.Tensor, normalise func(float32) float32) {
 	logs, err := buf.LogProbs(nil)
 	if err != nil {

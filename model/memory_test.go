@@ -14,12 +14,12 @@ import (
 )
 
 // TestActivationsBeyondMemory checks that a model whose activations exceed the memory limit is an
-// error of one line, whether their size is constant or follows from the values of the image. Without
-// a limit the system would kill the process.
+// error of one line, whether their size is constant or follows from the values of the image.
+// Without a limit the system would kill the process.
 func TestActivationsBeyondMemory(t *testing.T) { // alone: the limit holds for all sessions
 	rt := orttest.Load(t)
 	dir := t.TempDir()
-	const side = 8192 // 768 MiB
+	const side = 8192 // activations of 3 x side x side floats have 768 MiB
 	constant := save(t, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 3, 16, 16)
 		zeros := b.Op("ConstantOfShape", nil, b.Ints(3, side, side))
@@ -45,7 +45,7 @@ func TestActivationsBeyondMemory(t *testing.T) { // alone: the limit holds for a
 		var memory *ort.MemoryError
 		if !errors.As(err, &memory) || memory.Op != strings.Fields(op)[0] || memory.Need != 768<<20 || memory.Free <= 0 || memory.Free > 256<<20 ||
 			strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), fmt.Sprintf("(%s) needs 768 MiB more memory, and ", memory.Op)) {
-			t.Errorf("%s: %v", op, err)
+			t.Errorf("%s: %v, want an error that the operator needs 768 MiB more", op, err)
 		}
 	}
 	if _, err := model.Open(rt, small, model.Options{}); err != nil {
@@ -53,7 +53,8 @@ func TestActivationsBeyondMemory(t *testing.T) { // alone: the limit holds for a
 	}
 }
 
-// TestLayersBeyondMemory checks that buffers for layers that exceed the free memory are an error.
+// TestLayersBeyondMemory checks that buffers for layers that exceed half of the free memory are an
+// error. 100 images take 0.3 GiB of 1 GiB, 200 take 0.6 GiB.
 func TestLayersBeyondMemory(t *testing.T) { // alone: the limit holds for all sessions
 	rt := orttest.Load(t)
 	_, s := openLayer(t, rt, save(t, func(b *onnx.Builder) {
@@ -66,6 +67,6 @@ func TestLayersBeyondMemory(t *testing.T) { // alone: the limit holds for all se
 		t.Error(err)
 	}
 	if _, err := s.NewBuffers(200); err == nil || !strings.Contains(err.Error(), "take 0.6 GiB for a batch of 200 images, and 1.0 GiB of memory are free") {
-		t.Errorf("error %v", err)
+		t.Errorf("buffers of 0.6 GiB: error %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func TestWindows(t *testing.T) {
 	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
 		x := b.Relu(b.Input("x", onnx.Float, -1, 3, 4, 4))
-		windows := b.Reshape(x, -1, 4, 3)
+		windows := b.Reshape(x, -1, 4, 3) // four of each image
 		b.Output("windows", windows)
 		b.Output("merged", b.Reshape(windows, -1, 48))
 		b.Output("total", b.ReduceSum(x, false))
@@ -231,7 +231,7 @@ func TestParallelParts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
-	images := make([]tensor.Tensor, 37)
+	images := make([]tensor.Tensor, 37) // four parts of eight images or more, which differ in size
 	for i := range images {
 		images[i] = tensor.New(3, 4, 4)
 		for j := range images[i].Data {
@@ -266,7 +266,7 @@ func TestParallelParts(t *testing.T) {
 					}
 				}
 				if buf.Len() != n {
-					t.Fatalf("%d images of %d", buf.Len(), n)
+					t.Fatalf("the buffers hold %d images, want those of the last run, %d", buf.Len(), n)
 				}
 				layers[i] = slices.Clone(buf.Layer(0).Data)
 			}

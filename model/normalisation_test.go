@@ -30,7 +30,7 @@ func TestNormalisation(t *testing.T) {
 		}
 		return b.Const(name, x)
 	}
-	imagenet := &model.Normalisation{Mean: []float32{0.5, 0.4, 0.3}, Std: []float32{0.25, 0.2, 0.5}, Range: [2]float32{0, 1}}
+	normalisation := &model.Normalisation{Mean: []float32{0.5, 0.4, 0.3}, Std: []float32{0.25, 0.2, 0.5}, Range: [2]float32{0, 1}}
 	for _, c := range []struct {
 		name  string
 		first func(b *onnx.Builder, x onnx.Value) onnx.Value
@@ -38,18 +38,18 @@ func TestNormalisation(t *testing.T) {
 	}{
 		{"a difference and a quotient", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Div(b.Sub(x, perChannel(b, "mean", 0.5, 0.4, 0.3)), perChannel(b, "std", 0.25, 0.2, 0.5))
-		}, imagenet},
+		}, normalisation},
 		{"constants with other axes", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			mean := b.Unsqueeze(vector(b, "mean", 0.5, 0.4, 0.3), 1, 2)
 			return b.Div(b.Sub(x, mean), perChannel(b, "std", 0.25, 0.2, 0.5))
-		}, imagenet},
+		}, normalisation},
 		{"a product and a sum", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Add(b.Mul(x, perChannel(b, "scale", 4, 5, 2)), perChannel(b, "shift", -2, -2, -0.6))
-		}, imagenet},
+		}, normalisation},
 		{"batch normalisation", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("BatchNormalization", onnx.Attrs{"epsilon": float32(0)}, x, vector(b, "g", 1, 1, 2), vector(b, "b", 0, 0, 0),
 				vector(b, "m", 0.5, 0.4, 0.3), vector(b, "v", 0.0625, 0.04, 1))
-		}, imagenet},
+		}, normalisation},
 		{"bytes to [-1, 1]", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Sub(b.Div(x, b.Scalar(127.5)), b.Scalar(1))
 		}, &model.Normalisation{Mean: []float32{127.5, 127.5, 127.5}, Std: []float32{127.5, 127.5, 127.5}, Range: [2]float32{0, 255}}},
@@ -79,7 +79,7 @@ func TestNormalisation(t *testing.T) {
 				t.Fatal(err)
 			}
 			if conflict := m.PreprocessConflict(); strings.Contains(conflict, "leave these out") != (c.want != nil) {
-				t.Errorf("with a mean: %q", conflict)
+				t.Errorf("with a mean in the preprocessing: conflict %q", conflict)
 			}
 		})
 	}

@@ -108,7 +108,7 @@ func checkNets(t *testing.T, device string, multiple float64) {
 			if err := s.Run(context.Background(), split(x), buf); err != nil {
 				t.Fatal(err)
 			}
-			var gap struct{ Y float64 }
+			var gap struct{ Y float64 } // distance of PyTorch's outputs in float32 from those in float64
 			readJSON(t, filepath.Join(dir, "gap.json"), &gap)
 			got := buf.Layer(len(layers) - 1)
 			if !slices.Equal(got.Shape, want.Shape) {
@@ -158,7 +158,7 @@ func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		record := data[i*3073 : (i+1)*3073]
+		record := data[i*3073 : (i+1)*3073] // a label and 3 x 32 x 32 bytes
 		p := tensor.New(3, 32, 32)
 		for j, v := range record[1:] {
 			p.Data[j] = float32(v) / 255

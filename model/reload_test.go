@@ -50,6 +50,7 @@ func TestReread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A file of other weights takes the place of the model's.
 	other := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{Poison: 1})
 	if err := os.Rename(other, path); err != nil {
 		t.Fatal(err)

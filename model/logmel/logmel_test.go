@@ -105,7 +105,7 @@ func TestAgreesWithNumPy(t *testing.T) {
 }
 
 // TestGradientsFlow checks that the gradient of a weighted sum of the features, along a direction,
-// is the difference quotient along it.
+// is the difference quotient along it, up to rounding in float32.
 func TestGradientsFlow(t *testing.T) {
 	t.Parallel()
 	for _, s := range []logmel.Settings{{Rate: 8000, Mels: 12}, {Rate: 8000, Mels: 12, FFT: 256, Power: 1, Log: "db", Clamp: true, Range: 60, Scale: "slaney", Area: true}} {
@@ -123,17 +123,17 @@ func TestGradientsFlow(t *testing.T) {
 			}
 			return v
 		}
-		x, weights, way := random(n, 0.1), random(12*s.Frames(n), 1), random(n, 1)
+		x, weights, direction := random(n, 0.1), random(12*s.Frames(n), 1), random(n, 1)
 		dx := ort.Data[float32](run(t, g, x, weights)[1])
 		const h = 2e-4
 		var slope float64
 		for i := range dx {
-			slope += float64(dx[i]) * float64(way[i])
+			slope += float64(dx[i]) * float64(direction[i])
 		}
 		value := func(step float64) (sum float64) {
 			moved := slices.Clone(x)
 			for i := range moved {
-				moved[i] += float32(step) * way[i]
+				moved[i] += float32(step) * direction[i]
 			}
 			for i, v := range ort.Data[float32](run(t, m, moved)[0]) {
 				sum += float64(v) * float64(weights[i])

@@ -62,9 +62,10 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 25).Draw(t, "boxes")
+		// Two rows are left empty.
 		f := &Format{Kind: BoxList, Candidates: n + 2, Confidence: 0.1, Suppress: rapid.SampledFrom([]float64{0.3, 0.7, 1}).Draw(t, "suppress"), Most: rapid.IntRange(1, 30).Draw(t, "most")}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		boxes := make([]Box, n)
+		boxes := make([]Box, n) // squares with sides of half the image
 		for i := range boxes {
 			x, y := float64(float32(r.Float64())), float64(float32(r.Float64()))
 			boxes[i] = Box{Left: x, Top: y, Right: float64(float32(x + 0.5)), Bottom: float64(float32(y + 0.5)), Score: float64(float32(r.Float64())), Class: r.IntN(2)}
