@@ -14,20 +14,21 @@ import (
 )
 
 // goldenAdversarial holds trainings on adversarial examples in PyTorch: testdata/adversarial.py.
+// All start from the same weights and use the same batches.
 type goldenAdversarial struct {
-	Start   map[string][]float64
+	Start   map[string][]float64 // weights before the first step
 	Batches []struct {
-		X     []float64
-		T     []int
-		Start []float64
+		X     []float64 // images, 5 x 2 x 6 x 6
+		T     []int     // their classes
+		Start []float64 // points at which the search for adversarial examples starts
 	}
-	Rows []struct {
+	Rows []struct { // a training each
 		Defence      Defence
 		Norm         string
 		Radius, Beta float64
-		Steps        int
-		End          map[string][]float64
-		Losses       []float64
+		Steps        int                  // of the search
+		End          map[string][]float64 // weights after the last step
+		Losses       []float64            // of each training step
 	}
 }
 
@@ -147,7 +148,7 @@ func TestAdversarialLinear(t *testing.T) {
 		t.Fatalf("weights %v", weights)
 	}
 	margin, norm := float64(bias.Data[0]-bias.Data[1]), 0.0
-	for i := range 3 {
+	for i := range 3 { // the weights are 3 inputs x 2 classes
 		d := float64(w.Data[2*i] - w.Data[2*i+1])
 		margin += d * float64(x.Data[i])
 		norm += d * d

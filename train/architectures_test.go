@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// trainable returns the shapes of the weights that training changes, without the last layer's.
+// trainable returns the shapes of the weights that training changes, without those of the last
+// layer, and the number of parameters, with those of the last layer.
 func trainable(t *testing.T, m *onnx.Model) (shapes [][]int, parameters int) {
 	t.Helper()
 	names, err := Parameters(m, "")
@@ -74,8 +75,8 @@ func TestArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		build             func() (*onnx.Model, error)
-		parameters        int // 0: see millions
-		millions, rounded float64
+		parameters        int     // 0: see millions
+		millions, rounded float64 // published number in millions, and the largest error of its rounding
 	}{
 		{name: "resnet18", build: resnet(18, 0), parameters: 11_173_962},
 		{name: "resnet34", build: resnet(34, 0), parameters: 21_282_122},
@@ -96,7 +97,7 @@ func TestArchitectures(t *testing.T) {
 		shapes, parameters := trainable(t, m)
 		if want, ok := torchvision[c.name]; ok {
 			if strings.HasPrefix(c.name, "resnet") {
-				want = append(want, []int{64, 3, 3, 3}) // the first convolution
+				want = append(want, []int{64, 3, 3, 3}) // the first convolution, where torchvision's differs
 			}
 			if got := sorted(shapes); !slices.Equal(got, sorted(want)) {
 				t.Errorf("%s: weights %v, torchvision's %v", c.name, got, sorted(want))
@@ -136,6 +137,7 @@ func TestNarrowArchitecturesTrain(t *testing.T) {
 		defer tr.Close()
 		x := tensor.New(append([]int{6}, m.Inputs()[0].Sizes()[1:]...)...)
 		for i := range x.Data {
+			// A pattern with values in [0, 1), plus a level that tells the six samples apart.
 			x.Data[i] = float32(i*i%17)/17 + float32(i*6/len(x.Data))/6
 		}
 		var first, last float64

@@ -42,14 +42,16 @@ func TestGoldenDense(t *testing.T) {
 		t.Fatal(err)
 	}
 	var golden struct {
-		Start, End                 map[string][]float64
-		Batches                    []struct{ X, T, P []float64 }
-		Losses, Positions, Correct []float64
+		Start, End map[string][]float64          // weights before the first and after the last step
+		Batches    []struct{ X, T, P []float64 } // images, their masks, targets of output v
+		Losses     []float64                     // of each step
+		Positions  []float64                     // the loss of the masks alone, of each step
+		Correct    []float64                     // the fraction of correct positions, of each step
 	}
 	if err := json.Unmarshal(raw, &golden); err != nil {
 		t.Fatal(err)
 	}
-	close := func(what string, got, want float64) {
+	checkClose := func(what string, got, want float64) {
 		t.Helper()
 		if !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {
 			t.Errorf("%s is %.8g, PyTorch's %.8g", what, got, want)
@@ -74,7 +76,7 @@ func TestGoldenDense(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		close("the loss of the positions", loss, golden.Positions[0])
+		checkClose("the loss of the positions", loss, golden.Positions[0])
 		var batches []Batch
 		for _, b := range golden.Batches {
 			batches = append(batches, Batch{Inputs: []tensor.Tensor{floats(b.X, 3, 2, 5, 4)}, Masks: floats(b.T, 3, 5, 4), Tasks: []Targets{{Target: floats(b.P, 3, 2)}}})
@@ -84,12 +86,12 @@ func TestGoldenDense(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, got := range metrics {
-			close("the loss", got.Loss, golden.Losses[i])
-			close("the fraction of correct positions", got.Accuracy, golden.Correct[i])
+			checkClose("the loss", got.Loss, golden.Losses[i])
+			checkClose("the fraction of correct positions", got.Accuracy, golden.Correct[i])
 		}
 		for name, w := range tr.Weights() {
 			for i, v := range w.Data {
-				close(name, float64(v), golden.End[name][i])
+				checkClose(name, float64(v), golden.End[name][i])
 			}
 		}
 	}
@@ -119,9 +121,9 @@ func TestMeanIoU(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	var both, either [3]float64
+	var intersection, union [3]float64 // positions of each class
 	for s := range n {
-		for p := range 20 {
+		for p := range 20 { // positions: 4 x 5
 			best := 0
 			for k := range 3 {
 				if v := data.Inputs[0].At(s).Data; v[k*20+p] > v[best*20+p] {
@@ -132,15 +134,15 @@ func TestMeanIoU(t *testing.T) {
 			switch {
 			case truth < 0:
 			case truth == best:
-				both[best]++
-				either[best]++
+				intersection[best]++
+				union[best]++
 			default:
-				either[best]++
-				either[truth]++
+				union[best]++
+				union[truth]++
 			}
 		}
 	}
-	want := (both[0]/either[0] + both[1]/either[1]) / 2
+	want := (intersection[0]/union[0] + intersection[1]/union[1]) / 2
 	for _, size := range []int{1, 3, 7} {
 		got, err := tr.Evaluate(t.Context(), data, size)
 		if err != nil || math.Abs(got.MeanIoU-want) > 1e-12 {
@@ -167,11 +169,11 @@ func TestStreamOfMasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(b.Masks.At(row).Data, s.Truth.Mask.Data) {
-			t.Errorf("the mask of sample %d differs", i)
+			t.Errorf("the mask of sample %d differs from its truth", i)
 		}
 		for k, has := range b.Tasks[0].Target.At(row).Data {
 			if slices.Contains(s.Truth.Mask.Data, float32(k+1)) != (has == 1) {
-				t.Errorf("sample %d: class %d is %g", i, k+1, has)
+				t.Errorf("sample %d: the presence of class %d is %g, unlike in its mask", i, k+1, has)
 			}
 		}
 	}
@@ -181,7 +183,7 @@ func TestStreamOfMasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range masks.Data {
+		for i := range masks.Data { // of 16 x 16: 256 positions are the mask of one sample
 			mirrored := i/16*16 + 15 - i%16
 			if f.Masks.Data[i] != masks.Data[mirrored] || f.Inputs[0].Data[i] != image.Data[mirrored] && i < 256 {
 				t.Fatalf("position %d is not mirrored", i)
@@ -194,7 +196,7 @@ func TestStreamOfMasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 256 {
-			want := float32(-1)
+			want := float32(-1) // the image is moved by a quarter of 16 columns: nothing is known there
 			if i%16 >= 4 {
 				want = masks.Data[i-4]
 			}
@@ -248,7 +250,7 @@ func TestSegmenter(t *testing.T) {
 		}
 		log, weights := fit(6, nil)
 		if first, last := log[0], log[5]; !(last.Train < 0.7*first.Train) || !(last.ValidationMeanIoU > first.ValidationMeanIoU) || last.ValidationMeanIoU > 1 {
-			t.Errorf("%s: %+v, then %+v", decoder, first, last)
+			t.Errorf("%s: the first epoch is %+v and the last %+v, want a smaller loss and a larger mean IoU", decoder, first, last)
 		}
 		store := new(checkpoint.Memory)
 		fit(3, store)

@@ -17,7 +17,7 @@ func TestTrainingOnWebGPU(t *testing.T) {
 		epochs  []Epoch
 		weights map[string]tensor.Tensor
 	}
-	var results [2][2]outcome
+	var results [2][2]outcome // of each device, first and after Restart
 	for i, device := range []string{"cpu", "webgpu"} {
 		spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.3}, StepsPerRun: 2, Engine: ort.Options{Device: device}}
 		tr := newMLP(t, spec, 4, 8, 2)

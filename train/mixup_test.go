@@ -16,13 +16,13 @@ func TestMixtureDistribution(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
 	for _, alpha := range []float64{0.2, 1, 4} {
-		var sum, squares float64
-		at := make([]float64, 5)
+		var sum, squares float64     // of the deviations of lambda from 1/2
+		counts := make([]float64, 5) // how often each sample is the partner of sample 0
 		for step := range n {
 			lambda, partner := drawMixture(seed.Rand(3, "test", step), alpha, 5)
 			d := float64(lambda) - 0.5
 			sum, squares = sum+d, squares+d*d
-			at[partner[0]]++
+			counts[partner[0]]++
 			if sorted := slices.Sorted(slices.Values(partner)); !slices.Equal(sorted, []int{0, 1, 2, 3, 4}) {
 				t.Fatalf("partners %v", partner)
 			}
@@ -35,7 +35,7 @@ func TestMixtureDistribution(t *testing.T) {
 		if got := squares / n; math.Abs(got-variance) > 4*math.Sqrt(variance/4/n) {
 			t.Errorf("alpha %g: the variance of lambda is %g, want %g", alpha, got, variance)
 		}
-		for i, c := range at {
+		for i, c := range counts {
 			if math.Abs(c-n/5) > 4*math.Sqrt(n*0.2*0.8) {
 				t.Errorf("alpha %g: sample 0 is mixed with sample %d in %g of %d steps", alpha, i, c, n)
 			}

@@ -13,14 +13,16 @@ import (
 
 // A goldenNetwork is the training of a small residual network in PyTorch: testdata/network.py.
 type goldenNetwork struct {
-	Start, End map[string][]float64
+	Start, End map[string][]float64 // weights before the first and after the last step
 	Batches    []struct {
-		X []float64
-		T []int
+		X []float64 // images, 5 x 2 x 6 x 6
+		T []int     // their classes
 	}
-	Losses, Evaluated []float64
+	Losses    []float64 // of each step
+	Evaluated []float64 // losses of the first batch in evaluation mode, after the last step
 }
 
+// readGoldenNetwork reads testdata/NAME.json.
 func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Batch) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name + ".json")
@@ -84,7 +86,7 @@ func goldenNetworkOf(t *testing.T, name string, widths []int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "evaluated", evaluated.losses, golden.Evaluated)
+		near(t, "loss in evaluation mode", evaluated.losses, golden.Evaluated)
 	}
 }
 

@@ -37,10 +37,10 @@ func TestRollback(t *testing.T) {
 	}
 	increases, rolledBack := checkRollbacks(t, epochs, f.RollbackFactor)
 	if increases > 0 || rolledBack < 3 || rolledBack > 20 {
-		t.Errorf("the objective increases %d times, and %d epochs are rolled back", increases, rolledBack)
+		t.Errorf("the objective increases %d times, want 0, and %d epochs are rolled back, want 3 to 20", increases, rolledBack)
 	}
 	if a, b := epochs[29].Objective, free[29].Objective; !(a < b) {
-		t.Errorf("the final objective is %g, and %g without rollback", a, b)
+		t.Errorf("the final objective is %g, want one below %g, the one without rollback", a, b)
 	}
 	_, byLoss, err := fit(FitOptions{Epochs: 30, Seed: 9, KeepLast: true, RollbackFactor: 0.5, RollbackByLoss: true})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestRollback(t *testing.T) {
 	before := math.Inf(1)
 	for _, e := range byLoss {
 		if e.RolledBack != (e.Validation > before) {
-			t.Errorf("rollback by the loss, after %g: %+v", before, e)
+			t.Errorf("rollback by the loss, after a validation loss of %g: %+v", before, e)
 		}
 		if !e.RolledBack {
 			before = e.Validation
@@ -94,7 +94,7 @@ func checkRollbacks(t *testing.T, epochs []Epoch, factor float64) (increases, ro
 	before := math.Inf(1)
 	for i, e := range epochs {
 		scheduled := 0.5
-		if i >= 27 {
+		if i >= 27 { // 0.9 of 30 epochs: the step of the schedule
 			scheduled *= 0.1
 		}
 		if want := scheduled * math.Pow(factor, float64(rolledBack)); math.Abs(e.Rate/want-1) > 1e-9 {

@@ -32,7 +32,7 @@ func collect(t *testing.T, s *Stream, epoch, size int, indices ...int) (values [
 		values = append(values, b.Inputs[0].Data...)
 		classes = append(classes, b.Classes...)
 		if n := b.len(); n > size || n*3*12*12 != len(b.Inputs[0].Data) || n != len(b.Classes) {
-			t.Fatalf("a batch of %d with %d values and %d classes", n, len(b.Inputs[0].Data), len(b.Classes))
+			t.Fatalf("a batch of %d samples with %d values and %d classes", n, len(b.Inputs[0].Data), len(b.Classes))
 		}
 	}
 	return values, classes
@@ -83,13 +83,14 @@ func TestStreamAudio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const length = 800 // 0.1 s at 8000 Hz
 	for i := range 2 {
 		var sum, squares float64
-		for _, v := range b.Inputs[0].Data[800*i:][:800] {
+		for _, v := range b.Inputs[0].Data[length*i:][:length] {
 			sum, squares = sum+float64(v), squares+float64(v)*float64(v)
 		}
-		if math.Abs(sum/800) > 1e-5 || math.Abs(squares/800-1) > 1e-3 {
-			t.Errorf("waveform %d has the mean %g and the mean square %g", i, sum/800, squares/800)
+		if math.Abs(sum/length) > 1e-5 || math.Abs(squares/length-1) > 1e-3 {
+			t.Errorf("waveform %d has the mean %g and the mean square %g, want 0 and 1", i, sum/length, squares/length)
 		}
 	}
 	if _, err := (&Stream{Data: src, Factor: "pitch", Preprocess: model.Preprocess{Mean: []float32{1, 2}}}).Batch(t.Context(), []int{0}); err == nil {
@@ -120,12 +121,12 @@ func TestFitStream(t *testing.T) {
 		}
 		return tr.Weights()["linear.weight"].Data
 	}
-	a, b, c := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{StepsPerRun: 2})
-	if !slices.Equal(a, b) {
+	ofArrays, ofStream, unrolled := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{StepsPerRun: 2})
+	if !slices.Equal(ofArrays, ofStream) {
 		t.Error("a stream and arrays give different weights")
 	}
-	for i := range b {
-		if d := b[i] - c[i]; d > 1e-5 || d < -1e-5 {
+	for i := range ofStream {
+		if d := ofStream[i] - unrolled[i]; d > 1e-5 || d < -1e-5 {
 			t.Fatalf("weight %d differs by %g in runs of two steps", i, d)
 		}
 	}

@@ -24,11 +24,12 @@ import (
 type goldenCase struct {
 	Optimiser, Loss string
 	Clip            float64
-	Start, End      [][]float64
-	Losses          []float64
-	Batches         []struct{ X, T []float64 }
+	Start, End      [][]float64                // weight and bias of layer 1, then of layer 2, before and after the steps
+	Losses          []float64                  // of each step
+	Batches         []struct{ X, T []float64 } // inputs, and targets or classes
 }
 
+// optimisers are those of testdata/golden.py.
 var optimisers = map[string]Optimiser{
 	"sgd":      SGD{Rate: 0.1, WeightDecay: 0.01},
 	"momentum": SGD{Rate: 0.05, Momentum: 0.9},
@@ -48,6 +49,7 @@ func lossOf(t *testing.T, name string) Loss {
 	return Loss{}
 }
 
+// floats returns a tensor of the values v, or of zeros if there are none.
 func floats(v []float64, shape ...int) tensor.Tensor {
 	t := tensor.New(shape...)
 	for i, x := range v {
@@ -79,6 +81,7 @@ func (c *goldenCase) batches() []Batch {
 	return out
 }
 
+// newMLP returns a trainer of an MLP of given sizes, closed at the end of the test.
 func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 	t.Helper()
 	m, err := MLP(1, sizes...)
@@ -138,7 +141,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// linearData returns n samples of y = A x + c, which a linear network fits exactly.
+// linearData returns n samples of y = A x + c, which a linear network fits exactly. base is the
+// seed.
 func linearData(n int, base uint64) *Arrays {
 	r := seed.Rand(base, "line")
 	x, y := tensor.New(n, 4), tensor.New(n, 2)
@@ -161,10 +165,11 @@ func TestFit(t *testing.T) {
 	}
 	last := epochs[len(epochs)-1]
 	if len(epochs) != 40 || last.Validation > 1e-6 || epochs[0].Train < 0.1 {
-		t.Errorf("%d epochs, the last %+v, the first %+v", len(epochs), last, epochs[0])
+		t.Errorf("%d epochs, want 40; the last is %+v, want a validation loss of at most 1e-6; the first is %+v, want a training loss of at least 0.1",
+			len(epochs), last, epochs[0])
 	}
 	w := tr.Weights()["layer1.weight"]
-	want := []float32{1, 0, 0, 0.25, 0, 1, -2, 0}
+	want := []float32{1, 0, 0, 0.25, 0, 1, -2, 0} // 4 inputs x 2 outputs: A of linearData, transposed
 	for i, v := range want {
 		if math.Abs(float64(w.Data[i]-v)) > 2e-3 {
 			t.Errorf("weight %d is %g, want %g", i, w.Data[i], v)
@@ -233,7 +238,7 @@ func TestResume(t *testing.T) {
 	if _, _, err := fit(fitting); err == nil || !strings.Contains(err.Error(), "another training") {
 		t.Errorf("a checkpoint of another seed: %v", err)
 	}
-	for cut := range saved.State {
+	for cut := range saved.State { // every 97th length, which takes long enough
 		fitting.Seed, fitting.Checkpoint = 9, &checkpoint.Memory{State: saved.State[:cut]}
 		if cut%97 != 0 {
 			continue
@@ -307,7 +312,7 @@ func TestEarlyStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	if best := epochs[last.Best-1].Validation; math.Abs(metrics.Loss-best) > 1e-6 {
-		t.Errorf("the final loss is %g and the best %g", metrics.Loss, best)
+		t.Errorf("the final loss is %g, want the best, %g", metrics.Loss, best)
 	}
 }
 
@@ -340,7 +345,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	if len(m.Inputs()) != 1 || tr.done != 2 {
-		t.Errorf("%v, %d steps", m.Inputs(), tr.done)
+		t.Errorf("the model has the inputs %v, want one; the trainer counts %d steps, want 2", m.Inputs(), tr.done)
 	}
 }
 
@@ -421,7 +426,7 @@ func TestBadInput(t *testing.T) {
 // Native operators replace the convolutions, their gradients and the updates of Adam in a step.
 func TestAcceleratedStep(t *testing.T) {
 	if accel.Width() == 0 {
-		t.Skip("the native operators are left out, or slow on this processor")
+		t.Skip("the native operators are left out, or slow on this CPU")
 	}
 	m, err := ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: []int{1}, Seed: 1}.Build()
 	if err != nil {
@@ -435,7 +440,7 @@ func TestAcceleratedStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, convolutions := map[string]int{}, 0
+	nodes, convolutions := map[string]int{}, 0 // nodes: the number of each operator
 	for _, n := range m.Nodes() {
 		if n.GetOpType() == "Conv" {
 			convolutions++

@@ -24,6 +24,8 @@ func small(t *testing.T, ratio float64) *onnx.Model {
 
 // images returns n images of noise, 2 x 8 x 8. The class is the channel that is brighter, or 2 if
 // neither is.
+//
+// base is the seed.
 func images(n int, base uint64) *Arrays {
 	r, x := seed.Rand(base, "images"), tensor.New(n, 2, 8, 8)
 	a := &Arrays{Inputs: []tensor.Tensor{x}}
@@ -32,7 +34,7 @@ func images(n int, base uint64) *Arrays {
 		a.Classes = append(a.Classes, class)
 		for j := range x.At(i).Data {
 			x.At(i).Data[j] = float32(r.NormFloat64())
-			if j/64 == class {
+			if j/64 == class { // 64 values of a channel
 				x.At(i).Data[j] += 0.7
 			}
 		}
@@ -65,7 +67,7 @@ func TestTrainingMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := epochs[len(epochs)-1]; e.ValidationAccuracy < 0.9 || epochs[0].Validation < 2*e.Validation {
-		t.Errorf("the last epoch is %+v and the first %+v", e, epochs[0])
+		t.Errorf("the last epoch is %+v, want an accuracy of at least 0.9 and at most half the loss of the first, %+v", e, epochs[0])
 	}
 	m, err := tr.Model()
 	if err != nil {
@@ -114,7 +116,8 @@ func TestFrozenStatistics(t *testing.T) {
 	}
 }
 
-// A mask has the share of zeros that the ratio says and mean 1, and depends on seed and step only.
+// A mask has the fraction of zeros that the ratio says and mean 1, and depends on seed and step
+// only.
 func TestMask(t *testing.T) {
 	t.Parallel()
 	m := mask{name: "m", ratio: 0.3, shape: []int{50, 40}}
@@ -129,8 +132,9 @@ func TestMask(t *testing.T) {
 		sum += float64(v)
 	}
 	n := float64(a.Len())
-	if share := float64(zeros) / n; math.Abs(share-0.3) > 4*math.Sqrt(0.21/n) {
-		t.Errorf("a share of %g is zero, want 0.3", share)
+	// The standard error of a fraction of 0.3 is the root of 0.3 * 0.7 / n.
+	if fraction := float64(zeros) / n; math.Abs(fraction-0.3) > 4*math.Sqrt(0.21/n) {
+		t.Errorf("a fraction of %g is zero, want 0.3", fraction)
 	}
 	if math.Abs(sum/n-1) > 0.03 {
 		t.Errorf("the mean is %g, want 1", sum/n)

@@ -20,14 +20,15 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// golden holds testdata/layer.json.
+// golden holds testdata/layer.json, the training of a layer.
 type golden struct {
-	N, M, Steps                 int
+	N, M, Steps                 int // values of a pattern, units, epochs of one step each
 	Decay, Target, Weight, Rate float64
-	X, Held, W1, W2             [][]float32
+	X, Held                     [][]float32 // patterns for training and for validation
+	W1, W2                      [][]float32 // weights and biases after the last step
 	B1, B2                      []float32
-	Curve                       []float64
-	Start                       struct{ W1, W2 [][]float32 }
+	Curve                       []float64                    // validation error after each epoch
+	Start                       struct{ W1, W2 [][]float32 } // weights before the first step, transposed
 }
 
 func matrix(rows [][]float32) tensor.Tensor {
@@ -84,7 +85,7 @@ func TestStepsGolden(t *testing.T) {
 	}
 }
 
-// random returns a layer with weights of a given size.
+// random returns a layer of m units with n inputs, whose weights have the standard deviation size.
 func random(m, n int, size float64, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(shape ...int) tensor.Tensor {
@@ -181,14 +182,14 @@ func TestImagesAreDerivatives(t *testing.T) {
 	for i := range third.B1.Data {
 		third.B1.Data[i] = 0
 	}
-	do := func(x []float32) []float32 { return activations(third, activations(second, activations(first, x))) }
+	output := func(x []float32) []float32 { return activations(third, activations(second, activations(first, x))) }
 	images := Images(2, 1, first, second, third)
-	base := do(make([]float32, 4))
+	atZero := output(make([]float32, 4))
 	for j := range 4 {
 		x := make([]float32, 4)
 		x[j] = 1
-		for i, v := range do(x) {
-			if got, want := images[i].Data[j], v-base[i]; math.Abs(float64(got-want)) > 2e-3*math.Abs(float64(want))+2e-9 {
+		for i, v := range output(x) {
+			if got, want := images[i].Data[j], v-atZero[i]; math.Abs(float64(got-want)) > 2e-3*math.Abs(float64(want))+2e-9 {
 				t.Errorf("unit %d, pixel %d: the image has %g, the derivative is %g", i, j, got, want)
 			}
 		}
@@ -199,8 +200,8 @@ func TestTrainErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	x := tensor.New(4, 3)
-	wild := tensor.New(4, 3)
-	wild.Data[5] = float32(math.NaN())
+	withNaN := tensor.New(4, 3)
+	withNaN.Data[5] = float32(math.NaN())
 	for _, c := range []struct {
 		x, held tensor.Tensor
 		s       Settings
@@ -211,7 +212,7 @@ func TestTrainErrors(t *testing.T) {
 		{x, x, Settings{}, "units is 0"},
 		{x, x, Settings{Units: 2, Decay: -1}, "at least 0"},
 		{x, x, Settings{Units: 2, Weight: 1, Target: -1}, "must lie between -1 and 1"},
-		{wild, x, Settings{Units: 2}, "pattern 1 has the value NaN"},
+		{withNaN, x, Settings{Units: 2}, "pattern 1 has the value NaN"},
 	} {
 		if _, err := Train(t.Context(), rt, c.x, c.held, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
@@ -250,7 +251,7 @@ func TestTrainNaturalPatches(t *testing.T) {
 			x.Data[i*side*side+j] = 2*v - 1
 		}
 	}
-	cut := 7000 * side * side
+	cut := 7000 * side * side // 200 patches of each of 40 images are 8000
 	patterns := tensor.Tensor{Shape: []int{7000, side * side}, Data: x.Data[:cut]}
 	held := tensor.Tensor{Shape: []int{1000, side * side}, Data: x.Data[cut:]}
 	var epochs []train.Epoch
@@ -271,21 +272,21 @@ func TestTrainNaturalPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most, better := 0.0, 0
+	bestNoise, better := 0.0, 0
 	for _, v := range noise {
-		most = max(most, v)
+		bestNoise = max(bestNoise, v)
 	}
 	for _, image := range Images(side, 1, l) {
 		g, err := filters.Fit(tensor.Tensor{Shape: []int{side, side}, Data: image.Data})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g.Explained > most {
+		if g.Explained > bestNoise {
 			better++
 		}
 	}
-	t.Logf("%d of 25 filters are fitted better than the best noise (%.2f); the error went from %.2f to %.2f", better, most, l.Curve[0].Validation, l.Curve[len(l.Curve)-1].Validation)
+	t.Logf("Gabor functions fit %d of 25 filters better than the best of 20 noise filters (explained fraction %.2f); the validation error went from %.2f to %.2f", better, bestNoise, l.Curve[0].Validation, l.Curve[len(l.Curve)-1].Validation)
 	if better < 20 {
-		t.Errorf("Gabor functions fit only %d of 25 filters better than noise", better)
+		t.Errorf("Gabor functions fit only %d of 25 filters better than noise, want at least 20", better)
 	}
 }

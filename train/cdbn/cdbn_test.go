@@ -16,14 +16,15 @@ import (
 
 // golden holds testdata/step.json.
 type golden struct {
-	B, C, K, F, H, W            int
+	B, C, H, W                  int // samples of a batch, channels, height and width of an image
+	K, F                        int // groups of hidden units, side of a filter
 	Target, Weight, Decay, Rate float64
-	Momentum                    []float32
+	Momentum                    []float32 // of each step
 	Cases                       []struct {
 		Binary          bool
-		Start, End      map[string][]float32
-		V, U            [][]float32
-		Error, Activity []float64
+		Start, End      map[string][]float32 // weights before the first and after the last step
+		V, U            [][]float32          // images and random numbers of each step
+		Error, Activity []float64            // of each step
 	}
 }
 
@@ -78,7 +79,7 @@ func TestStepsGolden(t *testing.T) {
 	}
 }
 
-// random returns a layer with small weights.
+// random returns a layer of k groups with filters of f x f on c channels, with small weights.
 func random(k, c, f int, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(size float64, shape ...int) tensor.Tensor {
@@ -91,6 +92,7 @@ func random(k, c, f int, seed uint64) *Layer {
 	return &Layer{W: fill(0.4, k, c, f, f), B: fill(0.5, k), C: fill(0.1, c), Scale: 1, Block: 2}
 }
 
+// run returns the outputs of m for x.
 func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -134,17 +136,19 @@ func TestModel(t *testing.T) {
 	for k := range 3 {
 		for by := range 2 {
 			for bx := range 2 {
-				none := 1.0
+				// 1 plus the sum of exp(input) over the units of the block. Its reciprocal is the
+				// probability that none is on.
+				partition := 1.0
 				for place := range 4 {
 					y, x0 := 2*by+place/2, 2*bx+place%2
 					input := float64(l.B.Data[k])
-					for i := range 2 * 9 {
+					for i := range 2 * 9 { // 2 channels of filters of 3 x 3
 						c, dy, dx := i/9, i/3%3, i%3
 						input += float64(l.W.Data[k*18+i]) * 0.5 * float64(x.Data[(c*6+y+dy)*6+x0+dx])
 					}
-					none += math.Exp(input)
+					partition += math.Exp(input)
 				}
-				if v, want := got.Data[(k*2+by)*2+bx], 1-1/none; math.Abs(float64(v)-want) > 1e-6 {
+				if v, want := got.Data[(k*2+by)*2+bx], 1-1/partition; math.Abs(float64(v)-want) > 1e-6 {
 					t.Errorf("unit %d of block %d, %d: %g, want %g", k, by, bx, v, want)
 				}
 			}
@@ -161,11 +165,11 @@ func TestModel(t *testing.T) {
 	if _, err := Model(first, random(5, 3, 10, 4)); err == nil {
 		t.Error("a layer of 3 channels on a layer of 4 groups: no error")
 	}
-	loud := random(2, 1, 3, 5)
-	for i := range loud.B.Data {
-		loud.B.Data[i] = 500
+	largeBias := random(2, 1, 3, 5)
+	for i := range largeBias.B.Data {
+		largeBias.B.Data[i] = 500 // exp(500) is infinite in float32
 	}
-	if m, err = Model(loud); err != nil {
+	if m, err = Model(largeBias); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range run(t, m, tensor.New(1, 1, 4, 4))[0].Data {
@@ -185,6 +189,8 @@ func TestImagesShiftFilters(t *testing.T) {
 	for i, got := range image.Data {
 		var want float64
 		for j, w := range second.W.Data {
+			// Weight j is at row j/2%2 and column j%2 of the second layer's filter of channel k, and
+			// moves the first layer's filter by 2 pixels, the side of a block, for each.
 			k, y, x := j/4, i/5-j/2%2*2, i%5-j%2*2
 			if y >= 0 && y < 3 && x >= 0 && x < 3 {
 				want += float64(w) * float64(first.W.Data[k*9+y*3+x])
@@ -204,7 +210,7 @@ func TestTrainBars(t *testing.T) {
 	x := tensor.New(200, 1, 15, 15)
 	for i := range x.Shape[0] {
 		p := x.At(i).Data
-		for range 3 {
+		for range 3 { // bars
 			at, upright := r.IntN(15), r.IntN(2) == 0
 			for j := range 15 {
 				if upright {
@@ -215,7 +221,7 @@ func TestTrainBars(t *testing.T) {
 			}
 		}
 		for j := range p {
-			p[j] -= 0.2
+			p[j] -= 0.2 // three bars of fifteen pixels cover about a fifth of 15 x 15
 		}
 	}
 	l, err := Train(t.Context(), orttest.Load(t), x, Settings{Units: 4, Filter: 6, Target: 0.05, Rate: 0.1, Steps: 600})
@@ -231,7 +237,7 @@ func TestTrainBars(t *testing.T) {
 	before, _ := mean(l.Curve[:20])
 	after, activity := mean(l.Curve[580:])
 	if after > 0.7*before || math.Abs(activity-0.05) > 0.03 {
-		t.Errorf("the error changes from %.3f to %.3f, and the mean activation is %.3f", before, after, activity)
+		t.Errorf("the error changes from %.3f to %.3f, want at most 0.7 of it; the mean activation is %.3f, want 0.05", before, after, activity)
 	}
 	again, err := Train(t.Context(), orttest.Load(t), x, Settings{Units: 4, Filter: 6, Target: 0.05, Rate: 0.1, Steps: 600})
 	if err != nil {
@@ -252,8 +258,8 @@ func TestTrainErrors(t *testing.T) {
 	rt := orttest.Load(t)
 	x := tensor.New(3, 1, 11, 11)
 	x.Data[0] = 1
-	wild := x.Clone()
-	wild.Data[130] = float32(math.Inf(1))
+	infinite := x.Clone()
+	infinite.Data[130] = float32(math.Inf(1))
 	for _, c := range []struct {
 		x    tensor.Tensor
 		s    Settings
@@ -266,7 +272,7 @@ func TestTrainErrors(t *testing.T) {
 		{x, Settings{Units: 2, Rate: -1}, "rate -1"},
 		{x, Settings{Units: 2, Target: 2}, "sparsity target 2"},
 		{x, Settings{Units: 2, Target: 0.3}, "at most one of the 4 units"},
-		{wild, Settings{Units: 2}, "image 1 has the value"},
+		{infinite, Settings{Units: 2}, "image 1 has the value"},
 		{tensor.New(3, 1, 11, 11), Settings{Units: 2}, "all images are 0"},
 		{x, Settings{Units: 2, Rate: 1e6, Steps: 200}, "lower the rate"},
 	} {

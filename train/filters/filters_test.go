@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// noisyFilter returns a Gabor function with noise as a filter, side x side.
+// noisyFilter returns a Gabor function as a filter, side x side, plus noise with the standard
+// deviation noise.
 func noisyFilter(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	t := tensor.New(side, side)
 	for i := range t.Data {
@@ -51,25 +52,25 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var left, all float64
+	var residual, energy float64
 	for i, v := range noisy.Data {
 		d := float64(v) - got.At(float64(i%14), float64(i/14))
-		left, all = left+d*d, all+float64(v)*float64(v)
+		residual, energy = residual+d*d, energy+float64(v)*float64(v)
 	}
-	if want := 1 - left/all; math.Abs(got.Explained-want) > 1e-6 {
+	if want := 1 - residual/energy; math.Abs(got.Explained-want) > 1e-6 {
 		t.Errorf("Explained of a noisy filter = %g, want %g", got.Explained, want)
 	}
 }
 
 func TestNoise(t *testing.T) {
 	t.Parallel()
-	shares, err := Noise(14, 14, 4, rand.New(rand.NewPCG(1, 2)))
+	explained, err := Noise(14, 14, 4, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range shares {
+	for _, v := range explained {
 		if v < 0.02 || v > 0.25 {
-			t.Errorf("Explained of white noise = %g, which is too large", v)
+			t.Errorf("Explained of white noise = %g, want 0.02 to 0.25", v)
 		}
 	}
 }
@@ -93,9 +94,11 @@ func TestSheet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Two rows and columns of filters, 2 x 3 = 6 pixels wide, with gaps of 2 pixels around them.
 	if got := img.Bounds().Size(); got.X != 2*8+2 || got.Y != 2*8+2 {
 		t.Errorf("bounds of the sheet: %v", got)
 	}
+	// The first filter, of 4, -4, 0 and 2 (4 at two pixels); the gap; the second filter; the third.
 	for _, c := range []struct {
 		x, y int
 		want uint8

@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
+// audioText is a training file with audio, whose numeric target is loudness.
 const audioText = `name: sounds
 data: {name: tones, tones: {n: 60, rate: 8000, length: 0.25, pitch: [200, 800]}}
 validation: {name: held-out, tones: {n: 20, rate: 8000, length: 0.25, pitch: [200, 800], seed: 2}}
@@ -25,6 +26,7 @@ batch: 20
 keep: last
 `
 
+// augmentations is a line of audioText.
 const augmentations = "augment: [{gain: [-6, 6]}, {time-stretch: [0.8, 1.25]}, {white-noise: [10, 30]}]\n"
 
 // Training waveforms are augmented, depending on the seed only; validation waveforms are not.
@@ -68,7 +70,7 @@ func TestModelOfFeatures(t *testing.T) {
 	t.Parallel()
 	whole, bare := t.TempDir(), t.TempDir()
 	must(t, parse(t, audioText), whole)
-	const frames = 2000/80 + 1
+	const frames = 2000/80 + 1 // of 0.25 s, 2000 samples, 10 ms apart
 	net, err := train.ConvNet{Shape: []int{20, frames}, Classes: 1, Widths: []int{8, 8}, Depth: 1, Seed: 1}.Build()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestModelOfFeatures(t *testing.T) {
 	must(t, parse(t, text), bare)
 	a, b := readModel(t, whole), readModel(t, bare)
 	if in := b.Inputs(); len(in) != 1 || len(in[0].Shape) != 3 || in[0].Shape[1].Size != 20 {
-		t.Errorf("the inputs of the saved network are %v", in)
+		t.Errorf("the inputs of the saved network are %v, want one with 20 bands", in)
 	}
 	for _, w := range net.Weights() {
 		x, errA := a.Tensor(w.Name)

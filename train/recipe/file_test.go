@@ -8,6 +8,7 @@ import (
 	"testing"
 )
 
+// plainText is a training file for images.
 const plainText = `name: plain
 data: {name: shapes, shapes: {n: 120, size: 12}}
 validation: 0.2
@@ -24,6 +25,7 @@ save-every: 2
 
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
+	// A change is a text of plainText, " -> ", and what replaces it.
 	for change, want := range map[string]string{
 		"epochs: 3 -> epochs: 0":                                                      "epochs",
 		"epochs: 3 -> epoch: 3":                                                       "epochs",
@@ -102,8 +104,8 @@ func TestRepositoryFilesAtFullSize(t *testing.T) {
 		if !strings.Contains(text, "${CIFAR10}") {
 			continue
 		}
-		wider := strings.Contains(text, "${WIDTH") || strings.Contains(text, "${BLOCKS") || strings.Contains(text, "autoencoder:")
-		if !strings.Contains(text, "part: train}") || !strings.Contains(text, "${EPOCHS") || !wider {
+		sized := strings.Contains(text, "${WIDTH") || strings.Contains(text, "${BLOCKS") || strings.Contains(text, "autoencoder:")
+		if !strings.Contains(text, "part: train}") || !strings.Contains(text, "${EPOCHS") || !sized {
 			t.Errorf("%s: it needs variables for the number of images, the epochs and the size of the network", path)
 		}
 	}

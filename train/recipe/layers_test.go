@@ -19,6 +19,7 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
+// codeText trains an autoencoder.
 const codeText = `name: codes
 data: {name: shapes, shapes: {n: 200, size: 12}}
 validation: 0.2
@@ -32,6 +33,7 @@ epochs: 3
 batch: 20
 `
 
+// beliefText trains a convolutional deep belief network.
 const beliefText = `name: belief
 data: {name: shapes, shapes: {n: 40, size: 17}}
 network:
@@ -50,8 +52,8 @@ func TestLayerwise(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text   string
-		shapes [2][]int
-		column string
+		shapes [2][]int // of the layers
+		column string   // one that this kind of network fills in the log
 	}{
 		"autoencoder": {codeText, [2][]int{{10}, {6}}, "validation_error"},
 		"cdbn":        {beliefText, [2][]int{{5, 7, 7}, {4, 2, 2}}, "activation"},
@@ -61,7 +63,7 @@ func TestLayerwise(t *testing.T) {
 			dir := t.TempDir()
 			s := must(t, parse(t, c.text), dir)
 			if len(s.Layers) != 2 || s.Epochs != 6 || s.Layers[1].Units != c.shapes[1][0] || !(s.Layers[0].End < s.Layers[0].Start) || s.Parameters == 0 {
-				t.Errorf("the summary is %+v", s)
+				t.Errorf("the summary is %+v, want two layers of three epochs with decreasing errors", s)
 			}
 			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
 			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" {
@@ -119,14 +121,14 @@ func TestLayersRollback(t *testing.T) {
 		}
 		return v
 	}
-	taken, before, layer, ends := 0, math.Inf(1), "1", map[string]float64{}
+	rolledBack, before, layer, ends := 0, math.Inf(1), "1", map[string]float64{} // ends: the last error of each layer
 	for _, row := range rows[1:] {
 		if row[0] != layer {
 			layer, before = row[0], math.Inf(1)
 		}
 		objective := column(row, "objective")
 		if row[slices.Index(rows[0], "taken_back")] == "1" {
-			taken++
+			rolledBack++
 			continue
 		}
 		if objective > before {
@@ -135,7 +137,7 @@ func TestLayersRollback(t *testing.T) {
 		before = objective
 		ends[layer] = column(row, "validation_error")
 	}
-	if taken == 0 {
+	if rolledBack == 0 {
 		t.Error("no epoch was rolled back at a rate of 0.1")
 	}
 	for i, l := range s.Layers {

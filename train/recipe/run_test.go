@@ -17,6 +17,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
+// parse parses a training file after changes to its text, each a text, " -> ", and what replaces
+// it.
 func parse(t *testing.T, text string, changes ...string) *File {
 	t.Helper()
 	for _, change := range changes {
@@ -35,6 +37,7 @@ func parse(t *testing.T, text string, changes ...string) *File {
 
 func options(t *testing.T) Options { return Options{Runtime: orttest.Load(t)} }
 
+// must runs a training, which has to succeed, and returns its summary.
 func must(t *testing.T, f *File, dir string) *Summary {
 	t.Helper()
 	s, err := Run(t.Context(), f, dir, options(t))
@@ -44,6 +47,7 @@ func must(t *testing.T, f *File, dir string) *Summary {
 	return s
 }
 
+// read returns the content of the file whose path the elements form.
 func read(t *testing.T, elem ...string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(elem...))
@@ -60,7 +64,7 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	s := must(t, parse(t, plainText), dir)
 	if s.Epochs != 3 || s.Samples != 96 || s.Validation.Samples != 24 || s.Test.Samples != 40 || s.Test.Accuracy == nil || s.Kept < 1 {
-		t.Errorf("the summary is %+v", s)
+		t.Errorf("the summary is %+v, want 3 epochs, 96, 24 and 40 samples, and the epoch that was kept", s)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
 	if err != nil || len(rows) != 4 || rows[3][0] != "3" || rows[1][3] == "" {
@@ -68,7 +72,7 @@ func TestRun(t *testing.T) {
 	}
 	kept, _ := filepath.Glob(filepath.Join(dir, epochsFolder, "*.onnx"))
 	if len(kept) != 2 {
-		t.Errorf("networks of single epochs: %v", kept)
+		t.Errorf("networks of single epochs: %v, want 2", kept)
 	}
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the checkpoint remains: %v", err)
@@ -78,7 +82,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := m.Frame(); f.Height != 12 || f.Width != 12 {
-		t.Errorf("the network takes %+v", f)
+		t.Errorf("the network takes %+v, want images of 12 x 12", f)
 	}
 	again := must(t, parse(t, plainText), dir)
 	if again.Identity != s.Identity || again.Seconds != s.Seconds {
@@ -97,7 +101,7 @@ func TestResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := options(t)
 	o.Progress = func(p Progress) {
-		if p.Epoch == 2 && p.Done > 130 {
+		if p.Epoch == 2 && p.Done > 130 { // within the second epoch of 96 samples
 			cancel()
 		}
 	}
@@ -105,7 +109,7 @@ func TestResume(t *testing.T) {
 		t.Fatalf("the training did not stop: %v", err)
 	}
 	good := read(t, dir, checkpointFile)
-	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "empty": {}, "turned": append([]byte{good[0] ^ 1}, good[1:]...)} {
+	for name, bad := range map[string][]byte{"truncated": good[:len(good)/2], "empty": {}, "changed in one bit": append([]byte{good[0] ^ 1}, good[1:]...)} {
 		if err := os.WriteFile(filepath.Join(dir, checkpointFile), bad, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -193,8 +197,8 @@ func TestAdversarial(t *testing.T) {
 	}
 }
 
-// A model that is trained further on adversarial examples keeps its input: the normalisation of the file
-// is part of it only while it is trained.
+// A model that is trained further on adversarial examples keeps its input: the normalisation of the
+// file is part of it only while it is trained.
 func TestAdversarialFineTuning(t *testing.T) {
 	t.Parallel()
 	dir, tuned := t.TempDir(), t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
+// segmentText trains a segmenter.
 const segmentText = `name: scenes
 data: {name: scenes, shapes: {n: 80, size: 16, kinds: [disc, bar], figures: [1, 2], texture: true}}
 validation: 0.2
@@ -48,7 +49,7 @@ func TestSegmenter(t *testing.T) {
 		names = append(names, o.Name)
 	}
 	if !slices.Equal(names, []string{"logits", "presence"}) {
-		t.Errorf("the outputs are %q", names)
+		t.Errorf("the outputs are %q, want logits and presence", names)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o := options(t)
@@ -72,11 +73,13 @@ func TestSegmenter(t *testing.T) {
 // The classes that masks have are learned by a classifier, and by a segmenter next to classes.
 func TestTargetsOfMasks(t *testing.T) {
 	t.Parallel()
+	// The changes make a classifier of the classes that occur in the mask.
 	presence := []string{"tasks: {target: presence, weight: 0.5}\n -> target: presence\n", "{segmenter: {decoder: unet, widths: [6, 8], blocks: 1}} -> {resnet: {widths: [6, 8], blocks: 1}}", "epochs: 3 -> epochs: 1"}
 	s := must(t, parse(t, segmentText, presence...), t.TempDir())
 	if s.Test.Accuracy != nil || s.Test.MeanIoU != nil || !(s.Test.Loss > 0) {
 		t.Errorf("the test of presence gives %+v, want a loss alone", s.Test)
 	}
+	// Images with one figure have a class besides the mask.
 	both := []string{"figures: [1, 2] -> figures: [1, 1]", "figures: [1, 2] -> figures: [1, 1]", "tasks: {target: presence, weight: 0.5} -> tasks: [classes, presence]", "epochs: 3 -> epochs: 1", "unet -> fcn"}
 	if s := must(t, parse(t, segmentText, both...), t.TempDir()); s.Test.MeanIoU == nil {
 		t.Errorf("the test of a segmenter with two further tasks has no mean IoU: %+v", s.Test)

@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
+// varyText is a file with four trainings.
 const varyText = plainText + `vary:
   seed: [1, 2]
   augment: {plain: none, turned: {affine: {rotate: [-20, 20]}}}
@@ -62,8 +63,8 @@ func TestVary(t *testing.T) {
 	if s, err := RunAll(ctx, parse(t, varyText, change), interrupted, o); !errors.Is(err, context.Canceled) || len(s) != 1 {
 		t.Fatalf("%d summaries, %v", len(s), err)
 	}
-	if len(totals) == 0 || totals[0] != 4*2*96 {
-		t.Errorf("the progress counts %v samples", totals)
+	if len(totals) == 0 || totals[0] != 4*2*96 { // trainings x epochs x samples
+		t.Errorf("the progress counts %v samples, want %d", totals, 4*2*96)
 	}
 	if _, err := RunAll(t.Context(), parse(t, varyText, change), interrupted, options(t)); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,8 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// A list has the combinations of each of its mappings, so that every setting can have its own seeds.
+// A list has the combinations of each of its mappings, so that every setting can have its own
+// seeds.
 func TestVaryList(t *testing.T) {
 	t.Parallel()
 	f := parse(t, plainText+"vary: [{seed: [1, 2], epochs: [1]}, {seed: [3], batch: [32]}]\n")
@@ -100,7 +102,7 @@ func TestVaryList(t *testing.T) {
 		t.Errorf("folders %q, want %q", folders, want)
 	}
 	if last := f.Trainings()[2]; last.Seed != 3 || last.Batch != 32 || last.Epochs != 3 {
-		t.Errorf("seed %d, batch %d, epochs %d", last.Seed, last.Batch, last.Epochs)
+		t.Errorf("the third training has seed %d, batch %d, epochs %d, want 3, 32 and 3", last.Seed, last.Batch, last.Epochs)
 	}
 	dir := t.TempDir()
 	if err := writeRuns(dir, f.Trainings(), make([]*Summary, 3)); err != nil {
@@ -177,7 +179,7 @@ func FuzzVary(f *testing.F) {
 		seen := map[string]bool{}
 		for _, training := range file.Trainings() {
 			if folder := training.Folder(); seen[folder] || !filepath.IsLocal("x/"+folder) {
-				t.Errorf("the folder %q", folder)
+				t.Errorf("the folder %q occurs twice, or lies outside of that of the series", folder)
 			} else {
 				seen[folder] = true
 			}
