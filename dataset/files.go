@@ -231,12 +231,13 @@ func classFolders(dir string) ([]string, error) {
 	return names, nil
 }
 
+// synsetPrefix matches the start of a name like n01440764_tench.JPEG: "n" and eight digits.
 var synsetPrefix = regexp.MustCompile(`^n\d{8}(?:[^0-9A-Za-z]|$)`)
 
 // synsetOf returns the WordNet synset at the start of a file's name, or "".
 func synsetOf(name string) string {
 	if base := path.Base(name); synsetPrefix.MatchString(base) {
-		return base[:9]
+		return base[:9] // without what follows the digits
 	}
 	return ""
 }
@@ -285,6 +286,7 @@ func (l *fileList) hash(ctx context.Context, d digest) error {
 	return nil
 }
 
+// hashEnds hashes the first and the last block of a file.
 func (l *fileList) hashEnds(ctx context.Context, d digest, p fileEntry) error {
 	file, err := os.Open(filepath.Join(l.dir, p.name))
 	if err != nil {

@@ -20,6 +20,8 @@ func newDigest(kind string) digest {
 	return d
 }
 
+// add hashes the text of parts, each after its length, so that other parts have another hash even
+// if their texts joined are the same.
 func (d digest) add(parts ...any) {
 	for _, p := range parts {
 		s := fmt.Sprint(p)

@@ -51,8 +51,8 @@ func pngRows(file io.Reader, pixels int) (strips iter.Seq2[image.Image, error], 
 	}, true, nil
 }
 
-// decodePNG decodes the commonest PNG files: not interlaced, with 8 bits of grey, RGB or RGBA. It takes
-// half of the time of package png. ok is false for other files, and for damaged ones.
+// decodePNG decodes the commonest PNG files: not interlaced, with 8 bits of grey, RGB or RGBA. It
+// takes half of the time of package png. ok is false for other files, and for damaged ones.
 func decodePNG(data []byte) (img image.Image, ok bool) {
 	r := &pngReader{chunks: bufio.NewReader(bytes.NewReader(data))}
 	if err := r.readHeader(); err != nil || r.header[12] != 0 || !r.is8Bit() {
@@ -292,6 +292,7 @@ func skipChunk(r io.Reader, kind string, length uint32) error {
 	return checkSum(r, sum)
 }
 
+// checkSum reads the four bytes after the data of a chunk, and compares them with its checksum.
 func checkSum(r io.Reader, sum hash.Hash32) error {
 	var b [4]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {

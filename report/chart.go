@@ -48,8 +48,8 @@ type Chart struct {
 	Null     string `json:"null,omitempty"`   // the legend's note on the null
 
 	Reading []ReadingPart `json:"reading"` // the sentence that says how to read the chart
-	// Statements is the kind of the statements below the chart, or "text" if the rows of its table have
-	// sentences of their own.
+	// Statements is the kind of the statements below the chart, or "text" if the rows of its table
+	// have sentences of their own.
 	Statements string `json:"statements"`
 	Texts      int    `json:"texts,omitempty"` // maximum number of these sentences
 }
@@ -230,6 +230,7 @@ func inParts(rows []scores.Row) bool {
 	return Field("parameter").varies(nil, parts) && (Field("factor").varies(nil, parts) || Field("name").varies(nil, parts))
 }
 
+// withParameter returns the rows of single values of a parameter.
 func withParameter(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 }

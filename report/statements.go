@@ -55,6 +55,7 @@ type statementBuilder struct {
 	maxUsed    int // limit of rowsUsed
 }
 
+// add appends a statement unless the rows of all statements would exceed maxUsed.
 func (b *statementBuilder) add(kind, text string, weight float64, rows []int) {
 	if b.rowsUsed+len(rows) <= b.maxUsed {
 		b.out = append(b.out, Statement{kind, text, weight, rows})

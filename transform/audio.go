@@ -132,21 +132,21 @@ func RejectedDraws(op Op) int {
 }
 
 type (
-	stretchOp    struct{ rate, position float64 }
+	stretchOp    struct{ rate, position float64 } // position: see CropPosition
 	pitchOp      struct{ semitones float64 }
 	whiteNoiseOp struct {
-		db       float64
+		db       float64 // the signal-to-noise ratio, or the level if absolute
 		absolute bool
 		seed     noiseSeed
 	}
 	gainOp   struct{ db float64 }
 	filterOp struct {
-		hz   float64
-		high bool
+		hz   float64 // the cutoff frequency
+		high bool    // high-pass, not low-pass
 	}
 	reverbOp struct {
-		rt60     float64
-		rejected int
+		rt60     float64 // seconds
+		rejected int     // number of times that were drawn before it and are too short for the room
 		seed     noiseSeed
 	}
 )

@@ -43,7 +43,7 @@ func newNoiseSeed(r *rand.Rand) noiseSeed { return noiseSeed{r.Uint64(), r.Uint6
 func (s noiseSeed) rand() *rand.Rand { return rand.New(rand.NewPCG(s[0], s[1])) }
 
 type noiseOp struct {
-	sigma float64
+	sigma float64 // standard deviation
 	seed  noiseSeed
 }
 
@@ -60,7 +60,7 @@ func (o noiseOp) Apply(dst, src tensor.Tensor) {
 }
 
 type replaceOp struct {
-	normal bool
+	normal bool // standard normal, not uniform on [0, 1)
 	seed   noiseSeed
 }
 

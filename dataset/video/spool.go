@@ -16,6 +16,7 @@ type spool struct {
 	n      int // number of patches
 }
 
+// newSpool returns an empty spool of patches with the given number of values.
 func newSpool(values int) (*spool, error) {
 	f, err := os.CreateTemp("", "noether-video-*")
 	if err != nil {

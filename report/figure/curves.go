@@ -72,6 +72,7 @@ func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	return f, err
 }
 
+// drawConfidence draws scores over the least confidence of the detected boxes that they count.
 func drawConfidence(rows []scores.Row, o Options) (*Figure, error) {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return math.IsNaN(report.Confidence(&r)) })
 	rows = numbersOnly(report.Overview(rows))

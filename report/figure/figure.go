@@ -11,8 +11,8 @@
 // Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
 // Unless the options specify otherwise, the first field in which they differ (model,
 // transformation, data, ...) determines the colour, and the others the panel. Bands and
-// error bars show the rows' 95 % intervals. The null is a dotted line, with a shaded area below it if
-// higher values are more invariant.
+// error bars show the rows' 95 % intervals. The null is a dotted line, with a shaded area below it
+// if higher values are more invariant.
 package figure
 
 import (
@@ -73,8 +73,8 @@ type Options struct {
 	Across Field // columns of a heat map, or the categories of bars; "" means chosen from the rows
 	Down   Field // rows of a heat map
 	Labels bool  // label the points of a scatter
-	// Highlight is the only value of the field of colours that is drawn in colour, above the others in
-	// grey. "" means the first of more than 12 values, and none of fewer.
+	// Highlight is the only value of the field of colours that is drawn in colour, above the others
+	// in grey. "" means the first of more than 12 values, and none of fewer.
 	Highlight string
 	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
@@ -259,7 +259,8 @@ func (f *Figure) drawPanels(c draw.Canvas) {
 	}
 }
 
-// A spaced ticker leaves out ticks of the embedded ticker until the labels of the rest do not touch.
+// A spaced ticker leaves out ticks of the embedded ticker until the labels of the rest do not
+// touch.
 type spaced struct {
 	plot.Ticker
 	room   vg.Length                    // length of the axis
@@ -317,6 +318,7 @@ func (m margins) max(o margins) margins {
 	return margins{max(m.left, o.left), max(m.right, o.right), max(m.bottom, o.bottom), max(m.top, o.top)}
 }
 
+// headHeight returns the height of the title and the legend, above the panels.
 func (f *Figure) headHeight() vg.Length { return f.titleHeight() + f.legendHeight() }
 
 func (f *Figure) titleHeight() vg.Length {

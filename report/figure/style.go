@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes of
-// papers: 8 and 7 points, and 8.5 for the title.
+// A style holds the fonts and colours of a figure. Font sizes are those of captions and footnotes
+// of papers: 8 and 7 points, and 8.5 for the title.
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font
@@ -49,10 +49,12 @@ const (
 	centre = draw.YCenter
 )
 
+// text returns the style of a text in ink whose point has the alignments x and y.
 func (s style) text(f font.Font, x text.XAlignment, y text.YAlignment) text.Style {
 	return text.Style{Color: s.ink, Font: f, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
 }
 
+// write draws words at a point.
 func (s style) write(c draw.Canvas, f font.Font, words string, at vg.Point, x text.XAlignment, y text.YAlignment) {
 	c.FillText(s.text(f, x, y), at, words)
 }
@@ -252,6 +254,7 @@ type look struct {
 	dashes []vg.Length
 }
 
+// glyphs are the glyphs of markers by their names in report.Looks.
 var glyphs = map[string]draw.GlyphDrawer{
 	"circle": draw.CircleGlyph{}, "square": draw.BoxGlyph{}, "triangle-up": draw.PyramidGlyph{}, "cross": draw.PlusGlyph{},
 	"diamond": polygon{{0, 1.2}, {1.2, 0}, {0, -1.2}, {-1.2, 0}}, "triangle-down": polygon{{-1, 0.6}, {1, 0.6}, {0, -1.1}},

@@ -28,6 +28,7 @@ var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Describe, "tags": tags,
 }).Parse(pagesText))
 
+// when returns a time in UTC, or a dash if there is none.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return "–"
@@ -35,6 +36,7 @@ func when(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04")
 }
 
+// signed returns a number with its sign, also if it is positive.
 func signed(v float64) string {
 	if v > 0 {
 		return "+" + report.Number(v)
@@ -42,6 +44,7 @@ func signed(v float64) string {
 	return report.Number(v)
 }
 
+// tags returns the tags of a model as "name: value" in one line.
 func tags(t map[string]string) string {
 	var items []string
 	for _, k := range slices.Sorted(maps.Keys(t)) {
@@ -210,6 +213,7 @@ func showComparison(c comparison, all bool) shownComparison {
 	return line
 }
 
+// labels returns the names of compared sides in one line.
 func labels(sides []side) string {
 	var names []string
 	for _, s := range sides {

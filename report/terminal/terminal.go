@@ -32,10 +32,10 @@ type Options struct {
 
 const (
 	defaultWidth = 100
-	longestName  = 48 // columns of the terminal
+	longestName  = 48 // of a value that a table names above its rows, in columns of the terminal
 	longestList  = 12 // maximum number of warnings and of skipped measures
-	// maxColumns is the maximum number of statistics side by side. If there are more, only those with
-	// a direction are shown.
+	// maxColumns is the maximum number of statistics side by side. If there are more, only those
+	// with a direction are shown.
 	maxColumns = 5
 )
 
@@ -79,7 +79,7 @@ func newStyles(w io.Writer, colour bool) styles {
 		r.SetColorProfile(termenv.ANSI)
 	}
 	s := r.NewStyle()
-	return styles{title: s.Bold(true), faint: s.Faint(true), warn: s.Foreground(lipgloss.Color("3")), plain: s}
+	return styles{title: s.Bold(true), faint: s.Faint(true), warn: s.Foreground(lipgloss.Color("3")), plain: s} // 3: yellow
 }
 
 // A printer collects the lines of the output.
