@@ -60,7 +60,7 @@ lint: $(RUNTIME)
 # Speed and peak memory of typical tasks; see docs/results/performance.md. Needs NOETHER_TESTDATA. PEERS names the folder of
 # bench.py, to measure PyTorch and numpy too.
 bench: $(RUNTIME)
-	go run ./bench $(TABLES)
+	$(GO) run ./bench $(TABLES)
 
 # The public data of the tests, into fixtures/; set NOETHER_TESTDATA to that folder. Needs python3 with numpy and Pillow.
 fixtures:

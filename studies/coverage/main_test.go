@@ -25,6 +25,7 @@ func TestCoverageCountsIntervalsWithTheMean(t *testing.T) {
 		rows = append(rows, scores.Row{Measure: "m", Statistic: "s", Value: v, Low: v - 1, High: v + 1})
 	}
 	c := coverageOf(rows)
+	// The half width is 1, and 2.5 is the variance of 0 to 4.
 	if c.sets != 5 || c.mean != 2 || math.Abs(c.covered-0.6) > 1e-12 || math.Abs(c.width-1/(1.96*math.Sqrt(2.5))) > 1e-12 || c.widthVariation != 0 {
 		t.Errorf("coverage %+v, want 3 of 5 intervals with the mean 2, all of one width", c)
 	}
@@ -115,19 +116,19 @@ func TestSetsShareNoImage(t *testing.T) {
 func TestCorrelationsCover(t *testing.T) {
 	t.Parallel()
 	const samples = 400 // standard error 1.1 %
-	for _, p := range []population{{8, 1, 0.5, 0.3}, {10, 3, 0, 0.3}} {
+	for _, p := range []population{{units: 8, points: 1, correlation: 0.5, spread: 0.3}, {units: 10, points: 3, correlation: 0, spread: 0.3}} {
 		pearson, spearman, err := p.covered(samples)
 		if err != nil || pearson < 0.91 || pearson > 0.99 || spearman < 0.91 || spearman > 0.995 {
 			t.Errorf("%+v: %.3f of the intervals of r and %.3f of those of rho hold, want about 0.95; error %v", p, pearson, spearman, err)
 		}
 	}
-	r, rho := population{8, 1, 1, 0}.values()
+	r, rho := population{units: 8, points: 1, correlation: 1, spread: 0}.values()
 	if math.Abs(r-1) > 1e-12 || math.Abs(rho-1) > 1e-12 {
-		t.Errorf("a perfect relation has r = %g and rho = %g", r, rho)
+		t.Errorf("a perfect relation has r = %g and rho = %g, want 1 and 1", r, rho)
 	}
 	var out bytes.Buffer
 	if err := run([]string{"correlation", "-samples", "2"}, &out); err != nil || strings.Count(out.String(), "\n") != 14 {
-		t.Errorf("correlation prints %s, error %v; want 14 lines", out.String(), err)
+		t.Errorf("correlation prints %s, error %v; want 14 lines, 2 of a head and 12 of populations", out.String(), err)
 	}
 }
 
@@ -142,7 +143,7 @@ func TestProcedureStudy(t *testing.T) {
 		t.Errorf("the study is %s, error %v; want three data sets of 40 shapes and the seed 1002", text, err)
 	}
 	if err := run([]string{"procedures", "-n", "4", "-o", dir}, nil); err == nil {
-		t.Error("sets of 4 images are accepted")
+		t.Error("sets of 4 images, fewer than 20, are accepted")
 	}
 }
 

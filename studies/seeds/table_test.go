@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// header is the first line of scores.csv.
 const header = "study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning\n"
 
 // runOn writes scores to a file and returns what the command prints of it.

@@ -48,6 +48,7 @@ func TestTables(t *testing.T) {
 	if want := []string{"U-Net", "plain", "rotation by 15 degrees", "pixel agreement", "0.200", "0.000", "0.448"}; !slices.ContainsFunc(out, func(r []string) bool { return slices.Equal(r, want) }) {
 		t.Errorf("outputs lack %q: %q", want, out)
 	}
+	// A head and, for each of four kinds, the IoU of images as they are and three statistics of five views.
 	if want := 1 + 4*(1+5*3); len(out) != want {
 		t.Errorf("%d rows of outputs, not %d", len(out), want)
 	}
@@ -64,6 +65,7 @@ func TestTables(t *testing.T) {
 	if got := layers[1]; !slices.Equal(got, []string{"FCN", "plain", "Relu", "translation by 1 pixel", "1.000", "1.000", "1.000"}) {
 		t.Errorf("the first layer is %q, want an error of 1 of the FCN's first ReLU under a translation by 1 pixel", got)
 	}
+	// The head and the five views of the first layer come before the second layer.
 	if got := layers[6][2:5]; !slices.Equal(got, []string{"stage2", "translation by 1 pixel", "2.000"}) {
 		t.Errorf("the second layer is %q, want stage2 with an error of 2", got)
 	}

@@ -70,7 +70,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s: rates are only %v to %v words a second", part, least, most)
 		}
 	}
-	again := t.TempDir()
+	again := t.TempDir() // an utterance does not depend on how many there are
 	if err := run([]string{"-digits", digits, "-o", again, "-n", "20"}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestFLAC(t *testing.T) {
 	for i := range wave {
 		wave[i] = float32(math.Sin(float64(i*i) / 1e4))
 	}
-	wave[7] = 1.5
+	wave[7] = 1.5 // is clipped
 	file := filepath.Join(t.TempDir(), "x.flac")
 	if err := writeFLAC(file, wave, 8000); err != nil {
 		t.Fatal(err)

@@ -61,6 +61,7 @@ func TestMissed(t *testing.T) {
 		if err := g.add(rows); err != nil {
 			t.Fatal(err)
 		}
+		// The rows are the head, the difference and the verdict.
 		if got := findingRows(map[string]groups{"stir-seeds": g}, nil)[2][3]; got != want {
 			t.Errorf("%v of the images missed: %q, want %q", fraction, got, want)
 		}
