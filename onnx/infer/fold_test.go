@@ -20,3 +20,25 @@ func TestCastToBool(t *testing.T) {
 		t.Errorf("%v, %v, want %v", got, ok, want)
 	}
 }
+
+// Shape returns the sizes from its attribute start to its attribute end, both of which may count
+// from the last axis.
+func TestPartOfShape(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		attrs onnx.Attrs
+		want  []int
+	}{
+		{nil, []int{2, 3, 5, 7}},
+		{onnx.Attrs{"start": 1}, []int{3, 5, 7}},
+		{onnx.Attrs{"start": 1, "end": 3}, []int{3, 5}},
+		{onnx.Attrs{"start": -1}, []int{7}},
+		{onnx.Attrs{"end": -2}, []int{2, 3}},
+	} {
+		b := onnx.NewBuilder(onnx.DefaultOpset)
+		y := b.Op("Shape", c.attrs, b.Input("x", onnx.Float, 2, 3, 5, 7))
+		if got, ok := infer.Analyze(b.Snapshot()).Ints(string(y)); !ok || !slices.Equal(got, c.want) {
+			t.Errorf("Shape with %v of a tensor of 2 x 3 x 5 x 7: %v, %v, want %v", c.attrs, got, ok, c.want)
+		}
+	}
+}

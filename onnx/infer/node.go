@@ -137,7 +137,7 @@ func (op *operation) constantLayout() layout {
 func (op *operation) shapeSizes() []int {
 	sizes := op.layout(0).sizes()
 	bound := func(name string, fallback int) int {
-		v := onnx.AttrInt(op.node, "axis", fallback)
+		v := onnx.AttrInt(op.node, name, fallback)
 		if v < 0 {
 			v += len(sizes)
 		}
