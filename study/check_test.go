@@ -155,6 +155,21 @@ func TestCheckRepairsFolder(t *testing.T) {
 	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair of the table: %v", left)
 	}
+
+	// One changed bit in each of two tables: both are found, although the repair of any table
+	// writes new checksums for all.
+	damaged := []string{"samples.parquet", "scores.parquet"}
+	for _, name := range damaged {
+		raw := read(out, name)
+		raw[len(raw)/2] ^= 1
+		write(raw, out, name)
+	}
+	got := wrongOf(mustCheck(t, out, true, o))
+	for _, name := range damaged {
+		if got[name] != rundir.Damaged {
+			t.Errorf("a changed bit in each of %v: findings %v, want both damaged", damaged, got)
+		}
+	}
 }
 
 func TestCheckWithoutTheModels(t *testing.T) {

@@ -29,9 +29,10 @@ func (c *checker) tables() error {
 	if complete {
 		err = c.scoreTable(rows)
 	}
+	// If scores.csv differs from the records, its repair writes scores.parquet too.
+	scoresFound := err != nil || len(c.found) > before
 	for _, name := range slices.Sorted(maps.Keys(record.Files)) {
-		// If scores.csv was found to differ, its repair writes scores.parquet too.
-		if err == nil && len(c.found) == before || !strings.HasPrefix(name, "scores.") {
+		if !scoresFound || !strings.HasPrefix(name, "scores.") {
 			err = errors.Join(err, c.table(name, record, rows, complete))
 		}
 	}
