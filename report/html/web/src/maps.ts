@@ -83,7 +83,7 @@ export class FeatureMaps {
           into.append(svg);
           return saved(svg);
         },
-        text: `Sample ${shorten(sample, 40)}. The channels are those that vary most over positions. Grey: from the least to the largest value of a channel; difference: blue for less, orange for more. Positions that do not count are left blank.`,
+        text: `Sample ${shorten(sample, 40)}. The channels are those that vary most over positions. Grey: from the least to the largest value of a channel; difference: blue for less, orange for more. Positions where the moved map of x is not defined are left blank.`,
       }),
       describe: () => [],
       data: () => sourceOf(`Feature maps of ${title}`, this.scores, drawn),

@@ -60,11 +60,6 @@ export class Samples {
     this.sheets = scores.packed.sheets ?? [];
   }
 
-  /** The sheet of a transformation and data, if there is one. */
-  has(transform: string, data: string): SampleSheet | undefined {
-    return this.sheets.find((s) => s.transform === transform && s.data === data);
-  }
-
   private part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }
