@@ -37,6 +37,7 @@ type Options struct {
 	Spin bool
 
 	forcedToCPU []string // names of nodes that WebGPU cannot run; see forWebGPU
+	unpacked    bool     // weights are not copied for matrix products; see hasLargeGemm
 }
 
 // A Session executes one graph.
@@ -77,6 +78,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
 	}
+	o.unpacked = o.onCPU() && hasLargeGemm(m, weights)
 	inputs, outputs := names(m.Inputs()), names(m.Outputs())
 	s, err := r.newSession(inputs, outputs, o, weights, fromBytes(data, inputs, outputs))
 	if err != nil || o.onCPU() {
@@ -249,6 +251,9 @@ func configure(options *binding.SessionOptions, o Options) error {
 	}
 	if len(o.forcedToCPU) > 0 {
 		err = errors.Join(err, options.AddSessionConfigEntry("ep.webgpuexecutionprovider.forceCpuNodeNames", strings.Join(o.forcedToCPU, "\n")))
+	}
+	if o.unpacked {
+		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
 	}
 	if o.ExternalDir != "" {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", o.ExternalDir))

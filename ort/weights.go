@@ -3,12 +3,32 @@ package ort
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
 
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 )
+
+// minUnpacked is the size in bytes of a Gemm's weight from which a session does not rearrange its
+// weights for matrix products. The engine would do so in a copy, which saves time if each element
+// serves many rows; a fully connected layer has one row for each sample. The VGG-11 takes 0.4 GiB
+// less memory without the copies, and some 4 % more processor time.
+const minUnpacked = 64 << 20
+
+// hasLargeGemm reports whether a Gemm of a graph has one of these weights, and it has at least
+// minUnpacked bytes.
+func hasLargeGemm(m *onnx.Model, weights []onnx.Weight) bool {
+	large := map[string]bool{}
+	for _, w := range weights {
+		large[w.Name] = len(w.Data) >= minUnpacked
+	}
+	return slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
+		return n.GetOpType() == "Gemm" && len(n.Input) > 1 && large[n.Input[1]]
+	})
+}
 
 // minShared is the smallest size in bytes of an initializer that a session shares with its graph.
 const minShared = 1 << 12

@@ -113,6 +113,37 @@ func TestWeightsAreShared(t *testing.T) {
 	}
 }
 
+// TestLargeGemmIsNotCopied clears the weight of a fully connected layer, 64 MiB, after the session is
+// made: its results are then those of a weight of zeros, since the session has no copy.
+func TestLargeGemmIsNotCopied(t *testing.T) {
+	rt := orttest.Load(t)
+	const n = 4096
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	weight := slices.Repeat([]float32{0.5}, n*n)
+	x := b.Input("x", onnx.Float, 1, n)
+	b.Output("y", b.Op("Gemm", nil, x, b.Const("w", tensor.Tensor{Shape: []int{n, n}, Data: weight})))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in, err := ort.Wrap(rt, slices.Repeat([]float32{1}, n), 1, n)
+	in = value(t, in, err)
+	out, err := rt.NewValue(onnx.Float, 1, n)
+	out = value(t, out, err)
+	for _, want := range []float32{n / 2, 0} {
+		run(t, s, []*ort.Value{in}, []*ort.Value{out})
+		if got := ort.Data[float32](out); got[0] != want || got[n-1] != want {
+			t.Errorf("y is %v to %v, want %v", got[0], got[n-1], want)
+		}
+		clear(m.Proto().Graph.Initializer[0].RawData)
+	}
+}
+
 // TestInputWithDefault checks a large initializer that is also an input: it is not shared, and runs
 // without that input use it.
 func TestInputWithDefault(t *testing.T) {
