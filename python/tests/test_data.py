@@ -25,6 +25,8 @@ def module():
 
 
 class Samples(torch.utils.data.Dataset):
+    """A data set of pairs of an image and a label."""
+
     def __init__(self, x, y):
         self.x, self.y = x, y
 
@@ -76,6 +78,8 @@ def test_labels_give_accuracy(module, images):
 
 
 class Dicts(Samples):
+    """A data set of dicts, which is not supported."""
+
     def __getitem__(self, i):
         return {"image": self.x[i], "label": self.y[i]}
 
@@ -100,6 +104,8 @@ def test_bad_data_give_an_error_of_one_line(module, data, text):
 
 
 class Silent:
+    """Is no array, and its error has no text."""
+
     def __array__(self, *args, **kwargs):
         raise MemoryError
 
@@ -127,7 +133,7 @@ def test_no_permission(module, images, cache, monkeypatch, tmp_path):
 
 
 def test_the_cache_is_bounded(images, cache, monkeypatch):
-    monkeypatch.setenv("NOETHER_CACHE_SIZE", "150000")
+    monkeypatch.setenv("NOETHER_CACHE_SIZE", "150000")  # bytes; the images take 49,152
     for i in range(5):
         _data.prepare(images + numpy.uint8(i))
     assert 1 <= len(list((cache / "python" / "data").iterdir())) <= 4

@@ -53,7 +53,8 @@ def test_each_layer_has_the_values_of_its_module(make, images):
     for name, value in want.items():
         assert scores[name] == pytest.approx(value, rel=1e-4, abs=1e-5), name
     if make is networks.Shared:
-        assert {"relu", "relu_1", "conv3", "conv3_1", "stage.2"} <= set(want) or "twin" in want
+        # Modules that are called twice, one of which has two names, and one that returns its input.
+        assert {"relu", "relu_1", "twin", "twin_1", "stage.2"} <= set(want)
 
 
 def test_scores_are_those_of_the_exported_file(images):
@@ -94,6 +95,8 @@ def test_a_layer_that_does_not_exist(images):
 
 
 class Branching(nn.Module):
+    """Computes something else if the values of its input are large, which an export cannot hold."""
+
     def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(3, 4, 3)

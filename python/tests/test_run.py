@@ -115,6 +115,7 @@ def test_train(images, tmp_path):
     assert summary["epochs"] == 1 and (tmp_path / "out" / "model.onnx").is_file()
 
 
+# A program whose measurement takes long enough to be stopped. Its arguments are the run folder and folders to import from.
 INTERRUPTIBLE = textwrap.dedent("""
     import sys; sys.path[:0] = sys.argv[2:]
     import networks, noether, numpy, torch
@@ -130,6 +131,7 @@ INTERRUPTIBLE = textwrap.dedent("""
 
 
 def start(folder):
+    """Start the program INTERRUPTIBLE."""
     paths = [p for p in sys.path if p.endswith(("python", "tests"))]
     return subprocess.Popen([sys.executable, "-c", INTERRUPTIBLE, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

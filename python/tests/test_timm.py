@@ -30,6 +30,7 @@ def timm(monkeypatch):
 def test_timm(timm):
     prepared = _models.prepare("timm:net.a1_in1k")
     assert prepared.name == "net.a1_in1k"
+    # 40 is the shorter side, 32, divided by crop_pct.
     assert prepared.preprocess == {"resize": 40, "crop": [32, 48], "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.2, 0.1], "interpolation": "bicubic"}
     assert noether.inspect(prepared.path)["inputs"][0]["shape"].endswith("3 x 32 x 48")
     with pytest.raises(noether.Error, match=r"^timm:other: Unknown model \(other\)$"):
