@@ -84,12 +84,19 @@ func subtractMean[T float32 | float64](rows []T, sum []float64) (mean []float64)
 		rounded[j] = T(sum[j])
 	}
 	for i := range n {
-		row := rows[i*p : (i+1)*p]
-		for j := range row {
-			row[j] -= rounded[j]
-		}
+		subtract(rows[i*p:(i+1)*p], rounded)
 	}
 	return sum
+}
+
+// subtract subtracts b from a.
+func subtract[T float32 | float64](a, b []T) {
+	switch a := any(a).(type) {
+	case []float32:
+		blas32.Axpy(-1, blas32.Vector{N: len(a), Inc: 1, Data: any(b).([]float32)}, blas32.Vector{N: len(a), Inc: 1, Data: a})
+	case []float64:
+		blas64.Axpy(-1, blas64.Vector{N: len(a), Inc: 1, Data: any(b).([]float64)}, blas64.Vector{N: len(a), Inc: 1, Data: a})
+	}
 }
 
 // SumRows adds the rows of a matrix of len(sum) columns to sum. For a column with NaN or infinity
