@@ -47,10 +47,13 @@ func New(s Settings) measure.Measure {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
 	return paired.New(paired.Spec{
-		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, Needs: measure.Needs{Transformed: true},
+		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, PairRows: pairRows, Needs: measure.Needs{Transformed: true},
 		Columns: []paired.Column{column("cosine"), column("l1"), column("l2"), column("relative-l2")},
 	})
 }
+
+// columns is the number of distances of a pair.
+const columns = 4
 
 // pair writes the four distances of a sample to out. clean is z and transformed is z'.
 func pair(out []float64, _ int, clean, transformed []float32) error {
@@ -62,9 +65,35 @@ func pair(out []float64, _ int, clean, transformed []float32) error {
 	if !finite(m.bb) {
 		return &measure.NonFinite{View: "transformed"}
 	}
-	d := m.distances()
-	copy(out, []float64{d.Cosine, d.L1, d.L2, d.RelativeL2})
+	m.write(out)
 	return nil
+}
+
+// pairRows is pair for several samples; see paired.Spec.PairRows.
+func pairRows(own, shuffled []float64, previous, clean, transformed []float32) bool {
+	rows := len(own) / columns
+	sums := make([]pairSums, 2*rows)
+	next := sums[rows:]
+	if shuffled == nil {
+		next = nil
+	}
+	sumRows(sums[:rows], next, previous, clean, transformed)
+	for i, m := range sums[:rows] {
+		if !finite(m.aa) || !finite(m.bb) {
+			return false
+		}
+		m.write(own[i*columns:])
+	}
+	for i, m := range next {
+		m.write(shuffled[i*columns:])
+	}
+	return true
+}
+
+// write writes the four distances to out.
+func (m pairSums) write(out []float64) {
+	d := m.distances()
+	out[0], out[1], out[2], out[3] = d.Cosine, d.L1, d.L2, d.RelativeL2
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

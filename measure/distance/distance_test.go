@@ -1,6 +1,7 @@
 package distance_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,6 +199,41 @@ func TestBudget(t *testing.T) {
 	site.Budget--
 	if s := measured(t, site, clean, transformed)[0]; !math.IsNaN(s.Null) || len(s.Warnings) != 1 {
 		t.Errorf("beyond the budget: %+v, want no null and a warning", s)
+	}
+}
+
+// TestBatches checks that states are the same to the bit for batches of any size. The vectors are
+// long enough for the native sums.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	const n, values = 23, 5000
+	clean, transformed := random(1, n, values), random(2, n, values)
+	site := measure.Site{Layer: onnx.Layer{Shape: []int{values}}, Layout: measure.Layout{N: n, Block: 6, Groups: 4}, KeepSamples: true}
+	var want []byte
+	for _, size := range []int{n, 1, 2, 5, 6, 7, 12} {
+		a, err := distance.New(distance.Settings{}).New(site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for from := 0; from < n; from += size {
+			to := min(from+size, n)
+			b := batch(clean.Slice(from, to), transformed.Slice(from, to))
+			for i := range b.Place {
+				b.Place[i], b.Index[i] = b.Place[i]+from, b.Index[i]+from
+			}
+			if err := a.Update(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state, err := a.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = state
+		} else if !bytes.Equal(state, want) {
+			t.Errorf("batches of %d: the state differs from that of one batch", size)
+		}
 	}
 }
 

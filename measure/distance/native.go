@@ -11,8 +11,19 @@ import "unsafe"
 // nativeLevel is the level of the kernels in sums.c that the processor runs; 0: none.
 var nativeLevel = int(C.sums_level())
 
-// nativeSums is sumsInGo with the kernel of a level from 1 on.
-func nativeSums(a, b []float32, level int) pairSums {
-	s := C.sums_of((*C.float)(unsafe.SliceData(a)), (*C.float)(unsafe.SliceData(b)), C.int64_t(len(a)), C.int(level))
-	return pairSums{dot: float64(s.dot), aa: float64(s.aa), bb: float64(s.bb), abs: float64(s.abs), sqr: float64(s.sqr)}
+// nativeSums is sumRows for rows of n components with the kernel of a level from 1 on. The sums lack
+// the dot product, and need not be precise.
+func nativeSums(own, next []pairSums, previous, a, b []float32, n, level int) {
+	sums := make([]C.Sums, len(own)+1)
+	C.sums_of_rows(&sums[0], (*C.float)(unsafe.SliceData(previous)), (*C.float)(unsafe.SliceData(a)), (*C.float)(unsafe.SliceData(b)), C.int64_t(len(own)), C.int64_t(n), C.int(level))
+	for i := range own {
+		s := sums[i]
+		own[i] = pairSums{aa: float64(s.aa), bb: float64(s.bb), abs: float64(s.abs), sqr: float64(s.sqr)}
+		if next != nil && i > 0 {
+			next[i] = pairSums{aa: own[i-1].aa, bb: own[i].bb, abs: float64(s.next_abs), sqr: float64(s.next_sqr)}
+		}
+	}
+	if s := sums[len(own)]; next != nil && previous != nil {
+		next[0] = pairSums{aa: float64(s.aa), bb: float64(s.bb), abs: float64(s.abs), sqr: float64(s.sqr)}
+	}
 }

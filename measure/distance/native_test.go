@@ -9,45 +9,119 @@ import (
 	"testing"
 )
 
-// TestNativeSums checks that the kernels agree with the function in Go, for all lengths of rests,
-// for values whose squares vanish or overflow in float32, and for those that are not finite.
+// TestNativeSums checks that the kernels agree with the function in Go, for lengths around the
+// borders of lanes, blocks and chunks.
 func TestNativeSums(t *testing.T) {
 	t.Parallel()
 	if nativeLevel == 0 {
 		t.Skip("needs a processor with AVX2, which the native sums are for")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
+	lengths := []int{240, 255, 256, 257, 272, 511, 4095, 4096, 4097, 4112, 8191, 8192, 8193, 12345}
+	for n := range 70 {
+		lengths = append(lengths, n)
+	}
 	for level := 1; level <= nativeLevel; level++ {
-		for n := range 70 {
-			for _, scale := range []float32{1, 1e-30, 1e30} {
-				a, b := make([]float32, n), make([]float32, n)
-				for i := range a {
-					a[i], b[i] = scale*float32(r.NormFloat64()), scale*float32(r.NormFloat64())
-				}
-				compareSums(t, fmt.Sprintf("level %d, %d values of %v", level, n, scale), nativeSums(a, b, level), sumsInGo(a, b))
-				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-					if n == 0 {
-						continue
-					}
-					i := r.IntN(n)
-					kept := a[i]
-					a[i] = float32(bad)
-					compareSums(t, fmt.Sprintf("level %d, %v at %d of %d", level, bad, i, n), nativeSums(a, b, level), sumsInGo(a, b))
-					a[i] = kept
-				}
+		for _, n := range lengths {
+			const rows = 3
+			previous, a, b := normal(r, n, 1), normal(r, rows*n, 1), normal(r, rows*n, 1)
+			own, next := make([]pairSums, rows), make([]pairSums, rows)
+			nativeSums(own, next, previous, a, b, n, level)
+			for i := range rows {
+				x, y := a[i*n:(i+1)*n], b[i*n:(i+1)*n]
+				name := fmt.Sprintf("level %d, row %d of %d values", level, i, n)
+				compareSums(t, name, own[i], sumsInGo(x, y), 2e-7)
+				compareSums(t, name+" and the row before", next[i], sumsInGo(previous, y), 2e-7)
+				previous = x
 			}
 		}
 	}
 }
 
-// compareSums compares the products, sums of squares and sums of differences of two vectors.
-func compareSums(t *testing.T, name string, got, want pairSums) {
-	t.Helper()
-	size := math.Sqrt(want.aa * want.bb)
-	near := func(a, b, scale float64) bool {
-		return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-14*scale
+// TestSumRows checks that the sums of a pair are the same to the bit wherever a call begins and
+// ends, and near those in float64: also for values whose squares vanish or overflow in float32, for
+// vectors of very different lengths, and for those that are not finite.
+func TestSumRows(t *testing.T) {
+	t.Parallel()
+	const rows, n = 5, 3*nativeValues + 7
+	r := rand.New(rand.NewPCG(1, 3))
+	cases := map[string]func(a, b []float32){
+		"near":              func(a, b []float32) { copy(b, a); b[n] *= 1.0001; b[2*n+1] += 1e-5 },
+		"tiny":              func(a, b []float32) { scale(a, 1e-30); scale(b, 1e-30) },
+		"huge":              func(a, b []float32) { scale(a, 1e30); scale(b, 1e30) },
+		"one tiny":          func(a, b []float32) { scale(b, 1e-30) },
+		"one shorter":       func(a, b []float32) { scale(b, 1e-3) },
+		"tiny differences":  func(a, b []float32) { scale(a[:rows*n/2], 1e-30); copy(b, a); scale(b[:rows*n/2], 1.5) },
+		"zeros":             func(a, b []float32) { clear(a); clear(b[n:]) },
+		"the same":          func(a, b []float32) { copy(b, a) },
+		"NaN":               func(a, b []float32) { a[n+3] = float32(math.NaN()) },
+		"infinity":          func(a, b []float32) { b[2*n+3000] = float32(math.Inf(1)) },
+		"negative infinity": func(a, b []float32) { b[5*n-1] = float32(math.Inf(-1)) },
+		"one huge value":    func(a, b []float32) { a[7] = 3e38 },
+		"normal":            func(a, b []float32) {},
 	}
-	if !near(got.dot, want.dot, size) || !near(got.aa, want.aa, want.aa) || !near(got.bb, want.bb, want.bb) || !near(got.abs, want.abs, want.abs) || !near(got.sqr, want.sqr, want.sqr) {
+	for name, change := range cases {
+		a, b := normal(r, rows*n, 1), normal(r, rows*n, 1)
+		change(a, b)
+		own, next := make([]pairSums, rows), make([]pairSums, rows)
+		sumRows(own, next, nil, a, b)
+		for i := range rows {
+			x, y := a[i*n:(i+1)*n], b[i*n:(i+1)*n]
+			compareDistances(t, fmt.Sprintf("%s, row %d", name, i), own[i], sumsInGo(x, y))
+			if alone := newPairSums(x, y); !equalSums(alone, own[i]) {
+				t.Errorf("%s, row %d: %+v alone, %+v among others", name, i, alone, own[i])
+			}
+			if i == 0 {
+				continue
+			}
+			before := a[(i-1)*n : i*n]
+			compareDistances(t, fmt.Sprintf("%s, row %d and the row before", name, i), next[i], sumsInGo(before, y))
+			one, shuffled := make([]pairSums, 1), make([]pairSums, 1)
+			if sumRows(one, shuffled, before, x, y); !equalSums(shuffled[0], next[i]) || !equalSums(newPairSums(before, y), next[i]) {
+				t.Errorf("%s, row %d and the row before: %+v at the begin of a call, %+v within one", name, i, shuffled[0], next[i])
+			}
+		}
+	}
+}
+
+func normal(r *rand.Rand, n int, factor float32) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = factor * float32(r.NormFloat64())
+	}
+	return out
+}
+
+func scale(a []float32, factor float32) {
+	for i := range a {
+		a[i] *= factor
+	}
+}
+
+// near reports whether two numbers have a small relative difference, or are both NaN.
+func near(a, b, tolerance float64) bool {
+	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*math.Abs(b)
+}
+
+// compareSums compares sums of squares and sums of differences of two vectors.
+func compareSums(t *testing.T, name string, got, want pairSums, tolerance float64) {
+	t.Helper()
+	if !near(got.aa, want.aa, tolerance) || !near(got.bb, want.bb, tolerance) || !near(got.abs, want.abs, tolerance) || !near(got.sqr, want.sqr, tolerance) {
 		t.Errorf("%s: %+v, want %+v", name, got, want)
 	}
+}
+
+// compareDistances compares the sums and the distances of two vectors.
+func compareDistances(t *testing.T, name string, got, want pairSums) {
+	t.Helper()
+	const tolerance = 6e-8 // half of the distance between float32 values
+	compareSums(t, name, got, want, tolerance)
+	if d, w := got.distances(), want.distances(); math.Abs(d.Cosine-w.Cosine) > 10*tolerance*w.Cosine+1e-16 || !near(d.RelativeL2, w.RelativeL2, tolerance) {
+		t.Errorf("%s: %+v, want %+v", name, d, w)
+	}
+}
+
+// equalSums compares all sums but the dot product, NaN being equal to NaN.
+func equalSums(a, b pairSums) bool {
+	return near(a.aa, b.aa, 0) && near(a.bb, b.bb, 0) && near(a.abs, b.abs, 0) && near(a.sqr, b.sqr, 0)
 }

@@ -1,11 +1,68 @@
 //go:build amd64 && cgo
 
-// Kernels with AVX2 and AVX-512 for the sums of pairSums. Everything is added in double. See native.go.
+// Sums of pairs of vectors, compiled for AVX2 and for AVX-512. See native.go.
 
 #include "sums.h"
 
-#include <immintrin.h>
 #include <math.h>
+
+// A lane adds at most `steps` values in float32, and is then added to a sum in double. Three rows are
+// read in turns, a chunk of each, so that chunks stay in the first cache.
+enum { lanes = 16, steps = 16, chunk = 4096 };
+
+// Compilers turn loops over lanes into vector operations.
+#define EACH_LANE for (int k = 0; k < lanes; k++)
+
+// add_chunk adds the sums over n components.
+static inline __attribute__((always_inline)) void add_chunk(Sums *s, const float *p, const float *a, const float *b, int64_t n) {
+	double all_aa[lanes] = {0}, all_bb[lanes] = {0}, all_abs[lanes] = {0}, all_sqr[lanes] = {0}, all_next_abs[lanes] = {0}, all_next_sqr[lanes] = {0};
+	int64_t i = 0;
+	while (i + lanes <= n) {
+		float aa[lanes] = {0}, bb[lanes] = {0}, abs[lanes] = {0}, sqr[lanes] = {0}, next_abs[lanes] = {0}, next_sqr[lanes] = {0};
+		int64_t end = i + lanes * steps < n ? i + lanes * steps : n;
+		for (; i + lanes <= end; i += lanes)
+			EACH_LANE {
+				float x = a[i + k], y = b[i + k], d = x - y, e = p[i + k] - y;
+				aa[k] = fmaf(x, x, aa[k]);
+				bb[k] = fmaf(y, y, bb[k]);
+				abs[k] += fabsf(d);
+				sqr[k] = fmaf(d, d, sqr[k]);
+				next_abs[k] += fabsf(e);
+				next_sqr[k] = fmaf(e, e, next_sqr[k]);
+			}
+		EACH_LANE {
+			all_aa[k] += aa[k];
+			all_bb[k] += bb[k];
+			all_abs[k] += abs[k];
+			all_sqr[k] += sqr[k];
+			all_next_abs[k] += next_abs[k];
+			all_next_sqr[k] += next_sqr[k];
+		}
+	}
+	for (int k = 0; i < n; i++, k++) {
+		double x = a[i], y = b[i], d = x - y, e = p[i] - y;
+		all_aa[k] += x * x;
+		all_bb[k] += y * y;
+		all_abs[k] += fabs(d);
+		all_sqr[k] += d * d;
+		all_next_abs[k] += fabs(e);
+		all_next_sqr[k] += e * e;
+	}
+	EACH_LANE {
+		s->aa += all_aa[k];
+		s->bb += all_bb[k];
+		s->abs += all_abs[k];
+		s->sqr += all_sqr[k];
+		s->next_abs += all_next_abs[k];
+		s->next_sqr += all_next_sqr[k];
+	}
+}
+
+typedef void Add(Sums *s, const float *p, const float *a, const float *b, int64_t n);
+
+__attribute__((target("avx2,fma"), noinline)) static void add_avx2(Sums *s, const float *p, const float *a, const float *b, int64_t n) { add_chunk(s, p, a, b, n); }
+
+__attribute__((target("avx512f,prefer-vector-width=512"), noinline)) static void add_avx512(Sums *s, const float *p, const float *a, const float *b, int64_t n) { add_chunk(s, p, a, b, n); }
 
 int sums_level(void) {
 	__builtin_cpu_init();
@@ -14,74 +71,15 @@ int sums_level(void) {
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-// rest adds the components from i on.
-static Sums rest(Sums s, const float *a, const float *b, int64_t i, int64_t n) {
-	for (; i < n; i++) {
-		double x = a[i], y = b[i], d = x - y;
-		s.dot += x * y;
-		s.aa += x * x;
-		s.bb += y * y;
-		s.abs += fabs(d);
-		s.sqr += d * d;
+void sums_of_rows(Sums *out, const float *previous, const float *a, const float *b, int64_t rows, int64_t n, int level) {
+	Add *add = level == 2 ? add_avx512 : add_avx2;
+	for (int64_t at = 0; at < n; at += chunk) {
+		int64_t m = at + chunk < n ? chunk : n - at;
+		if (previous)
+			add(&out[rows], previous + at, previous + at, b + at, m);
+		for (int64_t r = 0; r < rows; r++) {
+			const float *x = a + r * n + at;
+			add(&out[r], r > 0 ? x - n : x, x, b + r * n + at, m);
+		}
 	}
-	return s;
-}
-
-__attribute__((target("avx2,fma"))) static double add4(__m256d v) {
-	__m128d half = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
-	return _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)));
-}
-
-__attribute__((target("avx2,fma"))) static Sums sums_avx2(const float *a, const float *b, int64_t n) {
-	enum { width = 4, parts = 2 };
-	const __m256d sign = _mm256_set1_pd(-0.0);
-	__m256d dot[parts], aa[parts], bb[parts], abs[parts], sqr[parts];
-	for (int k = 0; k < parts; k++)
-		dot[k] = aa[k] = bb[k] = abs[k] = sqr[k] = _mm256_setzero_pd();
-	int64_t i = 0;
-	for (; i + width * parts <= n; i += width * parts)
-		for (int k = 0; k < parts; k++) {
-			__m256d x = _mm256_cvtps_pd(_mm_loadu_ps(a + i + width * k));
-			__m256d y = _mm256_cvtps_pd(_mm_loadu_ps(b + i + width * k));
-			__m256d d = _mm256_sub_pd(x, y);
-			dot[k] = _mm256_fmadd_pd(x, y, dot[k]);
-			aa[k] = _mm256_fmadd_pd(x, x, aa[k]);
-			bb[k] = _mm256_fmadd_pd(y, y, bb[k]);
-			abs[k] = _mm256_add_pd(abs[k], _mm256_andnot_pd(sign, d));
-			sqr[k] = _mm256_fmadd_pd(d, d, sqr[k]);
-		}
-	Sums s = {
-		add4(_mm256_add_pd(dot[0], dot[1])), add4(_mm256_add_pd(aa[0], aa[1])), add4(_mm256_add_pd(bb[0], bb[1])),
-		add4(_mm256_add_pd(abs[0], abs[1])), add4(_mm256_add_pd(sqr[0], sqr[1])),
-	};
-	return rest(s, a, b, i, n);
-}
-
-__attribute__((target("avx512f"))) static Sums sums_avx512(const float *a, const float *b, int64_t n) {
-	enum { width = 8, parts = 2 };
-	__m512d dot[parts], aa[parts], bb[parts], abs[parts], sqr[parts];
-	for (int k = 0; k < parts; k++)
-		dot[k] = aa[k] = bb[k] = abs[k] = sqr[k] = _mm512_setzero_pd();
-	int64_t i = 0;
-	for (; i + width * parts <= n; i += width * parts)
-		for (int k = 0; k < parts; k++) {
-			__m512d x = _mm512_cvtps_pd(_mm256_loadu_ps(a + i + width * k));
-			__m512d y = _mm512_cvtps_pd(_mm256_loadu_ps(b + i + width * k));
-			__m512d d = _mm512_sub_pd(x, y);
-			dot[k] = _mm512_fmadd_pd(x, y, dot[k]);
-			aa[k] = _mm512_fmadd_pd(x, x, aa[k]);
-			bb[k] = _mm512_fmadd_pd(y, y, bb[k]);
-			abs[k] = _mm512_add_pd(abs[k], _mm512_abs_pd(d));
-			sqr[k] = _mm512_fmadd_pd(d, d, sqr[k]);
-		}
-	Sums s = {
-		_mm512_reduce_add_pd(_mm512_add_pd(dot[0], dot[1])), _mm512_reduce_add_pd(_mm512_add_pd(aa[0], aa[1])),
-		_mm512_reduce_add_pd(_mm512_add_pd(bb[0], bb[1])), _mm512_reduce_add_pd(_mm512_add_pd(abs[0], abs[1])),
-		_mm512_reduce_add_pd(_mm512_add_pd(sqr[0], sqr[1])),
-	};
-	return rest(s, a, b, i, n);
-}
-
-Sums sums_of(const float *a, const float *b, int64_t n, int level) {
-	return level == 2 ? sums_avx512(a, b, n) : sums_avx2(a, b, n);
 }

@@ -5,22 +5,56 @@ import "math"
 // pairSums holds sums over the components of two vectors a and b, from which distances are
 // computed.
 type pairSums struct {
-	dot      float64 // sum a b
+	dot      float64 // sum a b; kernels leave it out
 	aa, bb   float64 // sum a^2, sum b^2
 	abs, sqr float64 // sum |a - b|, sum (a - b)^2
 }
 
-// nativeValues is the smallest number of components for which a call of C pays.
-const nativeValues = 64
+// nativeValues is the smallest number of components for which kernels are used. With fewer, lanes
+// add too few values for their rounding errors to cancel.
+const nativeValues = 1024
 
-// newPairSums returns the sums of two vectors. All sums are in float64, since a distance near zero
-// is a small difference of large numbers.
+// newPairSums returns the sums of two vectors.
 func newPairSums(a, b []float32) pairSums {
-	if nativeLevel > 0 && len(a) >= nativeValues {
-		return nativeSums(a, b[:len(a)], nativeLevel)
-	}
-	return sumsInGo(a, b)
+	own := make([]pairSums, 1)
+	sumRows(own, nil, nil, a, b)
+	return own[0]
 }
+
+// sumRows sets own[i] to the sums of row i of a and row i of b. If next is not nil, it sets next[i]
+// to those of row i-1 of a and row i of b. For row 0 that is previous, or next[0] is not set.
+//
+// Kernels add 16 successive values of a lane in float32, and all else in float64. At the ReLUs of a
+// ResNet-18 and a ResNet-20, under rotation, brightness and JPEG, that changes the means of l1, l2
+// and relative-l2 by at most 2e-9 of themselves, and cosine distances below 0.002 by at most 2e-8.
+// Sums for which float32 does not suffice are added again in float64.
+func sumRows(own, next []pairSums, previous, a, b []float32) {
+	n := len(a) / len(own)
+	native := nativeLevel > 0 && n >= nativeValues
+	if native {
+		nativeSums(own, next, previous, a, b[:len(a)], n, nativeLevel)
+	}
+	for i := range own {
+		x, y := a[i*n:(i+1)*n], b[i*n:(i+1)*n]
+		if !native || !own[i].precise() {
+			own[i] = sumsInGo(x, y)
+		}
+		if next != nil && previous != nil && !(native && next[i].precise()) {
+			next[i] = sumsInGo(previous, y)
+		}
+		previous = x
+	}
+}
+
+// precise reports whether sums in float32 lanes suffice: no square overflows, those that vanish do
+// not matter, and the cosine needs no dot product.
+func (m pairSums) precise() bool {
+	const least = 1e-22 // the largest square that vanishes is 1e-38
+	return min(m.aa, m.bb) >= least && (m.sqr >= least || m.abs == 0) && finite(m.aa+m.bb+m.sqr) && m.similarLengths()
+}
+
+// similarLengths reports whether the lengths of the vectors differ by a factor of at most 8.
+func (m pairSums) similarLengths() bool { return m.aa <= 64*m.bb && m.bb <= 64*m.aa }
 
 // sumsInGo has two sums of each kind, so that the processor can add in parallel.
 func sumsInGo(a, b []float32) pairSums {
@@ -72,8 +106,19 @@ func (m pairSums) distances() Distances {
 		d.Cosine = 0
 		return d
 	case m.aa > 0 && m.bb > 0:
-		d.Cosine = min(max(1-m.dot/math.Sqrt(m.aa*m.bb), 0), 2)
+		d.Cosine = min(max(m.cosineDistance(), 0), 2)
 	}
 	d.RelativeL2 = math.Sqrt(2 * m.sqr / (m.aa + m.bb))
 	return d
+}
+
+// cosineDistance returns 1 - a.b / (|a| |b|). By the law of cosines |a - b|^2 is (|a| - |b|)^2 + 2
+// (|a| |b| - a.b). So for near vectors of similar lengths the result has a small relative error,
+// while 1 - a.b / (|a| |b|) would be a small difference of large numbers.
+func (m pairSums) cosineDistance() float64 {
+	a, b := math.Sqrt(m.aa), math.Sqrt(m.bb)
+	if m.similarLengths() {
+		return (m.sqr - (a-b)*(a-b)) / (2 * a * b)
+	}
+	return 1 - m.dot/(a*b)
 }

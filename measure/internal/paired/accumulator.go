@@ -68,9 +68,14 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	next, free := a.borrowRows()
 	defer free()
 	var latest *openPair // of the block of the latest sample; nil if it is complete
+	var rows rowColumns
 	for i := range b.Place {
+		if a.spec.PairRows != nil && a.transformed && i >= rows.to {
+			rows.compute(a, b, i)
+		}
 		row := next(b, i)
-		err := a.addSample(b, i, row)
+		own, shuffled := rows.of(i)
+		err := a.addSample(b, i, row, own)
 		if err != nil && err != ErrLeftOut {
 			return err
 		}
@@ -85,7 +90,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 				latest.copyBorrowed() // the next sample may use its row
 			}
 		} else {
-			latest, err = a.shuffle(b, i, row)
+			latest, err = a.shuffle(b, i, row, shuffled)
 		}
 		if err != nil {
 			return err
@@ -155,8 +160,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 }
 
 // addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row
-// is the clean row.
-func (a *accumulator) addSample(b *measure.Batch, i int, row []float32) error {
+// is the clean row. own holds the columns of the sample, or is nil.
+func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []float64) error {
 	label, classes := b.Label[i], len(a.site.Classes)
 	if a.spec.Needs.Labels && label == dataset.NoLabel {
 		return fmt.Errorf("sample %d has no label, but %s needs one", b.Index[i], a.spec.Descriptor.Name)
@@ -168,7 +173,9 @@ func (a *accumulator) addSample(b *measure.Batch, i int, row []float32) error {
 	if a.transformed {
 		transformed = b.Transformed.At(i).Data
 	}
-	if err := a.compute(b, i, label, row, transformed); err != nil {
+	if own != nil {
+		copy(a.out, own)
+	} else if err := a.compute(b, i, label, row, transformed); err != nil {
 		if err == ErrLeftOut {
 			a.leftOut++
 			return err

@@ -89,6 +89,15 @@ type Spec struct {
 	// an earlier pair. transformed is nil if there is no transformed view. A *measure.NonFinite error
 	// does not need the index of the sample.
 	Pair func(out []float64, label int, clean, transformed []float32) error
+	// PairRows, if set, computes what Pair does for several samples at once, so that it can read each
+	// row from memory once. The results must not depend on how samples are divided between calls. It
+	// is for measures without an Action and without columns that use labels.
+	//
+	// clean and transformed hold the rows of the samples, and own gets their columns. shuffled gets
+	// those of shuffled pairs, the clean row before with the transformed row of a sample, unless it is
+	// nil. For the first sample the clean row before is previous; if that is nil, there is no such
+	// pair. PairRows returns false if Pair returns an error for any of the samples.
+	PairRows func(own, shuffled []float64, previous, clean, transformed []float32) bool
 	// Action, if set, returns what computes the columns at a site, in place of Pair.
 	Action func(site measure.Site) (Action, error)
 	// LeftOut states why an Action leaves out samples; it is part of a warning.

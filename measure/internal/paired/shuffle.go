@@ -33,8 +33,9 @@ func (o *openPair) copyBorrowed() {
 
 // shuffle adds a shuffled pair: the clean row of the previous sample of the block, with the
 // transformed row of sample i of the batch. It stores the clean row of sample i for the next pair.
-// It returns the open pair, or nil if the block is complete.
-func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair, error) {
+// columns holds the columns of the pair, or is nil. shuffle returns the open pair, or nil if the
+// block is complete.
+func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32, columns []float64) (*openPair, error) {
 	place := b.Place[i]
 	block := place / a.site.Layout.Block
 	o := a.open[block]
@@ -45,7 +46,10 @@ func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32) (*openPair
 		if place <= o.last {
 			return nil, fmt.Errorf("place %d of block %d comes after place %d", place, block, o.last)
 		}
-		if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Transformed.At(i).Data); err != nil {
+		if columns != nil {
+			copy(a.out, columns)
+			a.addOut(&a.null, block, o.label)
+		} else if err := a.addShuffled(&a.null, block, o.label, o.clean, b.Transformed.At(i).Data); err != nil {
 			return nil, err
 		}
 	}
@@ -99,6 +103,11 @@ func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed
 	if err != nil {
 		return err
 	}
-	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)
+	a.addOut(t, block, label)
 	return nil
+}
+
+// addOut adds the columns in a.out, of a shuffled pair of a block, to a table.
+func (a *accumulator) addOut(t *table, block, label int) {
+	a.addTo(t, a.site.Layout.Group(block*a.site.Layout.Block), label)
 }
