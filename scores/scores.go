@@ -29,8 +29,9 @@ type Row struct {
 	OtherLayer string
 	Data       string
 	Transform  string
-	// Parameter is the value of the transformation's parameter. It is "" if the transformation has
-	// only one value or draws its values from a range, and for the mean over values.
+	// Parameter is the value of the transformation's parameter: of a list, drawn once for a trial, or
+	// a part of its range. It is "" if the transformation has none or draws one for each sample, and
+	// for the mean over values.
 	Parameter string
 	Trial     int // 0, 1, ...; MeanOverTrials for a mean over trials
 	Measure   string

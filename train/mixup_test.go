@@ -31,7 +31,8 @@ func TestMixtureDistribution(t *testing.T) {
 		if mean := sum / n; math.Abs(mean) > 4*math.Sqrt(variance/n) {
 			t.Errorf("alpha %g: the mean of lambda is %g", alpha, 0.5+mean)
 		}
-		// The standard error of the variance is at most that of d^2, which is at most 1/4.
+		// |d| is at most 1/2, so the variance of d^2 is at most E d^4 <= E d^2 / 4. The limit is four
+		// standard errors.
 		if got := squares / n; math.Abs(got-variance) > 4*math.Sqrt(variance/4/n) {
 			t.Errorf("alpha %g: the variance of lambda is %g, want %g", alpha, got, variance)
 		}
