@@ -149,7 +149,8 @@ func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !names[l.Name] }), err
 }
 
-// canonical returns the properties of a model that its scores depend on.
+// canonical returns the properties of a model that its scores depend on, apart from those of its
+// layers, such as axes and tokens, which the method depends of a target or a procedure has.
 func (m *Model) canonical() any {
 	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output.Scores, m.Entry.Scores}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/config"
@@ -155,7 +156,7 @@ func (w *ProcedureRun) depends() []string {
 		if i >= len(layers) {
 			return ""
 		}
-		return layers[i].Name + " " + string(layers[i].Axes)
+		return strings.Join(layerLayout(layers[i]), " ")
 	}
 	for _, p := range w.Job.Pairs {
 		out = append(out, side(w.Job.A.Layers, p[0])+" "+side(w.Job.B.Layers, p[1]))

@@ -190,7 +190,12 @@ func (s *siteTarget) depends() []string {
 	if f := s.site.Output; f != nil {
 		return []string{spec.CanonicalJSON(f), spec.CanonicalJSON(s.site.Truth)}
 	}
-	l := s.site.Layer
+	return layerLayout(s.site.Layer)
+}
+
+// layerLayout returns what the scores of a layer depend on besides its model: its name, its axes
+// and, if they do not follow from the number of tokens, the tokens before the grid and the grid.
+func layerLayout(l onnx.Layer) []string {
 	out := []string{l.Name + " " + string(l.Axes)}
 	unknown := l
 	unknown.Tokens = nil

@@ -1,11 +1,46 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/procedure"
 	"github.com/noether-ml/noether/onnx"
 )
+
+type noSamples struct{ dataset.Source }
+
+func (noSamples) Len() int { return 0 }
+
+// TestTokensAreInTheKey checks that cells of a layer, and those of procedures, depend on the layout
+// of its tokens where that does not follow from their number: lie-derivative moves the grid alone.
+func TestTokensAreInTheKey(t *testing.T) {
+	t.Parallel()
+	layer := onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC"}
+	one := func(tokens *onnx.Tokens) []string {
+		l := layer
+		l.Tokens = tokens
+		return (&siteTarget{site: measure.Site{Layer: l}}).depends()
+	}
+	ofProcedure := func(tokens *onnx.Tokens) []string {
+		l := layer
+		l.Tokens = tokens
+		job := procedure.Job{A: procedure.Subject{Layers: []onnx.Layer{l}}, Pairs: [][2]int{{0, 0}}, Data: noSamples{}}
+		return (&ProcedureRun{Job: job}).depends()
+	}
+	for name, depends := range map[string]func(*onnx.Tokens) []string{"a layer": one, "a procedure": ofProcedure} {
+		guessed := depends(nil)
+		if same := depends(&onnx.Tokens{Prefix: 1, Height: 4, Width: 4}); !slices.Equal(same, guessed) {
+			t.Errorf("%s: %q with the guessed layout, %q without one", name, same, guessed)
+		}
+		if other := depends(&onnx.Tokens{Prefix: 5, Height: 3, Width: 4}); slices.Equal(other, guessed) {
+			t.Errorf("%s: %q with another layout, want another key", name, other)
+		}
+	}
+}
 
 // A layout of tokens that follows from their number alone is warned of.
 func TestGuessedTokens(t *testing.T) {
