@@ -153,7 +153,10 @@ func (t *Trainer) feedMasks(s *boundSession, masks tensor.Tensor, n, classes int
 	}
 	out := ort.Data[int64](v)
 	for i, k := range masks.Data {
-		if k < -1 || k != float32(int(k)) || classes > 0 && int(k) >= classes {
+		if k < -1 || k != float32(int(k)) {
+			return fmt.Errorf("a mask has the class %g: want a whole number, or -1 for a position without a class", k)
+		}
+		if classes > 0 && int(k) >= classes {
 			return fmt.Errorf("a mask has the class %g, and the output has classes 0 to %d", k, classes-1)
 		}
 		out[i] = int64(k)

@@ -305,8 +305,9 @@ func TestSegmenterErrors(t *testing.T) {
 	defer tr.Close()
 	for want, b := range map[string]Batch{
 		"masks have shape": {Masks: tensor.New(1, 5, 4)},
-		"class 3":          {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{3}, 40)}},
-		"class 0.5":        {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{0.5}, 40)}},
+		"class 3, and":     {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{3}, 40)}},
+		"class 0.5: want":  {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{0.5}, 40)}},
+		"class -2: want":   {Masks: tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{-2}, 40)}},
 		"further tasks":    {Masks: tensor.New(2, 5, 4), Tasks: make([]Targets, 1)},
 	} {
 		b.Inputs = []tensor.Tensor{tensor.New(2, 2, 5, 4)}

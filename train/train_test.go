@@ -426,7 +426,7 @@ func TestBadInput(t *testing.T) {
 // Native operators replace the convolutions, their gradients and the updates of Adam in a step.
 func TestAcceleratedStep(t *testing.T) {
 	if accel.Width() == 0 {
-		t.Skip("the native operators are left out, or slow on this CPU")
+		t.Skip("needs the native operators: a build for amd64 without the tag noaccel, on a CPU with AVX2")
 	}
 	m, err := ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: []int{1}, Seed: 1}.Build()
 	if err != nil {
