@@ -63,6 +63,7 @@ func TestFieldsHaveTitles(t *testing.T) {
 	t.Parallel()
 	// "unit" is a column of the table of tuning curves, not a field of a score, and has no title.
 	for _, c := range []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
+		// Spread: fields that the axes show. Sides: fields of the rows and columns of a heat map.
 		fields := slices.Concat(c.Colour, c.Spread)
 		for _, s := range slices.Concat(c.Sides, probeBarSides) {
 			fields = append(fields, s.Down, s.Across)
@@ -75,7 +76,7 @@ func TestFieldsHaveTitles(t *testing.T) {
 	}
 }
 
-// TestLooks checks that no two looks are the same, and that a colour is read as red, green and
+// TestLooks checks that no two looks (colour, marker and dashes of a curve) are the same, and that a colour is read as red, green and
 // blue.
 func TestLooks(t *testing.T) {
 	t.Parallel()
@@ -132,6 +133,7 @@ func TestLogitTicks(t *testing.T) {
 			}
 		}
 	})
+	// The 0 of Logit stands for no continuity correction.
 	if got := logitTicks(correlation.Logit(0.52, 0), correlation.Logit(0.58, 0)); fmt.Sprint(got[0].Label, got[1].Label) != "52%53%" {
 		t.Errorf("ticks between 52 %% and 58 %%: %v, want 52 %%, 53 %%, ...", got)
 	}

@@ -52,8 +52,8 @@ var Columns = []string{
 	"measure", "variant", "factor", "statistic", "value", "low", "high", "null", "n", "warning",
 }
 
-// Describe describes what the score belongs to: model, layer, data, transformation with parameter,
-// variant and factor, as far as they apply.
+// Describe describes what the score belongs to: model, other model, layer, data, transformation with
+// parameter, variant and factor, as far as they apply.
 func (r Row) Describe() string {
 	transform := r.Transform
 	if r.Parameter != "" {

@@ -78,7 +78,8 @@ func clusterStatusCommand() *cobra.Command {
 }
 
 // printStatus prints a table of tasks (without all only those that are neither done nor queued),
-// the number of tasks in each state, and the number of finished cells.
+// the number of tasks in each state, and the number of finished cells. A cell is a measure of a model
+// under one transformation value.
 func printStatus(s *cluster.Status, all bool) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
@@ -234,7 +235,7 @@ func clusterWaitCommand() *cobra.Command {
 				defer cancel()
 			}
 			status, err := cluster.Wait(ctx, run, s, every)
-			if err != nil && !errors.Is(err, cluster.ErrMergeEnded) {
+			if err != nil && !errors.Is(err, cluster.ErrMergeEnded) { // that error: the merge ended without all scores
 				return err
 			}
 			if asJSON {

@@ -123,7 +123,7 @@ func folderClip(ctx context.Context, dir string) (clip, error) {
 					yield(tensor.Tensor{}, fmt.Errorf("%s no longer exists", filepath.Base(file)))
 					return
 				}
-				s, err := folder.At(ctx, i, dataset.Frame{})
+				s, err := folder.At(ctx, i, dataset.Frame{}) // the zero Frame: the image as it is
 				if !yield(s.Input, err) || err != nil {
 					return
 				}

@@ -271,7 +271,7 @@ func Nearest(word string, known []string) string {
 			best, distance = k, d
 		}
 	}
-	if distance < len(word) && distance <= max(2, len(best)/3) { // else no letter is left
+	if distance < len(word) && distance <= max(2, len(best)/3) { // with len(word) all letters would differ
 		return best
 	}
 	return ""

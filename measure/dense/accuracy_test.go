@@ -1,6 +1,7 @@
 package dense_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -84,7 +85,8 @@ func TestMeanAveragePrecision(t *testing.T) {
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
-	f := &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width), Candidates: 130, Most: 130, Classes: g.Classes}
+	f := &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width),
+		Candidates: 130, Most: 130, Classes: g.Classes}
 	boxOf := func(b cocoBox) output.Box {
 		return output.Box{Left: b.Box[0] / g.Width, Top: b.Box[1] / g.Height, Right: (b.Box[0] + b.Box[2]) / g.Width, Bottom: (b.Box[1] + b.Box[3]) / g.Height,
 			Score: b.Score, Class: b.Category - 1}
@@ -220,7 +222,7 @@ func TestAccuracyContract(t *testing.T) {
 			one.Objects = append(one.Objects, o)
 			boxes = append(boxes, output.Box{Left: x, Top: y, Right: x + 0.25, Bottom: y + 0.3, Score: float64(r.IntN(10)) / 10, Class: r.IntN(3)})
 		}
-		slices.SortFunc(boxes, func(a, b output.Box) int { return int(10 * (b.Score - a.Score)) })
+		slices.SortFunc(boxes, func(a, b output.Box) int { return cmp.Compare(b.Score, a.Score) })
 		truth, clean = append(truth, one), append(clean, boxes)
 		mask := tensor.New(4, 4)
 		for i := range mask.Data {

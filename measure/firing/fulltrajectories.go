@@ -50,7 +50,7 @@ func (r *run) fullStage(g group, p trajectory) stage {
 				r.fullStats = append(r.fullStats, r.newFullStats(c, at, p))
 			}
 		},
-		numbers: func() []int {
+		numbers: func() []int { // of the images that the stage reads, for the samples that could be read
 			var out []int
 			for _, place := range r.readable {
 				out = append(out, p.images(place)...)

@@ -36,7 +36,7 @@ type products struct {
 }
 
 func (p *products) Update(b *measure.PairBatch) error {
-	for i := range b.Place {
+	for i := range b.Place { // for each sample
 		p.n++
 		for k, pair := range p.grid.Pairs {
 			p.sums[k] += sum(b.A[pair[0]].At(i)) * sum(b.B[pair[1]].At(i))
@@ -108,7 +108,7 @@ func TestRunGrid(t *testing.T) {
 	layer := func(name string) onnx.Layer { return onnx.Layer{Name: name} }
 	const n = 70
 	x, y, z := random(n, 3), random(n, 2, 2), random(n, 4)
-	layout := measure.NewLayout(n)
+	layout := measure.NewLayout(n) // the samples in blocks
 	t.Run("two models", func(t *testing.T) {
 		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{z, x},
 			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("z"), layer("x")}, Pairs: [][2]int{{0, 0}, {1, 0}, {1, 1}}, Layout: layout}})

@@ -17,7 +17,7 @@ const maxMatrixRuns = 24
 type runMatrix struct {
 	Title   string // of the statistic
 	About   string // what its values mean, one sentence
-	Toward  string // the meaning of a high or a low value
+	Toward  string // which values are the better or the more invariant ones: "higher is ..." or "lower is ..."
 	Data    string
 	Null    bool // some score has a null
 	Columns []string
@@ -81,7 +81,7 @@ func (s *Server) matrices(r *run) (out []packedMatrix, err error) {
 		}
 		packed := []packedMatrix{}
 		for _, m := range report.Matrices(rows, record.Measures) {
-			if m.Across != "name" {
+			if m.Across != "name" { // the columns are not names of transformations
 				continue
 			}
 			p := packedMatrix{Matrix: m}

@@ -50,7 +50,7 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputI
 	}
 	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
 		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: data.size, Samples: samplesOf(data.waveform, pre), Arrays: data.arrays, Threads: o.Threads, Device: o.Device,
-		ReloadWeights: len(s.Models) > 1})
+		ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
 	if err != nil {
 		return nil, entry.AddPosition(err)
 	}

@@ -3,14 +3,15 @@ package plan
 import "slices"
 
 // ModelWork is the remaining work of a study for one model: its own cells, and its comparisons with
-// other models. A run with Options.Only set to the model does this work. A cell is a measure for
-// one model, data set, transformation value and trial; a procedure is a measure that works in
-// steps.
+// other models, which are cells of the first of their models. A run with Options.Only set to the
+// model does this work. A cell is a measure for one model or pair of models, data set,
+// transformation value and trial; a procedure is a measure that works in steps on samples in memory,
+// such as the training of probes.
 type ModelWork struct {
 	Model      string
 	Cells      int   // number of unfinished cells
 	Passes     int   // number of readings of the samples; each procedure counts as one
-	Forwards   int64 // number of samples in all forward passes
+	Forwards   int64 // number of samples in all forward passes; of procedures, the passes that their work is worth
 	Bytes      int64 // peak memory of the accumulators
 	Blocks     int   // number of blocks (see Shard) of the largest data set: the largest useful number of shards
 	Parameters int64 // number of parameters of the model
