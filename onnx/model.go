@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/noether-ml/noether/internal/machine"
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 	"github.com/noether-ml/noether/onnx/pb"
 )
@@ -23,6 +25,8 @@ const (
 	MinOpset = 7
 	// maxBytes is the largest size of a protocol buffer message, in bytes.
 	maxBytes = math.MaxInt32
+	// minHuge is the size in bytes from which a file is read into huge pages.
+	minHuge = 4 << 20
 )
 
 // A Model is an ONNX graph that has been checked, with its weights or references to them. A Model
@@ -86,8 +90,21 @@ func readFile(path string) ([]byte, error) {
 	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("has %d bytes, and an ONNX file cannot exceed 2 GB: save its weights as external data", info.Size())
 	}
-	data, err := os.ReadFile(path)
-	return data, withoutPath(err)
+	if info.Size() < minHuge { // also a pipe, whose size is 0
+		data, err := os.ReadFile(path)
+		return data, withoutPath(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer f.Close()
+	data := make([]byte, info.Size())
+	machine.PreferHugePages(data)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, withoutPath(err)
+	}
+	return data, nil
 }
 
 // A formatError is the error of data that are not an ONNX message.
