@@ -49,6 +49,25 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 
 // open loads the runtime library and a fast BLAS. It prints a note if there is no fast BLAS.
 func (e *engineFlags) open() (study.Options, error) {
+	o, err := e.openRuntime()
+	if err != nil {
+		return study.Options{}, err
+	}
+	blas := linalg.LoadBackend()
+	blas.SetThreads(o.Threads)
+	if blas.Hint != "" {
+		note("no fast BLAS was found, so most linear algebra is computed in plain Go, several times slower: " + blas.Hint)
+	}
+	device := ort.DeviceOf(o.Device)
+	o.BLAS, o.Version, o.Warn, o.Memory = &blas, version(), note, machine.MemoryLimit()
+	o.Record = scores.EngineRecord{ONNXRuntime: o.Runtime.Version(), Device: device.Name, Adapter: device.Adapter.Name, BLAS: blas.String(), JPEG: jpegDecoder(), Threads: o.Threads,
+		Machine: runtime.GOOS + "/" + runtime.GOARCH}
+	return o, nil
+}
+
+// openRuntime checks the flags and loads the runtime library alone: the options have Runtime,
+// Threads and Device.
+func (e *engineFlags) openRuntime() (study.Options, error) {
 	if e.threads < 0 {
 		return study.Options{}, usagef(e.command, "--threads is %d; it must be a number of threads, or 0 for all cores", e.threads)
 	}
@@ -58,28 +77,19 @@ func (e *engineFlags) open() (study.Options, error) {
 	if known := append(ort.DeviceNames(), ort.Auto); !slices.Contains(known, e.device) {
 		return study.Options{}, usagef(e.command, "--device is %q: it must be one of %s", e.device, strings.Join(known, ", "))
 	}
-	threads := e.threads
-	if threads <= 0 {
-		threads = machine.Cores()
+	o := study.Options{Threads: e.threads}
+	if o.Threads <= 0 {
+		o.Threads = machine.Cores()
 	}
 	if limit := machine.MemoryLimit(); limit > 0 {
 		debug.SetMemoryLimit(limit / 4 * 3) // collect garbage before the limit is reached
 	}
-	blas := linalg.LoadBackend()
-	blas.SetThreads(threads)
-	if blas.Hint != "" {
-		note("no fast BLAS was found, so most linear algebra is computed in plain Go, several times slower: " + blas.Hint)
-	}
-	rt, err := e.load()
-	if err != nil {
+	var err error
+	if o.Runtime, err = e.load(); err != nil {
 		return study.Options{}, err
 	}
-	device := ort.DeviceOf(rt.Resolve(e.device))
-	return study.Options{
-		Runtime: rt, Threads: threads, BLAS: &blas, Device: device.Name, Version: version(), Warn: note, Memory: machine.MemoryLimit(),
-		Record: scores.EngineRecord{ONNXRuntime: rt.Version(), Device: device.Name, Adapter: device.Adapter.Name, BLAS: blas.String(), JPEG: jpegDecoder(), Threads: threads,
-			Machine: runtime.GOOS + "/" + runtime.GOARCH},
-	}, nil
+	o.Device = o.Runtime.Resolve(e.device)
+	return o, nil
 }
 
 // jpegDecoder names the decoder of JPEG images in the record of a run.

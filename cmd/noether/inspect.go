@@ -11,13 +11,14 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/noether-ml/noether/model"
-
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/study"
 	"github.com/noether-ml/noether/study/spec"
 )
 
@@ -178,6 +179,13 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if err != nil {
 		return nil, err
 	}
+	var o study.Options
+	var loading errgroup.Group // the engine, beside the reading of the model
+	loading.Go(func() (err error) {
+		o, err = engine.openRuntime()
+		return err
+	})
+	defer loading.Wait()
 	graph, err := onnx.Read(path)
 	if err != nil {
 		return nil, err
@@ -194,8 +202,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	o, err := engine.open()
-	if err != nil {
+	if err := loading.Wait(); err != nil {
 		return nil, err
 	}
 	roles := map[string]string{}
