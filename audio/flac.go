@@ -13,7 +13,8 @@ import (
 
 func isFLAC(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "fLaC" }
 
-// probeFLAC reads the stream information, and decodes the file if that lacks the length.
+// probeFLAC returns the header of a FLAC file. It reads r, and decodes the file at path only if the
+// header does not state the length.
 func probeFLAC(r io.Reader, path string) (info Info, err error) {
 	defer recoverError(&err)
 	stream, err := flac.New(bufio.NewReader(r))
@@ -40,7 +41,8 @@ func infoOf(s *meta.StreamInfo) (Info, error) {
 	return info, info.check()
 }
 
-// decodeFLAC decodes all frames and checks their number against the header.
+// decodeFLAC decodes a FLAC file and averages its channels. It returns an error if the number of
+// samples differs from that in the header.
 func decodeFLAC(data []byte) (clip Clip, err error) {
 	defer recoverError(&err)
 	stream, err := flac.New(bytes.NewReader(data))
@@ -51,7 +53,7 @@ func decodeFLAC(data []byte) (clip Clip, err error) {
 	if err != nil {
 		return Clip{}, err
 	}
-	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1)) // of a sum of channels
+	scale := 1 / float64(int64(info.Channels)<<(stream.Info.BitsPerSample-1)) // from a sum of channels to a mean in [-1, 1]
 	var wave []float32
 	for {
 		frame, err := stream.ParseNext()

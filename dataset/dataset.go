@@ -4,15 +4,15 @@
 // A Source has a length, a fingerprint of its content and random access by index, so that any
 // worker can read any part in any order and gets the same samples. A Frame is the size and format
 // in which a model takes its inputs: the size and channels of images, the rate and length of
-// waveforms. A source brings each sample to it when it decodes the sample.
+// waveforms. A source converts each sample to the frame when it decodes the sample.
 //
 // A factor is a known property of a sample, such as hue, speaker or duration. A trajectory is a
 // sample with gradually changed versions of it, which are samples too. A place is a group of
-// samples that trajectories connect.
+// samples that trajectories connect, such as the frames of a video at one position.
 //
 //	OpenFolder                 JPEG, PNG, GIF, BMP, TIFF and WebP files, labelled by folder, CSV file
 //	                           or WordNet synset
-//	OpenCIFAR10, OpenCIFAR100  the binary version
+//	OpenCIFAR10, OpenCIFAR100  the binary version of these data sets
 //	OpenIDX                    MNIST and data sets in its format, also compressed by gzip
 //	OpenArrays                 npy and npz arrays of images
 //	OpenRawArrays              npy and npz arrays that a model takes as they are, such as token ids
@@ -23,9 +23,9 @@
 //	OpenShapes, OpenGratings   synthetic images with known factors
 //	OpenScenes                 synthetic images of several figures with the class of each pixel
 //	OpenTones                  synthetic audio with known factors
-//	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file;
-//	                           LibriSpeech. A sample is an item: a whole file, or a piece of fixed
-//	                           length
+//	OpenAudio                  WAV and FLAC files, labelled by folder, file name or CSV file, or in
+//	                           the layout of LibriSpeech. A sample is an item: a whole file, or a
+//	                           piece of fixed length
 //	dataset/video              patches of videos, or of images under a moving camera, with trajectories
 //	Pair                       samples of one source with ready-made transformed versions of another
 //	Concat                     several sources, one after the other
@@ -50,7 +50,7 @@ const NoLabel = -1
 type Sample struct {
 	Index       int                // index in the original source, before any selection or shuffle
 	Name        string             // for messages: a file name, or "test_batch.bin#17"
-	Input       tensor.Tensor      // image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; or Arrays
+	Input       tensor.Tensor      // image, c x h x w in [0, 1]; audio, 1 x n in [-1, 1]; or Arrays' values
 	Waveform    *Waveform          // the whole waveform that Input is cut from; otherwise nil
 	Arrays      []Array            // names and shapes of the ready-made arrays in Input; otherwise nil
 	Transformed *tensor.Tensor     // transformed sample of a ready-made pair (see Pair), or nil
@@ -64,8 +64,8 @@ type Sample struct {
 type Source interface {
 	// Len returns the number of samples.
 	Len() int
-	// At reads sample i, from 0 to Len()-1, and brings it to the frame. A *BadSample error concerns
-	// this sample only; any other error concerns the source.
+	// At reads sample i, from 0 to Len()-1, and converts it to the frame f. A *BadSample error
+	// concerns this sample only; any other error concerns the source.
 	At(ctx context.Context, i int, f Frame) (Sample, error)
 	// Classes returns the names of the labels in order; nil without labels.
 	Classes() []string

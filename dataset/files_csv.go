@@ -46,7 +46,8 @@ type columns struct {
 }
 
 // readLabelTable reads a table. label is the name of the column of labels; "": label or class.
-// isFile reports whether a text is the name of a file, so that the first line is not a header.
+// isFile reports whether a text is the name of a file. A first line that starts with one is not a
+// header.
 func readLabelTable(r io.Reader, label string, isFile func(string) bool) (labelTable, error) {
 	buffered := bufio.NewReader(r)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
@@ -114,7 +115,8 @@ func isSpaceSeparated(start string, isFile func(string) bool) bool {
 	return label != "" && isFile(file) && !strings.ContainsAny(line, ",\"")
 }
 
-// cutLabel cuts a line at its last white space. Without any, the label is empty.
+// cutLabel cuts a line at its last white space. Without white space, file is empty and label is the
+// whole line.
 func cutLabel(line string) (file, label string) {
 	line = strings.TrimSpace(line)
 	i := strings.LastIndexAny(line, " \t")
@@ -148,9 +150,9 @@ func (t labelTable) check() error {
 	return nil
 }
 
-// columnsOf finds the columns from the first record, and reports whether that is a header. If its
-// first field is the name of a file, it is not. label is the name of the column of labels; "":
-// label or class.
+// columnsOf finds the columns from the first record, and reports whether that record is a header:
+// it is none if its first field is the name of a file. label is the name of the column of labels;
+// "": label or class.
 func columnsOf(record []string, label string, isFile func(string) bool) (c columns, header bool, err error) {
 	c = columns{file: -1, label: -1}
 	if isFile(record[0]) {
@@ -231,8 +233,8 @@ func (c columns) row(record []string) (labelRow, error) {
 	return row, nil
 }
 
-// labelsOf converts labels to indices, and empty labels to NoLabel. If all are whole numbers, the
-// numbers are the indices. Otherwise an index is into classes, the sorted names.
+// labelsOf converts labels to indices into classes, and empty labels to NoLabel. If all labels are
+// whole numbers, they are the indices. Otherwise classes are the sorted labels.
 func labelsOf(texts []string) (labels []int, classes []string) {
 	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numberNames(highest)
@@ -254,8 +256,8 @@ func labelsOf(texts []string) (labels []int, classes []string) {
 	return labels, classes
 }
 
-// wholeNumbers parses labels that are all empty or whole numbers from NoLabel to maxLabel. ok is
-// false if one is neither.
+// wholeNumbers parses labels, each of which must be empty or a whole number from NoLabel to
+// maxLabel; otherwise ok is false. highest is the largest of them, or NoLabel if all are empty.
 func wholeNumbers(texts []string) (labels []int, highest int, ok bool) {
 	highest = NoLabel
 	for _, text := range texts {
@@ -317,9 +319,9 @@ func (l *fileList) label(texts []string) {
 }
 
 // setFactors sets the factors of the files. texts has a row for each file and a column for each
-// name. A factor whose texts are all numbers has those values. A factor without numbers has
-// categories, and its value is an index into their sorted names. position says where texts[i] was
-// read, for errors.
+// name. If all texts of a factor are numbers, they are its values. If none is, the texts are
+// categories, and a value is an index into their sorted names. If only some are, setFactors returns
+// an error. position says where texts[i] was read, for errors.
 func (l *fileList) setFactors(names []string, texts [][]string, position func(i int) string) error {
 	for c, name := range names {
 		column := make([]string, len(texts))
@@ -355,7 +357,8 @@ func (l *fileList) setFactor(i int, name string, v float64) {
 }
 
 // factorValues parses a factor as numbers or as categories. If only some texts are numbers, bad is
-// the index of the first that is not a number; otherwise it is -1.
+// the index of the first that is not a number. If none is a number and some are empty, bad is the
+// index of the first empty one. Otherwise bad is -1.
 func factorValues(texts []string) (values []float64, categories []string, bad int) {
 	bad = -1
 	for i, text := range texts {

@@ -12,11 +12,12 @@ import (
 // hdf5Signature starts an HDF5 file, such as a MATLAB file from version 7.3 on.
 const hdf5Signature = "\x89HDF\r\n\x1a\n"
 
-// hdf5Hint is an error about an HDF5 file.
+// hdf5Hint is the part of an error that says what to do with an HDF5 file.
 const hdf5Hint = "an HDF5 file, which is not read: save its arrays by numpy.save or numpy.savez, and give the .npy or .npz file as arrays"
 
-// explainHDF5 returns an error that says what to do with HDF5 files, if path is one or a folder with
-// one, by its name. Otherwise it returns err, for which the path could not be opened.
+// explainHDF5 explains err, the error of opening path as another format. If path is an HDF5 file,
+// or a folder with an HDF5 file whose name ends in .h5 or .hdf5, it returns an error with hdf5Hint.
+// Otherwise it returns err.
 func explainHDF5(path string, err error) error {
 	entries, _ := os.ReadDir(path)
 	for _, e := range entries {

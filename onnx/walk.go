@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Reads returns the tensors that a node reads: its inputs, and outer tensors that its subgraphs
-// read.
+// Reads returns the tensors that a node reads: its inputs, and the outer tensors that its subgraphs
+// read, which are tensors of enclosing graphs.
 func Reads(n *pb.NodeProto) []string {
 	var names []string
 	for _, in := range n.Input {

@@ -8,11 +8,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// forWebGPU returns a model that computes what m computes, prepared for the WebGPU provider, which
-// takes some nodes and then refuses to run them: BatchNormalization in training mode is replaced by
-// other operators. onCPU has the names of the nodes that the engine must run on the CPU:
-// MaxPool with the positions of the largest elements, which gradients need. It returns m itself if
-// there are no such nodes.
+// forWebGPU returns a model that computes what m computes, without nodes that ONNX Runtime's WebGPU
+// execution provider accepts and then fails to run. BatchNormalization in training mode is replaced
+// by other operators. MaxPool that also returns the positions of the largest elements, which
+// gradients need, must run on the CPU: onCPU has the names of these nodes. If m has no nodes of
+// either kind, forWebGPU returns m itself.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
 	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) }) {
 		return m, nil, nil
@@ -46,9 +46,10 @@ func normalisesBatch(n *pb.NodeProto) bool {
 }
 
 // normaliseBatch adds what BatchNormalization computes in training mode, for an input x of n x c x
-// ... with the given number of axes: (x - mean) / sqrt(variance + epsilon) scale + bias with the
-// mean and the variance of each channel over the batch, and the running mean and variance, which
-// are momentum running + (1 - momentum) batch.
+// ... with the given number of axes: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with
+// the mean and the variance of each channel over the batch, and the new running mean and variance.
+// These are momentum * old + (1 - momentum) * batch, where old is the value before, and batch that
+// of the batch.
 func normaliseBatch(b *onnx.Builder, n *pb.NodeProto, axes int) []onnx.Value {
 	x, scale, bias := onnx.Value(n.Input[0]), onnx.Value(n.Input[1]), onnx.Value(n.Input[2])
 	reduced, perChannel := []int{0}, []int{1, -1}

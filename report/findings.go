@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	minSpan  = 0.05 // share of a statistic's range; a curve that varies no more is described as constant
+	minSpan  = 0.05 // share of a statistic's range; a curve that varies no more "stays between" values
 	minTrend = 0.6  // smallest size of Spearman's correlation with depth at which a curve rises or falls
 
 	maxNameWidth = 48 // of a name in a sentence, see Shorten
@@ -26,10 +26,11 @@ type finding struct {
 	rank     int      // by evidence and weight, among the findings on one statistic
 }
 
-// Findings returns sentences on the most notable scores: for each measure, the curve or the
-// comparison with the largest differences. The rules are fixed, so the same scores give the same
-// sentences. Findings on clear differences come first, then those without intervals, then those
-// within their intervals or at their null.
+// Findings returns sentences on the most notable scores: for each measure, the curve (the scores of
+// a model over the depth of its layers) or the comparison with the largest differences. The rules
+// are fixed, so the same scores give the same sentences. Findings on differences that exceed their
+// interval come first, then those without intervals, then differences within their interval and
+// scores at their null, the value that chance gives.
 func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []string {
 	shown := Overview(rows)
 	var key []finding
@@ -102,14 +103,14 @@ func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescript
 
 // A wording specifies which names a sentence must contain to be unambiguous.
 type wording struct {
-	models     bool   // name models, because there are several
-	data       bool   // name data sets, because there are several
-	places     string // points of a curve: "layers" (default) or "values" of a parameter
-	replicates *Replicates
+	models     bool        // name models, because there are several
+	data       bool        // name data sets, because there are several
+	points     string      // noun for the points of a curve: "layers" (default) or "values"
+	replicates *Replicates // for intervals of differences; nil if unknown
 }
 
 // noun returns the noun for the points of a curve.
-func (w wording) noun() string { return cmp.Or(w.places, "layers") }
+func (w wording) noun() string { return cmp.Or(w.points, "layers") }
 
 // where returns, for instance, "for hue of resnet20 under quarter on cifar10", with only the parts
 // that are needed.
@@ -134,7 +135,7 @@ func (w wording) where(s Series) string {
 }
 
 // steepest describes the model whose curve over depth changes most; models holds one curve of each
-// model. It compares models that have a single layer each.
+// model. If every model has a single layer, it compares the models instead.
 func (w wording) steepest(models []Series, about measure.StatisticDescriptor) finding {
 	if len(models) > 1 && !slices.ContainsFunc(models, func(s Series) bool { return len(s.Rows) > 1 || s.IsGrid() }) {
 		return w.comparison(models, about)
@@ -161,7 +162,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	for _, r := range s.Rows {
 		depths[r.Depth] = true
 	}
-	// With several layers at one depth the points do not form a line.
+	// With two or more layers at a depth, on average, the points do not form a line.
 	joined := len(s.Rows) < 2*len(depths)
 	var predicate string
 	switch rho := s.trend(); {
@@ -234,7 +235,7 @@ func chance(s Series, d measure.Direction, noun string) string {
 
 // isAtChance reports whether a score with a null is no better than chance; see chance.
 func isAtChance(r scores.Row, d measure.Direction) bool {
-	near := r.Value // the end of the interval on the side of the null
+	near := r.Value // the worse end of the interval, if there is one
 	if d == measure.Higher {
 		if !math.IsNaN(r.Low) {
 			near = r.Low

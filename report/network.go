@@ -11,11 +11,11 @@ import (
 type Network struct {
 	Model      string
 	Operations []scores.OperationRecord
-	Groups     []string // a short name of each group of operations
+	Groups     []string // names of the groups of operations (OperationRecord.Group), drawn as one node each
 }
 
-// Networks returns the graphs of models that have scores of layers. Graphs whose operations read
-// what does not exist, as those of altered records, are left out.
+// Networks returns the graphs of models that have scores of layers. Graphs with invalid references
+// between operations, as in a record that was edited, are left out.
 func Networks(rows []scores.Row, models []scores.ModelRecord) []Network {
 	measured := map[string]bool{}
 	for i := range rows {
@@ -30,7 +30,8 @@ func Networks(rows []scores.Row, models []scores.ModelRecord) []Network {
 	return out
 }
 
-// isOrdered reports whether operations read earlier ones only, from groups with no larger number.
+// isOrdered reports whether each operation reads only earlier operations, of its own group or of
+// groups with smaller numbers.
 func isOrdered(all []scores.OperationRecord) bool {
 	for i, o := range all {
 		if o.Group < 0 || o.Group > i || slices.ContainsFunc(o.Reads, func(from int) bool { return from < 0 || from >= i || all[from].Group > o.Group }) {
@@ -40,9 +41,10 @@ func isOrdered(all []scores.OperationRecord) bool {
 	return true
 }
 
-// groupNames returns the last common module of the tensors of each group, such as "layer2.1", or
-// the last two where several groups have the same, such as "stage1/conv2". The name of a group
-// without one is the module or the operator of its first operation with weights.
+// groupNames returns a name for each group: the innermost module that all its tensors share, such
+// as "layer2.1", or the innermost two, such as "stage1/conv2", if several groups have the same
+// name. A group whose tensors share no module has the name of the module, or else the operator, of
+// its first operation with weights.
 func groupNames(all []scores.OperationRecord) []string {
 	var groups [][]scores.OperationRecord
 	for _, o := range all {

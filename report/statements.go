@@ -93,7 +93,7 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 		rows   []int // indices of the series' rows
 	}
 	names := b.names
-	names.places = over
+	names.points = over
 	label := Measures{m}.ModelLabel
 	key := func(i int) string {
 		r := &b.rows[i]

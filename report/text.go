@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/internal/plural"
 )
 
-// Number formats a value with three decimals, large and whole values with fewer, values below
-// 0.0005 with an exponent, and NaN as "–".
+// Number formats a value with three decimals. From 10 on it has fewer, or none if it is whole.
+// Values below 0.0005, and from 1e9 on, have an exponent. NaN is "–".
 func Number(v float64) string {
 	size := math.Abs(v)
 	switch {

@@ -1,17 +1,18 @@
 package scores
 
 // A SampleSheet describes what a transformation of the input does to single samples: those that it
-// changes most and least, with the predictions of each model, and counts for each class. An image
-// with the same name has a row for each sample: the clean sample, then the sample under each value
-// of the parameter.
+// changes most and least, with the predictions of each model, and counts for each class. It is
+// stored as JSON; an image file of the same name has a row for each sample: the clean sample, then
+// the sample under each value of the transformation's parameter.
 type SampleSheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`
 	Parameters []string `json:"parameters"` // "" for a transformation without a list of values
-	Of         int      `json:"of"`         // number of samples that have values, from which Samples were chosen
-	// Measure and Statistic name the values in SheetView.Value: effective invariance if models predict
-	// classes, else the first of these that a run has: the Jensen-Shannon divergence, the agreement of
-	// class maps or of boxes, the cosine at the last layer, and the relative error of maps of values.
+	Of         int      `json:"of"`         // number of samples with values, from which Samples were chosen
+	// Measure and Statistic name the values of samples, SheetView.Value: effective invariance if
+	// models predict classes, else the first of these that a run has: the Jensen-Shannon divergence,
+	// the agreement of class maps or of boxes, the cosine at the last layer, and the relative error of
+	// maps of values.
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
 	Title     string        `json:"title"`   // the statistic's name for readers, such as "effective invariance"
@@ -36,8 +37,8 @@ type Projection struct {
 	Views []ProjectionView `json:"views"` // under each value of the parameter
 }
 
-// A ProjectionView has the positions of each sample x (Clean) and T(x) (Moved) under a value of the
-// parameter.
+// A ProjectionView has the positions of each sample x (Clean) and of T(x) (Moved), for a value of
+// the transformation's parameter.
 type ProjectionView struct {
 	Clean [][2]float32 `json:"clean"`
 	Moved [][2]float32 `json:"moved"`
@@ -68,7 +69,7 @@ type SheetModel struct {
 	Clean      []int       `json:"clean,omitempty"`
 	Confidence []float32   `json:"confidence,omitempty"`
 	Views      []SheetView `json:"views"`               // under each value of the parameter
-	Most       []int       `json:"most"`                // samples that change most, on average over the values
+	Most       []int       `json:"most"`                // samples that change most, averaged over Views
 	Least      []int       `json:"least"`               // samples that change least
 	Fails      []int       `json:"fails,omitempty"`     // samples that are classified correctly only when clean
 	Right      int         `json:"right"`               // number of clean samples, of all with values, that are classified correctly

@@ -9,7 +9,7 @@ import (
 // A snapshot is the state of a training at the start of an epoch.
 type snapshot struct {
 	state [][]float32 // values of the state tensors
-	done  int         // as in Trainer
+	done  int         // number of steps, as in Trainer
 }
 
 // snapshot returns a copy of the current state, or nil if epochs are never rolled back.
@@ -25,7 +25,7 @@ func (r *fitter) snapshot() *snapshot {
 }
 
 // increased reports whether an epoch must be rolled back: its loss is larger than that of the last
-// epoch that was not.
+// epoch that was not rolled back.
 func (r *fitter) increased(e Epoch) bool {
 	if r.RollbackFactor == 0 {
 		return false
@@ -46,8 +46,8 @@ func (r *fitter) rollbackLoss(e Epoch) float64 {
 	return e.Objective
 }
 
-// rollBack restores a snapshot and reduces the learning rate. The schedule counts the steps that
-// were rolled back.
+// rollBack restores a snapshot and reduces the learning rate. The schedule of the learning rate
+// still counts the steps that were rolled back.
 func (r *fitter) rollBack(s *snapshot) error {
 	for i, v := range s.state {
 		copy(ort.Data[float32](r.trainer.state[0][i]), v)

@@ -13,15 +13,15 @@
 //
 // Quarter turns of square maps, flips and translations by whole positions are exact: tau copies
 // single values, and the floor is 0. Otherwise tau interpolates as the transformation of the input
-// did. A sequence of transformations is one map of positions, which is interpolated once. What
-// moves no positions, such as a change of colour or a corruption, has the identity as tau; the
-// error is then one of invariance.
+// did. For a sequence of transformations tau composes their moves of positions, and interpolates
+// once. For a transformation that moves no positions, such as a change of colour or a corruption,
+// tau is the identity; the error is then one of invariance.
 //
-// The sums are over the positions that count: the positions p of the map without a margin at each
-// side, for which the position that tau reads p from and the one that tau moves p to lie there too.
-// So no value from outside the map enters tau f(x). All three statistics are of the same positions.
-// For the floor, where tau^-1 reads a position whose value in tau f(x) would come from outside the
-// map, the nearest value inside is used instead. A translation with outside: wrap is a circular
+// The sums are over the positions that count, the same for all three statistics. A position p
+// counts if three positions lie inside the map without its margin: p, the position from which tau
+// reads p, and the position to which tau moves p. So no value from outside the map enters tau f(x).
+// For the floor, tau^-1 may read values of tau f(x) that would come from outside the map; the
+// nearest value inside is used instead. A translation with the setting outside: wrap is a circular
 // shift, for which every position counts.
 //
 // A sample with tau f(x) = 0 has error 0 and cosine 1 if f(Tx) = 0 too, else error 1 and cosine 0.
@@ -113,7 +113,8 @@ func skip(site measure.Site, s Settings) string {
 	return ""
 }
 
-// shift returns the number of steps by which the group's channels move, within 0 to Cyclic - 1.
+// shift returns the number of steps by which the group's channels move, within 0 to Cyclic - 1. It
+// returns an error if p rotates by an angle that is not in the group, or is not a rotation.
 func (c Channels) shift(p transform.PointMap) (int, error) {
 	if c.Cyclic <= 1 || p.Fixed() {
 		return 0, nil
@@ -171,10 +172,11 @@ func Between(maps onnx.Maps, op transform.Op, s Settings, clean, transformed []f
 	return Errors{out[relativeError], out[cosine], out[floor]}, err
 }
 
-// Act returns tau f(x) of one sample for drawings: f(x) are the values of a layer with the given
-// maps. The result has the values of the positions in the order of the layer's values, from the
-// first position on. counted says for each position whether it counts; the others may hold values
-// from outside the map. It returns an error if no position counts.
+// Act returns tau f(x) of one sample, for figures: f(x) are the values of a layer with the given
+// maps. The result has the values of the positions in the order of the layer's values, without
+// values before the first position, such as those of a class token. counted says for each position
+// whether it counts; the others may hold values from outside the map. Act returns an error if no
+// position counts.
 func Act(maps onnx.Maps, op transform.Op, s Settings, clean []float32) (acted []float32, counted []bool, err error) {
 	s.Channels.Cyclic = cmp.Or(s.Channels.Cyclic, 1)
 	a := &layerAction{maps: maps, settings: s, fields: &action.Cache{}}

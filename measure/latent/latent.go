@@ -43,7 +43,8 @@ type Settings struct {
 	Margin float64 `key:"margin" json:"margin" default:"0" min:"0" max:"0.45" doc:"fraction of the sides of a map that is left out at its border"`
 }
 
-// New returns the measure latent-operator with the statistic r2 of each operator.
+// New returns the measure latent-operator with the statistic r2 of each operator. It returns an
+// error if Folds or Ridge is out of its range.
 func New(s Settings) (measure.Measure, error) {
 	switch {
 	case s.Folds < 2 || s.Folds > measure.MaxGroups:
@@ -121,16 +122,17 @@ func (m *method) Cost(s measure.Site) int64 {
 // bytes returns the memory of the moments of all folds.
 func (s setup) bytes() int64 {
 	c := int64(s.maps.Channels)
-	one := 8 * (c*(2*c+1) + 2*c + 2) // a linalg.Scatter of 2C variables
+	one := 8 * (c*(2*c+1) + 2*c + 2) // a linalg.Scatter of 2 c variables
 	if s.movesPositions {
 		one *= 2
 	}
 	return int64(s.foldCount) * one
 }
 
-// Borrowed implements measure.Borrower: the rows same and moved, tau f(x) of a sample, and two
-// tiles of products. A sample is added to rows if there are fewer than blockRows, and a slice that
-// grows takes up to a quarter more than it needs.
+// Borrowed implements measure.Borrower. It counts the buffers same and moved of type rows, tau f(x)
+// of a sample, and two tiles in which package linalg computes products. A buffer takes another
+// sample as long as it has fewer than blockRows rows, and append reserves up to a quarter more than
+// is needed.
 func (m *method) Borrowed(s measure.Site) int64 {
 	setup, why := m.setup(s)
 	if why != "" {

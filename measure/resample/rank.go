@@ -10,7 +10,7 @@ import (
 // scatter matrix whose sum is at least a given fraction of the sum of all.
 //
 // K is an integer, so on other samples it may differ by one or more, and a score of K dimensions
-// jumps with it. To estimate this variation, FractionalRank interpolates between integers.
+// jumps when K does. To estimate this variation, FractionalRank interpolates between integers.
 type Cutoff struct {
 	K        int       // the rank
 	Values   []float64 // eigenvalues, descending, at least K of them
@@ -40,8 +40,8 @@ func SumPositive(values []float64) float64 {
 }
 
 // FractionalRank returns the rank at which the partial sum of eigenvalues, interpolated linearly
-// between integers, reaches the fraction: more than K - 1 and at most K. It is K if the fraction is
-// not reached, since the difference is then due to rounding.
+// between integers, reaches the fraction: above K - 1 and at most K. It is K if all K eigenvalues
+// do not reach the fraction, which happens only by rounding.
 func (c Cutoff) FractionalRank() float64 {
 	if c.K == 0 {
 		return 0
@@ -58,9 +58,9 @@ func (c Cutoff) FractionalRank() float64 {
 }
 
 // Influence returns the change of FractionalRank, to first order, if some observations are counted
-// twice. squares holds the sums of the squared coordinates of these observations along each of the
-// first K eigenvectors, and total the sum along all eigenvectors. Coordinates are relative to the
-// mean of all observations.
+// twice. squares[i] is the sum of the squared coordinates of these observations along eigenvector
+// i, for the first K eigenvectors, and total is the sum along all eigenvectors. Coordinates are
+// relative to the mean of all observations.
 func (c Cutoff) Influence(squares []float64, total float64) float64 {
 	last := c.FractionalRank() - float64(c.K-1)
 	if last == 1 { // further eigenvalues do not matter
@@ -96,11 +96,11 @@ func NewRankSlope(p, q, maxP int, full float64, nearby [2]float64) RankSlope {
 	return RankSlope{Smaller: slopes[0], Larger: slopes[1]}
 }
 
-// NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. In
-// the first pair the smaller of p and q (q if they are equal) is reduced by a fiftieth of it,
-// rounded down, but by at least 1. In the second pair the larger one is reduced by as much, but not
-// below the smaller one. If p and q are equal, the second pair has a larger p instead, of at most
-// maxP. A pair is p and q themselves if there is no such rank.
+// NearbyRanks returns two pairs of ranks near p and q, at which NewRankSlope needs the score. Let
+// step be a fiftieth of the smaller of p and q, rounded down, but at least 1. In the first pair the
+// smaller rank (q if they are equal) is reduced by step. In the second pair the larger rank is
+// reduced by step, but not below the smaller one; if p and q are equal, p is increased by step
+// instead, to at most maxP. If no other rank is possible, a pair is p and q themselves.
 func NearbyRanks(p, q, maxP int) [2][2]int {
 	step := max(1, min(p, q)/50)
 	out := [2][2]int{{p, q - step}, {p + min(step, maxP-p), q}}
@@ -167,14 +167,14 @@ func (s RankSpread) at(z, z1 float64) Ranks {
 }
 
 // Shifts returns corrections to add to the replicates of a score, so that its interval includes the
-// variation of the integer ranks over samples. Ranks on other samples differ from the observed ones
-// with twice the variance of the spread, since the observed ones vary too. The variance that the
-// corrections add is that of the score at ranks drawn with this variance and rounded up, less that
-// of the score at fractional ranks drawn from the spread, which the replicates already contain. The
-// correction of a replicate is proportional to the change of the score that its ranks cause to
-// first order.
+// variation of the integer ranks over samples. They add the variance a - b. a is the variance of
+// the score at ranks that are drawn with twice the variance of the spread, and rounded up: the
+// observed ranks vary too, which doubles the variance of their difference from ranks on other
+// samples. b is the variance of the score at fractional ranks drawn from the spread, which the
+// replicates already contain. The correction of a replicate is proportional to the change of the
+// score that the replicate's ranks cause to first order.
 func (s RankSpread) Shifts(score RankSlope) []float64 {
-	const points = 61     // number of them, in the numeric integral over z and over z'
+	const points = 61     // number of points of the numeric integrals over z and over z'
 	var z [points]float64 // quantiles of the standard normal distribution
 	for i := range z {
 		z[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / points)

@@ -8,17 +8,18 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// groups holds the moments of the groups of samples for the interval, in a Store. The moments of
-// all samples are their sum. Since a group is a range of places, one group at a time is open: it
-// gets the observations. Memory holds the moments of that group alone; they are stored when another
-// group begins. A complete group is stored in float32. A group that is incomplete, because a shard
-// or a saved state ends in it, is stored in float64 until its other samples are added, so that the
-// result does not change.
+// groups holds the second moments of the groups of samples for the interval, in a Store. The
+// moments of all samples are their sum. A place is the position of a sample in the random order in
+// which a run reads them (see measure.Layout). Since a group is a range of places, one group at a
+// time is open: it gets the observations. Memory holds the moments of that group alone; they are
+// stored when another group begins. A complete group is stored in float32. A group that is
+// incomplete, because a shard (a part of the samples) or a saved state ends in it, is stored in
+// float64 until its other samples are added, so that the result does not change.
 type groups struct {
 	store   measure.Store
 	current *linalg.Scatter[float64] // of the open group
 	open    int                      // index of the open group; negative: none
-	sizes   []int                    // number of observations of each group if every sample can be read
+	sizes   []int                    // number of observations of each complete group
 	stored  []storedScatter          // of each group
 
 	closing sync.Mutex // for storing the open group: a run that is stopped saves accumulators while they are scored
@@ -38,8 +39,8 @@ func newGroups(n int, l measure.Layout, channels int, current *linalg.Scatter[fl
 	return g
 }
 
-// groupOf returns the group, one of n, of the sample at a place. Since samples are in random order,
-// a group may consist of consecutive blocks.
+// groupOf returns the group, one of n, of the sample at a place. A group consists of consecutive
+// blocks of the layout: it need not mix them, since the samples are in random order.
 func groupOf(place, n int, l measure.Layout) int { return place / l.Block * n / l.Blocks() }
 
 // placesOf returns the half-open range of places of a group.
@@ -71,7 +72,7 @@ func (g *groups) begin(group int) error {
 	return err
 }
 
-// allocate allocates memory for the open group if total has taken that memory.
+// allocate allocates memory for the open group if the method total has taken it.
 func (g *groups) allocate() {
 	if g.current.Data == nil {
 		g.current.Data = linalg.NewScatter[float64](g.current.P).Data
@@ -118,7 +119,7 @@ func (g *groups) total() (*linalg.Scatter[float64], error) {
 	return all, nil
 }
 
-// addTo adds observations to a group.
+// addTo adds the moments of further observations to a group and stores the group.
 func (g *groups) addTo(group int, part *linalg.Scatter[float64]) error {
 	s := &g.stored[group]
 	if part.N == 0 {

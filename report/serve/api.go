@@ -126,7 +126,7 @@ func (s *Server) filterRows(run *run, r *http.Request) ([]scores.Row, error) {
 	return kept, nil
 }
 
-// maxRows is the maximum number of rows in a response.
+// maxRows is the maximum number of scores in a response of apiScores.
 const maxRows = 100_000
 
 func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
@@ -178,7 +178,7 @@ func (s *Server) apiParquet(w http.ResponseWriter, r *http.Request) error {
 	return s.download(w, r, "application/vnd.apache.parquet", "scores.parquet", scores.WriteParquet)
 }
 
-// download sends the rows of a run that a request selects as a file, in the format of write.
+// download sends the rows of a run that match the query parameters as a file, which write encodes.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, kind, name string, write func(w io.Writer, rows []scores.Row) error) error {
 	run, err := s.library.run(r.PathValue("id"))
 	if err != nil {
@@ -205,13 +205,13 @@ type differenceJSON struct {
 	Beyond bool       `json:"beyond"` // the interval excludes 0
 }
 
-// A comparisonJSON is a comparison in the JSON interface; see shownComparison.
+// A comparisonJSON is a comparison of two runs, A and B, in the JSON interface.
 type comparisonJSON struct {
 	A           string           `json:"a"`
 	B           string           `json:"b"`
-	Compared    int              `json:"compared"`
-	Beyond      int              `json:"beyond"`
-	ByChance    int              `json:"by_chance"`
+	Compared    int              `json:"compared"`  // number of differences
+	Beyond      int              `json:"beyond"`    // number of those whose interval excludes 0
+	ByChance    int              `json:"by_chance"` // expected number of those if nothing differs
 	Differences []differenceJSON `json:"differences"`
 }
 

@@ -2,8 +2,8 @@
 // The study repeats Goodfellow et al. 2009, "Measuring invariances in deep networks"; figures and
 // sections in comments are those of this paper.
 //
-//	go run ./studies/goodfellow ridge -trainings 5 -images photos -o models      # ridge.onnx and its filters
-//	go run ./studies/goodfellow depth -images photos -o models                   # depth.onnx
+//	go run ./studies/goodfellow ridge -trainings 5 -images photos -o models  # ridge.onnx, filters as images
+//	go run ./studies/goodfellow depth -images photos -o models               # depth.onnx
 //	noether run studies/goodfellow-2009.yaml --var MODELS=./models ...
 //	noether run studies/goodfellow-2009-depth.yaml --var NETWORKS=depth --var MODELS=./models ... -o runs/depth
 //	go run ./studies/goodfellow copies -copies 100 -images photos -o models -scores runs/depth/scores.csv
@@ -17,11 +17,11 @@
 //
 // The networks of ridge.onnx are autoencoders of one layer, several for each cell of a grid of
 // target activations (of the sparsity penalty) and weight decays. Those of depth.onnx are stacks of
-// one to three layers with every combination of decays, and those of copies.onnx the best stack of
-// each depth, trained again. Belief networks are the convolutional deep belief networks of package
-// train/cdbn. A test is a set of inputs on which the invariance of units is scored: gratings, clips
-// of videos, and images under a moving camera (pan, turn, orbit). The natural tests are all but
-// gratings.
+// one to three layers with every combination of decays, and those of copies.onnx the stack of each
+// depth with the best scores, trained again. Gabor fits are Gabor functions fitted to the filters
+// of a layer. Belief networks are the convolutional deep belief networks of package train/cdbn. A
+// test is a set of inputs on which the invariance of units is scored: gratings, clips of videos,
+// and images under a moving camera (pan, turn, orbit). The natural tests are all but gratings.
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 type plan struct {
 	images, out string
 	scores      []string
-	trainings   int     // of each cell of the ridge
+	trainings   int     // of each cell of the grid of ridge.onnx
 	copies      int     // of the best network of each depth
 	rollback    float64 // see -take-back
 	quick       bool    // train little
@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&list, "scores", "", "files scores.csv, separated by commas")
 	flags.IntVar(&p.trainings, "trainings", 3, "number of trainings for each target and decay of ridge, and of each layer of gabor")
 	flags.IntVar(&p.copies, "copies", 10, "number of copies of the best network of each depth")
-	flags.Float64Var(&p.rollback, "take-back", 0.7, "undo an epoch that increases the validation error (in depth and copies, with a large decay: the objective J), and multiply the learning rate by this factor; 0: never")
+	flags.Float64Var(&p.rollback, "take-back", 0.7, "undo an epoch that increases the validation error (in depth and copies, with a large decay: the objective that training minimises), and multiply the learning rate by this factor; 0: never")
 	flags.BoolVar(&p.quick, "quick", false, "train little, to test the commands")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

@@ -21,8 +21,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// WriteProgress updates run.json. It does nothing in a run of some of the models (Options.Only),
-// whose plan lacks the cells of the others.
+// WriteProgress updates study.yaml and run.json. It does nothing in a run of some of the models
+// (Options.Only), whose plan lacks the cells of the others. A cell is one measure of one model on
+// one data set under one value of a transformation (see plan.Cell).
 func (r *Writer) WriteProgress() error {
 	if r.Options.Only != nil {
 		return nil
@@ -32,7 +33,7 @@ func (r *Writer) WriteProgress() error {
 }
 
 // WriteStart writes study.yaml and run.json before there are scores. A run of some of the models
-// writes only study.yaml, for Merge, unless it exists.
+// writes only study.yaml, which Merge needs, and only if its content changes.
 func (r *Writer) WriteStart() error {
 	if r.Options.Only == nil {
 		return r.WriteProgress()
@@ -49,7 +50,8 @@ func (r *Writer) WriteStart() error {
 	return err
 }
 
-// writeRecord writes study.yaml and run.json.
+// writeRecord writes study.yaml and run.json, and returns the record that run.json holds, with
+// Resolved set to the resolved study. See Record for done.
 func (r *Writer) writeRecord(done bool) (scores.Record, error) {
 	record := r.Record(done)
 	text, err := r.Plan.Resolved()

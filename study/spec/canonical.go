@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// CanonicalJSON encodes a value that the key of a cell depends on: the hash that names the stored
-// scores of one measure, see plan.Cell. Equal values give equal text.
+// CanonicalJSON encodes a value that enters the key of a cell: the hash under which the scores of
+// the cell are stored. A cell is one measure of one model under one transformation (see plan.Cell).
+// Equal values give equal text. It panics if JSON cannot encode v.
 func CanonicalJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

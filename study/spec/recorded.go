@@ -14,9 +14,9 @@ import (
 // writes it.
 const PreprocessKey = "noether.preprocess"
 
-// PreprocessText returns a preprocessing as the YAML of the key preprocess. ok is false for two
-// that it does not express: a spectrogram, and a resizing of both sides that ignores the aspect
-// ratio.
+// PreprocessText returns a preprocessing as the YAML of the key preprocess. ok is false if it
+// contains one of two steps that the text does not express: a spectrogram, and a resizing of both
+// sides that ignores the aspect ratio.
 func PreprocessText(p model.Preprocess) (text string, ok bool) {
 	if p.Features != nil || p.Frame.Square {
 		return "", false
@@ -55,8 +55,9 @@ func numbers(values []float32) string {
 	return "[" + strings.Join(text, ", ") + "]"
 }
 
-// RecordedPreprocess returns the preprocessing that noether train has recorded in the metadata of a
-// model, and its text. found is false if there is none.
+// RecordedPreprocess returns the preprocessing that noether train has recorded in the metadata of
+// the ONNX file at path, and its text. found is false if there is none, or if the file cannot be
+// read. The error is that of a text that is not a preprocessing.
 func RecordedPreprocess(path string) (p model.Preprocess, text string, found bool, err error) {
 	text, err = onnx.ReadMetadata(path, PreprocessKey)
 	if err != nil || text == "" {

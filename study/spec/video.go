@@ -20,7 +20,7 @@ type cameraKeys struct {
 	Folder Path    `key:"folder,required" short:"true" doc:"folder of images"`
 	Motion string  `key:"motion" enum:"pan|turn|orbit|still" default:"pan" doc:"pan: sideways; turn: rotation about the line of sight; orbit: around the image, in perspective; still: no motion"`
 	Frames int     `key:"frames" min:"1" default:"31" doc:"frames of each image"`
-	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) per frame; default: 2, 4 and 3"`
+	Speed  float64 `key:"speed" min:"0" doc:"pixels (pan) or degrees (turn, orbit) per frame; default: 2 (pan), 4 (turn), 3 (orbit)"`
 	Part   int     `key:"part" min:"1" default:"1" doc:"number of the part of the images, from 1"`
 	Of     int     `key:"of" min:"1" default:"1" doc:"number of equal parts"`
 	patchKeys
@@ -34,7 +34,7 @@ type patchKeys struct {
 	Crop     int    `key:"crop" min:"1" doc:"side in pixels of the central square that contains all patches; default: the whole frame; for turn and orbit, twice the side of a patch"`
 	Channels int    `key:"channels" default:"1" min:"1" max:"3" doc:"1: grey, 3: colour"`
 	Raw      bool   `key:"raw" doc:"skip whitening and contrast scaling"`
-	Gamma    int    `key:"gamma" default:"5" min:"1" max:"1000" doc:"trajectories extend from this number of frames before to this number after"`
+	Gamma    int    `key:"gamma" default:"5" min:"1" max:"1000" doc:"a trajectory is from this number of frames before a frame to this number after it"`
 	Seed     uint64 `key:"seed" default:"1" doc:"seed of the positions and the camera motion"`
 }
 
