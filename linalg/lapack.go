@@ -64,6 +64,9 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 // of squares of float32 values are not that large or small.
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	checkSize("A", a, n, n, n)
+	if n == 0 {
+		return nil, nil, nil
+	}
 	// dstedc needs n² + 4 n + 1 values of work. dsytrd and dormqr are fastest with n times a block
 	// size, of at most 64.
 	values, z, work := make([]float64, n), make([]float64, n*n), make([]float64, n*n+64*n)

@@ -3,7 +3,6 @@ package config
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestDeepNestingIsAnError checks that deep nesting, for which the parser would take all memory of
@@ -16,13 +15,9 @@ func TestDeepNestingIsAnError(t *testing.T) {
 		"dashes":   "a: 1\n" + strings.Repeat("- ", 100_000) + "x",
 		"indented": "a:\n" + strings.Repeat(" ", 2000) + "b: 1\n",
 	} {
-		start := time.Now()
 		_, err := Parse("s.yaml", []byte(text), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "s.yaml:2:") || !strings.Contains(err.Error(), "levels of nesting") {
 			t.Errorf("%s: error %.200v, want one about nesting in line 2", name, err)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%s took %v, want 10s at most", name, took)
 		}
 	}
 	if _, err := Parse("s.yaml", []byte(strings.Repeat("- [1, 2] # [[[\n", 10)), nil); err != nil {

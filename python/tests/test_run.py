@@ -167,8 +167,9 @@ def test_stopping_and_resuming(how, tmp_path):
     assert int(printed) > 0 and (folder / "scores.csv").exists()
 
 
-def test_import_is_quick():
-    code = "import sys, time; sys.path[:0] = sys.argv[1:]; t = time.process_time(); import noether; print(time.process_time() - t)"
+def test_import_loads_no_large_package():
+    code = "import sys; sys.path[:0] = sys.argv[1:]; import noether; print(*{name.split('.')[0] for name in sys.modules})"
     path = next(p for p in sys.path if p.endswith("python"))
-    took = min(float(subprocess.run([sys.executable, "-c", code, path], capture_output=True, check=True).stdout) for _ in range(3))
-    assert took < 0.2
+    loaded = subprocess.run([sys.executable, "-c", code, path], capture_output=True, check=True, text=True).stdout.split()
+    assert "noether" in loaded
+    assert not {"numpy", "onnx", "pandas", "torch"} & set(loaded)

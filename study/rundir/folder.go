@@ -103,9 +103,11 @@ var isRunFile = map[string]func(name string) bool{
 	viewSheetFolder:   isSheet,
 	sampleSheetFolder: isSheet,
 	mapSheetFolder:    isSheet,
+	modelImageFolder:  isSheet,
 }
 
-// isSheet reports whether a file name is that of a contact sheet or of its description.
+// isSheet reports whether a file name is that of a contact sheet or of an image of a model, or of
+// their descriptions.
 func isSheet(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".json"}, filepath.Ext(name))
 }

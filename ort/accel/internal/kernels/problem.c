@@ -58,4 +58,4 @@ void *scratch_alloc(Scratch *s, size_t bytes) {
 
 void scratch_free(Scratch *s, void *p) { release_status(api->AllocatorFree(s->allocator, p)); }
 
-OrtStatus *scratch_status(const Scratch *s) { return s->failed ? invalid_argument("out of memory for a convolution") : NULL; }
+OrtStatus *scratch_status(const Scratch *s) { return s->failed ? api->CreateStatus(ORT_FAIL, "out of memory for a convolution") : NULL; }
