@@ -30,11 +30,12 @@ func checkAccess(ctx context.Context, source string, i, n int) error {
 	return ctx.Err()
 }
 
-// syntheticFingerprint hashes the name, the drawing version and the options of a synthetic source.
+// syntheticFingerprint hashes the name and the options of a synthetic source, and the version of
+// the code that draws its samples.
 func syntheticFingerprint(source string, version int, options any) string {
 	text, err := json.Marshal(options)
 	if err != nil {
-		// Only NaN and infinities fail, which the sources have rejected.
+		// Only NaN and infinities cannot be encoded, and the sources have rejected them.
 		panic(fmt.Sprintf("dataset: options of %s do not encode: %v", source, err))
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", source, version, text))

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// partFactor is the factor that holds the source of a concatenated sample: a category with the
-// names of the parts.
+// partFactor is the factor of a concatenated sample whose value is the index of its part. Its
+// categories are the names of the parts.
 const partFactor = "part"
 
 // A Concatenation is several sources, one after the other, for instance the training, validation
@@ -22,10 +22,10 @@ type Concatenation struct {
 	parts       []Source
 	starts      []int // index of the first sample of each part, then the length
 	classes     []string
-	labels      [][]int // for each part, the indices of its labels in classes
+	labels      [][]int // for each part: the index in classes of each of the part's classes
 	factors     []string
 	categories  map[string][]string // by factor: the names of its categories
-	values      []map[string][]int  // for each part: by factor, the index in categories of each name
+	categoryOf  []map[string][]int  // for each part, by factor: the index in categories of each of the part's categories
 	notes       []string            // what Notes returns
 	fingerprint string
 }
@@ -35,7 +35,12 @@ type Concatenation struct {
 // names of the parts as categories. The classes are those of the first part, followed by those of
 // later parts that it lacks; likewise the categories of each factor. If a part has no classes, no
 // sample has a label, and Notes explains this. The index of a sample is its position in the
-// concatenation, and its name starts with the name of its part.
+// concatenation, and its name starts with the name of its part. In study files a concatenation is
+// called join.
+//
+// It is an error if there are fewer than two parts, if two have the same name, if a part has a
+// factor called part, or if a factor is a number in the first part and a category in another, or
+// the reverse.
 func Concat(names []string, parts []Source) (*Concatenation, error) {
 	j := &Concatenation{names: slices.Clone(names), parts: slices.Clone(parts), starts: []int{0}, categories: map[string][]string{partFactor: slices.Clone(names)}}
 	if len(names) != len(parts) || len(parts) < 2 {
@@ -77,7 +82,7 @@ func (j *Concatenation) mergeClasses() {
 
 // mergeFactors finds the factors that all parts have, and makes one list of the categories of each.
 func (j *Concatenation) mergeFactors() error {
-	j.values = make([]map[string][]int, len(j.parts))
+	j.categoryOf = make([]map[string][]int, len(j.parts))
 	j.factors = []string{partFactor}
 	for _, name := range j.parts[0].Factors() {
 		if slices.ContainsFunc(j.parts, func(s Source) bool { return !slices.Contains(s.Factors(), name) }) {
@@ -92,11 +97,11 @@ func (j *Concatenation) mergeFactors() error {
 			if names == nil {
 				continue
 			}
-			if j.values[i] == nil {
-				j.values[i] = map[string][]int{}
+			if j.categoryOf[i] == nil {
+				j.categoryOf[i] = map[string][]int{}
 			}
 			all := j.categories[name]
-			j.values[i][name] = mergeNames(&all, names)
+			j.categoryOf[i][name] = mergeNames(&all, names)
 			j.categories[name] = all
 		}
 	}
@@ -104,7 +109,8 @@ func (j *Concatenation) mergeFactors() error {
 	return nil
 }
 
-// mergeNames appends the names that a list lacks to it, and returns the index of each name in it.
+// mergeNames appends to all those of names that it lacks, and returns the index of each name in
+// all.
 func mergeNames(all *[]string, names []string) []int {
 	out := make([]int, len(names))
 	for i, name := range names {
@@ -161,6 +167,7 @@ func (j *Concatenation) At(ctx context.Context, i int, f Frame) (Sample, error) 
 	return s, nil
 }
 
+// describe returns sample i without its input; see Describe.
 func (j *Concatenation) describe(ctx context.Context, i int) (Sample, error) {
 	k := j.partOf(i)
 	s, err := Describe(ctx, j.parts[k], i-j.starts[k])
@@ -191,7 +198,7 @@ func (j *Concatenation) adapt(s Sample, k, i int) Sample {
 		factors = map[string]float64{}
 	}
 	maps.DeleteFunc(factors, func(name string, _ float64) bool { return !slices.Contains(j.factors, name) })
-	for name, to := range j.values[k] {
+	for name, to := range j.categoryOf[k] {
 		if v, ok := factors[name]; ok {
 			factors[name] = float64(to[int(v)])
 		}

@@ -19,9 +19,9 @@ type stridedShortcut struct {
 	channels      int        // of x
 }
 
-// replaceShortcuts replaces each stridedShortcut by a convolution. For Slice and Pad the engine
-// converts the memory layout of feature maps, in the forward and the backward pass. For a
-// convolution it does not.
+// replaceShortcuts replaces each stridedShortcut by a convolution, which is faster: between
+// convolutions ONNX Runtime keeps feature maps in a memory layout of its own. For Slice and Pad it
+// converts them from this layout and back, in the forward and the backward pass.
 func (s *stepBuilder) replaceShortcuts() {
 	b := s.b
 	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}
@@ -45,14 +45,14 @@ func (s *stepBuilder) replaceShortcuts() {
 
 // A graphInfo describes the tensors of a graph.
 type graphInfo struct {
-	static    *infer.Info              // shapes, types and constant values
+	static    *infer.Info              // shapes, types and constant values: what is known without a run
 	producers map[string]*pb.NodeProto // the node that computes each tensor
 }
 
 // shortcutOf returns the shortcut that ends with the Pad node n, and whether n ends one: n pads
 // only channels, with constant zeros, after one or more Slice nodes that take every k-th position
-// of height or width. The feature map is float and has at most maxShortcutChannels channels with
-// the padding.
+// of height or width. The feature map must be of type float, and have at most maxShortcutChannels
+// channels, padding included.
 func (g *graphInfo) shortcutOf(n *pb.NodeProto) (stridedShortcut, bool) {
 	s := stridedShortcut{strides: []int{1, 1}}
 	pads, ok := g.ints(n, 1) // before each of the four axes NCHW, then after each

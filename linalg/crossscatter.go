@@ -10,10 +10,10 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A CrossScatter holds the sums of products between P variables x and Q variables y of the same
-// observations, centred on their means. It does not include the Scatter of x and that of y, so that
-// these are computed only once for comparisons of several x with several y. T is the precision of
-// the sums.
+// A CrossScatter holds the sums, over observations, of the products of P variables x with Q
+// variables y, each centred on its mean. The sums of products within x and within y are not in it:
+// each is a Scatter, computed only once where several x are compared with several y. T is the
+// precision of the sums.
 type CrossScatter[T float32 | float64] struct {
 	P, Q         int       // numbers of variables
 	N            int       // number of observations
@@ -26,9 +26,9 @@ func NewCrossScatter[T float32 | float64](p, q int) *CrossScatter[T] {
 	return &CrossScatter[T]{P: p, Q: q, MeanX: make([]float64, p), MeanY: make([]float64, q), Data: make([]T, p*q)}
 }
 
-// Add adds blocks of the same observations of x and y to c and, unless it is nil, to part, such as
-// the scatter of one fold. The products are computed once for both. Both blocks must be in float32,
-// or both in float64. It panics if the numbers of variables or observations do not match.
+// Add adds the observations of a block of x and a block of y to c and, unless it is nil, to part,
+// such as the CrossScatter of one fold. The products are computed once for both. It panics if the
+// numbers of variables or observations do not match, or if only one block is in float64.
 func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *Scratch) {
 	if x.p != c.P || y.p != c.Q || x.n != y.n || (x.rows64 == nil) != (y.rows64 == nil) {
 		panic(fmt.Sprintf("linalg: adding blocks of %d x %d and %d x %d to a scatter between %d and %d variables", x.n, x.p, y.n, y.p, c.P, c.Q))

@@ -32,8 +32,8 @@ func (d Difference) Significant() bool {
 	return (d.Low > 0 || d.High < 0) && math.Abs(d.Value) > rounding*max(1, math.Abs(d.A.Value), math.Abs(d.B.Value))
 }
 
-// ExpectedByChance returns the expected number of differences whose 95 % interval excludes 0 if
-// nothing differed: one in twenty of those that have an interval.
+// ExpectedByChance returns how many differences would have a 95 % interval that excludes 0 if there
+// were no real differences: on average one in twenty of those that have an interval.
 func ExpectedByChance(differences []Difference) float64 {
 	n := 0
 	for _, d := range differences {
@@ -45,8 +45,9 @@ func ExpectedByChance(differences []Difference) float64 {
 }
 
 // Distinct removes repeated differences. A statistic that is the same under every transformation,
-// such as clean accuracy, has a difference under each: only the first of a model and data set
-// stays. The function untransformed reports whether a statistic is such a one.
+// such as clean accuracy, has a difference under each. Of these only the first of each model and
+// data set stays. The function untransformed reports whether a statistic is the same under every
+// transformation.
 func Distinct(all []Difference, untransformed func(measure, statistic string) bool) []Difference {
 	seen := map[Row]bool{}
 	var out []Difference
@@ -69,18 +70,19 @@ type Comparison struct {
 	// Models maps names of models in the first run to names in the second. Other models are matched
 	// by name.
 	Models map[string]string
-	// SameSamples reports whether a data set has the same samples in the same order in both runs,
-	// so that replicates (jackknife estimates) can be paired.
+	// SameSamples reports whether a data set has the same samples in the same order in both runs, so
+	// that replicates (the values without each group of a jackknife) can be paired. nil: no data set
+	// has.
 	SameSamples func(data string) bool
 }
 
 // Diff compares the cells of two runs, which should include the cells of means (see Derived). It
 // returns a difference for every score that both runs have, in the order of the first run.
 //
-// If both scores were measured on the same samples, the interval is the jackknife interval of the
-// difference. The effect of a sample on both scores cancels, so this interval is narrower than two
-// separate ones suggest. Otherwise the scores are treated as independent: the half widths of their
-// intervals add in quadrature.
+// If both scores were measured on the same samples and have replicates, the interval is the
+// jackknife interval of the difference. What a sample changes in both scores alike cancels, so this
+// interval is narrower than two separate ones suggest. Otherwise the scores are treated as
+// independent: the half widths of their intervals add in quadrature.
 func (c Comparison) Diff(a, b []Cell) []Difference {
 	type key struct {
 		cell  cellID
@@ -169,12 +171,12 @@ func pairedReplicates(a, b []measure.Replicate) ([]measure.Replicate, bool) {
 	return out, true
 }
 
-// A Condition is a criterion that fails a comparison, such as `effective-invariance.ei < -0.02`: a
-// selector, a comparison operator and a bound on B - A. Only significant differences count, unless
-// the condition ends in an exclamation mark.
+// A Condition is a criterion for which a comparison of runs fails: a Selector of scores, an
+// operator and a bound on the difference B - A, as in `effective-invariance.ei < -0.02`. Only
+// significant differences count, unless the condition ends in an exclamation mark.
 type Condition struct {
 	Selector             Selector
-	Less                 bool // fails below the bound; otherwise above
+	Less                 bool // met by differences below the bound; otherwise by those above it
 	Bound                float64
 	IncludeInsignificant bool // include differences that are not significant
 }
@@ -211,9 +213,10 @@ func (c Condition) String() string {
 	return text
 }
 
-// FailingValues returns the rows whose values, instead of differences, meet the condition, most
-// extreme first. A row with an interval must meet it with the whole interval, unless the condition
-// ends in an exclamation mark. It is an error if the selector matches no row.
+// FailingValues returns the rows whose values meet the condition, which is then on values instead
+// of differences. The most extreme row is first. A row with an interval must meet it with the whole
+// interval, unless the condition ends in an exclamation mark. It is an error if the selector
+// matches no row.
 func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	matched := c.Selector.matching(rows)
 	if len(matched) == 0 {
@@ -229,7 +232,7 @@ func (c Condition) FailingValues(rows []Row) ([]Row, error) {
 	return out, nil
 }
 
-// metBy reports whether a score is beyond the bound.
+// metBy reports whether the value of a row meets the condition; see FailingValues.
 func (c Condition) metBy(r Row) bool {
 	low, high := r.Low, r.High
 	if c.IncludeInsignificant || math.IsNaN(low) || math.IsNaN(high) {
@@ -238,8 +241,8 @@ func (c Condition) metBy(r Row) bool {
 	return c.Less && high < c.Bound || !c.Less && low > c.Bound
 }
 
-// Failing returns the differences that meet the condition, largest first. It is an error if the
-// selector matches none, so that a misspelt name does not pass.
+// Failing returns the differences that meet the condition, the largest absolute value first. It is
+// an error if the selector matches no difference, so that a misspelt name does not pass.
 func (c Condition) Failing(differences []Difference) ([]Difference, error) {
 	var out []Difference
 	matched := false

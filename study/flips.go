@@ -22,9 +22,10 @@ import (
 //
 // Predictions are paired by the index of the sample, for data that have the same fingerprint (hash
 // of the samples) in both runs. Predictions of transformed samples are compared only if the runs
-// have the same seed. The statistics js, l2 and expected-disagreement are left out, since the
-// per-sample values hold neither all probabilities nor the number of classes. There are no rows if
-// a run has no per-sample values.
+// have the same seed. The statistics js, l2 and expected-disagreement are left out, since they need
+// all probabilities or the number of classes, which the per-sample values do not have. There are no
+// rows if a run has no per-sample values. It is an error if a sample has different labels in the
+// two runs.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
 	var runs [2]map[inputView]map[int]classified
@@ -40,7 +41,7 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 		study = records[i].Study
 	}
 	sameInputs := scores.SameSamples(records[0], records[1])
-	sameData := func(name string) bool { // sameInputs, whatever the seeds
+	sameData := func(name string) bool { // like sameInputs, but the seeds may differ
 		a, b := records[0], records[1]
 		b.Seed = a.Seed
 		return scores.SameSamples(a, b)(name)
@@ -102,7 +103,8 @@ func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 	return out, err
 }
 
-// sortedViews returns the views of a model in a run, clean ones first.
+// sortedViews returns the views of a model in a run, by data set; the clean view of each comes
+// first.
 func sortedViews(run map[inputView]map[int]classified, model string) []inputView {
 	var out []inputView
 	for v := range run {
@@ -116,8 +118,8 @@ func sortedViews(run map[inputView]map[int]classified, model string) []inputView
 	return out
 }
 
-// comparePredictions returns the scores of two models' predicted classes for the samples that both
-// have predicted.
+// comparePredictions returns the scores of prediction-agreement for the samples that have a
+// prediction of both models, a and b by the index of the sample. There are none if no sample has.
 func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Score, error) {
 	var indices []int
 	classes := 2
@@ -166,7 +168,8 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 	}), err
 }
 
-// setCertain writes the log-probabilities of a certain prediction: 0 for the class, else -Inf.
+// setCertain writes the log-probabilities of a prediction that gives a class the probability 1: 0
+// for this class, and -Inf for the others.
 func setCertain(logs []float32, class int) {
 	for k := range logs {
 		logs[k] = float32(math.Inf(-1))

@@ -6,13 +6,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Arrays is a Source of samples in memory. Row i of every array belongs to sample i.
+// Arrays is a Source of n samples in memory. Row i of every array belongs to sample i. A Batch has
+// the same fields for some of the samples; see there for what they are.
 type Arrays struct {
-	Inputs  []tensor.Tensor // n x ...
+	Inputs  []tensor.Tensor // of the model, in order, each n x ...
 	Target  tensor.Tensor   // n x ..., or empty
-	Classes []int           // or nil
-	Masks   tensor.Tensor   // n x h x w, or empty
-	Tasks   []Targets       // of Spec.Tasks
+	Classes []int           // n values, or nil
+	Masks   tensor.Tensor   // the class of each position, n x h x w, or empty
+	Tasks   []Targets       // of Spec.Tasks, each for n samples
 
 	batch Batch
 }
@@ -25,7 +26,7 @@ func (a *Arrays) Len() int {
 	return a.Inputs[0].Shape[0]
 }
 
-// Batch implements Source.
+// Batch implements Source. The next call overwrites the result.
 func (a *Arrays) Batch(_ context.Context, indices []int) (Batch, error) {
 	if len(a.batch.Inputs) != len(a.Inputs) {
 		a.batch.Inputs = make([]tensor.Tensor, len(a.Inputs))
@@ -52,7 +53,8 @@ func (a *Arrays) Batch(_ context.Context, indices []int) (Batch, error) {
 	return a.batch, nil
 }
 
-// rows gathers rows of x. It uses the memory of dst if that is large enough.
+// rows returns the rows of x with the given indices. It uses the memory of dst if that is large
+// enough.
 func rows(dst, x tensor.Tensor, indices []int) tensor.Tensor {
 	width := tensor.Size(x.Shape[1:])
 	if cap(dst.Data) < width*len(indices) {

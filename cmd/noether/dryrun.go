@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// dryRun prints the work of a study and its cost.
+// dryRun prints what a run of a study would compute, its estimated time and memory, what fails
+// already and what is skipped. Cells that the run folder out holds already are left out.
 func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
@@ -42,7 +43,7 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	return nil
 }
 
-// printCosts prints a table with a row for each cost, and their sum.
+// printCosts prints a table with a row for each model and data set, and a line with the totals.
 func printCosts(costs []study.Cost) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")
@@ -80,7 +81,7 @@ func skipLines(skips []scores.Skip) []string {
 		}
 		layers[k] = append(layers[k], layer)
 	}
-	const named = 3 // layers that a line names
+	const named = 3 // number of layers that a line names
 	var out []string
 	for _, k := range order {
 		where, names := k.Model, layers[k]

@@ -1,8 +1,9 @@
 // Package filesys changes files and folders in a way that tests can observe.
 //
-// Its functions do what those of package os do; MkdirAll also syncs. A test that calls Observe gets
-// every change below a folder: it can record the changes, or make one fail. Files that must survive
-// a kill, a full disk or a power loss are written through this package.
+// Its functions do what those of package os do; MkdirAll also syncs. A test that calls Observe is
+// told of every change of a folder and of what is in it: it can record the changes, or make one
+// fail. Files that must survive a kill, a full disk or a power loss are written through this
+// package.
 package filesys
 
 import (
@@ -42,8 +43,9 @@ type Change struct {
 	Data []byte // the data of OpWrite, valid during the call of the observer
 }
 
-// An Observer is called for a change in place of the change. It makes the change by calling do. It
-// returns the error of the change.
+// An Observer is called in place of a change. It calls do to make the change, or not, and returns
+// the error that the function of this package then returns. It must not itself change files in the
+// folder through this package.
 type Observer func(c Change, do func() error) error
 
 // An observed is a folder with its observer.
@@ -58,7 +60,9 @@ var (
 	observersMutex sync.Mutex // held by the one goroutine that replaces the list
 )
 
-// Observe calls the observer for every change below a folder, one at a time, until stop is called.
+// Observe calls the observer for every change of the folder dir and of what is in it, one at a
+// time, until stop is called. Where observed folders contain each other, only the first observer is
+// called.
 func Observe(dir string, observer Observer) (stop func(), err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func Observe(dir string, observer Observer) (stop func(), err error) {
 	}, nil
 }
 
-// change makes a change, by the observer of its folder if there is one.
+// change makes a change, through the observer of its folder if there is one.
 func change(c Change, do func() error) error {
 	list := observers.Load()
 	if list == nil || len(*list) == 0 {
@@ -126,8 +130,8 @@ func MkdirAll(path string, mode fs.FileMode) error {
 	return err
 }
 
-// ReadDir returns the entries of a folder in no order. Sorting the files of 100,000 cells takes
-// longer than listing them.
+// ReadDir returns the entries of a folder in no order. os.ReadDir sorts them, which takes longer
+// than listing them if there are 100,000.
 func ReadDir(dir string) ([]fs.DirEntry, error) {
 	d, err := os.Open(dir)
 	if err != nil {

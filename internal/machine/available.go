@@ -1,9 +1,9 @@
 package machine
 
 // AvailableMemory returns the memory that this process may still allocate without being killed, in
-// bytes; 0: not known. It is the lesser of the free memory of the machine and the rest of the
-// process's limit, less an eighth for other processes and for libraries. It is 1 if nothing is
-// left.
+// bytes; 0: not known. It is the free memory of the machine, or what the process has not yet used
+// of its limit (MemoryLimit) if that is less. An eighth is subtracted, for other processes and for
+// libraries. It is 1 if nothing is left of the limit.
 func AvailableMemory() int64 { return availableMemory(environment{}) }
 
 func availableMemory(e environment) int64 {

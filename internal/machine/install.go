@@ -11,8 +11,8 @@ type Packages struct {
 	Debian, Fedora, Arch, Alpine, Homebrew, Conda string
 }
 
-// HowToInstall returns the command that installs a library on this system, or a sentence if the
-// system is unknown.
+// HowToInstall returns the command that installs a library on this system, or, if the system is
+// unknown, the words "install LIBRARY with the system's package manager".
 func HowToInstall(p Packages) string {
 	switch runtime.GOOS {
 	case "darwin":

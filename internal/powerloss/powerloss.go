@@ -22,11 +22,11 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// A Log is a recording of the changes below a folder.
+// A Log is a recording of the changes of a folder and of what is in it.
 type Log struct {
-	dir     string
-	base    *node // the folder before the changes
-	Changes []filesys.Change
+	dir     string           // the folder's absolute path
+	base    *node            // the folder before the changes
+	Changes []filesys.Change // those that succeeded, in order
 }
 
 // Record records the changes below a folder until stop is called. The folder need not exist yet.
@@ -94,8 +94,8 @@ func (n *node) read(dir string) error {
 	return nil
 }
 
-// clone returns a copy of a tree. seen maps nodes that were copied before to their copies, so that a
-// node with several names is copied once.
+// clone returns a copy of a tree. seen maps nodes that were copied before to their copies, so that
+// a node with several names is copied once.
 func (n *node) clone(seen map[*node]*node) *node {
 	if n == nil {
 		return nil
@@ -144,7 +144,7 @@ func (n *node) sync() {
 type Disk struct {
 	log  *Log
 	root *node
-	done int // number of changes that were made
+	done int // number of changes that were replayed
 }
 
 // Replay returns the disk before the first change.
@@ -172,7 +172,7 @@ func (d *Disk) find(path string) (*node, string, error) {
 	return n, parts[len(parts)-1], nil
 }
 
-// Next makes the next change. It reports whether there was one.
+// Next replays the next change. It reports whether there was one.
 func (d *Disk) Next() (bool, error) {
 	if d.done == len(d.log.Changes) {
 		return false, nil
@@ -231,7 +231,7 @@ func (d *Disk) rename(c filesys.Change, parent *node, name string, n *node) erro
 	return nil
 }
 
-// remove removes an entry, those in it first.
+// remove removes an entry of parent. If it is a folder, the entries in it are removed first.
 func (d *Disk) remove(parent *node, name string, n *node) {
 	for _, child := range slices.Sorted(maps.Keys(n.entries)) {
 		d.remove(n, child, n.entries[child])
@@ -246,7 +246,7 @@ type Loss int
 const (
 	Nothing    Loss = iota // all changes are on the disk, as after a kill
 	Unsynced               // nothing is on the disk that was not synced
-	FileData               // names are on the disk, and the data of files that was not synced is not
+	FileData               // all names are on the disk, but of files only the data that was synced
 	RandomPart             // a random part of the unsynced changes and data is on the disk
 )
 
@@ -258,8 +258,8 @@ func (l Loss) String() string {
 	return [...]string{"nothing lost", "unsynced changes lost", "unsynced data lost", "random part lost"}[l]
 }
 
-// Write makes the folder dir, which must not exist, as a power loss leaves it now. It returns the
-// number of files that it wrote.
+// Write makes the folder dir, which must not exist, as a power loss after the replayed changes
+// leaves it. It returns the number of files that it wrote. RandomPart draws from r.
 func (d *Disk) Write(dir string, loss Loss, r *rand.Rand) (files int, err error) {
 	return d.root.write(dir, loss, r)
 }

@@ -11,9 +11,9 @@
 //	payload             the caller's values, in the caller's order
 //	checksum  4 bytes   CRC-32C of all bytes before it
 //
-// An int has 8 bytes, a float64 8, a float32, an int32 and a uint16 4, a bool 1. Strings and slices
-// are their length as an int and then their elements. The payload has no types and no names, so a
-// kind whose payload changes needs a new version.
+// An int and a float64 take 8 bytes, a float32, an int32 and a uint16 take 4, and a bool takes 1. A
+// string or slice is written as its length, an int, and then its bytes or elements. The payload has
+// no types and no names, so a kind whose payload changes needs a new version.
 //
 //	w := state.NewWriter("mean", 1)
 //	w.Int(n)
@@ -44,17 +44,17 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // A Writer builds a state in memory, or writes it to an io.Writer piece by piece.
 type Writer struct {
-	buf []byte    // the bytes that were not written to the field to
-	to  io.Writer // nil: the whole state is in buf
-	sum uint32    // checksum of the bytes that were written to the field to
-	err error     // the first error of that
+	buf []byte    // the bytes that are not yet sent to the io.Writer
+	to  io.Writer // nil: the whole state is kept in buf
+	sum uint32    // checksum of the bytes that were sent
+	err error     // the first error of the io.Writer
 }
 
 // NewWriter returns a Writer of a state of a kind and version in memory. Bytes returns the state.
 func NewWriter(kind string, version int) *Writer { return start(&Writer{}, kind, version) }
 
-// Stream returns a Writer that writes a state to an io.Writer with little memory. Close ends the
-// state.
+// Stream returns a Writer that writes a state to an io.Writer piece by piece, with little memory.
+// Close ends the state.
 func Stream(to io.Writer, kind string, version int) *Writer {
 	return start(&Writer{to: to}, kind, version)
 }
@@ -92,8 +92,8 @@ func (w *Writer) String(v string) {
 	}
 }
 
-// Nested writes the output of f as a string. It calls f twice, first to learn the length. Both
-// calls must write the same bytes.
+// Nested writes the output of f as a string. It calls f twice: first to learn the length, then to
+// write. Both calls must write the same bytes; another number of bytes is an error.
 func (w *Writer) Nested(f func(io.Writer) error) error {
 	var size counter
 	if err := f(&size); err != nil {
@@ -167,8 +167,8 @@ func each[T any](w *Writer, v []T, size int, put func(b []byte, x T)) {
 	}
 }
 
-// length writes the number n of elements of size bytes that follow. In memory it reserves space for
-// them.
+// length writes n, the number of elements that follow, each of size bytes. For a state in memory it
+// also reserves space for them.
 func (w *Writer) length(n, size int) {
 	w.Int(n)
 	if w.to == nil {
@@ -176,7 +176,8 @@ func (w *Writer) length(n, size int) {
 	}
 }
 
-// room returns the buffer of the next n bytes. With an io.Writer, n is at most a piece.
+// room extends the buffer by n bytes and returns these for the caller to set. With an io.Writer, n
+// is at most piece.
 func (w *Writer) room(n int) []byte {
 	if w.to != nil && len(w.buf)+n > 2*piece {
 		w.send()
@@ -203,7 +204,8 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Bytes ends the state with its checksum and returns it. The Writer must not be used afterwards.
+// Bytes ends a state of NewWriter with its checksum and returns it. The Writer must not be used
+// afterwards.
 func (w *Writer) Bytes() []byte {
 	return binary.LittleEndian.AppendUint32(w.buf, crc32.Checksum(w.buf, castagnoli()))
 }

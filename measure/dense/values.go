@@ -10,39 +10,41 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of maps of values.
+// The columns of a pair of maps of values: what is computed for each sample.
 const (
 	relativeError = iota
 	samplePSNR
-	squares   // the mean squared difference of a sample
-	meanAngle // of normals
+	meanSquare // the mean squared difference
+	meanAngle  // between vectors, such as normals
 )
 
-// addValues adds the columns and the statistics of maps of values to a spec.
+// addValues adds the columns and the statistics of maps of values, such as depth, to a spec. fields
+// holds the actions tau that were computed before.
 func addValues(spec *paired.Spec, f *output.Format, s Settings, fields *action.Cache) {
-	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for normals only
+	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for vectors only
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
 	spec.Columns[samplePSNR] = paired.Column{Sample: "psnr", Transformed: true}
 	if f.Vectors != output.NoVectors {
 		spec.Columns = append(spec.Columns, paired.Column{Statistic: "angle", Sample: "angle", Transformed: true})
 	}
 	spec.Derived = []paired.Derived{{Statistic: "psnr", Shuffled: true, Undefined: "the maps are equal, so the ratio is infinite",
-		Of: func(m []float64) float64 { return psnr(m[squares], s.Peak) }}}
+		Of: func(m []float64) float64 { return psnr(m[meanSquare], s.Peak) }}}
 	spec.Action = func(measure.Site) (paired.Action, error) {
 		return &valueAction{format: f, settings: s, fields: fields}, nil
 	}
 }
 
-// psnr returns the peak signal-to-noise ratio in dB, NaN for no noise.
-func psnr(squares, peak float64) float64 {
-	if squares == 0 {
+// psnr returns the peak signal-to-noise ratio in dB for a mean squared difference; NaN if that is
+// 0.
+func psnr(meanSquare, peak float64) float64 {
+	if meanSquare == 0 {
 		return math.NaN()
 	}
-	return 10 * math.Log10(peak*peak/squares)
+	return 10 * math.Log10(peak*peak/meanSquare)
 }
 
-// A valueAction compares maps of values. A row of tau f(x) is the moved map, then for each position
-// 1 if it is counted (see package action) and 0 otherwise.
+// A valueAction compares maps of values. tau f(x) is stored as one row: the moved map, then for
+// each position 1 if it is counted (see package action) and 0 otherwise.
 type valueAction struct {
 	format   *output.Format
 	settings Settings
@@ -71,7 +73,7 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 			counted[at] = 1
 		}
 	}
-	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil) // nil: channels stay; no floor
+	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil) // nil: channels are not permuted; no FloorSums
 	if f.Vectors != output.NoVectors {
 		m, err := newMotion(op, f.Height, f.Width)
 		if err != nil {
@@ -110,8 +112,8 @@ func (a *valueAction) Pair(out []float64, acted, transformed []float32) error {
 	default:
 		out[relativeError] = math.Sqrt(difference / norm)
 	}
-	out[squares] = difference / float64(count)
-	out[samplePSNR] = psnr(out[squares], a.settings.Peak)
+	out[meanSquare] = difference / float64(count)
+	out[samplePSNR] = psnr(out[meanSquare], a.settings.Peak)
 	if a.format.Vectors != output.NoVectors {
 		out[meanAngle] = angle(acted[:n], transformed, counted)
 	}

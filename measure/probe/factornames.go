@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// factorNames returns the names of the factors of a job's data, with label if there are classes.
+// factorNames returns the names of the factors of a job's data, with Label if the samples have
+// classes. A job is one run of a procedure, a measure that works in steps.
 func factorNames(j *procedure.Job) []string {
 	names := slices.Clone(j.Data.Factors())
 	if j.Data.Classes() != nil && !slices.Contains(names, Label) {
@@ -16,14 +17,14 @@ func factorNames(j *procedure.Job) []string {
 	return names
 }
 
-// checkFactors returns an error for the first name that is not a factor of a job's data. key is the
-// path of the setting. otherData reports whether the setting applies to all data of the study (see
-// procedure.Unknown).
-func checkFactors(j *procedure.Job, selected []string, otherData bool, key ...string) error {
+// checkFactors returns an error for the first of the selected names that is not a factor of a job's
+// data. key is the path of the setting that has the names. allData tells that the setting applies
+// to all data of the study, so that a name may be a factor of other data than the job's.
+func checkFactors(j *procedure.Job, selected []string, allData bool, key ...string) error {
 	names := factorNames(j)
 	for _, name := range selected {
 		if !slices.Contains(names, name) {
-			return &procedure.Unknown{Key: key, What: "factor", Name: name, Known: names, OtherData: otherData}
+			return &procedure.Unknown{Key: key, What: "factor", Name: name, Known: names, OtherData: allData}
 		}
 	}
 	return nil
@@ -31,14 +32,14 @@ func checkFactors(j *procedure.Job, selected []string, otherData bool, key ...st
 
 // checkNames checks the factors that the targets name.
 func (t *Targets) checkNames(j *procedure.Job) error {
-	const otherData = true // the settings classes and scale may name factors of other data of the study
-	if err := checkFactors(j, t.Factors, !otherData, "factors"); err != nil {
+	const thisData, allData = false, true // classes and scale may name factors of any data of the study
+	if err := checkFactors(j, t.Factors, thisData, "factors"); err != nil {
 		return err
 	}
-	if err := checkFactors(j, t.Classes, otherData, "classes"); err != nil {
+	if err := checkFactors(j, t.Classes, allData, "classes"); err != nil {
 		return err
 	}
-	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), otherData, "scale")
+	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), allData, "scale")
 }
 
 // checkNames checks the factors that select test and validation samples.
@@ -54,8 +55,8 @@ func (p *Part) checkNames(j *procedure.Job, key string) error {
 	if p.Factor == "" {
 		return nil
 	}
-	const otherData = false
-	if err := checkFactors(j, []string{p.Factor}, otherData, key, "factor"); err != nil {
+	const allData = false
+	if err := checkFactors(j, []string{p.Factor}, allData, key, "factor"); err != nil {
 		return err
 	}
 	names := p.categories(j.Data)

@@ -9,10 +9,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// estimates holds the estimates of a pair by the names of the statistics.
+// estimates holds the estimates for a pair of representations, by the names of the statistics.
 type estimates map[string]estimate
 
-// replicate returns the replicate without left observations.
+// replicate returns a replicate of the jackknife: the value of a statistic, and the number of
+// observations that it leaves out.
 func replicate(value float64, left int) measure.Replicate {
 	return measure.Replicate{Value: value, Left: left}
 }
@@ -22,12 +23,12 @@ func tooFewFor(statistic string, minSamples int) string {
 	return fmt.Sprintf("too few samples: %s needs %d", statistic, minSamples)
 }
 
-// fromMoments computes the statistics that come from second moments, or from Gram matrices where
-// there are more variables than samples.
+// fromMoments computes the selected statistics from second moments, or from Gram matrices where x
+// or y has n - 1 variables or more, for n samples. Like the functions below, it adds them to out.
 func (r *calculator) fromMoments(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
-	canonical := inFloat64(selected)
+	linear := inFloat64(selected)
 	if max(x.p, y.p) < x.n-1 {
-		m, err := r.gather(ctx, x, y, r.drawsFor(canonical, x, y))
+		m, err := r.gather(ctx, x, y, r.drawsFor(linear, x, y))
 		if err != nil {
 			return err
 		}
@@ -43,19 +44,19 @@ func (r *calculator) fromMoments(ctx context.Context, x, y *representation, sele
 	if err := ckas(ctx, x, y, between, selected, out); err != nil {
 		return err
 	}
-	return r.gramCanonicals(ctx, x, y, canonical, out)
+	return r.gramLinear(ctx, x, y, linear, out)
 }
 
-// gramCanonicals is like canonicals, but for more variables than samples: it uses principal
-// components from Gram matrices in place of the variables.
-func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
+// gramLinear is like linearStatistics, but for n - 1 variables or more, for n samples: it uses
+// principal components from Gram matrices in place of the variables.
+func (r *calculator) gramLinear(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	if e, ok := constantEstimate(x.constant, y.constant); ok {
 		for _, k := range selected {
 			out[k.name] = e
 		}
 		return nil
 	}
-	var spans []statistic // cca and pwcca, which compare spans alone
+	var spanned []statistic // cca and pwcca, which depend only on the linear spans of the variables
 	for _, k := range selected {
 		isOne, err := r.alwaysOne(ctx, k, x, y)
 		switch {
@@ -65,27 +66,27 @@ func (r *calculator) gramCanonicals(ctx context.Context, x, y *representation, s
 		case k.name == SVCCA:
 			err = r.gramSVCCA(ctx, x, y, out)
 		case k.name == Procrustes:
-			err = r.reducedCanonicals(ctx, x, y, (*representation).principal, (*representation).principal, []statistic{k}, out)
+			err = r.reducedLinear(ctx, x, y, (*representation).principal, (*representation).principal, []statistic{k}, out)
 		case k.name == LinearRegression:
-			err = r.reducedCanonicals(ctx, x, y, (*representation).principal, (*representation).span, []statistic{k}, out)
+			err = r.reducedLinear(ctx, x, y, (*representation).principal, (*representation).span, []statistic{k}, out)
 		default:
-			spans = append(spans, k)
+			spanned = append(spanned, k)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if len(spans) == 0 {
+	if len(spanned) == 0 {
 		return nil
 	}
-	return r.reducedCanonicals(ctx, x, y, (*representation).span, (*representation).span, spans, out)
+	return r.reducedLinear(ctx, x, y, (*representation).span, (*representation).span, spanned, out)
 }
 
 // A reduction returns a representation of the same samples with fewer variables.
 type reduction func(*representation, context.Context) (*representation, error)
 
-// reducedCanonicals is canonicals of reduced representations.
-func (r *calculator) reducedCanonicals(ctx context.Context, x, y *representation, reduceX, reduceY reduction, selected []statistic, out estimates) error {
+// reducedLinear is linearStatistics of reduced representations.
+func (r *calculator) reducedLinear(ctx context.Context, x, y *representation, reduceX, reduceY reduction, selected []statistic, out estimates) error {
 	a, err := reduceX(x, ctx)
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (r *calculator) reducedCanonicals(ctx context.Context, x, y *representation
 	if a == x {
 		x = nil
 	}
-	if err := r.canonicals(ctx, m, a, b, x, selected, out); err != nil {
+	if err := r.linearStatistics(ctx, m, a, b, x, selected, out); err != nil {
 		return err
 	}
 	for _, k := range selected {
@@ -121,8 +122,8 @@ func (r *representation) lostWarnings(which string) []string {
 	return []string{fmt.Sprintf("%d of %d directions of the %s representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors", r.lost, r.lost+r.p, which)}
 }
 
-// alwaysOne reports whether a statistic is 1 for any values, because there are so many variables
-// that one representation is a linear function of the other.
+// alwaysOne reports whether a statistic is 1 whatever the values, because there are so many
+// variables that one representation is a linear function of the other.
 func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *representation) (bool, error) {
 	if k.name == Procrustes || k.name == SVCCA {
 		return false, nil
@@ -134,7 +135,7 @@ func (r *calculator) alwaysOne(ctx context.Context, k statistic, x, y *represent
 	return x.spans(ctx)
 }
 
-// chanceOne returns the estimate of a statistic that is 1 by chance.
+// chanceOne returns the estimate of a statistic that alwaysOne reports. Its null is 1 too.
 func (r *calculator) chanceOne() estimate {
 	e := estimate{value: 1, null: 1, warnings: []string{"as many dimensions as samples: 1 by chance, whatever the representations"}}
 	for g := range max(0, len(r.cuts)-1) {
@@ -165,8 +166,9 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 	return err
 }
 
-// ckas computes linear and debiased CKA where they are selected. between returns the sums of HSIC
-// of x and y, from moments or from Gram matrices.
+// ckas computes linear and debiased CKA where they are selected. between returns the sums for the
+// HSIC between x and y, from moments or from Gram matrices; unbiased asks for those of the unbiased
+// estimate.
 func ckas(ctx context.Context, x, y *representation, between func(unbiased bool) (hsicSums, error), selected []statistic, out estimates) error {
 	for _, k := range selected {
 		if k.name != LinearCKA && k.name != DebiasedCKA {
@@ -197,13 +199,14 @@ func (r *calculator) momentStatistics(ctx context.Context, m *pairMoments, x, y 
 	if err := ckas(ctx, x, y, between, selected, out); err != nil {
 		return err
 	}
-	return r.canonicals(ctx, m, x, y, nil, inFloat64(selected), out)
+	return r.linearStatistics(ctx, m, x, y, nil, inFloat64(selected), out)
 }
 
-// canonicals computes the statistics of inFloat64. If x holds principal components, original is the
-// representation from which they were computed, whose variables determine the weights of pwcca.
-// Otherwise original is nil.
-func (r *calculator) canonicals(ctx context.Context, m *pairMoments, x, y, original *representation, selected []statistic, out estimates) error {
+// linearStatistics computes those of the statistics svcca, cca, pwcca, procrustes and
+// linear-regression that are selected, from the moments m of x and y. If x holds principal
+// components, original is the representation from which they were computed, whose variables
+// determine the weights of pwcca. Otherwise original is nil.
+func (r *calculator) linearStatistics(ctx context.Context, m *pairMoments, x, y, original *representation, selected []statistic, out estimates) error {
 	constant, ok := constantEstimate(m.x.constant(), m.y.constant())
 	for _, k := range selected {
 		if ok {
@@ -235,8 +238,8 @@ func (r *calculator) canonicals(ctx context.Context, m *pairMoments, x, y, origi
 	return nil
 }
 
-// svcca computes svcca from the moments of x and y. Its replicates account for the number of
-// components.
+// svcca computes svcca from the moments m of x and y. Its replicates include the effect of another
+// number of components on other samples; see addRankChanges.
 func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).leadingWhitening)
 	if err != nil {
@@ -249,8 +252,8 @@ func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate,
 	return e, err
 }
 
-// cca computes a weighted mean of canonical correlations. weigh returns the weights, given the
-// well-conditioned form of x.
+// cca computes a weighted mean of canonical correlations from the moments m of x and y. weigh
+// returns the weights, given the well-conditioned form of x (see conditioned).
 func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representation, weigh func(*representation) (weighting, error)) (estimate, error) {
 	p, q := m.x.all.P, m.y.all.P
 	a, b, err := ofBoth(ctx, x, y, (*representation).conditioned)
@@ -277,7 +280,7 @@ func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representati
 }
 
 // dependenceWarnings warns of variables that are constant or linear combinations of others.
-// Programs that do not test for them take their rounding errors for a direction.
+// Programs that do not test for such variables count their rounding errors as a direction.
 func dependenceWarnings(p int, w whitening, which string) []string {
 	if !w.reliable || w.rank == p {
 		return nil
@@ -300,9 +303,9 @@ func projectionWeights(ctx context.Context, x, conditioned, original *representa
 	}
 	if conditioned != x {
 		t.basis = conditioned.basis
-		var turned mat.Dense
-		turned.Mul(t.basis.T(), t.projection)
-		t.projection = &turned
+		var inBasis mat.Dense
+		inBasis.Mul(t.basis.T(), t.projection)
+		t.projection = &inBasis
 	}
 	return t, nil
 }

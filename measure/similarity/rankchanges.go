@@ -11,15 +11,16 @@ import (
 // docs/explanation/intervals-and-nulls.md).
 const fewComponents = 50
 
-// addRankChanges makes the replicates of svcca account for the number of components. The replicates
-// keep the components of all observations, but other samples would have more or fewer components. x
-// and y are whitenings of leading components.
+// addRankChanges corrects the replicates of svcca in e for changes of the number of components, the
+// rank. The replicates use the leading components of all observations, but on other samples more or
+// fewer components would reach the fraction of the variance. x and y are the whitenings of the
+// leading components of both representations.
 func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	if len(e.replicates) == 0 || x.rank == 0 || y.rank == 0 {
 		return nil
 	}
-	var nearby [2]float64
-	jumps := false
+	var nearby [2]float64 // the statistic at other ranks
+	jumps := false        // whether it differs there
 	most := len(x.cut.Values)
 	for i, k := range resample.NearbyRanks(x.rank, y.rank, most) {
 		c, err := correlate(x.truncated(k[0]), y.truncated(k[1]), m.xy.Data)
@@ -30,14 +31,14 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 		jumps = jumps || nearby[i] != e.value
 	}
 	slope := resample.NewRankSlope(x.rank, y.rank, most, e.value, nearby)
-	var moves []resample.Ranks
-	var left []int
+	var changes []resample.Ranks // of both fractional ranks, without each group
+	var left []int               // number of observations of each group
 	m.eachGroup(func(g, n int) {
-		scale := float64(m.xy.N) / float64(m.xy.N-n) // the influence is relative to all observations
-		moves = append(moves, resample.Ranks{X: -scale * m.x.influence(g, x), Y: -scale * m.y.influence(g, y)})
+		scale := float64(m.xy.N) / float64(m.xy.N-n) // influence is for all N observations, of which N - n are left
+		changes = append(changes, resample.Ranks{X: -scale * m.x.influence(g, x), Y: -scale * m.y.influence(g, y)})
 		left = append(left, n)
 	})
-	spread := resample.NewRankSpread(resample.Ranks{X: x.cut.FractionalRank(), Y: y.cut.FractionalRank()}, moves, left, m.xy.N)
+	spread := resample.NewRankSpread(resample.Ranks{X: x.cut.FractionalRank(), Y: y.cut.FractionalRank()}, changes, left, m.xy.N)
 	for i, d := range spread.Shifts(slope) {
 		e.replicates[i].Value += d
 	}
@@ -47,7 +48,8 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	return nil
 }
 
-// influence returns by how much a group increases the fractional number of leading components.
+// influence returns by how much the fractional rank of w (resample.Cutoff) increases, to first
+// order, if the observations of group g are counted twice.
 func (s *singleMoments) influence(g int, w whitening) float64 {
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)
 	for i, v := range w.cut.Values[:w.rank] { // undo the whitening, which divides by the square root of v

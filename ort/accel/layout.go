@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// rewriteGroups rewrites the groups of nodes that are faster in NHWC. It reports whether there are
-// any. Every tensor keeps its name in NCHW; the node that then produces it may be unused, and
-// rewrite.Prune removes such nodes.
+// rewriteGroups rewrites the groups of connected nodes that are faster in NHWC (see selectGroups),
+// and reports whether there are any. For every tensor of a group it adds a node that converts the
+// tensor to NCHW, under the name that it had. rewrite.Prune removes those of these nodes whose
+// output nothing reads. outputs are the outputs of the graph.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	costs := forwardCosts
@@ -41,7 +42,7 @@ type layout struct {
 	*graph
 	b            *onnx.Builder
 	nhwc         map[string]onnx.Value  // tensors in NHWC, by name in NCHW
-	convolutions map[string]convolution // the native convolutions that produce these
+	convolutions map[string]convolution // the native convolutions whose results these tensors are, by name in NCHW
 	readers      map[string]int         // see countReaders
 }
 
@@ -52,7 +53,7 @@ type convolution struct {
 	window window
 	inputs []onnx.Value // x, w, bias, addend, mask
 	relu   int          // 1: with ReLU; 0: without
-	side   int          // of the output tiles of Winograd's algorithm; see tileSide
+	side   int          // side of the output tiles of Winograd's algorithm; see tileSide
 }
 
 // Indices of the inputs of a native convolution. reluStep stands for ReLU, which has no input,
@@ -64,7 +65,7 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	in, out := n.Input, n.Output[0]
 	switch n.GetOpType() {
 	case "Conv", "ConvTranspose":
-		if l.isIdentity(n) {
+		if l.isIdentity(n) { // its result is its input, whose convolution a mask may still extend
 			if c, ok := l.fusible(in[0], mask); ok {
 				l.convolutions[out] = c
 			}
@@ -93,7 +94,8 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 	return l.writeElementwise(n)
 }
 
-// writeElementwise adds the same operator for tensors in NHWC.
+// writeElementwise adds the same operator for tensors in NHWC. The second input of Greater is a
+// scalar, which has no layout.
 func (l *layout) writeElementwise(n *pb.NodeProto) onnx.Value {
 	inputs := make([]onnx.Value, len(n.Input))
 	for i, t := range n.Input {
@@ -148,7 +150,7 @@ func (l *layout) convolve(n *pb.NodeProto, c convolution) onnx.Value {
 	return l.b.Node(domain, c.op, 1, attrs, inputs...)[0]
 }
 
-// toNHWC returns a tensor in NHWC. It adds the change of the layout if there is none yet.
+// toNHWC returns a tensor in NHWC. It adds the node that changes the layout if there is none yet.
 func (l *layout) toNHWC(t string) onnx.Value {
 	v := l.nhwc[t]
 	if v == "" {

@@ -12,20 +12,22 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// networkTitles are the names, in the table of networks, of values that training files vary.
+// networkTitles maps values of the keys that training files vary to the names in the table of
+// networks.
 var networkTitles = map[string]string{
 	"resnet18": "ResNet-18", "vgg16": "VGG-16", "resnet34": "ResNet-34", "vgg19": "VGG-19", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
 }
 
-// Trainings are those of one training file that differ only in the seed.
+// trainings holds the results of the trainings of one training file that differ only in the seed.
 type trainings struct {
-	name             string
-	accuracy, robust []float64
+	name             string    // architecture and kind of training, such as "ResNet-18, AT"
+	accuracy, robust []float64 // on test images, clean and attacked: a value for each seed
 }
 
-// networkRows returns the table of the networks: for each training file and each kind their number
-// and their test accuracies, with intervals over seeds. Training files without runs have their
-// stored rows, if any.
+// networkRows returns the table of the networks: for each training file, and for each kind of its
+// networks, the number of seeds and the mean test accuracies over seeds, with intervals. folder
+// holds the trainings. The rows of a training file that has none there are taken from stored, the
+// table as it was.
 func networkRows(folder string, stored [][]string) ([][]string, error) {
 	out := [][]string{{"training file", "networks", "statistic", "value", "low", "high"}}
 	for _, name := range []string{"stir", "stir-defences", "stir-updates", "stir-shapes"} {
@@ -53,8 +55,8 @@ func networkRows(folder string, stored [][]string) ([][]string, error) {
 	return out, nil
 }
 
-// readRuns reads runs.csv, which has a row for each training: its name, the varied keys in the
-// order of the alphabet, the number of epochs, and results.
+// readRuns reads a file runs.csv, which has a row for each training: its name, the varied keys in
+// alphabetical order, the number of epochs, and results.
 func readRuns(path string) ([]trainings, error) {
 	records, err := tablefile.Read(path)
 	if err != nil {
@@ -71,7 +73,7 @@ func readRuns(path string) ([]trainings, error) {
 			continue // not trained yet
 		}
 		var words []string
-		for i := epochs - 1; i > 0; i-- { // the network before the kind of training
+		for i := epochs - 1; i > 0; i-- { // backwards, so that the network comes before the kind of training
 			if head[i] == "seed" {
 				continue
 			}

@@ -12,13 +12,13 @@ import (
 // grid is a list of pairs of layers that are compared, one layer of side A and one of side B.
 func subgrid(g measure.Grid, pairs [][2]int) measure.Grid {
 	out := g
-	keep := func(s int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {
+	keep := func(side int, layers []onnx.Layer) ([]onnx.Layer, map[int]int) {
 		used := map[int]bool{}
 		for _, p := range pairs {
-			used[p[s]] = true
+			used[p[side]] = true
 		}
 		var kept []onnx.Layer
-		at := map[int]int{}
+		at := map[int]int{} // from indices into layers to indices into kept
 		for i, l := range layers {
 			if used[i] {
 				at[i] = len(kept)
@@ -67,17 +67,17 @@ func components(g measure.Grid) []measure.Grid {
 	return out
 }
 
-// splitGrid halves a grid along its longer side until each part fits the memory bound (in bytes) or
-// is a single pair.
+// splitGrid halves a grid along the side with more layers until the accumulator of each part fits
+// into memory, in bytes, or the part is a single pair.
 func splitGrid(c measure.Comparison, g measure.Grid, memory int64) []measure.Grid {
 	if len(g.Pairs) == 1 || c.Cost(g) <= memory {
 		return []measure.Grid{g}
 	}
-	s, half := 0, len(g.A)/2
+	side, half := 0, len(g.A)/2
 	if len(g.B) > len(g.A) {
-		s, half = 1, len(g.B)/2
+		side, half = 1, len(g.B)/2
 	}
-	isFirst := func(p [2]int) bool { return p[s] < half }
+	isFirst := func(p [2]int) bool { return p[side] < half }
 	first := slices.DeleteFunc(slices.Clone(g.Pairs), func(p [2]int) bool { return !isFirst(p) })
 	second := slices.DeleteFunc(slices.Clone(g.Pairs), isFirst)
 	return append(splitGrid(c, subgrid(g, first), memory), splitGrid(c, subgrid(g, second), memory)...)

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// score computes the scores of the pass's tasks (a measure at one layer each), each from one
-// accumulator, and writes the records of the cells whose tasks all have scores.
+// score computes the scores of a pass's tasks, each of which is a measure at one layer and has one
+// accumulator. It writes the records of the cells whose tasks then all have scores.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	ctx, span := telemetry.Span(ctx, "score")
 	defer span.End()
@@ -43,8 +43,9 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	return r.saveIncomplete(p)
 }
 
-// unscored returns the tasks of a pass that have no scores. It completes the cells whose tasks all
-// have scores already, because the layers without scores were dropped.
+// unscored returns the tasks of a pass that have no scores yet. It completes the cells whose tasks
+// all have scores already: a task whose layer was dropped during the pass, because its activations
+// held NaN or infinity, got undefined scores then (see plan.Task.DropNonFinite).
 func (r *runner) unscored(p *plan.Pass) (out []*plan.Task, err error) {
 	for _, t := range p.AllTasks() {
 		switch {
@@ -73,7 +74,7 @@ func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <
 		task *plan.Task
 		acc  plan.Accumulator
 	}
-	jobs := make(chan job, len(tasks)) // accumulators are large: like r.accs, the queue drops each one when it is taken
+	jobs := make(chan job, len(tasks)) // holds no reference to an accumulator, which is large, once its job is taken
 	for _, t := range tasks {
 		jobs <- job{t, r.accs[t]}
 	}

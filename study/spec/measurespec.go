@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// family describes a method whose settings are the struct S.
+// family returns the Family of a method whose settings are the struct S. make returns the method
+// for given settings.
 func family[S any, M measure.Method](d measure.Descriptor, make func(S) (M, error)) Family {
 	return Family{
 		Name:       d.Name,
@@ -41,7 +42,7 @@ type MeasureSpec struct {
 	Pairing string // how layers of two models are paired; "": the default of the method
 
 	node     *config.Node // position of the name in the study file
-	settings *config.Node
+	settings *config.Node // without the keys between and layers, if the measure compares models
 }
 
 // Position returns the node of the study file with the unknown name u.Name in the setting u.Key,
@@ -91,7 +92,8 @@ func (m *MeasureSpec) DecodeNode(n *config.Node) error {
 	return key.Unknown("measure", names)
 }
 
-// decode reads the settings of a family, and the keys between and layers if it compares models.
+// decode reads the settings of a family, and the keys between and layers if the family may compare
+// models.
 func (m *MeasureSpec) decode(f Family, settings *config.Node) error {
 	use := f.pairUse()
 	var err error
@@ -158,7 +160,8 @@ func (MeasureSpec) JSONSchema() map[string]any {
 	}}
 }
 
-// A pairUse tells whether a method compares pairs of models. From pairsRequired on, it must.
+// A pairUse tells whether the entry of a method may name pairs of models with the key between. For
+// pairsRequired and the values after it, the entry must.
 type pairUse int
 
 const (
@@ -168,11 +171,11 @@ const (
 	pairsOfPredictions // required; no layers are paired
 )
 
-// pairUse tells whether an entry of the family can, or must, name pairs of models.
+// pairUse tells whether an entry of the family may, or must, name pairs of models.
 func (f Family) pairUse() pairUse {
 	method, err := f.decode(&config.Node{})
 	if err != nil {
-		return pairsNever // the method has required settings
+		return pairsNever // the method has required settings; none that compares models has
 	}
 	switch m := method.(type) {
 	case measure.Comparison:

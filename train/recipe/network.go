@@ -16,10 +16,10 @@ import (
 // A network is the graph to train, with the preprocessing of its samples.
 type network struct {
 	model *onnx.Model // nil for training layer by layer
-	// for a network read from a file: the network without the spectrogram or the normalisation that
-	// are prepended for training; it is the one that is written. nil: model is written
+	// exported is a network from a file without the spectrogram or the normalisation that model has
+	// before it for training. It is written with the trained weights; nil: model is written.
 	exported     *onnx.Model
-	output       string           // that the loss is computed from, as in train.Spec
+	output       string           // the output that the loss is computed from, as in train.Spec
 	parameters   []string         // names of the weights to train
 	trainingMode bool             // as in train.Spec
 	preprocess   model.Preprocess // preprocessing of samples before the network during training
@@ -35,7 +35,8 @@ func (n *network) weights() ([]byte, error) {
 	return n.model.Bytes()
 }
 
-// network builds or reads the network.
+// network builds the network, or reads it from a file. p is the preprocessing that the training
+// file gives.
 func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if f.Adversarial != nil && len(o.shape) == 2 {
 		return nil, f.node.Get("adversarial").Errorf("adversarial examples are images, and the samples are audio")
@@ -78,8 +79,9 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	return n, nil
 }
 
-// features returns the input shape of a network that is built here. For audio it is that of the
-// spectrogram, with bands as channels, so that convolutions are over time.
+// features returns the input shape of a network that is built here, for samples of the given shape.
+// With a spectrogram (p.Features, whose defaults it sets in p) this is bands x frames: the bands
+// are channels, so that convolutions are over time.
 func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	if p.Features == nil {
 		return shape, nil
@@ -100,7 +102,8 @@ func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	return []int{s.Mels, s.Frames(shape[1])}, nil
 }
 
-// isStatistic reports whether a weight is a running statistic of a network that is built here.
+// isStatistic reports whether a weight of a network that is built here is a running mean or
+// variance of a BatchNormalization.
 func isStatistic(name string) bool {
 	return strings.HasSuffix(name, ".mean") || strings.HasSuffix(name, ".variance")
 }
@@ -180,8 +183,8 @@ func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 	return n, nil
 }
 
-// prependNormalisation makes mean and standard deviation a part of the network for training, since
-// adversarial examples are images with values in [0, 1].
+// prependNormalisation makes the normalisation by mean and standard deviation a part of the network
+// for training, since adversarial examples are images with values in [0, 1].
 func (n *network) prependNormalisation(shape []int, p model.Preprocess) (err error) {
 	n.exported = n.model
 	if len(n.parameters) == 0 {

@@ -1,22 +1,26 @@
-// Package paired computes measures whose statistics are means over samples of a function of two
-// vectors: the model's result z for x, and z' for T(x).
+// Package paired computes measures whose statistics are means over n samples of a function of two
+// vectors: the result z of a model for an input x, and z' for the transformed input T(x).
 //
 //	statistic = 1/n sum_i f(z_i, z'_i)
 //
-// A measure supplies the function f and names the values that f returns, the columns, in a Spec. The
-// view clean has z, the view transformed z'. The place of a sample is its position in the random
-// order of a study, and a block is a range of places (see measure.Layout). This package computes the
-// sums and returns the means, each with
+// A measure supplies the function f and names the values that f returns, the columns, in a Spec.
+// The view clean has z, the view transformed z'. A row is the vector of one sample. The place of a
+// sample is its position in the random order of a study, and a block is a range of places (see
+// measure.Layout). A site is what one accumulator measures, such as a layer of a model under a
+// transformation (see measure.Site). This package computes the sums and returns the means, each
+// with
 //
-//   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups of the
-//     measure.Layout, clipped to the range of the statistic. Every score has the replicates of the
-//     jackknife.
+//   - an interval: Wilson's for proportions, otherwise the delete-group jackknife over the groups
+//     of the measure.Layout, clipped to the range of the statistic. Every score has the replicates
+//     of the jackknife, its values without each group.
 //   - a null: the same mean over shuffled pairs. The clean vector of a sample is paired with the
-//     transformed vector of the next sample in its block, and that of the last sample with the first. The
-//     order of the samples is random (see measure.Layout), so the next sample is a random one. No sample is
-//     paired with itself, and every sample is used once on each side. Only two vectors of an unfinished
-//     block are stored. A block with a single sample has no pairs.
-//   - if the settings ask for them, the means for each class of labels, and the terms of the means.
+//     transformed vector of the next sample in its block, and that of the last sample with the
+//     transformed vector of the first. The order of the samples is random, so the next sample is a
+//     random one. No sample is paired with itself, and every sample is used once on each side. Of
+//     an unfinished block, only the first transformed and the latest clean vector are stored. A
+//     block with a single sample has no shuffled pairs.
+//   - if the settings ask for them, the means for each class of labels, and the values of the
+//     columns for each sample.
 //
 // For instance, the mean absolute difference of a layer of one value:
 //
@@ -62,7 +66,7 @@ type Column struct {
 // delete-group jackknife.
 type Derived struct {
 	Statistic string
-	Factor    string                        // of its scores; usually empty
+	Factor    string                        // the class that its scores are about (measure.Score); usually empty
 	Optional  bool                          // if it is undefined, it has no score
 	Shuffled  bool                          // its null is Of, applied to the means over shuffled pairs
 	Labelled  bool                          // it uses columns that are Labelled
@@ -78,10 +82,10 @@ type Derived struct {
 type Spec struct {
 	// Descriptor has the name of the measure, and the range and the null of each statistic.
 	Descriptor measure.Descriptor
-	// Version is the version of the measure, and StateVersion that of its serialised states.
+	// Version is the version of the measure's results, and StateVersion that of its serialised states.
 	Version, StateVersion int
 	Settings              any // see measure.Method
-	// Needs is the input of the measure. With Needs.Prediction a row has one value for each class.
+	// Needs says what the measure reads. With Needs.Prediction a row has one value for each class.
 	Needs   measure.Needs
 	Columns []Column  // the values that Pair or an Action computes, in order
 	Derived []Derived // statistics that are computed from the means of Columns
@@ -93,14 +97,15 @@ type Spec struct {
 	// row from memory once. The results must not depend on how samples are divided between calls. It
 	// is for measures without an Action and without columns that use labels.
 	//
-	// clean and transformed hold the rows of the samples, and own gets their columns. shuffled gets
-	// those of shuffled pairs, the clean row before with the transformed row of a sample, unless it is
-	// nil. For the first sample the clean row before is previous; if that is nil, there is no such
-	// pair. PairRows returns false if Pair returns an error for any of the samples.
+	// clean and transformed hold the rows of the samples, and own gets the columns of each sample's
+	// pair. Unless shuffled is nil, it gets the columns of shuffled pairs: the transformed row of each
+	// sample with the clean row of the sample before. The clean row before the first is previous; if
+	// that is nil, the first sample has no shuffled pair. PairRows returns false if Pair returns an
+	// error for any of the samples.
 	PairRows func(own, shuffled []float64, previous, clean, transformed []float32) bool
-	// Action, if set, returns what computes the columns at a site, in place of Pair.
+	// Action, if set, returns the Action that computes the columns at a site in place of Pair.
 	Action func(site measure.Site) (Action, error)
-	// LeftOut states why an Action leaves out samples; it is part of a warning.
+	// LeftOut states, for a warning, why an Action leaves out samples.
 	LeftOut string
 	// Skip, if set, returns why a site cannot be measured, or "".
 	Skip func(site measure.Site) string
@@ -198,8 +203,8 @@ func (s *Spec) storedColumns() int {
 	return n
 }
 
-// parts returns the number of parts of the data that have sums. Part 0 is all samples, and part 1 +
-// k is class k.
+// parts returns the number of parts of the data that have sums of their own. Part 0 is all samples,
+// and part 1 + k the samples of class k.
 func (s *Spec) parts(site measure.Site) int {
 	if s.PerClass {
 		return 1 + len(site.Classes)
@@ -207,7 +212,8 @@ func (s *Spec) parts(site measure.Site) int {
 	return 1
 }
 
-// projects reports whether an accumulator stores a projection of the layer.
+// projects reports whether an accumulator stores a projection of the layer's activations to a plane
+// (measure.Site.Project).
 func (s *Spec) projects(site measure.Site) bool { return site.Project > 0 && !s.Needs.Prediction }
 
 // cost returns an upper bound on the bytes of an accumulator.
