@@ -20,7 +20,7 @@ type Search struct {
 	options   Options
 	model     *model.Model // the first model of the objective
 
-	n       int // samples in a run of the engine
+	n       int // samples in a run of the engine, ONNX Runtime
 	shards  int // concurrent runs
 	step    *stepBuilder
 	inputs  []tensorInfo // of the graph, in order
@@ -95,17 +95,18 @@ func (s *Search) Close() error {
 	return session.Close()
 }
 
-// The bounds of the default of Options.Batch: the activations and gradients of the samples in a run
-// of the engine, in bytes, and their number.
+// The bounds of the default of Options.Batch: the activations and gradients of the samples in all
+// concurrent runs, in bytes, and the number of these samples.
 const (
 	maxActivationBytes = 512 << 20
 	maxBatch           = 32
 )
 
 // batchSize returns the number of samples in a run of the engine and the number of concurrent runs.
-// Since operators are short, concurrent runs on one core each are faster than one run on all cores.
-// Such concurrent runs are a round. Among similar sizes it chooses one that needs few rows of
-// padding to fill the last round.
+// Since operators take little time, concurrent runs on one core each are faster than one run on all
+// cores. Such concurrent runs are a round, and Options.Batch bounds the number of samples in a
+// round (which may exceed it by less than shards, by padding). Among similar sizes it chooses one
+// that needs few rows of padding to fill the last round.
 func (s *Search) batchSize(samples int) (n, shards int) {
 	shards = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
@@ -122,7 +123,7 @@ func (s *Search) batchSize(samples int) (n, shards int) {
 		limit = int(min(maxBatch, max(1, maxActivationBytes/max(1, 2*bytes)))) // 2: with gradients
 	}
 	shards = min(shards, limit)
-	// Four numbers of rounds are tried, from the smallest with at most limit samples in a run.
+	// Four numbers of rounds are tried, from the smallest with at most limit samples in a round.
 	minRounds := (samples + limit - 1) / limit
 	minPadding := samples * shards
 	for rounds := minRounds; rounds < minRounds+4; rounds++ {

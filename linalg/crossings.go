@@ -3,11 +3,12 @@ package linalg
 import "fmt"
 
 // A Crossing is a CrossScatter between successive variables of one block and successive variables
-// of another one: P variables from X on, and Q variables from Y on.
+// of another one: P variables from X on, and Q variables from Y on. A Block holds observations in
+// rows and variables in columns.
 type Crossing struct {
-	X, Y int // the first variable of All in either block
-	All  *CrossScatter[float64]
-	Part *CrossScatter[float32] // such as the scatter of one fold; nil: none
+	X, Y int                    // index of the first variable in either block
+	All  *CrossScatter[float64] // of all observations; its P and Q are the numbers of variables
+	Part *CrossScatter[float32] // of some observations, such as those of one fold; nil: none
 }
 
 // SideBySide returns a block of the variables of all blocks, which hold the same observations. Its

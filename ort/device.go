@@ -69,8 +69,8 @@ func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {
 	return nil
 }
 
-// errNoAdapter is the error for WebGPU on a machine without a graphics driver. The library would
-// also print to the terminal.
+// errNoAdapter is the error for WebGPU on a machine without a graphics driver. If the library were
+// asked for WebGPU there, it would also print to the terminal.
 var errNoAdapter = errors.New(`device "webgpu": no graphics adapter was found: install the Vulkan loader and the driver of the GPU (on Debian libvulkan1, and mesa-vulkan-drivers or nvidia-driver), or remove --device`)
 
 // listsAdapters reports whether WebGPU uses the adapters that package gpu lists. On macOS and
@@ -178,8 +178,8 @@ func useCUDA(o *binding.SessionOptions) error {
 	return o.AppendExecutionProviderCUDA(c)
 }
 
-// useWebGPU asks for the fastest adapter. The device outlives sessions, so that those that follow
-// need not compile its programs again.
+// useWebGPU asks for the fastest adapter. WebGPU's device is kept when a session ends, so that
+// later sessions need not compile the shaders again.
 func useWebGPU(o *binding.SessionOptions) error {
 	return o.AppendExecutionProvider("WebGPU", map[string]string{"powerPreference": "high-performance", "preserveDevice": "1"})
 }

@@ -19,17 +19,17 @@ type Trainer struct {
 	runtime    *ort.Runtime
 	total      int     // planned steps, for the schedule
 	done       int     // steps so far, without those that were rolled back
-	rolledBack int     // steps that were rolled back
-	rateScale  float64 // factor of all rates, reduced by rollbacks
+	rolledBack int     // steps that were rolled back, that is, whose changes were undone
+	rateScale  float64 // factor of all learning rates, reduced by rollbacks
 
 	state      [2][]*ort.Value // two buffers for each state tensor; state[0] holds the current values
 	single     *boundSession   // of one step
 	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 1
 	evaluation *boundSession   // of the losses alone
 	search     *boundSession   // of a step towards adversarial examples; nil without Spec.Adversarial
-	clean      *boundSession   // of log p(x), for TRADES; else nil
+	clean      *boundSession   // of the log-probabilities of unperturbed x, for the defence TRADES; else nil
 
-	fixedStart func(x tensor.Tensor) tensor.Tensor // in tests: where searches start
+	fixedStart func(x tensor.Tensor) tensor.Tensor // in tests: where searches for adversarial examples start
 }
 
 // New prepares training: it builds the graphs, opens their sessions and copies the weights. Close
@@ -144,7 +144,8 @@ func (t *Trainer) Restart(m *onnx.Model) error {
 	return nil
 }
 
-// upload copies the current state to the device. It follows every change of the state's elements.
+// upload copies the current state to the device. Call it after every change of the state's
+// elements.
 func (t *Trainer) upload() error {
 	for _, v := range t.state[0] {
 		if err := v.Upload(); err != nil {
@@ -154,8 +155,8 @@ func (t *Trainer) upload() error {
 	return nil
 }
 
-// download copies the current state from the device. It follows the last of several steps, so that
-// the elements can be read.
+// download copies the current state from the device. Call it after the last of several steps,
+// before the elements are read.
 func (t *Trainer) download() error {
 	for _, v := range t.state[0] {
 		if err := v.Download(); err != nil {
@@ -197,8 +198,8 @@ func (t *Trainer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Step takes one step and returns the mean loss of the batch before it, with Spec.Penalty. After an
-// error the weights are unchanged.
+// Step takes one step and returns the mean loss of the batch, Spec.Penalty included, with the
+// weights before the step. After an error of the step the weights are unchanged.
 func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 	metrics, err := t.steps(ctx, []Batch{b})
 	if err == nil {

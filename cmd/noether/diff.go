@@ -24,15 +24,16 @@ func diffCommand(engine *engineFlags) *cobra.Command {
 		Use:   "diff RUN_A RUN_B",
 		Short: "List the scores of two runs that differ by more than chance",
 		Long: `Compares every score that both runs have. Where both were measured on the same samples in the same order
-(the same data and seed) the interval is that of the paired difference. With --fail-if it exits with 1 if a difference B - A
-beyond chance meets the condition. A condition that ends in ! also counts differences within chance: 'accuracy.moved < -0.01!'.
+(the same data and seed) the interval is that of the paired difference. A difference is beyond chance if its 95 % interval
+excludes 0. With --fail-if it exits with 1 if a difference B - A beyond chance meets the condition. A condition that ends in !
+also counts differences within chance: 'accuracy.moved < -0.01!'.
 
 Where both runs have the measure accuracy or effective-invariance it also compares the predictions that both have kept, of the
-first 500 samples or, with samples: true in the studies, of all: negative flips are samples that A has right and B wrong.
-Conditions on prediction-agreement are then on these scores, not on differences.
+first 500 samples or, with samples: true in the studies, of all, by the measure prediction-agreement: negative flips are samples
+that A has right and B wrong. Conditions on prediction-agreement are then on its scores, not on differences.
 
-With --stir it also asks, of the models themselves, whether the second ignores what the first ignores and the reverse: conditions
-on stir are then on the scores, not on differences.`,
+With --stir it also computes STIR (similarity through inverted representations) of the models themselves: whether the second is
+invariant where the first is, and the reverse. Conditions on stir are then on its scores, not on differences.`,
 		Example: "  noether diff runs/approved runs/candidate\n" +
 			"  noether diff runs/approved runs/candidate --fail-if 'prediction-agreement.negative-flips > 0.01'\n" +
 			"  noether diff runs/approved runs/candidate --fail-if 'effective-invariance.ei < -0.02' --fail-if 'accuracy.moved < -0.01'\n" +
@@ -229,7 +230,8 @@ func checkCondition(condition scores.Condition, d runsDifference) (string, error
 	return fmt.Sprintf("%s, the largest %+.4g (%s)", plural.Of(len(found), "difference"), found[0].Value, found[0].A.Describe()), nil
 }
 
-// print prints the differences, and the scores of flips and of STIR if there are any.
+// print prints the differences, and the scores of prediction-agreement and of STIR if there are
+// any.
 func (d runsDifference) print(all, flips, asJSON bool) error {
 	d.scores = scores.Distinct(d.scores, untransformed)
 	if asJSON {

@@ -32,8 +32,9 @@ func (l Library) Bind(f any, name string) error {
 
 // Find opens the first of some libraries that can be opened and has all functions, and returns its
 // name or path. library is what the libraries are called in errors. The keys of functions are
-// names, and the values are arguments of Bind. The environment variable env may hold the path of the
-// only library to try, or "none" to do without.
+// names, and the values are arguments of Bind. The environment variable env may hold the path of
+// the only library to try, or "none" to try none, which is an error. If no library fits, the error
+// is that of the first one.
 func Find(library, env string, names []string, functions map[string]any) (path string, err error) {
 	switch named := os.Getenv(env); named {
 	case "":

@@ -15,12 +15,12 @@ const (
 	typeInstanceCreateInfo = 1
 	typeMemoryProperties2  = 1000059006
 	typeMemoryBudget       = 1000237000
-	version11              = 1<<22 | 1<<12 // the first version with vkGetPhysicalDeviceMemoryProperties2
+	version11              = 1<<22 | 1<<12 // Vulkan 1.1, the first with vkGetPhysicalDeviceMemoryProperties2
 	heapDeviceLocal        = 1             // flag of a heap
 	maxHeaps               = 16            // VK_MAX_MEMORY_HEAPS
 )
 
-// vulkanKinds maps VkPhysicalDeviceType to kinds.
+// vulkanKinds holds the kind of each VkPhysicalDeviceType.
 var vulkanKinds = []Kind{Other, Integrated, Discrete, Virtual, Software}
 
 // applicationInfo is VkApplicationInfo. In it and the structures below, structure is the field
@@ -100,8 +100,8 @@ type vulkan struct {
 	extensions      func(device uintptr, layer unsafe.Pointer, count *uint32, list *extension) int32
 }
 
-// Vulkan returns the adapters that Vulkan drivers offer, real ones first. It returns none where the
-// Vulkan loader (libvulkan1 on Debian) or drivers are missing, such as on macOS.
+// Vulkan returns the adapters that Vulkan drivers offer, emulated ones last. It returns none where
+// the Vulkan loader (libvulkan1 on Debian) or drivers are missing, such as on macOS.
 func Vulkan() []Adapter {
 	name := "libvulkan.so.1"
 	if runtime.GOOS == "windows" {
@@ -153,8 +153,8 @@ func (v *vulkan) adapters() []Adapter {
 	return sorted(list)
 }
 
-// memoryOf returns the size of the largest heap of the device's own memory, and how much of it this
-// process may use.
+// memoryOf returns the size in bytes of the largest heap of the device's own memory, and how much
+// of it this process may still allocate (0 if the device does not tell).
 func (v *vulkan) memoryOf(device uintptr) (total, free int64) {
 	budget := memoryBudget{structure: typeMemoryBudget}
 	p := memoryProperties{structure: typeMemoryProperties2}

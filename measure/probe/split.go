@@ -16,8 +16,8 @@ import (
 type split struct{ train, validation, test []int }
 
 // split divides the samples in a random order that depends on the key, except for validation and
-// test samples that the settings select by a factor. It does not depend on the transformation, so
-// that a trained probe is valid for all transformations.
+// test samples that the settings select by a factor. The order does not depend on the
+// transformation, so that a trained probe is valid for all transformations.
 func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
 	fractions := slices.Clone(t.Split)
@@ -47,10 +47,10 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 	return out, nil
 }
 
-// divide divides samples, in the given order, by fractions. A fraction of 0 means that the part has
-// its samples already.
+// divide divides samples, in the given order, by the fractions of training, validation and test. A
+// fraction of 0 means that the part has its samples already.
 func (p *split) divide(order []int, fractions []float64) {
-	n, sum := float64(len(order)), 1.0 // the sum of the settings, which may differ by rounding
+	n, sum := float64(len(order)), 1.0 // settings add up to 1, except for rounding
 	if fractions[1] == 0 || fractions[2] == 0 {
 		sum = fractions[0] + fractions[1] + fractions[2]
 	}

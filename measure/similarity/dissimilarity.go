@@ -13,7 +13,8 @@ import (
 )
 
 // dissimilarities returns a new matrix of the dissimilarities of all pairs of samples, by the
-// setting dissimilarity. Values that differ by rounding errors tie.
+// setting dissimilarity. Values are rounded, so that those that differ by rounding errors are
+// equal.
 func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 	var k pairMatrix
 	var err error
@@ -30,13 +31,13 @@ func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 		return k, err
 	}
 	k.data = slices.Clone(k.data)
-	norms := k.diagonal()
+	squares := k.diagonal() // squared norms
 	if kind == "correlation" || kind == "cosine" {
-		k.cosines(norms)
+		k.cosines(squares)
 		return k, nil
 	}
 	k.squaredDistances()
-	unit := slices.Max(norms) / 1e12 // of rounding
+	unit := slices.Max(squares) / 1e12 // of rounding
 	unit = cmp.Or(unit, 1)
 	for i, d := range k.data {
 		if k.data[i] = math.Round(d/unit) * unit; kind == "euclidean" {
@@ -46,10 +47,10 @@ func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 	return k, nil
 }
 
-// cosines turns a Gram matrix into cosine dissimilarities in place. norms is its diagonal.
-func (s pairMatrix) cosines(norms []float64) {
-	length, largest := make([]float64, s.n), math.Sqrt(slices.Max(norms))
-	for i, v := range norms {
+// cosines turns a Gram matrix into cosine dissimilarities in place. squares is its diagonal.
+func (s pairMatrix) cosines(squares []float64) {
+	length, largest := make([]float64, s.n), math.Sqrt(slices.Max(squares))
+	for i, v := range squares {
 		if length[i] = sqrt(v); length[i] < 1e-12*largest { // rounding errors of a sample at the origin
 			length[i] = 0
 		}
@@ -93,8 +94,9 @@ func (s pairMatrix) above() []float64 {
 	return out
 }
 
-// chosenRSA returns the correlation of the dissimilarities of two representations, by the settings
-// dissimilarity and comparison (Kriegeskorte et al. 2008).
+// chosenRSA returns the statistic of RSA, representational similarity analysis (Kriegeskorte et al.
+// 2008): the correlation of the dissimilarities of two representations, by the settings
+// dissimilarity and comparison.
 func chosenRSA(v *subsetPair) (float64, error) {
 	x, y, err := v.each(v.dissimilarities)
 	if err != nil {
@@ -123,7 +125,7 @@ func chosenRSA(v *subsetPair) (float64, error) {
 func meanRanks(values []float64) []float64 {
 	out := make([]float64, len(values))
 	for i, r := range ranks(values) {
-		out[i] = float64(r) / 2
+		out[i] = float64(r) / 2 // ranks are doubled
 	}
 	return out
 }
@@ -182,8 +184,9 @@ func inversions(values, scratch []float64) int {
 	return count
 }
 
-// rsmNormDifference returns the norm of the difference of the matrices of Euclidean distances
-// (Shahbazi et al. 2021; Yin and Shen 2018): the Frobenius norm or, as in ReSi, the spectral norm.
+// rsmNormDifference returns the norm of the difference of the matrices of Euclidean distances, the
+// representational similarity matrices (Shahbazi et al. 2021; Yin and Shen 2018): the
+// Frobenius norm or, as in the package ReSi, the spectral norm.
 func rsmNormDifference(v *subsetPair) (float64, error) {
 	x, y, err := v.distances(true) // in units of the source
 	if err != nil {
@@ -213,8 +216,9 @@ func distanceCorrelation(v *subsetPair) (float64, error) {
 	return sqrt(ratio(floats.Dot(x.data, y.data), sumOfSquares(x.data), sumOfSquares(y.data))), nil
 }
 
-// concentricity returns the mean cosine of a sample and the mean, 0 for a sample or a mean at the
-// origin. s is a Gram matrix about the origin.
+// concentricity returns the mean over samples of the cosine between the sample and the mean sample.
+// The cosine with a sample or a mean at the origin counts as 0. s is a Gram matrix about the
+// origin.
 func (s pairMatrix) concentricity() float64 {
 	length := sqrt(floats.Sum(s.data)) // n times the length of the mean
 	var sum float64
@@ -226,7 +230,8 @@ func (s pairMatrix) concentricity() float64 {
 	return sum / float64(s.n)
 }
 
-// kernelSum returns the sum of exp(-2 d^2) over all pairs, for distances d.
+// kernelSum returns the sum of exp(-2 d^2) over all ordered pairs of samples, each with itself
+// included, for distances d.
 func (s pairMatrix) kernelSum() float64 {
 	var sum float64
 	for _, d := range s.data {
@@ -235,10 +240,11 @@ func (s pairMatrix) kernelSum() float64 {
 	return sum
 }
 
-// twoNN returns the intrinsic dimension: the slope of -log(1 - F) against log mu, through the
-// origin, where mu is the ratio of the distances to the second and the first neighbour and F its
-// empirical distribution. The tenth of the samples with the largest ratios is left out, as in the
-// paper, and so are samples that equal another one.
+// twoNN returns the intrinsic dimension by the method TwoNN (Facco et al. 2017): the slope of
+// -log(1 - F) against log mu, through the origin, where mu is the ratio of the distances to the
+// second and the first neighbour and F its empirical distribution. The tenth of the samples with
+// the largest ratios is left out, as in the paper, and so are samples that equal another one. It is
+// NaN if too few samples are left.
 func (s pairMatrix) twoNN() float64 {
 	var logs []float64
 	for i := range s.n {

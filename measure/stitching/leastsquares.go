@@ -18,8 +18,8 @@ import (
 //
 //	sum |W a + c - b|^2 + ridge |W|^2,
 //
-// with a ridge of 1e-6 times the mean over the channels of a of their sum of squared deviations, so
-// that W is unique.
+// so that W is unique. The ridge is 1e-6 times the sum of squared deviations of a channel of a from
+// its mean, averaged over the channels.
 func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) error {
 	input, err := rewrite.WithOutputs(net.Model, []string{inputName})
 	if err != nil {
@@ -60,8 +60,9 @@ func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) erro
 	return err
 }
 
-// rows returns the activations of both layers for n images side by side: (n positions) x (p + q).
-// They are float64, since the fit depends on directions of small variance.
+// rows returns the activations of both layers for n images side by side: a row for each image and
+// position, with the p channels of the first layer and the q of the second one. They are float64,
+// since the fit depends on directions of small variance.
 func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float64 {
 	n, width := a.Shape[0], net.p+net.q
 	out := make([]float64, n*net.positions*width)

@@ -24,7 +24,7 @@ func logSoftmax(op *operation) onnx.Value {
 	return op.Sub(op.dy(0), op.Mul(op.Exp(op.y(0)), op.sumOver(op.dy(0), op.softmaxAxes())))
 }
 
-// sumOver sums over axes, none of which may be given, and keeps them with size 1.
+// sumOver sums over axes and keeps them with size 1. Without axes it returns x.
 func (op *operation) sumOver(x onnx.Value, axes []int) onnx.Value {
 	if len(axes) == 0 {
 		return x

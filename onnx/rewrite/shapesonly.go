@@ -79,7 +79,7 @@ func (r *shapesOnly) ints(name string, values []int64) string {
 
 // contractOne rewrites a node that sums over the channels of its input and of a large initializer:
 // the result sums over one channel. It adds the nodes that produce the inputs of the result.
-// Another node is returned unchanged.
+// Any other node is returned unchanged.
 func (r *shapesOnly) contractOne(n *pb.NodeProto) *pb.NodeProto {
 	if len(n.Input) < 2 || len(n.Output) == 0 || !onnx.IsStandard(n) || n.Input[0] == n.Input[1] {
 		return n

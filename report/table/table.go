@@ -20,7 +20,9 @@ import (
 
 // Options are the options of Of.
 type Options struct {
-	Every bool // include all statistics, not only those with a direction and the accuracy
+	// Every includes all statistics, not only the accuracy and those with a direction, that is, of
+	// which higher or lower values are better.
+	Every bool
 	Plain bool // omit intervals
 
 	// Descriptors of the rows' measures. A measure without one is shown by its name.
@@ -43,7 +45,7 @@ type Column struct {
 	Statistic measure.StatisticDescriptor
 }
 
-// A Line holds the scores of one subject.
+// A Line holds the scores of one model (and data set, layer, class and so on, as Labels say).
 type Line struct {
 	Labels []string
 	Cells  []Cell // one for each column
@@ -67,8 +69,9 @@ var labels = []field{
 	{"factor", func(r *scores.Row) string { return r.Factor }},
 }
 
-// Of makes a table of rows. Means over values and trials replace the rows that they summarise.
-// Layers are left out if there are scores of whole models. It fails if there are no scores.
+// Of makes a table of rows. Means over parameter values and trials replace the rows that they
+// summarise. Layers are left out if there are scores of whole models. It fails if there are no
+// scores.
 func Of(rows []scores.Row, o Options) (*Table, error) {
 	shown := report.Overview(rows)
 	if len(shown) == 0 {
@@ -130,13 +133,13 @@ func (b *builder) findLabels() {
 			b.out.Labels = append(b.out.Labels, f.name)
 		}
 	}
-	type subject struct{ line, measure, statistic string }
-	first := map[subject]float64{}
+	type lineStatistic struct{ line, measure, statistic string }
+	first := map[lineStatistic]float64{}
 	b.constant = map[[2]string]bool{}
 	for i := range b.rows {
 		r := &b.rows[i]
 		b.several = b.several || r.Transform != b.rows[0].Transform
-		k, s := subject{strings.Join(b.labels(r), "\x00"), r.Measure, r.Statistic}, [2]string{r.Measure, r.Statistic}
+		k, s := lineStatistic{strings.Join(b.labels(r), "\x00"), r.Measure, r.Statistic}, [2]string{r.Measure, r.Statistic}
 		before, seen := first[k]
 		if _, known := b.constant[s]; !known {
 			b.constant[s] = true

@@ -171,7 +171,7 @@ func (a *gridAccumulator) Finish() (*TaskScores, error) {
 		}
 		names, mirrored := g.names(p[0], p[1]), g.mirrored(p[0], p[1])
 		out.Layers = append(out.Layers, scores.Layer{Name: names[0], Depth: g.grid.A[p[0]].Depth, Other: names[1], Scores: byPair[p]})
-		if g.mirror && mirrored != names {
+		if g.mirror && mirrored != names { // the comparison is symmetric: the pair (j, i) has the same scores
 			out.Layers = append(out.Layers, scores.Layer{Name: mirrored[0], Depth: g.grid.B[p[1]].Depth, Other: mirrored[1], Scores: byPair[p]})
 		}
 	}

@@ -16,9 +16,9 @@ import (
 // reading of the samples) takes long.
 const longSave = 2 * time.Second
 
-// saveAfter saves the states of a pass, the accumulators of its unfinished cells, after it ended
-// early with err, unless err is a failure to save. If saving fails now, it returns that error
-// instead of err.
+// saveAfter saves the states of a pass, the accumulators of its unfinished cells, after the pass
+// ended early with err. It returns err, or the error of saving if that fails. If err is itself a
+// failure to save, it does not save again.
 func (r *runner) saveAfter(err error, p *plan.Pass) error {
 	if rundir.IsSaveError(err) {
 		return err
@@ -49,10 +49,11 @@ func (r *runner) saveIncomplete(p *plan.Pass) error {
 	return nil
 }
 
-// saveIfDue saves the pass if the timer says so, and cancels the save if it takes too long. The
-// record of the run is written at every interval, so that other programs see that the run goes on.
-// Before the first save of large states it times the disk. Until then the timer assumes the low
-// speed saveSpeed, and on a faster disk would delay the save longer than necessary.
+// saveIfDue saves the states of the pass if the timer says that a save is due, and cancels the save
+// if it takes too long. The record of the run is written at every interval, so that other programs
+// see that the run goes on. Before the first save of large states it measures the speed of the
+// disk: the timer assumes saveSpeed until then, and on a faster disk would wait longer than
+// necessary.
 func (r *runner) saveIfDue(p *plan.Pass) error {
 	bytes := r.unsavedBytes(p)
 	if !r.timer.due(bytes) && r.timer.speedTestDue(bytes) {
@@ -75,7 +76,7 @@ func (r *runner) saveIfDue(p *plan.Pass) error {
 	return r.record()
 }
 
-// record writes the record of the run.
+// record writes the record of the run, run.json.
 func (r *runner) record() error {
 	r.recorded = r.timer.now()
 	return rundir.SaveError(r.WriteProgress())

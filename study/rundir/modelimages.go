@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// Images of a model, such as sheets of its filters, are PNG files in a folder beside the model
+// Images of a model, such as one that shows its filters, are PNG files in a folder beside the model
 // file: MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the
 // caption of an image. A run copies these files into its folder for the report.
 

@@ -6,7 +6,9 @@ import (
 )
 
 // Data is an entry of data in a study file: a name, one kind of source, and the selection of
-// samples. Of the pointers from CIFAR10 to Camera exactly one is set: that of the source.
+// samples. Of the pointers from CIFAR10 to Camera exactly one is set: that of the source. A factor
+// is a known property of each sample, such as its speaker; a trajectory is the sequence of patches
+// at one place in consecutive frames.
 type Data struct {
 	Name string `key:"name,required" doc:"name in the scores, and part of the random seed of these data"`
 
@@ -42,8 +44,8 @@ type Data struct {
 	node *config.Node // the entry in the file
 }
 
-// Types whose names end in Keys hold the keys below one key of an entry, such as cifar10; the tags
-// document them.
+// A type whose name ends in Keys holds the keys that are nested below one key of an entry, such as
+// cifar10; the tags document them.
 
 type cifar10Keys struct {
 	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that contains them"`
