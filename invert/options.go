@@ -46,9 +46,9 @@ type Options struct {
 	Steps     int       // 0: 1,000, or 150 with Adam
 	StepSize  float64   // 0: 0.5, or 0.01 with Adam
 	Ball      Ball
-	// Batch is the largest number of samples in one run of the inference engine; 0: up to 32, fewer
-	// if activations and gradients would take more than about 512 MiB. There are as many concurrent
-	// runs as cores. Samples do not depend on each other, but rounding may differ with the batch size.
+	// Batch is the largest number of samples in the concurrent runs of the engine together, as many
+	// runs as cores; 0: up to 32, fewer if activations and gradients would take more than about
+	// 512 MiB. Samples do not depend on each other, but rounding may differ with the batch size.
 	Batch int
 	// SaveEvery is the interval between checkpoints; 0: 15 seconds.
 	SaveEvery time.Duration

@@ -50,7 +50,7 @@ type Settings struct {
 	StepSize float64 `key:"step-size" json:"stepSize" min:"0" doc:"length of a step (linf: change of a pixel); default: 2.5 radius / steps"`
 	Random   bool    `key:"random-start" json:"randomStart" default:"true" doc:"start at a random point in the ball, not at x"`
 	Restarts int     `key:"restarts" json:"restarts" default:"1" min:"1" doc:"largest number of attacks on a sample, each from another starting point, until one succeeds"`
-	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images in one run of the engine; default: by the size of the model"`
+	Batch    int     `key:"batch" json:"batch" min:"1" doc:"images that are attacked together, divided among concurrent runs of the engine; default: by the size of the model"`
 }
 
 // Defaults returns the settings of Table 2 of Nanda et al. 2022: l2, radius 1.

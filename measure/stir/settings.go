@@ -32,7 +32,7 @@ type Settings struct {
 	Normalised bool     `key:"normalised" json:"normalised" doc:"for adversarial and controversial: divide distances by the norm of the representation of x, and weight that of m2 by beta, as in the authors' code"`
 	Beta       float64  `key:"beta" json:"beta" default:"0.1" min:"0" doc:"weight of the distance by m2, with normalised: true"`
 	Delta      float64  `key:"delta" json:"delta" default:"0.1" min:"0" doc:"largest relative distance between m1's representations of x' and x that counts as the same (equation 2)"`
-	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images in one run of the engine; default: by the size of the model"`
+	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images that are inverted together, divided among concurrent runs of the engine; default: by the size of the model"`
 }
 
 // defaultBeta is the weight in the code of Nanda et al. 2022.
