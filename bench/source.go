@@ -18,12 +18,13 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A runner builds benchmarks and runs them.
+// A runner builds benchmarks and runs them. Environment variables that comments name, such as
+// PEERS, are described in the package comment.
 type runner struct {
 	work   string          // a temporary folder of test binaries, models and arrays
 	remove func()          // removes work
 	data   string          // NOETHER_TESTDATA
-	peers  string          // PEERS; "" means that there are none
+	peers  string          // PEERS, the folder of reference implementations in Python; "" if there is none
 	built  map[string]bool // names of the files in work that are complete
 }
 
@@ -37,7 +38,8 @@ func newRunner() (*runner, error) {
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
 
-// once runs a command that creates a file in the work folder, unless it has run.
+// once runs a command that creates a file or folder of the given name in the work folder, unless it
+// has run, and returns the path of what it created. The command runs in dir.
 func (r *runner) once(ctx context.Context, name, dir string, command ...string) (string, error) {
 	path := filepath.Join(r.work, name)
 	if r.built[name] {
@@ -52,7 +54,7 @@ func (r *runner) once(ctx context.Context, name, dir string, command ...string) 
 	return path, nil
 }
 
-// model returns the path of a network that export.py writes.
+// model returns the path of a network that export.py writes for images of the given side in pixels.
 func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 	if r.peers == "" {
 		return "", errSkip
@@ -165,7 +167,8 @@ func peer(script string, args ...string) source {
 	}
 }
 
-// numbers adds the numbers of a JSON object to m. A nested object of a statistic has its seconds.
+// numbers adds the numbers of a JSON object to m. Of a nested object, which describes a statistic,
+// it adds the member seconds under the name of the object.
 func numbers(text []byte, m metrics) error {
 	var all map[string]any
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -184,7 +187,8 @@ func numbers(text []byte, m metrics) error {
 	return nil
 }
 
-// arrays returns a source that makes two arrays of n x p to compare, then runs another source on them.
+// arrays returns a source that makes two arrays of n samples x p values to compare, then runs
+// another source on them.
 func arrays(n, p int, then source) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		name := fmt.Sprintf("arrays-%dx%d", n, p)

@@ -20,7 +20,7 @@ type parquetGroup struct {
 // A parquetPage holds the images of consecutive samples, as they are encoded.
 type parquetPage struct {
 	first  int      // index of the first sample
-	images [][]byte // nil: the row has no image
+	images [][]byte // an element is nil if its row has no image
 	size   int      // in bytes
 }
 

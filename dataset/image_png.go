@@ -51,8 +51,9 @@ func pngRows(file io.Reader, pixels int) (strips iter.Seq2[image.Image, error], 
 	}, true, nil
 }
 
-// decodePNG decodes the commonest PNG files: not interlaced, with 8 bits of grey, RGB or RGBA. It
-// takes half of the time of package png. ok is false for other files, and for damaged ones.
+// decodePNG decodes the commonest PNG files: not interlaced, grey, RGB or RGBA with 8 bits per
+// channel. It takes half of the time of package png. ok is false for other files, and for damaged
+// ones.
 func decodePNG(data []byte) (img image.Image, ok bool) {
 	r := &pngReader{chunks: bufio.NewReader(bytes.NewReader(data))}
 	if err := r.readHeader(); err != nil || r.header[12] != 0 || !r.is8Bit() {
@@ -131,14 +132,15 @@ func (r *pngReader) openPixels(length uint32) error {
 	return noEOF(err)
 }
 
-// is8Bit reports whether the pixels have 8 bits of grey, RGB or RGBA, and no transparent colour.
+// is8Bit reports whether the pixels are grey, RGB or RGBA with 8 bits per channel, and the file has
+// neither a palette nor a transparent colour.
 func (r *pngReader) is8Bit() bool {
 	colour := r.header[9]
 	return r.header[8] == 8 && (colour == 0 || colour == 2 || colour == 6) && r.tables.Len() == 0
 }
 
-// strip decodes the next n rows. Of pixels that are not is8Bit it writes a PNG file of these rows
-// alone, without filters and compression, which package png decodes.
+// strip decodes the next n rows. If the pixels are not is8Bit, it writes a PNG file of these rows
+// alone, without filters or compression, which package png decodes.
 func (r *pngReader) strip(n int) (image.Image, error) {
 	if r.is8Bit() {
 		return r.strip8Bit(n)
@@ -172,7 +174,7 @@ func (r *pngReader) strip(n int) (image.Image, error) {
 	return png.Decode(bytes.NewReader(r.encoded.Bytes()))
 }
 
-// strip8Bit decodes the next n rows of pixels that are is8Bit.
+// strip8Bit decodes the next n rows, if the pixels are is8Bit.
 func (r *pngReader) strip8Bit(n int) (image.Image, error) {
 	bytes := r.width * r.pixelBytes
 	pix := make([]uint8, n*bytes)
@@ -193,8 +195,8 @@ func (r *pngReader) strip8Bit(n int) (image.Image, error) {
 	}
 }
 
-// nextRow returns the next row: a 0, no filter, and its bytes. They are valid until the second call
-// after it.
+// nextRow returns the next row: a byte 0, which stands for no filter, and the bytes of its pixels.
+// They are valid until the second call after this one.
 func (r *pngReader) nextRow() ([]byte, error) {
 	if _, err := io.ReadFull(r.pixels, r.row); err != nil {
 		return nil, noEOF(err)

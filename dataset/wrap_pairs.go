@@ -12,7 +12,7 @@ import (
 )
 
 // Pairs is a source of ready-made pairs: each sample of one source with its transformed version
-// from another. They are used instead of a transformation.
+// from another. A study with such pairs needs no transformation.
 type Pairs struct {
 	Source             // the clean samples
 	transformed Source // the transformed samples
@@ -21,8 +21,9 @@ type Pairs struct {
 }
 
 // Pair matches each sample of clean with one of transformed. by is "row", sample i with sample i,
-// or "name", the names of files without extension; "" is "name" for two folders and "row"
-// otherwise. Names, labels and factors are those of clean.
+// or "name", samples whose names are equal apart from their file extensions; "" is "name" for two
+// folders and "row" otherwise. A sample without a partner is an error. Names, labels and factors
+// are those of clean.
 func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, transformed, by)
 	if err == nil {
@@ -97,7 +98,7 @@ func matchNames(ctx context.Context, clean, transformed Source) ([]int, error) {
 	return partner, nil
 }
 
-// stems returns the names of all samples without file extensions.
+// stems returns the names of all samples, without file extensions.
 func stems(ctx context.Context, src Source) ([]string, error) {
 	names := make([]string, src.Len())
 	for i := range names {
@@ -116,7 +117,7 @@ func (p *Pairs) Fingerprint() string { return p.fingerprint }
 // Close closes the files of both sources.
 func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.transformed)) }
 
-// At reads both halves of pair i.
+// At reads both samples of pair i.
 func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := p.Source.At(ctx, i, f)
 	if err != nil {

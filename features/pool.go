@@ -13,11 +13,12 @@ import (
 type Pooling string
 
 // Values of Pooling. They pool the axes of height (H), width (W), time and tokens (both T), but not
-// channels (C) and unknown axes; see onnx.Axes. A layer without axes to pool is flattened.
+// samples (N), channels (C) and unknown axes; see onnx.Axes. A layer without axes to pool is
+// flattened.
 const (
 	Mean    Pooling = "mean"    // the mean over these axes
 	Max     Pooling = "max"     // the largest value over these axes
-	Class   Pooling = "class"   // the first position of the axis T of an NTC layer, such as a class token
+	Class   Pooling = "class"   // the first position of the axis T, such as a class token; only for the axes NTC
 	Flatten Pooling = "flatten" // nothing is pooled
 )
 
@@ -49,7 +50,7 @@ func (p Pooling) Check(l onnx.Layer) error {
 // Dim. It must not be called by several goroutines at once.
 func (p Pooling) Pool(l onnx.Layer) func(dst, z []float32) { return newPool(p, l).apply }
 
-// Dim returns the length of a layer's vector.
+// Dim returns the length of the vector to which a layer's activation on a sample is pooled.
 func (p Pooling) Dim(l onnx.Layer) int {
 	dim := 1
 	for i, n := range l.Shape {

@@ -18,9 +18,9 @@ import (
 // the output "search next t". The state consists of x, the current images; best, the best images so
 // far; criterion, their value of losses.criterion; and the state of the optimiser. Further inputs
 // are the schedule, scalars that change from step to step (step length, Adam's correction), and
-// constants, which do not. Further outputs are the loss at x, and the norm of its gradient up to
-// the positive factors of losses.cotangents. Exporters do not usually write names with spaces, so
-// these names do not collide with the models'.
+// constants, which do not. Further outputs are the loss at x, and the norm of its gradient, which
+// may lack a positive factor for each sample (see losses.cotangents). Exporters of models do not
+// usually write names with spaces, so these names do not collide with the models'.
 type stepBuilder struct {
 	b      *onnx.Builder
 	n      int            // number of samples
@@ -43,11 +43,13 @@ type tensorInfo struct {
 // prefix is the prefix of the names of a search's tensors.
 const prefix = "search "
 
-// centre is the constant that holds the centre of the ball. It is declared before the constants of
-// the objective.
+// centre is the name of the constant input that holds the centre of the Ball: the images x, of
+// which the search must stay within a distance. It is declared before the constants of the
+// objective.
 const centre = "centre"
 
-// buildStep returns the graph of a step for n samples, and its builder, which lists the inputs.
+// buildStep returns the graph of a step for n samples, and its builder, which lists the inputs. A
+// model with an opset below minOpset is an error.
 func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
 	m := objective.models()[0]
 	opset := m.Opset()
@@ -118,8 +120,8 @@ func (s *stepBuilder) addSchedule(name string) onnx.Value {
 	return s.b.Input(prefix+name, onnx.Float, 1)
 }
 
-// include adds a model up to one of its tensors, and returns that tensor. The first model's tensor
-// names are not changed, for error messages. x is resized for the other models.
+// include adds a model up to one of its tensors, and returns that tensor. The first model's tensors
+// keep their names, so that error messages have them. x is resized for the other models.
 func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error) {
 	b := s.b
 	if len(s.models) > 0 {
@@ -154,7 +156,8 @@ func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
 	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
 }
 
-// inputs returns the inputs in the order in which the graph declares them.
+// inputs returns the inputs in the order in which the graph declares them. The argument holds the
+// declarations.
 func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
 	var list []tensorInfo
 	known := slices.Concat(s.state, s.schedule, s.constants)

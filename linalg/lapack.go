@@ -11,7 +11,9 @@ import (
 )
 
 // fastLAPACK is gonum's LAPACK with some decompositions replaced by those of a library, which use
-// divide and conquer instead of QR iterations.
+// divide and conquer instead of QR iterations. gonum's matrices are row-major and the library's are
+// column-major, so the library gets the transpose of each matrix: of a symmetric matrix, the other
+// triangle (flipUplo).
 type fastLAPACK struct {
 	gonum.Implementation
 	lib *library
@@ -31,7 +33,8 @@ func (f fastLAPACK) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) 
 
 // Dsyev computes the eigenvalues of a symmetric matrix in ascending order and, with EVCompute, its
 // eigenvectors as the columns of a. It calls LAPACK's dsyevd, which needs more workspace than
-// dsyev: if work is too short, it allocates its own.
+// dsyev: if work is too short, it allocates its own. For lwork = -1 it only stores the size of the
+// workspace in work[0].
 func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
 	// The sizes of the workspaces of floats and integers that the documentation of dsyevd requires.
 	floats, integers := 2*n+1, 1
@@ -80,11 +83,11 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 	if info != 0 {
 		return nil, nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
 	}
-	k := count(reversed(values))
+	k := count(reversed(values)) // in place: values are now descending
 	if k == 0 {
 		return values, nil, nil
 	}
-	z = z[(n-k)*n:] // the eigenvectors of the k largest; z is column-major
+	z = z[(n-k)*n:] // the eigenvectors of the k largest eigenvalues; z is column-major
 	if n > 1 {
 		f.lib.dormqr(charPtr(blas.Left), charPtr(blas.NoTrans), int32Ptr(n-1), int32Ptr(k), int32Ptr(n-1), &a[1], int32Ptr(n), &tau[0], &z[1], int32Ptr(n), &work[0], lwork, &info, charLen, charLen)
 	}
@@ -149,8 +152,8 @@ func transpose(a []float64, n, lda int) {
 }
 
 // Dgesvd computes the singular value decomposition A = U S Vᵀ of an m x n matrix. It uses LAPACK's
-// dgesdd if both or neither of U and Vᵀ are wanted. Otherwise, and where dgesdd does not converge, as
-// happens with singular matrices, it uses gonum's code.
+// dgesdd if U and Vᵀ are wanted in the same form, or neither is. In other cases, and where dgesdd
+// does not converge, as happens with singular matrices, it uses gonum's code.
 func (f fastLAPACK) Dgesvd(jobU, jobVT lapack.SVDJob, m, n int, a []float64, lda int, s, u []float64, ldu int, vt []float64, ldvt int, work []float64, lwork int) (ok bool) {
 	if jobU != jobVT || jobU == lapack.SVDOverwrite || min(m, n) == 0 || lwork == -1 {
 		return f.Implementation.Dgesvd(jobU, jobVT, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork)

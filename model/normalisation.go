@@ -13,12 +13,13 @@ import (
 // standard deviation, one for each channel or one for all.
 type Normalisation struct {
 	Mean, Std []float32
-	Range     [2]float32 // values of black and white before it: [0, 1] or [0, 255]
+	Range     [2]float32 // values of black and white in the model's input: [0, 1] or [0, 255]
 }
 
 // findNormalisation follows the input of a model through nodes that scale and shift it by
-// constants: Sub, Div, Mul, Add and BatchNormalization. It returns nil if there are none, or if
-// their result does not look like a normalised image (see affineWalk.normalisation).
+// constants: Sub, Div, Mul, Add and BatchNormalization. It skips nodes that only rearrange or
+// convert it, and returns nil if the values do not change, or if the result does not look like a
+// normalised image (see affineWalk.normalisation).
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
 	w := affineWalk{graph: graph, channels: channels, scale: slices.Repeat([]float64{1}, channels), shift: make([]float64, channels)}
 	readers := map[string][]*pb.NodeProto{}
@@ -39,7 +40,7 @@ func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisa
 	return w.normalisation()
 }
 
-// An affineWalk accumulates the affine function that the first nodes compute: x scale[c] + shift[c]
+// An affineWalk accumulates the affine function that the first nodes compute: scale[c] x + shift[c]
 // for a value x of channel c.
 type affineWalk struct {
 	graph        *onnx.Model
@@ -106,8 +107,9 @@ func (w *affineWalk) arithmetic(op string, first bool, constant []float64) {
 	}
 }
 
-// perChannel returns a constant as one value for each channel.
-func (w *affineWalk) perChannel(name string) ([]float64, bool) {
+// perChannel returns the constant of the given name as one value for each channel. ok is false if
+// it is no constant, or has another number of values.
+func (w *affineWalk) perChannel(name string) (constant []float64, ok bool) {
 	var values []float64
 	if t, err := w.graph.Tensor(name); err == nil {
 		for _, v := range t.Data[:min(len(t.Data), w.channels+1)] {
@@ -129,10 +131,11 @@ func (w *affineWalk) perChannel(name string) ([]float64, bool) {
 }
 
 // normalisation computes mean and standard deviation from scale and shift. It assumes the range of
-// input values, [0, 1] or [0, 255], for which the results are closer to zero. The results must look
-// like normalised values: black is at most about 0, white is above 0, and the difference of the two
-// is from 0.5 to 16, or more if only a mean is subtracted. The first nodes of GoogLeNet and
-// Inception v3 are no normalisation in this sense: their images are normalised already.
+// input values, [0, 1] or [0, 255], whose centre the nodes map closer to zero, relative to the
+// spread. It returns nil unless the results look like normalised values: black is at most about 0,
+// white is above 0, and the difference of the two is from 0.5 to 16, or more if only a mean is
+// subtracted. The first nodes of GoogLeNet and Inception v3 are no normalisation in this sense:
+// their images are normalised already.
 func (w *affineWalk) normalisation() *Normalisation {
 	var out *Normalisation
 	nearest := math.Inf(1)
@@ -167,8 +170,8 @@ func (w *affineWalk) changes() bool {
 // Normalisation returns the normalisation by the first nodes of the model, or nil if there is none.
 func (m *Model) Normalisation() *Normalisation { return m.normalisation }
 
-// PreprocessConflict describes how the preprocessing contradicts the normalisation by the model's
-// first nodes, or returns "".
+// PreprocessConflict describes how the preprocessing of images contradicts the normalisation by the
+// model's first nodes, or returns "" if it does not.
 func (m *Model) PreprocessConflict() string {
 	n, p := m.normalisation, m.input.preprocess
 	if n == nil {

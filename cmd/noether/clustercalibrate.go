@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// clusterCalibrateCommand returns the hidden command that submit runs for each model.
+// clusterCalibrateCommand returns the hidden command that noether cluster submit runs for each
+// model. It prints the cost as JSON.
 func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	var vars []string
 	var model, memory string
@@ -52,6 +53,6 @@ func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study")
 	f.StringVar(&model, "model", "", "name of the model")
 	f.StringVar(&memory, "memory", "", "memory bound of accumulators")
-	f.DurationVar(&most, "for", 20*time.Second, "largest duration")
+	f.DurationVar(&most, "for", 20*time.Second, "largest duration of the measurement")
 	return c
 }

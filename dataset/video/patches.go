@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Patches are the options of the patches that are cut from frames.
+// Patches are the options of the patches that are cut from frames. The package comment defines
+// scenes, places and trajectories.
 type Patches struct {
 	// Width and Height are the size of reduced frames in pixels; 0: 320 x 180. Frames of another
 	// aspect ratio are cropped at the centre. Smaller frames are not enlarged.

@@ -50,9 +50,9 @@ type activations struct {
 
 // unitValues holds the values of all units of a layer on a batch: one row for each image.
 type unitValues struct {
-	data []float32     // b x n
+	data []float32     // images x n
 	n    int           // number of units of the layer
-	z    tensor.Tensor // activations of the layer: b x ...
+	z    tensor.Tensor // activations of the layer; the first axis is that of the images
 }
 
 // row returns the values of a chunk's units on image i.
@@ -84,7 +84,7 @@ func (r *reader) run(ctx context.Context, images []image) (*activations, error) 
 }
 
 // forEachPart calls work for parts of the group's chunks, in parallel. A part has at most maxPart
-// units. at is the index of its chunk in the group.
+// units of one chunk. at is the index of that chunk in the group.
 func (g group) forEachPart(work func(at int, c chunk)) {
 	g.forEach(maxPart, work)
 }
@@ -120,9 +120,9 @@ type batch struct {
 	err    error
 }
 
-// forEach runs the model on the images of the given numbers, which are ascending, in batches of
-// size images, and passes the activations to each. seen is the number of images so far, with those
-// that cannot be read. The next batch is read while the model runs.
+// forEach runs the model on the images of the given numbers (image.number), which are ascending, in
+// batches of size images, and passes the activations to each. seen is the number of images so far,
+// including those that cannot be read. The next batch is read while the model runs.
 func (r *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)

@@ -1,6 +1,7 @@
-// Package resample computes confidence intervals of scores, and permutations for their nulls.
+// Package resample computes confidence intervals of scores, and permutations for their nulls. The
+// null of a score is its value on shuffled pairs, which chance alone gives.
 //
-//	Jackknife    an interval from the values of a statistic without a group of samples
+//	Jackknife    an interval from the values of a statistic without each group of samples in turn
 //	Wilson       an interval for a proportion
 //	Student      an interval for the mean of independent values
 //	Welch        an interval for the difference of two such means

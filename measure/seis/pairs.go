@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// shuffledPairs are the pairs of a block for the null: the x of observation i is paired with the y
-// of observation order[i]. order is a permutation of the block's observations.
+// shuffledPairs are the pairs for the null of a block of observations: the x of observation i is
+// paired with the y of observation order[i]. order is a permutation of the block's observations.
 type shuffledPairs struct {
 	order []int
 	match []int // if the pairs form cycles of four, see cyclesOfFour; else nil
@@ -30,14 +30,14 @@ func cyclesOfFour(match []int) shuffledPairs {
 	return shuffledPairs{order: order, match: match}
 }
 
-// transformCycles replaces the observations of each cycle by their Fourier transform. Let z_0 ...
-// z_3 be the observations of a cycle, each paired with the next. They become
+// transformCycles replaces the observations of each cycle by their Fourier transform in real form.
+// Let z_0 ... z_3 be the observations of a cycle, each paired with the next. They become
 //
 //	a = (z_0 + z_1 + z_2 + z_3) / 2,  c = (z_0 - z_2) / √2,
 //	b = (z_0 - z_1 + z_2 - z_3) / 2,  e = (z_1 - z_3) / √2,
 //
-// in quarters of the n x p rows in the order a, c, b, e. The transform is orthogonal, so the
-// scatter does not change.
+// which are stored in the quarters of the rows, 4 len(match) x p, in the order a, c, b, e. The
+// transform is orthogonal, so the sum of the outer products of the observations does not change.
 func transformCycles(rows []float32, p int, match []int) {
 	q := len(match)
 	row := func(quarter, i int) []float32 { return rows[(quarter*q+i)*p : (quarter*q+i+1)*p] }

@@ -8,7 +8,8 @@ import (
 )
 
 // subsets returns the subsets of x and y with the samples at the given positions. If shuffle is not
-// nil, it replaces the positions for y. The folds of predictivity follow the positions of x.
+// nil, it replaces the positions for y. The folds of cross-validation (subsetPair.predictivity) are
+// chosen by the positions of x.
 func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuffle []int) *subsetPair {
 	v := &subsetPair{ctx: ctx, settings: r.settings, x: &subset{of: x, at: at}, y: &subset{of: y, at: at}, place: at, seed: r.seed}
 	if shuffle != nil {
@@ -17,8 +18,8 @@ func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuf
 	return v
 }
 
-// A resampling is a statistic with its estimate, to which the method resampled adds replicates and
-// null.
+// A resampling is a statistic with its estimate, to which the method resampled adds the replicates
+// and the null.
 type resampling struct {
 	statistic
 	estimate
@@ -26,14 +27,14 @@ type resampling struct {
 }
 
 // resampled computes the estimates of statistics that have the function statistic.compute, and
-// stores them in out. Replicates are a statistic without each group, and the null is its mean over
-// drawn shuffles. All statistics of one choice of samples share its Gram matrices and principal
-// axes.
+// stores them in out. A replicate is the statistic without one group of samples, and the null its
+// mean over random shuffles of y. All statistics of one choice of samples share its Gram matrices
+// and principal axes.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
 	for _, k := range selected {
-		// With columns, a statistic takes matrices of samples and variables into memory.
+		// A statistic with columns holds matrices of n x p and p x q values in memory.
 		if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name))
 			continue
@@ -70,7 +71,7 @@ func (v *subsetPair) evaluate(k statistic) (float64, error) {
 	}
 	v.warnings = nil
 	if !k.neighbours {
-		v.near = nil // n x n values that only the statistics of neighbours share
+		v.near = nil // n x n values that only the statistics of neighbours use
 	}
 	value, err := k.compute(v)
 	if err != nil {
@@ -112,7 +113,8 @@ func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *r
 	return nil
 }
 
-// everySecond returns every second of the cuts, and the last: the cuts of groups of twice the size.
+// everySecond returns every second of the cuts, the bounds of the groups, and the last: the cuts of
+// groups of twice the size.
 func everySecond(cuts []int) []int {
 	var out []int
 	for i := 0; i < len(cuts)-1; i += 2 {
@@ -121,8 +123,8 @@ func everySecond(cuts []int) []int {
 	return append(out, cuts[len(cuts)-1])
 }
 
-// shuffledPairs sets the nulls: 0, or the mean over up to ten drawn shuffles. Those of unpaired
-// statistics stay NaN.
+// shuffledPairs sets the nulls: 0 if statistic.zeroNull says so, else the mean over one to ten
+// random shuffles. Those of unpaired statistics stay NaN.
 func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y *representation) error {
 	if !r.null {
 		return nil
@@ -157,8 +159,8 @@ func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y
 	return nil
 }
 
-// manyMultiplications is the work of twenty replicates, in multiplications, above which a statistic
-// leaves out two groups at a time. All its shuffles take at most a tenth of this work, but there is
-// at least one. The work of a statistic may be larger than this number, since replicates and
-// shuffles are not left out altogether.
+// manyMultiplications is a number of multiplications. If twenty replicates of a statistic take
+// more, its replicates leave out two groups at a time. Its shuffles together take at most a tenth
+// of this number, but there is at least one. So it does not bound the work of an expensive
+// statistic.
 const manyMultiplications = 4e10

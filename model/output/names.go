@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// parseNames returns the names of classes in an entry of metadata, or nil: a dictionary as Python
-// prints it, {0: 'person', 1: "driver's cab"}, or a list, ['person', 'bicycle'].
+// parseNames returns the names of classes in an entry of a model's metadata, which is a dictionary
+// with the keys 0 to n - 1 as Python prints it, {0: 'person', 1: "driver's cab"}, or a list,
+// ['person', 'bicycle']. For any other text it returns nil.
 func parseNames(text string) []string {
 	text = strings.TrimSpace(text)
 	dictionary := strings.HasPrefix(text, "{")
@@ -44,8 +45,8 @@ func parseNames(text string) []string {
 	return slices.Clip(names)
 }
 
-// quoted reads a string in single or double quotes, with backslashes before quotes, from the start
-// of a text.
+// quoted reads a string in single or double quotes from the start of a text, and returns it and the
+// rest of the text. A backslash in the string stands for the character after it.
 func quoted(text string) (value, rest string, ok bool) {
 	if text == "" || text[0] != '\'' && text[0] != '"' {
 		return "", "", false

@@ -16,10 +16,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// pageData is the data of a page: the table of scores, tables of what charts draw besides, and the
-// descriptions of the charts. The front end reads it by these keys (web/src/data.ts).
+// pageData is the data of a page: the table of scores, tables of what else the charts draw, and the
+// descriptions of the charts. The code in the browser reads it by these keys (web/src/data.ts).
+// Package report explains terms such as variant, factor and contact sheet.
 type pageData struct {
-	tableData                                    // of scores, a row for each of Run.Rows
+	tableData                                    // of scores: row i is Run.Rows[i]
 	Shown     []int                              `json:"shown"`  // the report.Level of each row
 	Tables    map[string]tableData               `json:"tables"` // see report.Chart.Table
 	Fields    map[report.Field]report.FieldLabel `json:"fields"`
@@ -51,17 +52,19 @@ type tableData struct {
 	Texts   map[string]textColumn `json:"texts"`
 	Numbers map[string]numbers    `json:"numbers"` // a single number if all rows have the same
 	Columns []columnData          `json:"columns,omitempty"`
-	// Order lists the names of the parts of ranges in order, see report.Parts.
+	// Order lists the names of the parts of the ranges of transformations, from the lowest part to
+	// the highest (see report.Parts).
 	Order []string `json:"order,omitempty"`
 }
 
-// A columnData is a column of a table as a reader sees it.
+// A columnData is the heading of a column that readers see.
 type columnData struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 }
 
-// A column is a column of texts or of numbers. If title is not empty, readers see it.
+// A column is a column of texts or of numbers, whichever function is set. If title is not empty,
+// readers see the column.
 type column[T any] struct {
 	name, title string
 	text        func(T) string
@@ -84,7 +87,7 @@ func packTable[T any](rows []T, columns []column[T]) tableData {
 	return t
 }
 
-// A modelData describes a model, for grouping.
+// A modelData has the tags of a model, by which readers can group models.
 type modelData struct {
 	Name string            `json:"name"`
 	Tags map[string]string `json:"tags"`
@@ -163,7 +166,7 @@ func newPageData(r Run) pageData {
 	for _, section := range sections {
 		m, a := section.Descriptor, r.Attachments
 		if section.Key != m.Name {
-			a = report.Attachments{} // the measure's main section shows them
+			a = report.Attachments{} // the measure's main section, whose key is its name, shows them
 		}
 		of := section.Of(rows)
 		colours, ofUnits := map[string]report.ColourScale{}, map[string]report.ColourScale{}
@@ -247,8 +250,8 @@ func printableMaps(sheets []report.MapSheet, rec *scores.Record) []report.MapShe
 	return out
 }
 
-// classScales returns the colours of the heat map of classes: of losses of accuracy and of
-// effective invariance.
+// classScales returns the colour scales of the heat map of classes: drop for losses of accuracy and
+// share for effective invariance.
 func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 	var drops []float64
 	for _, s := range sheets {
@@ -317,7 +320,7 @@ func compressJSON(v any) (string, error) {
 func scoreTable(rows []scores.Row, measures report.Measures, sections []report.Section, models []scores.ModelRecord) tableData {
 	type row struct {
 		*scores.Row
-		part, pair string // of the scores of probes
+		part, pair string // set for measures whose variants are kinds of probes, else ""
 	}
 	probed := make(map[string]bool)
 	for _, m := range measures {

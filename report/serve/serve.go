@@ -49,8 +49,8 @@ type Options struct {
 type Server struct {
 	library        *library
 	pages          *cache[[]byte]             // compressed answers by URL, and summaries and matrices of runs
-	tables         *cache[[]scores.Row]       // of runs
-	replicateCache *cache[*report.Replicates] // of runs
+	tables         *cache[[]scores.Row]       // the scores of runs
+	replicateCache *cache[*report.Replicates] // the jackknife replicates of the scores of runs
 	options        Options
 	mux            *http.ServeMux
 }
@@ -152,8 +152,9 @@ func headers(next http.Handler) http.Handler {
 // cookie is the name of the cookie that holds the token.
 const cookie = "noether-token"
 
-// authorised requires the token in a header, in a cookie or, on the first visit, in the URL. From
-// the URL it is moved to the cookie, so that it does not remain in the browser's history.
+// authorised requires the token in the header Authorization, in a cookie or, on the first visit, in
+// the URL. From the URL it is moved to the cookie by a redirection, so that it does not remain in
+// the browser's history.
 func (s *Server) authorised(next http.Handler) http.Handler {
 	if s.options.Token == "" {
 		return next

@@ -17,12 +17,12 @@ import (
 // model, data set, transformation value and trial). The zero FailureLog is empty.
 type FailureLog struct {
 	Failed []scores.Failure
-	Causes []error
+	Causes []error         // Causes[i] is that of Failed[i]
 	keys   map[string]bool // of Failed
 }
 
-// Add records a failure and its cause, once for each key, and returns it with the cause's text, the
-// time, the host, and for a panic the stack.
+// Add adds to a failure the text of its cause, the time, the host, and for a panic the stack. It
+// records the failure, unless one of the same key is recorded, and returns it.
 func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	f.Error, f.When = strings.Join(strings.Fields(cause.Error()), " "), time.Now().UTC()
 	f.Host, _ = os.Hostname()
@@ -40,8 +40,8 @@ func (l *FailureLog) Add(f scores.Failure, cause error) scores.Failure {
 	return f
 }
 
-// fail records that a model, a data set or a cell cannot be prepared. With FailFast it returns the
-// error.
+// fail records that a model, a data set or a cell cannot be prepared. With the option FailFast it
+// returns the error instead.
 func (p *Plan) fail(f scores.Failure, err error) error {
 	if p.failFast {
 		return err
@@ -54,7 +54,8 @@ func (p *Plan) fail(f scores.Failure, err error) error {
 // could not be made.
 func (p *Plan) Failed() []scores.Failure { return p.Failures.Failed }
 
-// failCell records that a cell cannot be made. With FailFast it returns the error.
+// failCell records that a cell cannot be made. With the option FailFast it returns the error
+// instead.
 func (p *Plan) failCell(c *Cell, err error) error {
 	c.Key = p.cellKey(c)
 	names := "model " + c.Model.Entry.Name
@@ -65,6 +66,7 @@ func (p *Plan) failCell(c *Cell, err error) error {
 }
 
 // FailureKey returns the key of a failure that concerns a model or a data set instead of a cell.
+// kind is "model" or "data", and name the name in the study.
 func FailureKey(kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return kind + "-" + hex.EncodeToString(sum[:12])

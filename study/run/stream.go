@@ -20,21 +20,23 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A batch holds the inputs of one forward pass of each model: clean, or under one view, which is a
-// transformation value in a trial. Unreadable samples are left out.
+// A batch holds samples and the inputs of one forward pass of each model on them: clean, or under
+// one view, which is a transformation value in a trial. Unreadable samples are left out. The order
+// is that in which the pass reads the samples of the data set (plan.Pass).
 type batch struct {
 	view      int                // plan.CleanView, or index of the view
-	positions []int              // of the samples in the order of the pass, ascending
+	positions []int              // of the samples in the order, ascending
 	indices   []int              // of the samples in the data set
 	labels    []int              // classes, or dataset.NoLabel
 	names     []string           // of the samples
 	truth     [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil if the data have none
 	inputs    [][]tensor.Tensor  // for each model of the pass: one input per sample; nil if the model need not run
 	ops       []transform.Op     // the transformation of each sample; nil for clean inputs, and for data that are pairs
-	end       int                // all positions below this have been processed, unreadable samples included
+	end       int                // the position after the last sample of the batch, unreadable ones included
 }
 
-// nameSample adds the name of the sample to a measure.NonFinite or measure.NonFiniteIn error.
+// nameSample adds the name of the sample to a measure.NonFinite or measure.NonFiniteIn error, and
+// returns the error.
 func (b *batch) nameSample(err error) error {
 	name := func(index int) string {
 		if i := slices.Index(b.indices, index); i >= 0 && i < len(b.names) {
@@ -53,10 +55,10 @@ func (b *batch) nameSample(err error) error {
 	return err
 }
 
-// A stream delivers batches that are prepared ahead of the engine on other goroutines.
+// A stream delivers batches, which other goroutines prepare while the inference engine runs models.
 type stream struct {
 	batches chan *batch // closed after the last batch, or after an error
-	failure error       // see err
+	failure error       // why the stream ended early, or nil
 }
 
 // err returns why the stream ended early. It is valid once batches is closed.
@@ -72,6 +74,7 @@ func (f *feeder) prepare(ctx context.Context) *stream {
 	return s
 }
 
+// produce sends the clean batches to out, each followed by the same samples under each view.
 func (f *feeder) produce(ctx context.Context, out chan<- *batch) error {
 	start := f.Start()
 	w := f.newSampleReader(ctx, f.Data().Order[start:f.Hi])
@@ -248,7 +251,7 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 	b := &batch{view: view, positions: clean.positions, indices: clean.indices, labels: clean.labels, names: clean.names, truth: clean.truth, end: clean.end}
 	v := f.Views[view]
 	switch {
-	case v.Name == "":
+	case v.Name == "": // clean inputs, which the clean batch holds
 		return b, nil
 	case v.Transform != nil:
 		for _, s := range samples[0] {

@@ -17,12 +17,12 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A Folder is a run folder. Its methods take paths relative to it, if not said otherwise.
+// A Folder is a run folder. Its methods take paths relative to it, unless stated otherwise.
 type Folder struct{ dir string }
 
 // Create makes the folder and checks, before any work is done, that it can be written. Files that
-// have the name of a folder of a run, and folders that have the name of a file, are moved aside
-// with a warning.
+// have the name of a run's subfolder, and folders that have the name of a run's file, are moved
+// into the subfolder aside, with a warning by warnf.
 func Create(dir string, warnf func(format string, args ...any)) (Folder, error) {
 	f := Folder{dir}
 	for _, o := range f.obstacles() {
@@ -50,13 +50,14 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 // writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
 var writtenFolders = []string{"", "cells", "states", "failures", "shared", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
 
-// An obstacle has the name of a file or a folder of a run but is something else.
+// An obstacle has the name of one of a run's files or subfolders but is something else.
 type obstacle struct{ path, why string } // the path is relative to the run folder
 
 // obstacles returns the obstacles in the folder. A symbolic link is judged by its target.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
-	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) { // the parent of the folders of sheets, and the others
+	// "pictures" is the parent of the folders of sheets.
+	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
 		if mode, ok := f.mode(sub); ok && !mode.IsDir() {
 			out = append(out, obstacle{sub, "it is not a folder"})
 		}
@@ -90,8 +91,8 @@ func (f Folder) mode(file string) (fs.FileMode, bool) {
 	return fs.ModeIrregular, true // such as a link to itself
 }
 
-// isRunFile has for each subfolder a function that reports whether a file name is one that a run
-// gives.
+// isRunFile has for each subfolder a function that reports whether a run may write a file of that
+// name in it.
 var isRunFile = map[string]func(name string) bool{
 	"": func(name string) bool {
 		return slices.Contains(tables, name) || slices.Contains([]string{"run.json", "study.yaml", "report.html"}, name)
@@ -112,7 +113,7 @@ func isSheet(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".json"}, filepath.Ext(name))
 }
 
-// asideFolder is the subfolder that damaged and foreign files are moved to.
+// asideFolder is the subfolder to which damaged files, obstacles and files not of a run are moved.
 const asideFolder = "aside"
 
 // moveAside moves a file or a folder into asideFolder, and returns a phrase that says where it

@@ -25,7 +25,7 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	if n.Kind == config.Null {
 		return out, nil
 	}
-	var principal transform.Param // the first in k.Short: a value of the short form is checked as its value
+	var principal transform.Param // the first in k.Short: values of the short form must be valid for it
 	if len(k.Short) > 0 {
 		principal, _ = k.Param(k.Short[0])
 	}
@@ -71,13 +71,15 @@ func paramNames(k transform.Kind) []string {
 	return names
 }
 
-// A listedArg is an argument, with its text if it comes from a list of values, else "".
+// A listedArg is an argument. If it comes from a list of values, text is its text in the study
+// file, else "".
 type listedArg struct {
 	text string
 	arg  transform.Arg
 }
 
-// decodeArg reads 30, horizontal, [-15, 15], {range: [-15, 15]} or {values: [90, 180]}.
+// decodeArg reads the value of a parameter, such as 30, horizontal, [-15, 15], {range: [-15, 15]}
+// or {values: [90, 180]}.
 func decodeArg(p transform.Param, n *config.Node) ([]listedArg, error) {
 	switch n.Kind {
 	case config.Map:
@@ -99,6 +101,7 @@ func decodeArg(p transform.Param, n *config.Node) ([]listedArg, error) {
 	return checkArg(p, n, listedArg{arg: a})
 }
 
+// decodeListed reads the value n of a key, range or values.
 func decodeListed(p transform.Param, key, n *config.Node) ([]listedArg, error) {
 	switch key.Text {
 	case "range":
@@ -180,7 +183,7 @@ func combine(choices []choice, names []string, title string, values []listedArg)
 	return combined
 }
 
-// canonicalArgs returns the arguments in the form that the keys of cells depend on.
+// canonicalArgs returns the arguments in the form that is hashed in the keys of cells.
 func canonicalArgs(args transform.Args) map[string]any {
 	out := map[string]any{}
 	for name, a := range args {

@@ -1,13 +1,13 @@
 package action
 
-// Sums are sums over the values of two rows a and b.
+// Sums are sums over corresponding values of two rows a and b, or of several pairs of rows.
 type Sums struct {
 	Difference float64 // sum (a - b)^2
 	AA, BB     float64 // sum a^2, sum b^2
 }
 
-// SumsOver returns the sums over the runs of each row of a and b, which have the same number of
-// rows of the same length.
+// SumsOver returns the sums over the runs (ranges of positions) of each row of a and b, which have
+// the same number of rows of the same length.
 func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	if native {
 		return sumsNative(a, b, rows, runs)
@@ -16,8 +16,9 @@ func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	return s
 }
 
-// DotOver returns the sum of a b over the runs of each row. It is added in float32 over parts of
-// the rows, and is NaN or infinite if a term is.
+// DotOver returns the sum of the products of a and b over the runs of each row. Products are added
+// in float32 over parts of the rows, and these partial sums in float64. The result is NaN or
+// infinite if a product or a partial sum is.
 func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
 	if native {
 		return dotNative(a, b, rows, runs)
@@ -26,7 +27,7 @@ func DotOver(a, b []float32, rows int, runs []Run) (sum float64) {
 	return sum
 }
 
-// eachRun calls f for each run of each row.
+// eachRun calls f for each run of each row, with the values of a and of b in the run.
 func eachRun(a, b []float32, rows int, runs []Run, f func(x, y []float32)) {
 	n := len(a) / rows
 	for row := range rows {
@@ -58,12 +59,12 @@ func (s *Sums) Add(a, b []float32) {
 	}
 }
 
-// Dot returns sum a b. Its error is about 1e-7 of |a|^2 + |b|^2.
+// Dot returns the sum of the products of a and b. Its error is about 1e-7 of |a|^2 + |b|^2.
 func (s Sums) Dot() float64 { return (s.AA + s.BB - s.Difference) / 2 }
 
 // sums returns the sums of (a - b)^2, a^2 and b^2 of at most chunk values. Values of even and of
 // odd index are added separately, in float32. If the sum of the squares overflows, or is so small
-// that terms may vanish, all are computed in float64.
+// that terms may underflow, all three sums are computed in float64.
 func sums(a, b []float32) (difference, aa, bb float64) {
 	var d0, d1, a0, a1, b0, b1 float32
 	b = b[:len(a)]
@@ -111,7 +112,7 @@ func zero(a []float32) bool {
 	return true
 }
 
-// dot returns the sum of a b over two rows of the same length.
+// dot returns the dot product of two rows of the same length.
 func dot(a, b []float32) (sum float64) {
 	for len(a) > 0 {
 		n := min(chunk, len(a))

@@ -16,7 +16,7 @@ const (
 	nodeOverload     = 8
 )
 
-// Functions returns the functions of a model. If two have the same identity, the first is valid.
+// Functions returns the functions of a model. Of those with the same identity it returns the first.
 func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 	list := make(map[Function]*pb.FunctionProto, len(p.Functions))
 	for _, f := range p.Functions {
@@ -28,13 +28,14 @@ func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 	return list
 }
 
-// Called returns the identity of the function that a node calls, if the model has such a function.
-// Otherwise the node is one of an operator.
+// Called returns the identity of the function that a node calls. If the model has no such function,
+// the node is an operator's.
 func Called(n *pb.NodeProto) Function {
 	return Function{n.GetDomain(), n.GetOpType(), last(Unknown(n, nodeOverload))}
 }
 
-// last returns the last value of a field, which is the valid one, or "" if there is none.
+// last returns the last value of a field, the one that counts in protocol buffers, or "" if
+// there is none.
 func last(values [][]byte) string {
 	if len(values) == 0 {
 		return ""

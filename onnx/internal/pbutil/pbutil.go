@@ -46,7 +46,7 @@ func Int64s(v []int) []int64 {
 func External(t *pb.TensorProto) bool { return t.GetDataLocation() == pb.TensorProto_EXTERNAL }
 
 // Elements returns the number of elements of a tensor of the given shape. A negative dimension is
-// an error, and so is a product above 2^59.
+// an error, and so is a product above 2^59. The text of the error follows the name of the tensor.
 func Elements(dims []int64) (int64, error) {
 	n := int64(1)
 	for _, d := range dims {
@@ -88,7 +88,7 @@ func EachGraph(p *pb.ModelProto, f func(*pb.GraphProto) error) error {
 	return nil
 }
 
-// within calls f for a graph and all subgraphs inside it.
+// within calls f for a graph and all subgraphs inside it. It ends with the first error of f.
 func within(g *pb.GraphProto, f func(*pb.GraphProto) error) error {
 	if err := f(g); err != nil {
 		return err

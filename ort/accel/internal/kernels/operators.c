@@ -12,8 +12,8 @@
 
 static OrtCustomOpDomain *domain;
 
-// A part of an update by Adam has BLOCK elements. This does not depend on the number of threads, so neither
-// do the results.
+// A part of an update by Adam, which one thread computes, has BLOCK elements. This number does not
+// depend on the number of threads, and so the results do not either.
 enum { BLOCK = 1 << 14 };
 
 typedef struct AdamWork {
@@ -52,10 +52,10 @@ static OrtStatus *ORT_API_CALL compute_adam(void *kernel, OrtKernelContext *cont
 	return parallel(context, adam_block, ceil_div(w.count, BLOCK), &w);
 }
 
-// read_batch reads x, which is input image, and the vectors of a BatchNormalization, which have an
-// element for each channel and are the inputs from first on.
-static OrtStatus *read_batch(const Kernel *k, OrtKernelContext *context, size_t image, size_t first, const float **vectors[], size_t count, Tensor *x, BatchNorm *b) {
-	TRY(read_tensor(context, image, x));
+// read_batch reads the inputs of a BatchNormalization into b: feature maps x, the input of index
+// maps, and vectors with an element for each channel, the inputs of index first and following.
+static OrtStatus *read_batch(const Kernel *k, OrtKernelContext *context, size_t maps, size_t first, const float **vectors[], size_t count, Tensor *x, BatchNorm *b) {
+	TRY(read_tensor(context, maps, x));
 	if (x->axes < 2)
 		return invalid_argument("the input of a normalization has fewer than two axes");
 	*b = (BatchNorm){.samples = x->dims[0], .channels = x->dims[1], .pixels = 1, .x = x->data, .epsilon = k->epsilon, .relu = k->relu};
@@ -71,7 +71,7 @@ static OrtStatus *read_batch(const Kernel *k, OrtKernelContext *context, size_t 
 	return NULL;
 }
 
-// read_map reads an optional input of the shape of x.
+// read_map reads input i, feature maps of the shape of x. *data is NULL if the input is left out.
 static OrtStatus *read_map(OrtKernelContext *context, size_t i, const Tensor *x, const float **data) {
 	Tensor t;
 	TRY(read_tensor(context, i, &t));
@@ -103,22 +103,23 @@ static OrtStatus *ORT_API_CALL compute_batch_norm_gradient(void *kernel, OrtKern
 	return parallel(context, batch_norm_gradient_part, batch_norm_parts(&b), &b);
 }
 
-// A LayoutChange transposes samples x rows x columns to samples x columns x rows.
+// A LayoutChange transposes x, samples x rows x columns, to y, samples x columns x rows. From NCHW,
+// rows are channels and columns the positions of a feature map; to NCHW, it is the other way round.
 typedef struct LayoutChange {
 	const float *x;
 	float *y;
 	size_t rows, columns;
 } LayoutChange;
 
-// A part transposes PART_ROWS rows, a cache line of columns at a time.
+// A part of the work transposes PART_ROWS rows of a sample, a cache line of columns at a time.
 enum { PART_ROWS = 64, PART_COLUMNS = 16 };
 
 static void layout_part(void *work, size_t part) {
 	const LayoutChange *t = work;
-	const size_t parts = ceil_div(t->rows, PART_ROWS), sample = part / parts * t->rows * t->columns, row = part % parts * PART_ROWS;
-	const float *src = t->x + sample + row * t->columns;
+	const size_t parts = ceil_div(t->rows, PART_ROWS), start = part / parts * t->rows * t->columns, row = part % parts * PART_ROWS;
+	const float *src = t->x + start + row * t->columns;
 	for (size_t c = 0; c < t->columns; c += PART_COLUMNS)
-		transpose(src + c, t->columns, t->y + sample + row + c * t->rows, t->rows, min_size(PART_ROWS, t->rows - row),
+		transpose(src + c, t->columns, t->y + start + row + c * t->rows, t->rows, min_size(PART_ROWS, t->rows - row),
 			min_size(PART_COLUMNS, t->columns - c));
 }
 
@@ -148,7 +149,7 @@ static void ORT_API_CALL destroy(void *kernel) {
 	free(k);
 }
 
-// read_float returns an attribute, 0 if it is absent.
+// read_float returns an attribute of a node, or 0 if it is absent.
 static float read_float(const OrtKernelInfo *info, const char *name) {
 	float value = 0;
 	release_status(api->KernelInfoGetAttribute_float(info, name, &value));
