@@ -17,8 +17,8 @@ type Block struct {
 }
 
 // A Scratch is memory for products of variables, which successive calls reuse. The zero Scratch is
-// ready to use. It grows to ScratchSize for blocks in float32, and to twice as much for blocks in
-// float64.
+// ready to use. It grows to ScratchSize bytes for blocks in float32, and to twice as much for
+// blocks in float64.
 type Scratch struct {
 	products   []float32
 	products64 []float64
@@ -134,15 +134,15 @@ func (b Block) Columns(lo, hi int) Block {
 }
 
 // Permuted returns a copy whose observation i is observation order[i] of b. order must be a
-// permutation. With a block of other variables it forms shuffled pairs.
+// permutation of 0 to n - 1. If b holds y of pairs (x, y), x and the copy are shuffled pairs.
 func (b Block) Permuted(order []int) Block {
 	out := b
 	out.stride, out.rows, out.rows64 = b.p, permuted(b.rows, b, order), permuted(b.rows64, b, order)
 	return out
 }
 
-// permuted returns the observations of b in an order, from rows, its values in one precision, or
-// nil if rows is nil.
+// permuted returns the observations of b in the given order. rows are the values of b in one
+// precision; if they are nil, so is the result.
 func permuted[T any](rows []T, b Block, order []int) []T {
 	if rows == nil {
 		return nil
@@ -154,8 +154,8 @@ func permuted[T any](rows []T, b Block, order []int) []T {
 	return out
 }
 
-// Add adds a block of observations to s and, unless it is nil, to part, such as the scatter of one
-// fold. The products are computed once for both.
+// Add adds a block of s.P variables to s and, unless it is nil, to part, such as the scatter of one
+// group of the samples. The products are computed once for both.
 func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	update := s.Begin(b.n, b.mean)
 	var partUpdate Update[float32]
@@ -182,8 +182,9 @@ func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 }
 
 // Products returns the products of the variables top to bottom (exclusive) with the variables left
-// to right (exclusive), summed over observations in float32: row-major. If top is left, only the
-// upper triangle is computed. The result is valid until scratch is used again.
+// to right (exclusive), summed over observations in float32: (bottom - top) x (right - left),
+// row-major. If top equals left, bottom must equal right, and only the upper triangle is computed.
+// The result is valid until scratch is used again.
 func (b Block) Products(top, bottom, left, right int, scratch *Scratch) []float32 {
 	rows := bottom - top
 	if top != left {

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// A FileSum is the size and the CRC-32C of a file. It serves to recognise an altered file.
+// A FileSum is the size of a file and its checksum CRC-32C (with the Castagnoli polynomial). It
+// serves to recognise an altered file.
 type FileSum struct {
 	Size   int64  `json:"size"` // in bytes
 	CRC32C string `json:"crc"`  // 8 hexadecimal digits
@@ -40,8 +41,8 @@ func SumFile(path string) (FileSum, error) {
 	}
 }
 
-// sumBuffers are buffers of SumFile. A merge sums hundreds of thousands of small files, and a buffer
-// for each would be most of its garbage.
+// sumBuffers are buffers of SumFile. Merging the folders of shards sums hundreds of thousands of
+// small files, and a buffer for each would be most of its garbage.
 var sumBuffers = sync.Pool{New: func() any { return new([1 << 15]byte) }}
 
 // SumOf returns the FileSum of a file with the given content.
@@ -49,7 +50,7 @@ func SumOf(content []byte) FileSum {
 	return FileSum{int64(len(content)), string(appendHex(nil, crc32.Checksum(content, castagnoli)))}
 }
 
-// Verify returns an error unless the file has the size and the checksum.
+// Verify returns an error unless the file can be read and has the size and the checksum of s.
 func (s FileSum) Verify(path string) error {
 	actual, err := s.ofFile(path)
 	if err == nil && actual != s {

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B: torchvision's
-// rgb_to_grayscale with as many channels as before. An image of one channel is unchanged. For other
-// numbers of channels grey is their mean.
+// Grayscale sets every channel to the image's grey, 0.2989 R + 0.587 G + 0.114 B, as torchvision's
+// rgb_to_grayscale does. It keeps the number of channels. An image of one channel is unchanged, and
+// for 2 channels or more than 3 grey is their mean.
 type Grayscale struct{}
 
 // Brightness multiplies an image by a factor and clips to [0, 1]: torchvision's adjust_brightness.
@@ -34,13 +34,13 @@ func (t Brightness) Draw(r *rand.Rand) Op { return brightnessOp{parameter{t.Fact
 // Draw implements Transform.
 func (t Contrast) Draw(r *rand.Rand) Op { return contrastOp{parameter{t.Factor.Draw(r)}} }
 
-// Random is false.
+// Random reports that nothing is drawn at random.
 func (t Grayscale) Random() bool { return false }
 
-// Random reports whether the factor is drawn.
+// Random reports whether the factor is drawn at random.
 func (t Brightness) Random() bool { return anyRandom(t.Factor) }
 
-// Random reports whether the factor is drawn.
+// Random reports whether the factor is drawn at random.
 func (t Contrast) Random() bool { return anyRandom(t.Factor) }
 
 // A parameter is the parameter of an Op that has one number.

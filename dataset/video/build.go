@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A clip is a sequence of frames, c x h x w in [0, 1], all of one size. The next frame may
-// overwrite the previous one.
+// A clip is a sequence of frames, c x h x w in [0, 1], all of one size. The next frame may reuse
+// the memory of the previous one.
 type clip struct {
 	name   string
 	frames func(ctx context.Context) iter.Seq2[tensor.Tensor, error]
@@ -22,7 +22,7 @@ type clip struct {
 // A builder reads frames and writes patches.
 type builder struct {
 	Patches
-	cuts      float64   // a larger change of the histogram starts a new scene; above 1: none
+	cuts      float64   // a change of the histogram (0 to 1) above it starts a new scene
 	maxFrames int       // largest number of frames that are read of a clip; 0: all
 	src       *Source   // the result
 	filter    *whitener // for frames of the size of the last one; nil before the first
@@ -78,8 +78,8 @@ func (b *builder) addClip(ctx context.Context, number int, c clip) error {
 	return ctx.Err()
 }
 
-// addFrame reduces and filters frame n of a clip, starts a new scene at a cut, and writes the
-// patches. full is the frame in its original size.
+// addFrame reduces the size of frame n of a clip, starts a new scene at a cut, filters the frame
+// unless patches are raw, and writes its patches. full is the frame in its original size.
 func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	frame, err := b.reduce(full)
 	if err != nil {
@@ -165,7 +165,8 @@ func (s *Source) longestScene() int {
 	return longest
 }
 
-// checkWindow returns an error if a trajectory does not fit into the longest scene.
+// checkWindow returns an error if a trajectory does not fit into the longest scene, of the given
+// number of frames.
 func (p Patches) checkWindow(longest int) error {
 	switch want := 2*p.Reach + 1; {
 	case longest == 1:

@@ -16,12 +16,13 @@ func Blank(width, height int) *image.NRGBA {
 	return sheet
 }
 
-// Zoom returns the largest integer factor by which an h x w image can be enlarged so that its
-// shorter side has at most side pixels. It is 1 for images that are larger already.
+// Zoom returns the largest integer factor by which an h x w image can be enlarged if its shorter
+// side may then have at most side pixels. It is 1 for images that are larger already.
 func Zoom(h, w, side int) int { return max(1, side/max(1, min(h, w))) }
 
-// Paint draws an image, c x h x w with values in [0, 1], at a position of the sheet, enlarged by
-// zoom. With fewer than three channels, the last is repeated for the missing colours.
+// Paint draws an image, c x h x w with values in [0, 1], enlarged by zoom, with its upper left
+// corner at (left, top), in pixels of the sheet. With fewer than three channels, the last is
+// repeated for the missing colours; channels after the third are not drawn.
 func Paint(sheet *image.NRGBA, left, top, zoom int, p tensor.Tensor) {
 	c, h, w := p.Shape[0], p.Shape[1], p.Shape[2]
 	level := func(channel, y, x int) uint8 {

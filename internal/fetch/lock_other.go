@@ -4,5 +4,5 @@ package fetch
 
 import "context"
 
-// lockFor returns at once: there are no locks.
+// lockFor does nothing: files are locked on Unix only.
 func lockFor(context.Context, string) (unlock func()) { return func() {} }

@@ -1,7 +1,7 @@
 package machine
 
-// FreeMemory returns the memory that programs can allocate without swapping, in bytes; 0: not
-// known, as on systems other than Linux.
+// FreeMemory returns the memory that programs can allocate without swapping, in bytes, or 0 if it
+// is not known, as on systems other than Linux.
 func FreeMemory() int64 { return freeMemory(environment{}) }
 
 func freeMemory(e environment) int64 { return statusBytes(e.read("/proc/meminfo"), "MemAvailable:") }

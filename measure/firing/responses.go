@@ -8,12 +8,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Responses holds the activations of some units, from any source.
+// Responses holds the activations of some units, computed by Noether or by another program.
 type Responses struct {
 	Inputs tensor.Tensor // n x units: responses to the inputs from P(x)
 	Images tensor.Tensor // m x units: responses to the images on trajectories
-	// Steps returns the indices into Images of the trajectory of input i, which includes the input
-	// itself, or nil if an image is missing. All trajectories have the same length.
+	// Steps returns the trajectory of input i, which includes the input itself, as indices into
+	// Images, or nil if an image is missing. All trajectories have the same length.
 	Steps func(i int) []int
 }
 
@@ -24,13 +24,14 @@ type Unit struct {
 	Global    float64 // G
 	Local     float64 // L
 	Score     float64 // S = L / G
-	Strongest []int   // Z: indices of the inputs that activate the unit most, in descending order
-	Constant  bool    // constant on the inputs, so that it fires at all of them
+	Strongest []int   // Z: indices of the inputs with the largest Sign h(x), from the largest
+	Constant  bool    // the unit is constant on the inputs, so that it fires at all of them
 }
 
 // ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate,
 // References (default 10) and whether Sparse is empty. The measure computes the same without
-// storing the responses. Responses of another shape, too few inputs or NaN are an error.
+// storing the responses. Other shapes, NaN, infinity, too few inputs for the rate, and the lack of
+// a complete trajectory are errors, the last two measure.ErrTooFew.
 func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
 		return nil, fmt.Errorf("firing: responses have shapes %v (inputs) and %v (images): they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)

@@ -61,10 +61,10 @@ func (v *variances) add(row []float32, lo, sample, step int) {
 	}
 }
 
-// transformational returns TV of a unit after n samples.
+// transformational returns TV of a unit after a number of samples.
 func (v *variances) transformational(u, samples int) float64 { return v.sum[u] / float64(samples) }
 
-// sample returns SV of a unit after n samples, at least two.
+// sample returns SV of a unit after a number of samples, at least two.
 func (v *variances) sample(u, samples int) float64 {
 	var sum float64
 	for t := range v.steps {
@@ -84,7 +84,7 @@ func varianceRatio(a, b float64) float64 {
 	return 1
 }
 
-// all returns the state of the accumulator.
+// all returns the arrays that make up the state, nil for a nil v.
 func (v *variances) all() [][]float64 {
 	if v == nil {
 		return nil
@@ -99,7 +99,8 @@ type moments struct {
 	mean, m2 []float64
 }
 
-// add adds the values of the units from lo on for an input that follows n others.
+// add adds the values of the units from lo on for an input that follows n others. It leaves m.n to
+// the caller.
 func (m *moments) add(row []float32, lo, n int) {
 	mean, m2 := m.mean[lo:][:len(row)], m.m2[lo:][:len(row)]
 	over := 1 / float64(n+1)
@@ -117,13 +118,14 @@ func (m *moments) threshold(u int, rate float64) float64 {
 	return distuv.Normal{Mu: m.mean[u], Sigma: sigma}.Quantile(1 - rate)
 }
 
-// needsFullTrajectories reports whether the trajectories of all samples are run.
+// needsFullTrajectories reports whether the model runs on the trajectories of all samples, not only
+// of the references.
 func (m *firing) needsFullTrajectories() bool {
 	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
 }
 
-// fullStatsBytes returns the memory for one unit while the trajectories of all samples are run, in
-// bytes.
+// fullStatsBytes returns the memory for one unit, in bytes, while the model runs on the
+// trajectories of all samples.
 func (m *firing) fullStatsBytes(p trajectory) int64 {
 	var bytes int64
 	if m.settings.also(Variance) {

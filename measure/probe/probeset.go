@@ -19,7 +19,8 @@ type probeSet struct {
 }
 
 // newProbeSets returns the probes of every kind for a target: none if the split has too few
-// samples. targetName is part of the names of the probes, and seeds their random numbers.
+// samples. hidden holds the sizes of the hidden layers of an MLP. targetName is part of the names
+// of the probes, and seeds their random numbers.
 func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, targetName string) []*probeSet {
 	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
@@ -72,8 +73,8 @@ func (t *target) values(samples []int) []float64 {
 	return out
 }
 
-// scores returns the scores of the probes on the test samples. The first list of each outcome holds
-// a probe's predictions.
+// scores returns the scores of the probes on the test samples. outcomes holds the outcome of each
+// probe by its name; the first list of an outcome is the probe's predictions.
 func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.Score {
 	want := d.target.values(d.test)
 	statistic := func(f func(predicted, want []float64) float64) func(int, []int) float64 {

@@ -78,8 +78,9 @@ func (t *Targets) factors(available []string, labelled bool) []string {
 // scales are the default divisors of factors: OpenCV's ranges of 8-bit hue, saturation and value.
 var scales = map[string]float64{"hue": 180, "saturation": 255, "value": 255}
 
-// target returns the target of a factor. A factor whose values are names, such as a speaker, has
-// classes.
+// target returns the target of a factor. It is a class for the label, for the factors that the
+// setting classes lists, and for factors whose values are names, such as a speaker. Otherwise it is
+// the value divided by the scale; an infinite value is unknown.
 func (t *Targets) target(src dataset.Source, s *features.Samples, name string) (*target, error) {
 	values, err := factor(s, name)
 	if err != nil {
@@ -126,7 +127,7 @@ func (t *target) setClasses(values []float64) {
 	}
 }
 
-// maxSpread is the standard deviation of a target above which a warning is given.
+// maxSpread is the standard deviation of a scaled target above which a warning is given.
 const maxSpread = 20
 
 // checkSplit returns the split without the samples whose target is unknown. It adds warnings about

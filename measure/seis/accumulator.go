@@ -18,15 +18,16 @@ type accumulator struct {
 	poolingWarning string   // warning that the feature maps are pooled; empty: they are not
 	segments       segments // how blocks are divided
 
-	// total holds the moments of all observations; if there are groups, those of the open group.
+	// total holds the moments of all observations. If there are groups of samples, it holds those
+	// of the open group alone, the one that observations are added to.
 	total   *linalg.Scatter[float64]
 	null    *linalg.CrossScatter[float64] // of shuffled pairs; nil if the settings ask for no null
-	groups  *groups                       // of the interval; empty if there is no interval
+	groups  *groups                       // for the interval; empty if there is no interval
 	segment segment                       // that is being filled
-	clean   *cleanView                    // shared with the layer's other accumulators
+	clean   *cleanView                    // results of clean activations, shared in the layer
 
-	// pending holds the moments of a segment that withPending has added to the total, but not to its
-	// group, pendingGroup; else nil.
+	// pending holds the moments of a segment that withPending has added to the total, but not to
+	// the segment's group, which is pendingGroup. It is nil if there is none.
 	pending      *linalg.Scatter[float32]
 	pendingGroup int
 }
@@ -130,7 +131,7 @@ func (c *segment) startSample(place int, a *accumulator) error {
 	return nil
 }
 
-// flush adds the pending segment to the moments.
+// flush adds the current segment to the moments and starts an empty one.
 func (a *accumulator) flush() error {
 	err := a.add(a.segment)
 	a.measure.giveRows(a.segment.rows)
@@ -186,8 +187,8 @@ func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
 }
 
 // Merge adds the state of an accumulator of other blocks. If only other has an unfinished segment,
-// this accumulator continues it. If both have one, the segment of other will get no further samples
-// and is added now.
+// this accumulator continues it. If both have one, the segment of other gets no further samples, so
+// it is added now.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {

@@ -9,7 +9,8 @@ import (
 
 // procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular
 // values. It is the cosine between x and y after the best orthogonal map of one to the other. A
-// replicate takes the norm to first order: |S - D|* = |S|* - <U Vᵀ, D> for S = U diag(s) Vᵀ.
+// replicate leaves out a group of samples, which reduces Sxy by D. It takes the norm to first
+// order: |Sxy - D|* = |Sxy|* - <U Vᵀ, D> for Sxy = U diag(s) Vᵀ.
 func (m *pairMoments) procrustes() (estimate, error) {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e, nil
@@ -41,13 +42,13 @@ func (m *pairMoments) procrustes() (estimate, error) {
 	if len(m.groups) == 0 {
 		return e, nil
 	}
-	var turn mat.Dense
-	turn.Mul(u, v.T())
+	var rotation mat.Dense
+	rotation.Mul(u, v.T())
 	m.eachGroup(func(g, left int) {
 		r := m.removal(g)
-		rest := nuclear - r.factor*floats.Dot(r.x, timesDense(turn.RawMatrix().Data, p, q, r.y))
+		rest := nuclear - r.factor*floats.Dot(r.x, timesDense(rotation.RawMatrix().Data, p, q, r.y))
 		part := m.groups[g].Data
-		for i, t := range turn.RawMatrix().Data {
+		for i, t := range rotation.RawMatrix().Data {
 			rest -= t * float64(part[i])
 		}
 		e.replicates = append(e.replicates, replicate(ratio(rest, m.x.traceWithout(g), m.y.traceWithout(g)), left))
@@ -56,9 +57,9 @@ func (m *pairMoments) procrustes() (estimate, error) {
 }
 
 // regression returns the fraction of the variance of x that a linear map of y explains, R^2 = |Q_yᵀ
-// x|^2 / |x|^2, where the columns of Q_y are an orthonormal basis of those of y (Kornblith et al.
-// 2019, section 3). Its mean over all shuffles of the pairs is rank(y) / (n - 1). A replicate keeps
-// the map, and leaves out the residuals and the variance of the group.
+// x|^2 / |x|^2, where the columns of Q_y are an orthonormal basis of the column space of y
+// (Kornblith et al. 2019, section 3). The null, its mean over all shuffles of the pairs, is rank(y)
+// / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of the group.
 func (m *pairMoments) regression(y whitening) estimate {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e
@@ -80,16 +81,16 @@ func (m *pairMoments) regression(y whitening) estimate {
 		fits := floats.Sum(quadratic(fullMatrix(m.y.groups[g]), m.y.removal(g), &b, &b))
 		mixed := m.mixed(g, &b)
 		rest := m.x.traceWithout(g)
-		gone := total - rest - 2*mixed + fits
-		e.replicates = append(e.replicates, replicate(1-(total-explained-gone)/rest, left))
+		residual := total - rest - 2*mixed + fits // of the group: |x - bᵀ y|^2
+		e.replicates = append(e.replicates, replicate(1-(total-explained-residual)/rest, left))
 	})
 	return e
 }
 
-// mixed returns tr(D b), with D the change of Sxy when a group is left out, and b: q x p.
+// mixed returns tr(D b), where D is the decrease of Sxy when group g is left out, and b is q x p.
 func (m *pairMoments) mixed(g int, b *mat.Dense) float64 {
 	r, part := m.removal(g), m.groups[g].Data
-	by := project(b, r.y) // bᵀ times the second vector of the removal
+	by := project(b, r.y) // bᵀ r.y
 	total := r.factor * floats.Dot(r.x, by)
 	for j := range m.xy.Q {
 		for i, v := range b.RawRowView(j) {

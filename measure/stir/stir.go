@@ -16,7 +16,7 @@ import (
 
 // New returns the measure stir. Its statistics are stir, stir-adversarial, cka, similarity (for
 // similarities other than linear CKA), agreement, representation-distance, missed (the fraction of
-// inputs found whose representation distance is too large) and input-distance.
+// the inputs found whose representation distance is above the setting delta) and input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -75,6 +75,7 @@ func contrastProblem(j *procedure.Job) string {
 // gradientWork is the cost of a forward and a backward pass, in forward passes.
 const gradientWork = 3
 
+// Work returns the number of forward passes of one image.
 func (m *stir) Work(j *procedure.Job) int64 {
 	o, err := m.settings.options().WithDefaults()
 	if err != nil {
@@ -93,7 +94,7 @@ func (m *stir) Work(j *procedure.Job) int64 {
 	return work + 2*n // both models run on the samples
 }
 
-// An inversion is one search for all images.
+// An inversion is one search, which inverts all images together.
 type inversion struct {
 	kind  string   // Arbitrary, Adversarial or Controversial
 	a, b  int      // index of the layer of each model; b is -1 if only the reference model is used
@@ -168,8 +169,8 @@ type run struct {
 	checkpoint *jobCheckpoint
 	work       int64 // finished so far, in forward passes
 
-	allPairs [][2]int         // pairs of the job, with omitted ones; job.Pairs has the others
-	omitted  [2]map[int]error // for each side, by layer: why a layer is omitted: NaN or infinity
+	allPairs [][2]int         // all pairs of the job; job.Pairs is without those of omitted layers
+	omitted  [2]map[int]error // for each model, by layer: why it is omitted (NaN or infinity)
 	dropped  []int            // indices of the images for which a model gives NaN or infinity
 	warnings []string         // of every score
 }
@@ -228,7 +229,7 @@ func (r *run) dropNonFinite(ctx context.Context) error {
 }
 
 // droppedWarning returns the warning that n of total images are left out. first is the name of the
-// first.
+// first of them.
 func droppedWarning(why string, total, n int, first string) string {
 	return fmt.Sprintf("%d of %d images are left out: %s (the first is %s)", n, total, why, first)
 }

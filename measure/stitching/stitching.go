@@ -51,13 +51,13 @@ func (*stitching) Version() int { return 1 }
 func (m *stitching) Settings() any { return m.settings }
 
 // Needs asks for labels and, by default, for pairs of layers of the same name (procedure.Same). If
-// the two models have different names of layers, layers are paired by their order.
+// the layers of the two models have different names, they are paired by their order.
 func (m *stitching) Needs() procedure.Needs {
 	return procedure.Needs{Pair: true, Directional: true, Labels: true, Layers: procedure.Same, Samples: m.settings.Images}
 }
 
-// Skip returns why a job cannot be run, or "". Subject.Outputs are the class outputs that the data
-// use; nil stands for all.
+// Skip returns why a job cannot be run, or "". In a job, Subject.Outputs are the class outputs that
+// the data use; nil stands for all.
 func (m *stitching) Skip(j *procedure.Job) string {
 	for _, s := range []procedure.Subject{j.A, j.B} {
 		if s.Model.Batch() > 0 {
@@ -80,9 +80,9 @@ func (m *stitching) Skip(j *procedure.Job) string {
 // trainCount returns how many of n samples train the stitches.
 func (m *stitching) trainCount(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
 
-// Work returns the number of forward passes of one sample. A training step counts as three, and the
-// fit by least squares as one of each model. The tests are those of the untrained and the trained
-// stitches and of the second model.
+// Work returns the number of forward passes of one sample. A training step counts as three per
+// sample. A start by least squares counts as two, one of each model. The tests of the second model,
+// of each untrained and of each trained stitch count as one each.
 func (m *stitching) Work(j *procedure.Job) int64 {
 	n := j.Data.Len()
 	tests := int64(n - m.trainCount(n))

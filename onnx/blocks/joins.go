@@ -5,11 +5,11 @@ import "maps"
 // A join is a tensor in which branches with weights come together.
 type join struct {
 	tensor string
-	node   int // index of the node on the path that computes it
+	node   int // index in path.nodes of the node that computes it
 }
 
-// joins returns the sums and concatenations on the path whose branches come from different layers
-// with weights. This excludes the sum with a bias and sums inside an activation function.
+// joins returns the sums and concatenations whose branches come from different layers with weights.
+// This excludes the sum with a bias and sums inside an activation function.
 func (p *path) joins() []join {
 	origins := map[string]map[string]bool{} // for a tensor, the nearest layers with weights and joins before it
 	var out []join

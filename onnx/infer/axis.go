@@ -20,7 +20,7 @@ type factor struct {
 // one; they become N x H x W x C again.
 type axis []factor
 
-// A layout is the axes of a tensor; nil if not even their number is known.
+// A layout holds the axes of a tensor. It is nil if even their number is unknown.
 type layout []axis
 
 // blank is the letter of a factor without meaning.
@@ -40,8 +40,8 @@ func (a axis) size() int {
 
 // letter returns the letter of an axis as a whole, '?' if it is unknown. Height and width together
 // are tokens (T). Channels flattened together with space are channels. A batch joined with
-// something else (windows, heads) is unknown. Factors of size 1 beside others do not count, unless
-// they are the batch.
+// something else (windows, attention heads) is unknown. Factors of size 1 beside others do not
+// count, unless they are the batch.
 func (a axis) letter() byte {
 	var n, c, h, w, t, other bool
 	for _, f := range a {
@@ -126,7 +126,7 @@ func (l layout) axes() onnx.Axes {
 	return onnx.Axes(letters)
 }
 
-// distinctLetters counts the different letters of a layout.
+// distinctLetters counts the distinct letters of a layout.
 func (l layout) distinctLetters() int {
 	seen := map[byte]bool{}
 	for _, a := range l {
@@ -139,7 +139,7 @@ func (l layout) distinctLetters() int {
 
 // broadcast returns the layout of the output of an element-wise operator. Each axis is that of an
 // operand that is not broadcast along it. If there are several, it is taken from the operand with
-// the most different letters, or from one that has a letter there if that operand has none.
+// the most distinct letters; if the axis has no letter there, from one in which it has a letter.
 func broadcast(operands ...layout) layout {
 	rank := 0
 	for _, l := range operands {
@@ -162,8 +162,8 @@ func broadcast(operands ...layout) layout {
 	return out
 }
 
-// isMoreSpecific reports whether axis a determines a broadcast axis rather than b: b has size 1 and
-// a does not, or a alone has a letter.
+// isMoreSpecific reports whether axis a determines a broadcast axis rather than b: because b alone
+// has size 1 or, if neither or both have, because a alone has a letter.
 func isMoreSpecific(a, b axis) bool {
 	if (a.size() == 1) != (b.size() == 1) {
 		return b.size() == 1
@@ -171,10 +171,10 @@ func isMoreSpecific(a, b axis) bool {
 	return b.letter() == '?' && a.letter() != '?'
 }
 
-// reshape returns a layout with other sizes. It distributes the factors in order, and splits a
-// factor if an axis ends inside it. If a factor cannot be split there, it tries again after merging
-// neighbouring factors of the same letter. If that fails too, that axis and all later ones have no
-// letter.
+// reshape returns a layout with other sizes. It distributes the factors over the new axes in order,
+// and splits a factor if an axis ends inside it. If a factor cannot be split there, it tries again
+// after merging neighbouring factors of the same letter. If that fails too, the axis that ends
+// there and all later ones have no letter.
 func (l layout) reshape(sizes []int) layout {
 	out, ok := regroup(slices.Concat(l...), sizes)
 	if !ok {
@@ -220,9 +220,10 @@ func regroup(factors []factor, sizes []int) (out layout, ok bool) {
 	return out, true
 }
 
-// takeFactors takes the factors of an axis of the given size from the front of a list. A factor of
-// size 1 belongs to the next axis: it is all of one of size 1, or the first part of a longer one.
-// The last axis takes all factors that remain. ok is false if the factors do not fit.
+// takeFactors takes the factors of an axis of the given size from the front of a list. It stops
+// when their product is the size, so a factor of size 1 that follows is left for the next axis. An
+// axis of size 1 takes at most one factor. The last axis takes all factors that remain. ok is false
+// if the factors do not fit.
 func takeFactors(factors []factor, size int, last bool) (taken axis, rest []factor, ok bool) {
 	if size == 1 && !last {
 		if len(factors) > 0 && factors[0].size == 1 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/pb"
 )
 
 // The window partition of a Swin transformer, n x 16 x 16 x 24 into windows of 4 x 4, and back. The
@@ -59,6 +60,15 @@ func TestReshape(t *testing.T) {
 		if got := c.from.reshape(c.sizes).axes(); got != c.want {
 			t.Errorf("%s: %v to %v is %s, want %s", c.name, c.from.axes(), c.sizes, got, c.want)
 		}
+	}
+}
+
+// Repeating a tensor of unknown rank gives one of unknown rank, not a scalar.
+func TestTileOfUnknownRank(t *testing.T) {
+	t.Parallel()
+	op := &operation{node: &pb.NodeProto{Input: []string{"x", "repeats"}}, args: []fact{{}, {value: vector([]int{2, 3})}}}
+	if got := op.tile(nil); got != nil {
+		t.Errorf("the layout is %v, want an unknown one", got)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An operation is a node with the facts that are known about its inputs.
+// An operation is a node with what is known about its inputs.
 type operation struct {
 	node *pb.NodeProto
 	in   *inference
@@ -35,9 +35,9 @@ func (op *operation) value(i int) *array {
 // has reports whether an optional input is present.
 func (op *operation) has(i int) bool { return i < len(op.node.Input) && op.node.Input[i] != "" }
 
-// list returns a list of integers that is an attribute in some operator sets and the input of this
-// index in others; nil if it is absent. ok is false if its value is unknown. An empty name stands
-// for a list that is always an input.
+// list returns a list of integers that is an attribute in some versions of the operator set and the
+// input of this index in others; nil if it is absent. ok is false if its value is unknown. An empty
+// name stands for a list that is always an input.
 func (op *operation) list(name string, input int) (values []int, ok bool) {
 	if values := onnx.AttrInts(op.node, name); values != nil {
 		return values, true
@@ -63,8 +63,8 @@ func normalizeAxis(axis, rank int) (int, bool) {
 	return axis, axis >= 0 && axis < rank
 }
 
-// layouts returns the layouts of the outputs: those of the operator's rule, else that of the first
-// input for each.
+// layouts returns the layouts of the outputs by the operator's rule. Without a rule, each output
+// has the layout of the first input.
 func (op *operation) layouts() []layout {
 	x := op.layout(0)
 	if rule, ok := layoutRules[op.node.GetOpType()]; ok {
@@ -84,8 +84,9 @@ func (op *operation) argLayouts() []layout {
 	return list
 }
 
-// broadcast returns the layout of the output of an element-wise operator. If the operands have
-// different sizes other than 1 along an axis, at most one of these sizes is fixed, and the output
+// broadcast returns the layout of the output of an element-wise operator. A free dimension is one
+// that the graph does not fix; the analysis assumes a size for it. If operands have different sizes
+// other than 1 along an axis, in a valid graph at most one of these sizes is fixed, and the output
 // has that size. If all of them are free, any may be 1, so the size of the output is unknown.
 func (op *operation) broadcast(operands ...layout) layout {
 	out := broadcast(operands...)
@@ -147,7 +148,8 @@ func (op *operation) shapeSizes() []int {
 	return sizes[from:max(from, to)]
 }
 
-// fromShape returns a layout without letters, whose shape is the value of an input.
+// fromShape returns a layout without letters, whose sizes are the values of an input. If they are
+// unknown, it has unknown sizes; it is nil if their number is unknown too.
 func (op *operation) fromShape(input int) layout {
 	if v := op.value(input); v != nil {
 		return unlabelled(v.sizes()...)
@@ -192,8 +194,11 @@ func (op *operation) expand(x layout) layout {
 }
 
 func (op *operation) tile(x layout) layout {
+	if x == nil {
+		return nil
+	}
 	repeats := op.value(1).sizes()
-	if x == nil || len(repeats) != len(x) {
+	if len(repeats) != len(x) {
 		return unknownSizes(len(x))
 	}
 	out := make(layout, len(x))

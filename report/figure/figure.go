@@ -1,5 +1,5 @@
 // Package figure draws figures for papers from score rows: as PDF, SVG or PNG, without a browser,
-// in the widths of one and of two columns.
+// as wide as one or two columns of a page.
 //
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
@@ -42,7 +42,7 @@ type Chart string
 const (
 	Depth        Chart = "depth"        // curves over the depth of layers
 	Parameter    Chart = "parameter"    // curves over the values of a transformation's parameter
-	Confidence   Chart = "confidence"   // curves over the least confidence of boxes or positions
+	Confidence   Chart = "confidence"   // curves over the least confidence that counts
 	Bars         Chart = "bars"         // a bar for each model, transformation or class
 	Heat         Chart = "heat"         // a matrix in colours
 	Distribution Chart = "distribution" // histograms of the rows' values, for instance of samples
@@ -64,8 +64,8 @@ type Options struct {
 	// Depth is "relative" (0 is the first measured layer of a model, 1 the last), "absolute", or ""
 	// for relative if models differ in depth.
 	Depth string
-	// Run holds all rows of the run, from which relative depth follows, as in the report; nil means
-	// the rows that are drawn.
+	// Run holds all rows of the run, which determine the first and the last layer of a model for
+	// relative depth; nil means the rows that are drawn.
 	Run    []scores.Row
 	Zoom   bool  // axes span the values instead of the statistic's range
 	Colour Field // field shown by colour; "" means the first field that differs
@@ -74,11 +74,12 @@ type Options struct {
 	Down   Field // rows of a heat map
 	Labels bool  // label the points of a scatter
 	// Highlight is the only value of the field of colours that is drawn in colour, above the others
-	// in grey. "" means the first of more than 12 values, and none of fewer.
+	// in grey. "" means the first value if there are more than 12; otherwise all have colours.
 	Highlight string
 	// Descriptors of the rows' measures. A measure without one is shown by its name.
 	Measures []measure.Descriptor
-	// Every draws all statistics of the rows, not only those with a direction.
+	// Every draws all statistics of the rows, not only those of which one end of the range is
+	// better (measure.Direction).
 	Every bool
 	// Parameters are the titles of the parameters of transformations, such as "angle (degrees)", by
 	// name.
@@ -106,7 +107,7 @@ type Figure struct {
 }
 
 // Draw draws a chart of rows. Rows that summarise others (means over values and trials) replace
-// those rows.
+// the rows that they summarise.
 func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	if o.Columns != 0 && o.Columns != 1 && o.Columns != 2 {
 		return nil, fmt.Errorf("a figure spans 1 or 2 columns, not %d", o.Columns)
@@ -264,7 +265,7 @@ func (f *Figure) drawPanels(c draw.Canvas) {
 type spaced struct {
 	plot.Ticker
 	room   vg.Length                    // length of the axis
-	extent func(label string) vg.Length // that a label takes along the axis, with a gap
+	extent func(label string) vg.Length // length that a label takes along the axis, with a gap
 }
 
 // Ticks implements plot.Ticker. Of the labelled ticks it keeps all, every second, every fifth and
@@ -297,8 +298,8 @@ func (s spaced) apart(ticks []plot.Tick, span float64) bool {
 	return true
 }
 
-// unrotated is the share of a label's width that it takes along the axis: 0 for a rotated one,
-// beneath which the next begins.
+// unrotated is the share of a label's width that it takes along the axis: 0 for a rotated label,
+// since the next one can begin beneath it.
 func unrotated(a *plot.Axis) vg.Length {
 	if a.Tick.Label.Rotation != 0 {
 		return 0

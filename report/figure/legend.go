@@ -5,7 +5,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// An entry of the legend associates a name with a look.
+// An entry of the legend associates a name with a look (colour, marker and dashes).
 type entry struct {
 	name   string
 	look   look

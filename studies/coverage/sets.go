@@ -16,9 +16,12 @@ import (
 )
 
 // A setMeasure returns the scores of a set of images, given by their positions among all images.
+// The seed is that of the random draws of a similarity.
 type setMeasure func(ctx context.Context, chosen []int, seed uint64) ([]measure.Score, error)
 
-// measureOf returns the measure of the sets. tables hold the activations of both layers.
+// measureOf returns the measure of the sets. tables hold the activations of the two layers, of
+// which geometry takes the first; settings are for similarity, and files (of CIFAR-10) have the
+// labels for prediction-agreement.
 func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarity.Settings, files []string) (setMeasure, error) {
 	switch p.measure {
 	case "similarity":
@@ -55,12 +58,12 @@ func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarit
 				}
 				views[i] = logSoftmax(values, t.Dim)
 			}
-			var of []int
+			var labelsOfSet []int
 			for _, at := range chosen {
-				of = append(of, labels[at])
+				labelsOfSet = append(labelsOfSet, labels[at])
 			}
 			classes := make([]string, tables[0].Dim) // only their number matters
-			return scoresOf(prediction.ModelAgreement(prediction.ModelSettings{}), classes, of, views[0], views[1])
+			return scoresOf(prediction.ModelAgreement(prediction.ModelSettings{}), classes, labelsOfSet, views[0], views[1])
 		}, err
 	}
 	return nil, fmt.Errorf("-measure is %q: it must be similarity, geometry or prediction-agreement", p.measure)
@@ -77,8 +80,8 @@ func rowsOf(t *features.Table, rows []int) ([]float32, error) {
 	return values, nil
 }
 
-// scoresOf returns the scores of a measure of n samples with len(clean) / n values each. moved holds
-// the values of the transformed samples, or of a second model; it may be nil.
+// scoresOf returns the scores of a measure of n = len(labels) samples with len(clean) / n values
+// each. moved holds the values of the transformed samples, or of a second model; it may be nil.
 func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []float32) ([]measure.Score, error) {
 	n := len(labels)
 	shape := []int{len(clean) / n}

@@ -13,12 +13,14 @@ import (
 const (
 	side    = 32 // of an image, in pixels
 	plane   = side * side
-	record  = 1 + 3*plane // a label and three planes
+	record  = 1 + 3*plane // bytes of an image: a label and three planes of colour
 	classes = 10
 )
 
-// writeData writes the data sets of all groups into a folder: the first n images of a binary file of
-// CIFAR-10 as they are, with random labels, and with coloured dots.
+// writeData writes the data sets on which the networks are trained into a folder: the first n
+// images of a binary file of CIFAR-10 as they are, with random labels, and with coloured dots. The
+// numbers in their names are the percentages of labels that are random and of dots that show the
+// class.
 func writeData(file, folder string, n int) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -67,12 +69,12 @@ func randomLabels(images []byte, fraction float64) {
 
 // addDots draws a dot of a radius of 3.5 pixels at a random position of each image. With the given
 // probability its colour is that of the class, else that of a random class.
-func addDots(images []byte, correlation float64) {
+func addDots(images []byte, probability float64) {
 	for i := range len(images) / record {
 		image := images[i*record : (i+1)*record]
 		r := seed.Rand(1, "resi: dot", i)
 		class, row, column := r.IntN(classes), 2+r.IntN(side-4), 2+r.IntN(side-4)
-		if r.Float64() < correlation {
+		if r.Float64() < probability {
 			class = int(image[0])
 		}
 		for y := range side {

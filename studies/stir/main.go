@@ -2,18 +2,20 @@
 //
 //	go run ./studies/stir -runs runs -networks networks
 //
-// Networks are independent if they are different trainings. So the unit of every interval is a pair
-// of networks, and no network belongs to two pairs of one row. A pair's value is the mean over
-// trials (equation 6 of Nanda et al. 2022), and over both directions if the two networks are of one
-// kind. An interval is the mean over pairs with Student's t. What needs runs or trainings that are
-// not there stays as it was.
+// STIR is Similarity Through Inverted Representations (Nanda et al. 2022). Networks are independent
+// if they are trained separately. So the independent observations of every interval are pairs of
+// networks, and no network belongs to two pairs of one row. A pair's value is the mean over trials
+// (equation 6), and over both directions if the two networks are of one kind. An interval is the
+// Student's t interval of the mean over pairs. Rows whose runs or trainings are missing stay as
+// they were.
 //
-// The networks of a kind differ in the seed. plain networks are trained on unchanged images, those
-// of AT on adversarial ones (Madry et al. 2018), and TRADES and MART are two other defences
-// (docs/reference/training-file.md). STIR(m2 given m1) is the similarity, in m2, of images x and x'
-// that have the same representation in m1, the reference. For adversarial STIR the search for x'
-// also maximises the distance of x and x' in m2; controversial images are such x' near x. Images
-// whose inversion did not reach the representation are missed.
+// The networks of a kind differ in the seed. Plain networks are trained on unchanged images, those
+// of AT (adversarial training) on adversarial ones (Madry et al. 2018), and TRADES and MART are two
+// other defences (docs/reference/training-file.md). STIR(m2 given m1) is the similarity, in m2, of
+// images x and x' that have the same representation in m1, the reference. For adversarial STIR the
+// search for x' also maximises the distance of x and x' in m2. Controversial images are the x' of
+// such a search that starts from x. An image is missed if the search does not reach the
+// representation of x in m1.
 package main
 
 import (
@@ -81,7 +83,7 @@ func write(runs, networks, out string) error {
 	return tablefile.Write(path, rows)
 }
 
-// readCSV returns no rows if there is no file.
+// readCSV returns the rows of a file, none if it does not exist.
 func readCSV(path string) ([][]string, error) {
 	rows, err := tablefile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,21 +97,22 @@ func beginning(rows [][]string, cells ...string) [][]string {
 	return slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return !slices.Equal(r[:len(cells)], cells) })
 }
 
-// An experiment is a table of the page, and the run of the same name.
+// An experiment is a table of docs/results/stir.md, and the run of the same name.
 type experiment struct {
 	name    string
 	layers  bool // a row for each layer
 	columns []column
 }
 
-// A column is a statistic of the measure stir, with its variant. null means that of its null.
+// A column is a statistic of the measure stir, with its variant. If null is set, it shows the null
+// of the statistic instead of its value; if interval is set, the interval too.
 type column struct {
 	title, statistic, variant string
 	null, interval            bool
-	low                       float64 // smallest value that is possible
+	low                       float64 // smallest possible value
 }
 
-// high returns the largest value that is possible.
+// high returns the largest possible value.
 func (c column) high() float64 {
 	if c.statistic == "input-distance" {
 		return math.Inf(1)

@@ -58,8 +58,8 @@ func (p *Plan) addCells() error {
 	return nil
 }
 
-// dataFor returns the data with the index of the model's output for its class as the label of each
-// sample, see Data.forModel. Equal arguments give the same pointer.
+// dataFor returns the data with labels that are indices of the model's class outputs (see
+// Data.forModel). Equal arguments give the same pointer.
 func (p *Plan) dataFor(d *Data, m *Model) *Data {
 	key := passOwner{m, d}
 	if p.modelData[key] == nil {
@@ -112,7 +112,8 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
 }
 
-// add adds a cell and computes its key, unless the cell has neither tasks nor a procedure.
+// add adds a cell, with its key and a description of the values that are drawn for its trial,
+// unless the cell has neither tasks nor a procedure.
 func (p *Plan) add(c *Cell) {
 	if len(c.Tasks) > 0 || c.Procedure != nil {
 		c.Key = p.cellKey(c)
@@ -184,7 +185,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		}
 		target := &siteTarget{measure: meas, model: m, site: site, transformed: v.Name != ""}
 		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
-		if p.hasStore { // the cost in memory may be less with a store
+		if p.hasStore { // the cost in memory may be less with a store on disk
 			site.Store = costStore{} // Task.Open gets the store of the pass
 		}
 		t.cost = meas.Cost(site)
@@ -197,8 +198,9 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 	return nil
 }
 
-// FirstSamples is the number of samples, the first of the study's random order, whose per-sample
-// values of predictions and of the last layer a run keeps if the study does not set samples: true.
+// FirstSamples is the number of samples for which a run keeps per-sample values if the study does
+// not set samples: true. They are the first of the study's random order, and the values are those
+// of predictions and of the last layer.
 const FirstSamples = 500
 
 // projectedSamples is the number of samples whose activations at the first, the middle and the last

@@ -9,9 +9,9 @@ import (
 )
 
 // lockStates locks the folder of states (saved running sums) against other processes and runs that
-// save at the same time, and returns a function that ends the lock. It waits for at most
-// lockTimeout: a process that was stopped may hold the lock. On a file system without locks it does
-// nothing.
+// save at the same time, and returns a function that ends the lock. A stopped process may hold the
+// lock, so after waiting for lockTimeout it returns without one. So it does on a file system
+// without locks.
 func (f Folder) lockStates() (unlock func()) {
 	d, err := os.Open(f.Path("states"))
 	if err != nil {

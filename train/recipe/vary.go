@@ -12,8 +12,8 @@ import (
 // maxTrainings is the largest number of trainings of a file.
 const maxTrainings = 1000
 
-// Vary holds sets of keys of the file that have several values. Each combination of the values of a
-// set is a training.
+// Vary is the value of the key vary: sets of keys of the training file, each with several values.
+// Each combination of the values of a set is a training.
 type Vary struct{ sets [][]variedKey }
 
 // A variedKey is a key of the file with its values.
@@ -118,8 +118,8 @@ func (Vary) JSONSchema() map[string]any {
 	return map[string]any{"anyOf": []any{set, map[string]any{"type": "array", "minItems": 1, "items": set}}}
 }
 
-// combinations returns the settings of a file for each combination of values, set by set; the last
-// key of a set varies fastest.
+// combinations returns the settings of a file for each combination of values, one set of keys after
+// another; the last key of a set varies fastest.
 func (v *Vary) combinations(file *config.Node) (out []variation, err error) {
 	for _, keys := range v.sets {
 		of, err := combinationsOf(keys, file)
@@ -188,7 +188,8 @@ func without(n *config.Node, key string) *config.Node {
 	return out
 }
 
-// parseVaried returns the first training of a file with the key vary. Trainings returns them all.
+// parseVaried returns the first training of a file with the key vary. Its method Trainings returns
+// them all.
 func parseVaried(path string, node *config.Node) (*File, error) {
 	var v Vary
 	if err := v.DecodeNode(node.Get("vary")); err != nil {
@@ -233,5 +234,6 @@ func (f *File) Trainings() []*File {
 	return f.trainings
 }
 
-// Folder returns the name of the training's folder within that of RunAll; "" without vary.
+// Folder returns the name of the training's folder within the output folder of RunAll, or ""
+// without vary.
 func (f *File) Folder() string { return f.run }
