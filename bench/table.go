@@ -14,7 +14,7 @@ import (
 // A table is one table of the page on performance.
 type table struct {
 	name    string
-	slow    bool // measured only when it is named
+	slow    bool // measured only if the command line names it
 	columns []string
 	rows    []row
 }
@@ -35,7 +35,7 @@ type cell struct {
 	from   source
 	metric string // of the source, such as "images/s"
 	unit   string // in the table; "": a count. Seconds and milliseconds are times, all others rates
-	memory string // the metric of the peak memory in MiB; "" means none
+	memory string // the metric of the source that is its peak memory in MiB; "": none
 	once   bool   // measured in the first round only
 }
 
@@ -47,9 +47,9 @@ type source func(ctx context.Context, r *runner) (metrics, error)
 
 var errSkip = errors.New("not measured here")
 
-// A measurement is what a stored table holds in one column of a row. For a cell, Value is the median
-// over rounds, and Low and High are the smallest and the largest value. Columns of text have Text
-// only; ratios and the number of rounds have Value only.
+// A measurement is what a stored table holds in one column of a row. For a cell, Value is the
+// median over rounds, and Low and High are the smallest and the largest value. Columns of text have
+// Text only; ratios and the number of rounds have Value only.
 type measurement struct {
 	Text   string `json:"text,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -67,7 +67,8 @@ type results struct {
 	Rows    []map[string]measurement `json:"rows"`
 }
 
-// measure measures all rows. Within a round the cells of a row take turns.
+// measure measures all rows. Within a round the cells of a row take turns. Cells that cannot be
+// measured here stay empty. The caller sets Date and Machine of the results.
 func (t table) measure(ctx context.Context, r *runner, rounds int) (results, error) {
 	out := results{Columns: t.columns}
 	for _, row := range t.rows {
@@ -98,8 +99,8 @@ func (t table) measure(ctx context.Context, r *runner, rounds int) (results, err
 	return out, nil
 }
 
-// stored returns the measurements of a row by column. For each of r.cells, values holds the result of
-// each round in which it was measured, and memory the peak over these rounds.
+// stored returns the measurements of a row by column. For each of r.cells, values holds the result
+// of each round in which it was measured, and memory the peak over these rounds.
 func (r row) stored(rounds int, values [][]float64, memory []float64) map[string]measurement {
 	cells := map[string]measurement{"rounds": {Value: strconv.Itoa(rounds)}}
 	for column, text := range r.text {
@@ -143,7 +144,7 @@ func median(values []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// digits writes a number with at least three significant digits, and without an exponent.
+// digits formats a number with at least three significant digits, without an exponent.
 func digits(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprint(v)

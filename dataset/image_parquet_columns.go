@@ -14,7 +14,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetColumns are the columns that are read of each file.
+// parquetColumns are the columns that are read of each file. Columns of numbers other than the
+// labels are factors, known properties of the samples.
 type parquetColumns struct {
 	image   int // index of the column
 	label   labelColumn
@@ -71,7 +72,7 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 	case len(images) == 0:
 		return c, fmt.Errorf("no column holds encoded images: the columns are %s", strings.Join(leaves, ", "))
 	case len(images) > 1:
-		return c, fmt.Errorf("images are in one column, and these can hold them: %s; set image to one of them", strings.Join(images, ", "))
+		return c, fmt.Errorf("several columns can hold the images: %s; set image to one of them", strings.Join(images, ", "))
 	}
 	if c.label, err = findLabels(f, o.Label, leaves); err != nil {
 		return c, err
@@ -88,9 +89,9 @@ func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error
 	return c, nil
 }
 
-// findLabels finds the column of labels: the one called name, or, if name is "", that which
-// OpenParquet describes. A name without a column is an error; data without labels are not. leaves
-// are the names of all columns.
+// findLabels finds the column of labels. If name is "", it is label, fine_label or else the only
+// ClassLabel of the metadata; without any of these the data have no labels, which is no error. A
+// name without a column is an error. leaves are the names of all columns.
 func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, error) {
 	named := classLabels(f)
 	if name == "" {
@@ -109,20 +110,18 @@ func findLabels(f *parquet.File, name string, leaves []string) (labelColumn, err
 		return labelColumn{}, nil
 	}
 	leaf, ok := f.Schema().Lookup(name)
-	switch kind := parquet.Kind(-1); {
-	case !ok:
+	if !ok {
 		return labelColumn{}, fmt.Errorf("no column %q of labels: the columns are %s", name, strings.Join(leaves, ", "))
-	default:
-		kind = leaf.Node.Type().Kind()
-		if leaf.MaxRepetitionLevel > 0 || kind != parquet.Int32 && kind != parquet.Int64 && kind != parquet.ByteArray {
-			return labelColumn{}, fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
-		}
+	}
+	kind := leaf.Node.Type().Kind()
+	if leaf.MaxRepetitionLevel > 0 || kind != parquet.Int32 && kind != parquet.Int64 && kind != parquet.ByteArray {
+		return labelColumn{}, fmt.Errorf("column %s holds %v: labels are whole numbers or text", name, leaf.Node.Type())
 	}
 	return labelColumn{name: name, index: leaf.ColumnIndex, classes: named[name]}, nil
 }
 
-// classLabels returns the names of the classes of each column that the metadata of Hugging Face
-// datasets call a ClassLabel.
+// classLabels returns the names of the classes of each column whose type in the metadata of Hugging
+// Face datasets is ClassLabel.
 func classLabels(f *parquet.File) map[string][]string {
 	text, _ := f.Lookup("huggingface")
 	var metadata struct {
@@ -146,8 +145,8 @@ func classLabels(f *parquet.File) map[string][]string {
 	return out
 }
 
-// read appends the labels of a row group to texts ("" where there is none), and the values of the
-// factors.
+// read appends the labels of a row group to texts ("" where there is none), and its numbers to the
+// values of the factors.
 func (c *parquetColumns) read(ctx context.Context, g parquet.RowGroup, texts *[]string) error {
 	rows, before := int(g.NumRows()), len(*texts)
 	if c.label.name == "" {

@@ -16,7 +16,8 @@ type relabelled struct {
 
 // MapClasses returns a source whose labels are indices of the outputs of a model. The samples of
 // src with label l get the label to[l], which may be NoLabel. classes are the names of the model's
-// outputs in order. MatchClasses computes to from names.
+// outputs in order. It returns an error unless to has an entry, NoLabel or an index into classes,
+// for each class of src. MatchClasses computes to from names.
 func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	if have := len(src.Classes()); len(to) != have {
 		return nil, fmt.Errorf("classes: %d outputs are given for the %d classes of the data", len(to), have)
@@ -31,10 +32,10 @@ func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	return relabelled{src, slices.Clone(to), slices.Clone(classes), d.String()}, nil
 }
 
-// Restrict is MapClasses for data with some of a model's classes only, such as ImageNet-A and
-// ImageNet-R with 200 of 1,000. keep lists the outputs of these classes, in ascending order, and
-// the new labels are positions in keep. The caller must remove the model's other outputs before the
-// softmax.
+// Restrict is MapClasses for data that have only some of a model's classes, such as ImageNet-A and
+// ImageNet-R, which have 200 of 1,000. keep lists the outputs of these classes, in ascending order,
+// and the new labels are positions in keep. The caller must remove the model's other outputs before
+// the softmax.
 func Restrict(src Source, to []int, classes []string) (restricted Source, keep []int, err error) {
 	all, err := MapClasses(src, to, classes) // labelled by all outputs of the model
 	if err != nil {
@@ -56,7 +57,8 @@ func Restrict(src Source, to []int, classes []string) (restricted Source, keep [
 	return restricted, keep, err
 }
 
-// MatchClasses returns the index of each name among the names of a model's outputs.
+// MatchClasses returns the index of each name among the names of a model's outputs. A name that no
+// output has, or that several outputs have, is an error.
 func MatchClasses(names, outputs []string) ([]int, error) {
 	indices := make(map[string]int, len(outputs))
 	for i, o := range outputs {

@@ -11,9 +11,10 @@ import (
 )
 
 // A Misclassification is the objective of an attack on a classifier. Its loss is the log
-// probability of the correct class, log p_y with p = softmax(m(x')). The best image is the one with
-// the smallest margin, log p_y - max over k != y of log p_k. It is negative for a wrong prediction.
-// Result.Loss holds the margins.
+// probability of the correct class y, log p_y with p = softmax(m(x')), where m(x') are the logits
+// for the adversarial image x'. The best image is the one with the smallest margin, log p_y - max
+// over k != y of log p_k. The margin is negative for a wrong prediction. Result.Loss holds the
+// margins.
 type Misclassification struct {
 	Model *model.Model
 	// Outputs selects the model's outputs that are classes. Labels are indices into Outputs. Nil: all
@@ -55,7 +56,7 @@ func (o Misclassification) check() error {
 	return nil
 }
 
-// constants returns the one-hot labels.
+// constants returns the one-hot labels, n x classes.
 func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Tensor, error) {
 	n := p.Images.Shape[0]
 	if len(p.Labels) != n {
@@ -71,8 +72,8 @@ func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Ten
 	return []tensor.Tensor{oneHot}, nil
 }
 
-// checkGradient returns nil: it is a result, not an error, if an attack fails for lack of a
-// gradient.
+// checkGradient returns nil: an attack without a gradient fails, which is a result and not an
+// error.
 func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
 // write adds the loss and the margin to the graph. The gradient of log p_y with respect to the
@@ -96,7 +97,9 @@ func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	}
 	correct := b.ReduceSum(b.Mul(logs, oneHot), true, 1)
 	others := b.Sub(logs, b.Mul(oneHot, b.Scalar(excluded)))
-	cotangent := oneHot // for probabilities: 1 / p_y for the class, up to a factor
+	// The cotangent is the gradient by the scores, up to a positive factor: for probabilities it is
+	// 1 / p_y at class y.
+	cotangent := oneHot
 	if o.Model.Scores() != "probabilities" {
 		cotangent = b.Sub(oneHot, b.Softmax(others, 1))
 	}
@@ -113,7 +116,8 @@ func (o Misclassification) write(s *stepBuilder) (losses, error) {
 // excluded is subtracted from a log probability to exclude the class from a maximum or softmax.
 const excluded = 1e30
 
-// selection returns the matrix that maps classes to outputs of the model: len(Outputs) x outputs.
+// selection returns the matrix, classes x outputs of the model, that maps a gradient by the classes
+// to one by the outputs.
 func (o Misclassification) selection() tensor.Tensor {
 	t := tensor.New(len(o.Outputs), o.Model.Classes())
 	for i, c := range o.Outputs {

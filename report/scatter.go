@@ -21,7 +21,7 @@ type Scatter struct {
 	Ticks  []Tick         `json:"ticks,omitempty"` // of the vertical axis; none on a linear scale
 	Points []ScatterPoint `json:"points"`
 	Line   []LinePoint    `json:"line,omitempty"`
-	Notes  []string       `json:"-"` // correlation coefficients
+	Notes  []string       `json:"-"` // correlation coefficients, or why there are none
 }
 
 // A Tick is a labelled position on an axis.
@@ -41,8 +41,8 @@ type ScatterPoint struct {
 	High  float64 `json:"high"`
 }
 
-// A LinePoint is a point of the fitted line; Low and High bound the band, or equal At if there is
-// none.
+// A LinePoint is a point of the fitted line. Low and High bound its confidence band, or equal At if
+// there is no band.
 type LinePoint struct {
 	X    float64 `json:"x"`
 	At   float64 `json:"at"`
@@ -55,7 +55,9 @@ const lineSteps = 40 // segments of the fitted line
 // NewScatter describes points, at least one, and their fit, which may be nil. x and y are the
 // titles of the axes. logit specifies that the vertical axis is on the logit scale.
 func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y string, logit bool) Scatter {
-	scale := func(v float64, n int) float64 { // the vertical position of an accuracy over n samples; 0: unknown
+	// scale returns the vertical position of v, on the logit scale an accuracy over n samples (0:
+	// unknown).
+	scale := func(v float64, n int) float64 {
 		if !logit {
 			return v
 		}
@@ -80,8 +82,8 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 	}
 	s.Left, s.Right = widenAxis(s.Left, s.Right)
 	low, high := widenAxis(bottom, top)
-	// On the logit scale 0 and 1 are infinitely far. An end that widening would bring three times
-	// nearer to one of them stays, and the other end moves.
+	// On the logit scale 0 and 1 are infinitely far. If widening would bring an end of the range three
+	// times nearer to one of them, that end stays and only the other end moves.
 	if logit {
 		switch {
 		case high > 1-(1-top)/3:
@@ -122,8 +124,8 @@ func NewScatter(points []correlation.Point, fit *correlation.Fit, title, x, y st
 	return s
 }
 
-// minAxisRange is the smallest range of an axis: on a scale from 0 to 1 this many units, otherwise
-// this fraction of the values. Differences that are too small to matter do not span the chart.
+// minAxisRange is the smallest range of an axis, so that differences that are too small to matter
+// do not span the chart. For values outside [0, 1] it is a fraction of the largest magnitude.
 const minAxisRange = 0.06
 
 // widenAxis returns the range of an axis for values from low to high.

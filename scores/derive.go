@@ -11,38 +11,39 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// overValues returns for each transformation with a list of values the means over these values: a
-// cell with an empty parameter. For the effective invariance under rotations of 90, 180 and 270
+// overValues returns, for each transformation with a list of values, the means over these values as
+// a cell with an empty Parameter. For the effective invariance under rotations of 90, 180 and 270
 // degrees this is the rotation invariance of Deng et al. 2022.
 //
-// All values are measured on the same samples and are therefore not independent observations. N is
-// that of one value, and the interval is the jackknife interval of the means of the replicates (the
-// estimates without one group of samples), group by group. A score has a mean only if the cells of
-// all values have it, so the given cells should be complete.
+// All values are measured on the same samples and are therefore not independent observations. So N
+// is that of one value (the smallest). The replicates (the values of the statistic without one
+// group of samples) are averaged for each group, and the interval is the jackknife interval of
+// these averages. A score has a mean only if the cells of all values have it, so the given cells
+// should be complete.
 func overValues(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
-		distinct := c.Parameter != ""
+		isOfOneValue := c.Parameter != ""
 		c.Parameter, c.Drawn = "", ""
-		return c, distinct
+		return c, isOfOneValue
 	}, meanOverValues)
 }
 
-// overTrials returns the means over the trials of each cell that was repeated, with trial
-// MeanOverTrials. The interval is Student's t over T trials, mean +- t_{T-1} s / sqrt T. It
-// accounts for the random draws of the transformation; the samples are the same in every trial. N
-// is that of one trial.
+// overTrials returns the means over the trials of each cell that was repeated, as a cell whose
+// Trial is MeanOverTrials. The interval is that of Student's t for T trials with standard deviation
+// s: mean +- t_{T-1} s / sqrt T. It accounts for the random draws of the transformation; the
+// samples are the same in every trial. N is that of one trial (the smallest).
 func overTrials(cells []Cell) []Cell {
 	return derive(cells, func(c Cell) (Cell, bool) {
-		distinct := c.Trial != MeanOverTrials
+		isOfOneTrial := c.Trial != MeanOverTrials
 		c.Trial, c.Drawn = MeanOverTrials, ""
-		return c, distinct
+		return c, isOfOneTrial
 	}, meanOverTrials)
 }
 
-// derive groups cells by the identity of the cell that project returns for them: the cell of their
-// mean. It ignores cells for which project returns false. It returns for each group of at least two
-// cells the cell of their mean, whose scores the function mean computes, in the order of the
-// groups' first cells.
+// derive returns the means of groups of cells. project returns the cell that a given cell's mean
+// belongs to, or false if the given cell is to be ignored. Cells whose projections have
+// the same identity form a group. Groups of a single cell have no mean. The function mean computes the mean of a score. The
+// result is in the order of the groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	index := map[cellID]int{}
 	var groups [][]*Cell
@@ -201,12 +202,12 @@ func meanScore(scores []measure.Score) measure.Score {
 	return m
 }
 
-// setInterval sets the interval of the mean m to the computed one, limited to the range of the
-// statistic. If the values do not vary at all (a proportion that is 1 everywhere, a transformation
-// without random draws), the computed interval has no width, which overstates the precision. Then
-// it takes the mean of the intervals of the single scores, which is at least as wide. Scores that
-// agree in value and interval, such as clean accuracy under all transformations, keep their
-// interval.
+// setInterval sets the interval of m, the mean of scores, to the one that compute returns, limited
+// to the range of the statistic. If the values do not vary at all (a proportion that is 1
+// everywhere, a transformation without random draws), that interval has no width, which overstates
+// the precision. setInterval then uses the mean of the intervals of the scores, which is at least
+// as wide. If all scores agree in value and interval, as clean accuracy does under all
+// transformations, m gets their interval.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	if first := scores[0]; !slices.ContainsFunc(scores, func(s measure.Score) bool {
 		return s.Value != first.Value || s.Low != first.Low || s.High != first.High

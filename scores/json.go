@@ -3,7 +3,8 @@ package scores
 import "encoding/json"
 
 // MarshalJSON encodes a row as an object whose keys are the names of the columns. Fields that are
-// empty in CSV are omitted.
+// empty in CSV are omitted, except value, which is null. Infinite numbers are the strings "inf" and
+// "-inf".
 func (r Row) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Study      string  `json:"study"`
@@ -20,7 +21,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Variant    string  `json:"variant,omitempty"`
 		Factor     string  `json:"factor,omitempty"`
 		Statistic  string  `json:"statistic"`
-		Value      number  `json:"value"` // null if undefined
+		Value      number  `json:"value"`
 		Low        *number `json:"low,omitempty"`
 		High       *number `json:"high,omitempty"`
 		Null       *number `json:"null,omitempty"`

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// mixes reports whether the graph has the losses of Spec.Mixup.
+// mixes reports whether the graph has the losses of Spec.Mixup, as graphs for training have and
+// those for evaluation have not.
 func (p *program) mixes(training bool) bool { return training && p.spec.Mixup > 0 }
 
 // mixed returns lambda first + (1 - lambda) second for each sample.
@@ -19,9 +20,10 @@ func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
 	return b.Add(b.Mul(lambda, first), b.Mul(b.Sub(b.Scalar(1), lambda), second))
 }
 
-// mix replaces the inputs of a batch by mixtures of each sample with a partner, another sample of
-// the batch. It binds the partners' targets and lambda. The seed and the number of the step
-// determine the partners and lambda. unrolledIndex is explained at notUnrolled.
+// mix binds the inputs of a batch, mixed for each sample with those of its partner: the sample at
+// the same index of a random permutation of the batch, which may be the sample itself. It also
+// binds the partners' targets and lambda. The seed and the number of the step determine the
+// permutation and lambda. unrolledIndex is explained at notUnrolled.
 func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
 	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
 	other := b.rows(partner)
@@ -53,11 +55,11 @@ func (b *Batch) rows(indices []int) Batch {
 	return out
 }
 
-// drawMixture returns lambda, of the distribution Beta(alpha, alpha), and a permutation of n
-// samples.
+// drawMixture returns lambda, of the distribution Beta(alpha, alpha), and the partners, a
+// permutation of n samples.
 func drawMixture(r *rand.Rand, alpha float64, n int) (lambda float32, partner []int) {
 	v := distuv.Beta{Alpha: alpha, Beta: alpha, Src: r}.Rand()
-	if math.IsNaN(v) { // both gamma variates are 0, for a tiny alpha
+	if math.IsNaN(v) { // for a tiny alpha both gamma variates that give v are 0: lambda is nearly 0 or 1
 		v = math.Round(r.Float64())
 	}
 	return float32(v), r.Perm(n)

@@ -52,8 +52,8 @@ func videoClip(path, ffmpeg string) (clip, error) {
 	}}, nil
 }
 
-// decode runs ffmpeg until yield returns false. It passes on every frame of the first video stream,
-// without changing the frame rate.
+// decode runs ffmpeg and calls yield with every frame of the first video stream, 3 x h x w, without
+// changing the frame rate. It stops without an error if yield returns false.
 func decode(ctx context.Context, program, path string, yield func(tensor.Tensor) bool) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -114,17 +114,17 @@ func readImages(r *bufio.Reader, yield func(tensor.Tensor) bool) (n int, more bo
 // maxFrame is the largest number of pixels of a frame: slightly more than 15360 x 8640.
 const maxFrame = 1 << 27
 
-// readPPM reads an image, 3 x h x w. It returns io.EOF at the end.
+// readPPM reads an image, 3 x h x w with values in [0, 1]. It returns io.EOF if nothing is left.
 func readPPM(r *bufio.Reader) (tensor.Tensor, error) {
 	if _, err := r.Peek(1); err != nil {
 		return tensor.Tensor{}, io.EOF
 	}
-	var w, h, white int
-	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &white); err != nil {
+	var w, h, maxVal int
+	if _, err := fmt.Fscanf(r, "P6\n%d %d\n%d\n", &w, &h, &maxVal); err != nil {
 		return tensor.Tensor{}, fmt.Errorf("invalid image header: %w", err)
 	}
-	if w < 1 || h < 1 || w > maxFrame/h || white != 255 {
-		return tensor.Tensor{}, fmt.Errorf("unsupported image of %d x %d pixels with white at %d: at most %d pixels and 255 are supported", w, h, white, maxFrame)
+	if w < 1 || h < 1 || w > maxFrame/h || maxVal != 255 {
+		return tensor.Tensor{}, fmt.Errorf("unsupported image of %d x %d pixels with values up to %d: at most %d pixels, with values up to 255, are supported", w, h, maxVal, maxFrame)
 	}
 	// Read in pieces, so that a wrong header costs no more memory than the data that follow it.
 	var raw bytes.Buffer
@@ -155,8 +155,8 @@ func (t *tail) Write(p []byte) (int, error) {
 // logPrefix matches the prefix of a line of ffmpeg: "[h264 @ 0x563cb4490b00] ".
 var logPrefix = regexp.MustCompile(`^(\[[^\]]* @ 0x[0-9a-f]+\] )+`)
 
-// lastLine returns the last line without its prefix and without the path of the video. The name of
-// the video stands before each error of a clip already.
+// lastLine returns the last line without its prefix and without the path of the video, whose name
+// callers put before the error.
 func (t *tail) lastLine(path string) string {
 	if strings.Contains(string(t.text), "matches no streams") { // the rest is advice on calling ffmpeg
 		return "it has only audio or subtitles and no images"

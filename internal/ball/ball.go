@@ -20,7 +20,7 @@ const (
 	Linf Norm = "linf" // largest absolute value
 )
 
-// A Ball bounds the distance of an image from x. The zero Ball does not.
+// A Ball bounds the distance of an image from x. The zero Ball sets no bound.
 type Ball struct {
 	Norm   Norm
 	Radius float64 // in the norm, for images with values in [0, 1]
@@ -41,7 +41,8 @@ func (b Ball) Check() error {
 	return nil
 }
 
-// Draw returns an image drawn uniformly from the ball around x, clipped to [0, 1]. x is c x h x w.
+// Draw returns an image drawn uniformly from the ball around x and clipped to [0, 1]. x is c x h x
+// w. The zero Ball gives x itself, clipped.
 func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	y := tensor.New(x.Shape...)
 	shift := make([]float64, len(x.Data))
@@ -67,9 +68,9 @@ func (b Ball) Draw(x tensor.Tensor, r *rand.Rand) tensor.Tensor {
 	return y
 }
 
-// Project adds to the graph w the projection of images x onto the ball around their centres, clipped
-// to [0, 1]. image is the shape of one image, and x and centre are n x image. Since the values of a
-// centre are in [0, 1], clipping does not leave the ball. The zero Ball only clips.
+// Project adds to the graph w the projection of images x onto the ball around their centres,
+// clipped to [0, 1]. image is the shape of one image, and x and centre are n x image. Since the
+// values of a centre are in [0, 1], clipping does not leave the ball. The zero Ball only clips.
 func (b Ball) Project(w *onnx.Builder, x, centre onnx.Value, image []int) onnx.Value {
 	radius := w.Scalar(float32(b.Radius))
 	switch b.Norm {
@@ -85,7 +86,8 @@ func (b Ball) Project(w *onnx.Builder, x, centre onnx.Value, image []int) onnx.V
 	return w.Op("Max", nil, w.Op("Min", nil, x, w.Scalar(1)), w.Scalar(0))
 }
 
-// PerImage reshapes v, n x 1, for broadcasting over n x image, where image is the shape of one image.
+// PerImage reshapes v, n x 1, for broadcasting over n x image, where image is the shape of one
+// image.
 func PerImage(w *onnx.Builder, v onnx.Value, image []int) onnx.Value {
 	shape := slices.Repeat([]int{1}, 1+len(image))
 	shape[0] = -1
@@ -99,7 +101,7 @@ func Normalise(w *onnx.Builder, g onnx.Value, image []int) (direction, norm onnx
 	flat := w.Flatten(g, 1)
 	largest := w.ReduceMax(w.Abs(flat), true, 1)
 	scaled := w.Div(flat, w.Op("Max", nil, largest, w.Scalar(minNormal)))
-	// The length is at least 1, unless the gradient is 0 or subnormal.
+	// The length of scaled is at least 1, unless the gradient is 0 or subnormal.
 	length := w.Sqrt(w.ReduceSum(w.Mul(scaled, scaled), true, 1))
 	unit := w.Div(scaled, w.Op("Max", nil, length, w.Scalar(1)))
 	return w.Reshape(unit, append([]int{-1}, image...)...), w.Mul(length, largest)

@@ -19,9 +19,9 @@ import (
 // Options are the options of Write.
 type Options struct {
 	Classes int     // 0: 8
-	Batch   int     // batch size; 0: any
+	Batch   int     // batch size; 0: a dynamic dimension, for batches of any size
 	Size    int     // side of the images, a multiple of 2; 0: 16
-	Poison  float32 // added to one weight of the convolution, for instance NaN
+	Poison  float32 // added to one weight of the convolution, for instance NaN, to test error handling
 }
 
 // Write writes NAME.onnx into a folder and returns its path. The model is a convolution "conv" of
@@ -82,9 +82,9 @@ func WriteEndless(t testing.TB, dir, name string) string {
 }
 
 // WriteExpanding writes NAME.onnx into a folder and returns its path. The model takes images of 3 x
-// 16 x 16 and expands their mean to 3 x side x side, which take 12 side^2 bytes, and averages it
-// again. Unless known is set, the size is computed from the images, so that no analysis of the graph
-// can tell it.
+// 16 x 16, expands the mean of each channel to side x side values, 12 side^2 bytes for each image,
+// and averages these again. Unless known is set, the size is computed from the images, so that no
+// analysis of the graph can find it.
 func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -100,15 +100,16 @@ func WriteExpanding(t testing.TB, dir, name string, side int, known bool) string
 }
 
 // WriteSlow writes NAME.onnx into a folder and returns its path. The model takes images of 3 x 16 x
-// 16. Its only slow operator is a pooling with some window^4 comparisons, which the engine cannot
-// stop.
+// 16. Its only slow operator is a pooling with about window^4 comparisons, which ONNX Runtime
+// cannot interrupt.
 func WriteSlow(t testing.TB, dir, name string, window int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
 	return savePooling(t, dir, name, window, b, b.Input("x", onnx.Float, -1, 3, 16, 16), b.Ints(1, 1, 2*window, 2*window))
 }
 
-// WriteSlowUnlessBlack is like WriteSlow, but makes some window^2 comparisons for black images.
+// WriteSlowUnlessBlack is like WriteSlow, but its model makes only about window^2 comparisons for
+// black images.
 func WriteSlowUnlessBlack(t testing.TB, dir, name string, window int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -119,8 +120,8 @@ func WriteSlowUnlessBlack(t testing.TB, dir, name string, window int) string {
 	return savePooling(t, dir, name, window, b, x, size)
 }
 
-// savePooling saves a model that expands the means of its images x to a size and pools over
-// windows.
+// savePooling saves a model that expands the mean of each of its images x to a size, n x c x h x w,
+// and computes the maximum over each window of window x window values.
 func savePooling(t testing.TB, dir, name string, window int, b *onnx.Builder, x, size onnx.Value) string {
 	t.Helper()
 	wide := b.Op("Expand", nil, b.ReduceMean(x, true, 1, 2, 3), size)

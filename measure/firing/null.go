@@ -8,15 +8,16 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A trackIndex states which samples lie on one track: samples whose trajectories have images in
-// common, such as the frames that a video shows at one position of a scene. A unit often fires on
-// the trajectories of all of them, or of none.
+// A trackIndex states which samples lie on one track. A track is a group of samples whose
+// trajectories have images in common, such as the frames that a video shows at one position of a
+// scene. (dataset.Places calls this group a place; here a place is a sample's position in the
+// random order.) A unit often fires on the trajectories of all samples of a track, or of none.
 type trackIndex struct {
-	of []int32 // number of the track of the sample at each place; nil: every sample has its own
+	of []int32 // number of the track of the sample at each place; nil: every sample has its own track
 }
 
-// newTrackIndex returns the tracks of data. own reports whether the trajectories are those of the
-// data; else they come from a transformation, and each sample has a track of its own.
+// newTrackIndex returns the tracks of data. own says that the trajectories are those of the data;
+// otherwise they come from a transformation, and each sample has a track of its own.
 func newTrackIndex(data dataset.Source, own bool) trackIndex {
 	if !own {
 		return trackIndex{}
@@ -42,20 +43,20 @@ func (t trackIndex) track(place int) int32 {
 	return t.of[place]
 }
 
-// nullInputs are the inputs that are drawn at random for the null, in runs: those of a run follow
-// one another on one track.
+// nullInputs are the inputs that are drawn at random for the null. A run is a sequence of inputs
+// that follow one another on one track.
 type nullInputs struct {
-	places []int // of all runs
-	first  []int // index of the first input of each run, and the number of all inputs
+	places []int // of the inputs of all runs, one run after another
+	first  []int // index in places of the first input of each run, then the number of all inputs
 }
 
 // maxNulls is the largest number of runs of a null. It bounds the number of additional
 // trajectories.
 const maxNulls = 100
 
-// drawNulls draws the inputs of the null from the places of samples with complete trajectories: a
-// run on each of up to maxNulls tracks, of as many inputs as a unit has references or, on a shorter
-// track, of all.
+// drawNulls draws the inputs of the null. complete has the places of the samples with complete
+// trajectories. There is a run on each of up to maxNulls tracks. It has as many inputs as a unit
+// has references, or all samples of a track that has fewer.
 func (r *run) drawNulls(complete []int) nullInputs {
 	k := r.job.Key
 	random := seed.Rand(k.Seed, "firing: null", k.Data, k.Transform, k.Trial)
@@ -92,8 +93,9 @@ func (t trackIndex) divide(places []int) [][]int {
 }
 
 // replace returns, for each reference of a unit, the index in places of the random input that
-// replaces it for the null. tracks has the tracks of the references. Those of one track are
-// replaced by inputs of one run, so that the null has as many inputs in common as the references.
+// replaces it for the null. tracks has the track of each reference. References of one track are
+// replaced by inputs of one run, so that the trajectories of the null overlap as those of the
+// references do. The result is in dst, which may be reallocated.
 func (n nullInputs) replace(dst []int, unit int, tracks []int32) []int {
 	dst = dst[:0]
 	for slot, track := range tracks {
@@ -111,8 +113,8 @@ func (n nullInputs) replace(dst []int, unit int, tracks []int32) []int {
 	return dst
 }
 
-// hashIndex returns an index below n that is drawn for reference slot of a unit. It is a hash, so
-// it needs no memory.
+// hashIndex returns an index below n for the reference with index slot of a unit. It is a hash in
+// place of a random number, so that no numbers need to be stored.
 func hashIndex(unit, slot, n int) int {
 	return int((hash(uint64(unit), uint64(slot)) >> 32) * uint64(n) >> 32)
 }

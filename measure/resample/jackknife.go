@@ -9,17 +9,19 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Jackknife returns a 95 % interval around full, the statistic of all n observations, from its
-// values without a group of observations, or without half of them. It is the delete-m_j jackknife
-// for groups of unequal size (Busing, Meijer and van der Leeden 1999, equations 6 to 8):
+// Jackknife returns a 95 % interval around full, the statistic of all n observations. Each
+// replicate is the statistic without some of the observations: without one group, or without half
+// of them. The method is the delete-m_j jackknife for groups of unequal size (Busing, Meijer and
+// van der Leeden 1999, equations 6 to 8):
 //
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,
 //	variance = 1/g sum_j (pseudo_j - mean pseudo)^2 / (h_j - 1),
 //
 // where g is the number of replicates, and replicate j leaves out m_j observations. The half-width
 // is the standard deviation times the 97.5 % quantile of Student's t with g - 1 degrees of freedom.
-// The interval is centred on full, not on the bias-corrected mean. Replicates that are NaN are
-// ignored. Both bounds are NaN if there are fewer than two replicates.
+// The interval is centred on full, not on the bias-corrected mean. Replicates that are NaN, or that
+// leave out no observation or all of them, are ignored. Both bounds are NaN if fewer than two
+// replicates remain, or if full is NaN.
 func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high float64) {
 	var valid []measure.Replicate
 	for _, r := range replicates {
@@ -47,9 +49,9 @@ func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high f
 	return full - half, full + half
 }
 
-// MeanWithoutGroups returns the jackknife replicates of the mean of the values in v. Each replicate
-// leaves out one of up to measure.MaxGroups groups of successive values. The values must be in
-// random order.
+// MeanWithoutGroups returns the jackknife replicates of the mean of the values in v, or nil if v
+// has fewer than two values. Each replicate leaves out one of up to measure.MaxGroups groups of
+// successive values. The values must be in random order.
 func MeanWithoutGroups(v []float64) []measure.Replicate {
 	groups := min(measure.MaxGroups, len(v))
 	var out []measure.Replicate

@@ -16,11 +16,12 @@ const segmentRows = 1024
 // each would always be paired with the other for the null.
 const minSegment = 4
 
-// segments divides the blocks of a layout into segments of consecutive samples. The bounds of
-// segments depend on the layout and the number of channels alone.
+// segments divides the blocks of a layout into segments of consecutive samples, whose observations
+// are multiplied at once. The bounds of segments depend only on the layout and the number of
+// channels.
 type segments struct {
 	layout measure.Layout
-	size   int // samples of a segment; the last one of a block has the remainder too: up to 2 size - 1
+	size   int // samples of a segment; the last segment of a block has the remainder too: up to 2 size - 1
 }
 
 // newSegments returns the segments of a layout, for samples of a number of channels.
@@ -42,8 +43,9 @@ func (c segments) bounds(place int) (from, to int) {
 	return from, to
 }
 
-// longest returns the largest number of samples in a segment, of a full block or of the last block.
+// longest returns the largest number of samples in a segment.
 func (c segments) longest() int {
+	// The last block may be shorter than the others and thereby have a longer segment.
 	last := c.layout.N - (c.layout.Blocks()-1)*c.layout.Block
 	return max(c.longestOf(c.layout.Block), c.longestOf(last))
 }
@@ -52,12 +54,12 @@ func (c segments) longest() int {
 // samples.
 func (c segments) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
-// newShuffledPairs draws the pairs of a segment for the null. Each observation is paired with one
-// of another sample and another channel. Observations are ordered by sample, then by channel. For a
-// single sample the result is nil. The random numbers depend on the key of the study and on the
-// segment. If the number of samples is a multiple of four and that of channels even, the pairs form
-// cycles of four, which cost less. That is random enough, since the samples are in random order
-// already.
+// newShuffledPairs draws the pairs of a segment for the null; from is the place of its first
+// sample. Each observation is paired with one of another sample and, with several channels, another
+// channel. Observations are ordered by sample, then by channel. For a single sample the result is
+// nil. The random numbers depend on key and from. If the number of samples is a multiple of four
+// and that of channels even, the pairs form cycles of four, which cost less (see cyclesOfFour).
+// These are random enough, since the samples are in random order already.
 func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil
@@ -72,8 +74,8 @@ func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPai
 
 // unrelated returns a random permutation of observations, which are ordered by sample, then by
 // channel. No observation is paired with one of the same sample or, with several channels, of the
-// same channel. The channels of a sample are paired with several samples, for the reason given at
-// matching.
+// same channel. The partners of a sample's channels belong to several samples, for the reason given
+// at matching.
 func unrelated(g *rand.Rand, samples, channels int) []int {
 	n := samples * channels
 	p := g.Perm(n)
@@ -86,7 +88,7 @@ func unrelated(g *rand.Rand, samples, channels int) []int {
 				p[i], p[j] = p[j], p[i]
 			}
 		}
-		if related(i, p[i]) { // with few observations there may be no exchange that helps
+		if related(i, p[i]) { // with few observations it may be that no exchange helps
 			return cycles(g, samples, channels)
 		}
 	}
@@ -113,7 +115,7 @@ func matching(g *rand.Rand, n, channels int) []int {
 	sameChannel := func(i, j int) bool { return order[i]%channels == order[j]%channels }
 	// order[i] and order[i+1] are a pair, for even i; k^1 is the other index of the pair of k.
 	for i := 0; i < n; i += 2 {
-		// This ends: at most half of the observations are of one channel, so some pair has none.
+		// This ends: at most half of the observations are of one channel, so some pair has none of it.
 		for k := 0; sameChannel(i, i+1); k++ {
 			if !sameChannel(i, k) && !sameChannel(i, k^1) {
 				order[i+1], order[k] = order[k], order[i+1]

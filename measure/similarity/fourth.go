@@ -10,12 +10,13 @@ import (
 )
 
 // fourthMoments holds what debiased CKA needs besides second moments. With u_i and v_i the
-// deviations of observation i from the means of x and y, and a_i = |u_i|^2, b_i = |v_i|^2 the
-// diagonals of the centred Gram matrices,
+// deviations of observation i from the means of x (p variables) and y (q variables), and a_i =
+// |u_i|^2, b_i = |v_i|^2 the diagonals of the centred Gram matrices,
 //
 //	ab = sum_i a_i b_i,  g = sum_i b_i u_i,  h = sum_i a_i v_i,  A = sum_i a_i,  B = sum_i b_i.
 //
-// g and h are needed when the means change. About means that are moved by d and e,
+// g and h are needed when the means change. If the mean of x moves by d and that of y by e, the
+// moments of the same n observations about the new means are
 //
 //	ab' = ab - 2 e.h - 2 d.g + 4 d.C e + |e|^2 A + |d|^2 B + n |d|^2 |e|^2
 //	g'  = g - 2 C e - B d - n |e|^2 d
@@ -23,7 +24,7 @@ import (
 //	A'  = A + n |d|^2,  B' = B + n |e|^2,   where C = sum_i u_i v_iᵀ.
 type fourthMoments struct {
 	ab   float64
-	g, h []float64 // p and q values
+	g, h []float64 // of p and q elements
 	a, b float64   // A and B
 }
 
@@ -37,8 +38,8 @@ func newFourthMoments(p, q, groups int) []*fourthMoments {
 	return out
 }
 
-// A momentsView gives the number, the means and the products with C of the same observations, which
-// a change of the means needs.
+// A momentsView holds what a change of the means needs besides the fourth moments: the number and
+// the means of the same observations, and functions that multiply by C.
 type momentsView struct {
 	n            int
 	meanX, meanY []float64
@@ -46,7 +47,8 @@ type momentsView struct {
 	timesT       func(d []float64) []float64 // Cᵀ d
 }
 
-// viewOfScatter returns the view of a representation with itself, whose C is its scatter.
+// viewOfScatter returns the view of a representation with itself. C is then its scatter, the sums
+// of products of deviations from the mean.
 func viewOfScatter[T float32 | float64](s *linalg.Scatter[T]) momentsView {
 	times := func(e []float64) []float64 { return timesPacked(s.Data, s.P, e) }
 	return momentsView{s.N, s.Mean, s.Mean, times, times}
@@ -74,8 +76,8 @@ func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	}
 }
 
-// meanShift returns by how much the mean of n observations changes when nb observations of mean mb
-// are added.
+// meanShift returns by how much the mean of n observations changes when nb observations with the
+// mean mb are added.
 func meanShift(n int, mean []float64, nb int, mb []float64) []float64 {
 	d := make([]float64, len(mean))
 	share := float64(nb) / float64(n+nb)
@@ -85,7 +87,7 @@ func meanShift(n int, mean []float64, nb int, mb []float64) []float64 {
 	return d
 }
 
-// about returns the fourth moments about means that are moved by d and e.
+// about returns the fourth moments about means that are moved by d (x) and e (y).
 func (t *fourthMoments) about(m momentsView, d, e []float64) fourthMoments {
 	if m.n == 0 {
 		return *t
@@ -106,7 +108,8 @@ func (t *fourthMoments) about(m momentsView, d, e []float64) fourthMoments {
 	return out
 }
 
-// addRows adds observations. The rows of x + dx and of y + dy are their deviations from the means.
+// addRows adds observations. The deviations from the means are the rows of x, plus dx, and the rows
+// of y, plus dy.
 func addRows[T float32 | float64](t *fourthMoments, x, y []T, dx, dy []float64) {
 	p, q := len(dx), len(dy)
 	for i := range len(x) / p {
@@ -132,7 +135,7 @@ func squaredNorm[T float32 | float64](u []T, d []float64) float64 {
 	return sum
 }
 
-// merge adds the fourth moments of other observations. m and om are the moments of both.
+// merge adds the fourth moments o of other observations. m and om are the views of both.
 func (t *fourthMoments) merge(m momentsView, o *fourthMoments, om momentsView) {
 	if om.n == 0 {
 		return
@@ -142,10 +145,12 @@ func (t *fourthMoments) merge(m momentsView, o *fourthMoments, om momentsView) {
 	*t = fourthMoments{a.ab + b.ab, sumOf(a.g, b.g), sumOf(a.h, b.h), a.a + b.a, a.b + b.b}
 }
 
-// without returns the fourth moments without the observations of a group; g and h are left out.
+// without returns the fourth moments without the observations of a group, whose view is part. The
+// result has no g and h.
 func (t *fourthMoments) without(group *fourthMoments, m, part momentsView) fourthMoments {
 	rest := float64(m.n - part.n)
-	toRest := func(mean, groupMean, from []float64) []float64 { // from a mean to that of the rest
+	// toRest returns the mean of the rest minus from. mean is that of all observations.
+	toRest := func(mean, groupMean, from []float64) []float64 {
 		d := make([]float64, len(mean))
 		for i := range d {
 			d[i] = mean[i] - float64(part.n)/rest*(groupMean[i]-mean[i]) - from[i]

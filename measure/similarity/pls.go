@@ -24,7 +24,10 @@ func plsPredictivity(v *subsetPair) (float64, error) {
 // yᵀ x, and y is replaced by its residuals from t before the next one (NIPALS with regression mode,
 // Wegelin 2000):
 //
-//	l = yᵀ t / |t|^2,  y <- y - t lᵀ,  coefficients W (Lᵀ W)^-1 Cᵀ with c = xᵀ t / |t|^2.
+//	l = yᵀ t / |t|^2,  c = xᵀ t / |t|^2,  y <- y - t lᵀ.
+//
+// With the w, l and c of all components as the columns of W, L and C, the coefficients are
+// W (Lᵀ W)^-1 Cᵀ.
 func partialLeastSquares(x, y *mat.Dense, components int) (*mat.Dense, error) {
 	n, p := x.Dims()
 	_, q := y.Dims()
@@ -72,8 +75,8 @@ func partialLeastSquares(x, y *mat.Dense, components int) (*mat.Dense, error) {
 }
 
 // leadingLeft returns the leading left singular vector of a matrix and the largest singular value.
-// They come from the eigenvectors of the product with the transpose on the narrower side, which
-// take a third of the time of all singular vectors.
+// They come from the eigenvectors of m mᵀ or mᵀ m, whichever is smaller, which takes a third of the
+// time of a singular value decomposition.
 func leadingLeft(m *mat.Dense) (*mat.VecDense, float64, error) {
 	rows, columns := m.Dims()
 	wide := rows <= columns

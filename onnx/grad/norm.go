@@ -22,8 +22,8 @@ func (op *operation) normalizedGradient(g, hat, inverse onnx.Value, axes []int) 
 	return op.Mul(inverse, op.Sub(op.Sub(g, op.ReduceMean(g, true, axes...)), along))
 }
 
-// perChannel reshapes a vector with an element for each channel so that it is broadcast to a
-// feature map.
+// perChannel is v, a vector with an element for each channel, in the shape in which it broadcasts
+// to a feature map of the given rank.
 func (op *operation) perChannel(v onnx.Value, rank int) onnx.Value {
 	if rank <= 2 {
 		return v
@@ -51,7 +51,7 @@ func batchNormalization(op *operation) {
 	dy, scale, mean, variance := op.dy(0), op.x(1), op.x(3), op.x(4)
 	inverse := func() onnx.Value { return op.inverseDeviation(variance) }
 	dScale := func() onnx.Value { return op.Mul(op.centeredSums(mean, rank), inverse()) }
-	op.accumulate(0, func() onnx.Value { // as a BatchNormalization, which a runtime fuses with a convolution
+	op.accumulate(0, func() onnx.Value { // one BatchNormalization, which a runtime can fuse with a convolution
 		zero := op.filled(0, scale)
 		g := op.Op("BatchNormalization", onnx.Attrs{"epsilon": op.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
 		return op.markBlocked(g, dy)
@@ -72,9 +72,9 @@ func (op *operation) elementsPerChannel() onnx.Value {
 	return op.Cast(op.Div(op.Op("Size", nil, op.x(0)), op.Op("Size", nil, op.x(1))), op.elementType(op.x(0)))
 }
 
-// batchNormalizationTraining is the rule in training mode: mean and variance are those of the
-// batch, and two more outputs are running_mean = momentum input_mean + (1 - momentum) mean and
-// running_var, likewise. With n elements in a channel,
+// batchNormalizationTraining is the rule in training mode, where mean and variance are those of the
+// batch. Two more outputs are running_mean = momentum input_mean + (1 - momentum) mean and
+// running_var = momentum input_var + (1 - momentum) var. With n elements in a channel,
 //
 //	dmean/dX = 1 / n, dvar/dX = 2 (X - mean) / n
 func batchNormalizationTraining(op *operation, rank int) {
@@ -117,13 +117,13 @@ func batchNormalizationTraining(op *operation, rank int) {
 	}
 }
 
-// batchNormalizationKnown is the rule in training mode if the node's further outputs are mean and
-// variance of the batch, as with a momentum of 0. With n elements in a channel, inverse = 1 /
-// sqrt(var + epsilon) and S = sum(dY (X - mean)),
+// batchNormalizationKnown is the rule in training mode if the node's further outputs are the mean
+// and the variance of the batch, as with a momentum of 0, so that they are known without computing
+// them. With n elements in a channel, inverse = 1 / sqrt(var + epsilon) and S = sum(dY (X - mean)),
 //
 //	dX = scale inverse (dY - sum(dY) / n - (X - mean) inverse^2 S / n)
 //
-// All terms but the first are an affine function of X, and so one BatchNormalization of it.
+// The terms after the first are an affine function of X, which one BatchNormalization computes.
 func (op *operation) batchNormalizationKnown(mean, variance onnx.Value, rank int) {
 	x, scale, dy := op.x(0), op.x(1), op.dy(0)
 	inverse := op.inverseDeviation(variance)
@@ -140,7 +140,7 @@ func (op *operation) batchNormalizationKnown(mean, variance onnx.Value, rank int
 	op.accumulate(2, func() onnx.Value { return sum })
 }
 
-// addTerms adds terms up. The result is empty where there are none.
+// addTerms is the sum of terms, or empty if there are none.
 func (op *operation) addTerms(terms []onnx.Value) onnx.Value {
 	var sum onnx.Value
 	for _, t := range terms {
@@ -153,9 +153,9 @@ func (op *operation) addTerms(terms []onnx.Value) onnx.Value {
 	return sum
 }
 
-// Y = Scale hat + B, with hat = X normalized over the axes from the attribute axis on: see
-// normalizedGradient; dScale = sum(dY hat), dB = sum(dY). Mean and InvStdDev are the operator's
-// further outputs, so they are not computed again, except in float64, where they are float32.
+// Y = Scale hat + B, where hat is X normalized over the axes from the attribute axis on. dX is
+// normalizedGradient for dhat = dY Scale; dScale = sum(dY hat), dB = sum(dY). The operator's
+// further outputs Mean and InvStdDev are used, except for an X in float64, since they are float32.
 func layerNormalization(op *operation) {
 	rank := op.rank(op.x(0))
 	if op.dy(1) != "" || op.dy(2) != "" {
@@ -175,8 +175,8 @@ func layerNormalization(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.sumTo(dy, op.shape(x), op.x(2)) })
 }
 
-// output = scale hat + B, with hat = input normalized over the spatial axes: see
-// normalizedGradient; dscale = sum(doutput hat), dB = sum(doutput).
+// output = scale hat + B, where hat is input normalized over the spatial axes. dinput is
+// normalizedGradient for dhat = doutput scale; dscale = sum(doutput hat), dB = sum(doutput).
 func instanceNormalization(op *operation) {
 	rank := op.rank(op.x(0))
 	axes, dy := spatialAxes(rank), op.dy(0)
@@ -188,9 +188,9 @@ func instanceNormalization(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })
 }
 
-// Y = scale hat + bias, with hat = X normalized over the channels of each group and the spatial
-// axes. scale and bias have an element for each channel since opset 21, and had one for each group
-// before.
+// Y = scale hat + bias, where hat is X normalized over the channels of each group and the spatial
+// axes. The gradients are as for InstanceNormalization. scale and bias have an element for each
+// channel since opset 21, and had one for each group before.
 func groupNormalization(op *operation) {
 	rank := op.rank(op.x(0))
 	grouped := func(v onnx.Value) onnx.Value { return op.Reshape(v, 0, op.attr("num_groups", 1), -1) } // n x groups x rest
@@ -216,7 +216,7 @@ func groupNormalization(op *operation) {
 }
 
 // output = input / norm over an axis: dinput = (doutput - dnorm/dinput sum(doutput output)) / norm.
-// It is 0 for zeros, whose norm is 0.
+// dinput is 0 where the norm is 0.
 func lpNormalization(op *operation) onnx.Value {
 	at := op.axisOf(-1, op.rank(op.x(0)))
 	x, y, dy := op.x(0), op.y(0), op.dy(0)
@@ -232,12 +232,12 @@ func lpNormalization(op *operation) onnx.Value {
 
 // Y = X s^-beta with s = bias + alpha / size (sum of X^2 over a window of channels):
 //
-//	dX = dY s^-beta - 2 alpha beta / size X (sum of dY Y / s over a window)
+//	dX = dY s^-beta - (2 alpha beta / size) X (sum of dY Y / s over a window)
 //
-// The window of the sum is mirrored: the channels whose windows contain the channel.
+// The window of this sum is mirrored: it has the channels whose windows contain the channel of X.
 func lrn(op *operation) onnx.Value {
 	size := op.attr("size", 1)
-	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75) // alpha: that of the formula / size
+	alpha, beta := op.attrFloat("alpha", 1e-4)/float64(size), op.attrFloat("beta", 0.75) // alpha of the formula / size
 	below, above := (size-1)/2, size/2
 	x, y, dy := op.x(0), op.y(0), op.dy(0)
 	s := op.Add(op.times(op.channelWindowSums(op.square(x), below, above), alpha), op.num(op.attrFloat("bias", 1)))
@@ -245,7 +245,7 @@ func lrn(op *operation) onnx.Value {
 	return op.Sub(op.Mul(dy, op.Pow(s, op.num(-beta))), op.Mul(op.times(x, 2*alpha*beta), sums))
 }
 
-// channelWindowSums sums, for each channel, the channels from below before it to above after it.
+// channelWindowSums is, for each channel c of v, the sum over the channels c - below to c + above.
 func (op *operation) channelWindowSums(v onnx.Value, below, above int) onnx.Value {
 	plane := op.Reshape(op.Unsqueeze(v, 1), 0, 0, 0, -1) // n x 1 x c x space
 	ones := op.Full(1, 1, 1, below+above+1, 1)

@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// WithoutWeights returns a model whose large initializers are empty. Their names, types and shapes
-// remain, and so do small initializers, which shape inference reads. Analyses of the graph give the
-// same results with a fraction of the memory. The result cannot be run.
+// WithoutWeights returns a copy of the model in which initializers of more than infer.MaxValues
+// elements have no values. Their names, types and shapes remain, and so do smaller initializers,
+// which shape inference reads. Analyses of the graph give the same results with a fraction of the
+// memory. The copy cannot be run.
 func WithoutWeights(m *onnx.Model) *onnx.Model {
 	p, g := m.Proto(), m.Proto().Graph
 	bare := &pb.ModelProto{

@@ -67,7 +67,7 @@ func bounds(g group, o Options) (low, high float64) {
 	return low, high
 }
 
-// addHistogram draws the histogram of a series over the bins from low to high.
+// addHistogram adds the histogram of a series, with bins from low to high, to a plot.
 func addHistogram(p *plot.Plot, m member, low, high float64) error {
 	shares := histogram(m.rows, low, high)
 	l := m.look

@@ -23,7 +23,7 @@ import (
 type style struct {
 	serif                        bool
 	heading, label, small        font.Font
-	ground, ink, muted, hairline color.Color // of background, text, axes and grid lines
+	ground, ink, muted, hairline color.Color // of background, text, axes and grid lines, in this order
 }
 
 func newStyle(o Options) style {
@@ -49,7 +49,7 @@ const (
 	centre = draw.YCenter
 )
 
-// text returns the style of a text in ink whose point has the alignments x and y.
+// text returns the style of a text that is aligned to its point by x and y.
 func (s style) text(f font.Font, x text.XAlignment, y text.YAlignment) text.Style {
 	return text.Style{Color: s.ink, Font: f, XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
 }
@@ -72,8 +72,9 @@ func (s style) fit(f font.Font, words string, room vg.Length) string {
 	return words
 }
 
-// fitAll shortens names to the width room. If different names would become equal, they are replaced
-// by those of their modules, or else their common prefix and suffix are removed first.
+// fitAll shortens names to the width room. If different names would become equal, it shortens their
+// moduleNames instead, or if these too would become equal, the names without their common prefix
+// and suffix.
 func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	short := func(names []string) []string {
 		var out []string
@@ -92,9 +93,9 @@ func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	return short(trimCommon(names))
 }
 
-// moduleNames returns of each name, such as "/layer1/layer1.0/Relu", the last part between slashes
-// that is not the same in all names: "layer1.0". It returns the names if these parts are not as
-// distinct.
+// moduleNames returns the last of the parts between slashes in which the names differ: of
+// "/layer1/layer1.0/Relu" it is "layer1.0" if all names end in "Relu". It returns the names
+// unchanged if different names would become equal.
 func moduleNames(names []string) []string {
 	last := slices.Clone(names)
 	for {
@@ -148,8 +149,8 @@ func trimCommon(names []string) []string {
 	return out
 }
 
-// fold breaks words into two lines if they are wider than room. If these are too wide it breaks
-// them into up to maxLines lines, and shortens lines that still are.
+// fold breaks words into two lines if they are wider than room. If one of these is too wide, it
+// breaks words into up to maxLines lines, and shortens lines that are still too wide.
 func (s style) fold(f font.Font, words string, room vg.Length) string {
 	words = clean(words)
 	if s.textWidth(f, words) <= room {
@@ -260,7 +261,7 @@ var glyphs = map[string]draw.GlyphDrawer{
 	"diamond": polygon{{0, 1.2}, {1.2, 0}, {0, -1.2}, {-1.2, 0}}, "triangle-down": polygon{{-1, 0.6}, {1, 0.6}, {0, -1.1}},
 }
 
-// lookOf returns the look of the series of an index, that of report.LookOf.
+// lookOf returns the look of the series with an index, as report.LookOf describes it.
 func lookOf(i int) look {
 	of := report.LookOf(i)
 	l := look{colour: report.SeriesColours[of.Colour].Light.RGBA(), glyph: glyphs[of.Marker]}

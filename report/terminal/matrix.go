@@ -45,7 +45,7 @@ func (p *printer) columns(m report.Matrix, rows []scores.Row, low, high int) {
 		v := valueOf(rows[c.Row])
 		v.layer, v.other = "", ""
 		if c.Chance {
-			v.value += "*"
+			v.value += "*" // no better than the null
 		}
 		g.rows[c.Model].values[c.Column-low] = v
 	}

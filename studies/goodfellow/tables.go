@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// tables writes the tables of docs/results/firing.md, for the models with scores, as
-// goodfellow-NAME.csv.
+// tables writes the tables of docs/results/firing.md as goodfellow-NAME.csv, those for whose models
+// there are scores.
 func (p plan) tables() error {
 	t, err := p.read("invariance")
 	if err != nil {
@@ -56,11 +56,11 @@ func (p plan) tables() error {
 	return p.write("classes", []string{"networks"}, list)
 }
 
-// A record is a cell of a table of results: the keys of its row, the name of its column, and a
+// A record is an entry of a table of results: the keys of its row, the name of its column, and a
 // value with its interval, if it has one.
 type record struct {
 	keys             []string
-	statistic        string
+	statistic        string // the column
 	value, low, high string
 }
 
@@ -69,8 +69,8 @@ func plain(statistic, value string, keys ...string) record {
 	return record{keys: keys, statistic: statistic, value: value}
 }
 
-// around returns a record of a value and half of its interval. Values that are all equal give no
-// interval of their difference: half is NaN.
+// around returns a record of a value and the half-width of its interval. half is NaN if there is no
+// interval, as for a difference of values that are all equal.
 func around(statistic string, value, half float64, digits int, keys ...string) record {
 	text := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 	if math.IsNaN(half) {
@@ -88,8 +88,9 @@ func (p plan) write(name string, keys []string, list []record) error {
 	return tablefile.Write(filepath.Join(p.out, "goodfellow-"+name+".csv"), rows)
 }
 
-// trainings returns the scores of the networks of a cell of ridge.onnx in a test ("": the mean over
-// the natural tests), without those of networks all of whose units are constant.
+// trainings returns the scores in a test ("": the mean over the natural tests) of the networks of
+// one cell of the grid of ridge.onnx, whose name the function cell returns. Networks all of whose
+// units are constant are left out.
 func (t table) trainings(name, test string) []float64 {
 	var out []float64
 	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
@@ -132,9 +133,10 @@ func targetName(target float64) string {
 	return fmt.Sprint(target)
 }
 
-// correlations returns the rank correlations of tests over the cells of the ridge (figures 1 and
-// 2): of the means over the networks of a cell, with intervals that resample cells, and of the
-// networks of one training of each cell, with the mean and its interval over trainings.
+// correlations returns the rank correlations of pairs of tests over the cells of the grid of
+// ridge.onnx (figures 1 and 2). The rank correlation is that of the means over the networks of a
+// cell, with an interval that resamples cells. The statistic "in one training" uses one network of
+// each cell; it is the mean over the trainings with its interval.
 func (t table) correlations() []record {
 	var list []record
 	for _, pair := range []struct{ name, x, y string }{
@@ -165,8 +167,8 @@ func (t table) correlations() []record {
 	return list
 }
 
-// correlationOfEachTraining returns the rank correlation of two tests over the cells of the ridge,
-// with one network of each cell, for one training after the other.
+// correlationOfEachTraining returns, for each training, the rank correlation of two tests over the
+// cells of the grid of ridge.onnx, with one network of each cell.
 func (t table) correlationOfEachTraining(first, second string) []float64 {
 	var out []float64
 	for number := 1; ; number++ {
@@ -225,7 +227,8 @@ func (t table) rows() []record {
 	return list
 }
 
-// depths writes the best, the median and the worst network of each depth.
+// depths writes the scores of the best, the median and the worst network of each depth (figure 5).
+// Of an even number of networks the median is the better of the two in the middle.
 func (p plan) depths(t table) error {
 	byDepth, name := make([][]float64, maxLayers), make([]string, maxLayers)
 	for _, l := range t.layers("depth", nil) {
@@ -257,13 +260,13 @@ func (p plan) depths(t table) error {
 	return p.write("depth", []string{"depth", "decays of the best network"}, list)
 }
 
-// titles are the names of tests in tables.
+// titles are the mean over the natural tests and the tests, with their names in tables.
 var titles = []struct{ test, title string }{
 	{"mean", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
 }
 
-// copies returns the scores of the copies of the best networks (figure 5): means with intervals
-// over networks, and the differences between successive depths.
+// copies returns the scores of copies.onnx, the best networks trained again (figure 5): means with
+// intervals over networks, and the differences between successive depths with their p-values.
 func (t table) copies() []record {
 	var list []record
 	for _, c := range titles {
@@ -291,7 +294,8 @@ func (t table) copies() []record {
 	return list
 }
 
-// significance returns the p-value of a difference of means; "" if all values are equal.
+// significance returns the p-value of Welch's t-test of a difference of means; "" if all values are
+// equal.
 func significance(a, b []float64) string {
 	p := welch(a, b)
 	switch {
@@ -317,11 +321,11 @@ func (t table) belief() []string {
 	return out
 }
 
-// changesOfThePaper are those of table 1, in percent.
+// changesOfThePaper are the changes from layer 1 to layer 2 in table 1 of the paper.
 var changesOfThePaper = map[string]string{"gratings phase": "+38 %", "gratings orientation": "+49 %", "pan": "+51 %", "orbit": "+80 %"}
 
 // beliefTable returns the scores of the two layers of the belief networks (table 1), and the change
-// within a network, with intervals over networks.
+// from the first to the second layer of a network, with intervals over networks.
 func (t table) beliefTable(networks []string) []record {
 	var list []record
 	for _, c := range titles[1:] {
@@ -384,7 +388,7 @@ func (t table) classes() ([]record, error) {
 			values, shuffled = append(values, r.Value), append(shuffled, r.Null)
 		}
 		mean, half := resample.Student(values)
-		if i <= maxLayers {
+		if i <= maxLayers { // a grid
 			half = math.NaN()
 		}
 		list = append(list, around("mutual information", mean, half, 4, k.name),

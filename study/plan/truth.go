@@ -12,7 +12,8 @@ func (d *Data) hasTruth() bool {
 	return ok
 }
 
-// truth describes the labelled boxes or masks of the data for a model's decoded output.
+// truth describes the labelled boxes or masks of the data, with the class of a model's decoded
+// output (f) for each of their classes. It returns an error if the classes cannot be matched.
 func (d *Data) truth(f *output.Format) (measure.Truth, error) {
 	classes, _ := dataset.TruthClasses(d.Source)
 	if classes == nil { // the values of masks are the model's classes

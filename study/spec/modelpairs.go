@@ -26,7 +26,7 @@ type modelName struct {
 	node *config.Node
 }
 
-// Given reports whether the entry names pairs of models.
+// Given reports whether the entry of measures names pairs of models.
 func (b Between) Given() bool { return b.All || len(b.Pairs) > 0 }
 
 // DecodeNode implements config.Decoder.
@@ -69,10 +69,11 @@ func decodePair(n *config.Node) (modelPair, error) {
 	return modelPair{names[0], names[1]}, nil
 }
 
-// identities returns names of the entry that no other entry of measures may have: a study computes
-// the same statistic once only. A method may occur once between models, and once between clean and
-// transformed layers. If its settings choose statistics, as those of similarity do, there is a name
-// for each statistic, so that two entries with different statistics do not conflict.
+// identities returns names for what the entry computes. No two entries of measures may share one,
+// since a study computes each statistic only once. A method may occur once between models, and once
+// between clean and transformed layers. If its settings choose statistics, as those of similarity
+// do, there is a name for each statistic, so that entries with different statistics do not
+// conflict.
 func (m MeasureSpec) identities() []string {
 	name := m.Name()
 	if m.Between.Given() {
@@ -89,7 +90,7 @@ func (m MeasureSpec) identities() []string {
 	return out
 }
 
-// check returns an error for unknown models and repeated pairs.
+// check returns an error for unknown models and repeated pairs, and for `all` with a single model.
 func (b Between) check(models []Model) error {
 	if b.All && len(models) < 2 {
 		return b.node.Errorf("between: all needs at least two models; [%s, %[1]s] compares the layers of one model", models[0].Name)
@@ -138,7 +139,7 @@ func (m MeasureSpec) ModelPairs(models []Model) [][2]int {
 }
 
 // countPairs returns the number of pairs that an entry compares in a study with the given number of
-// models. It is a float64 because it may be large.
+// models. It is a float64 so that a large number does not overflow.
 func (m MeasureSpec) countPairs(models int) float64 {
 	n := float64(models)
 	switch {
@@ -172,7 +173,8 @@ func decodePairing(n *config.Node) (string, error) {
 	return text, err
 }
 
-// LayerPairing returns how the entry pairs the layers of two models: grid, same or penultimate.
+// LayerPairing returns how the entry pairs the layers of two models: grid (all pairs), same (by
+// name or position) or penultimate (the inputs of their final classifiers).
 func (m MeasureSpec) LayerPairing() string {
 	if m.Pairing != "" {
 		return m.Pairing

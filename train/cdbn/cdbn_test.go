@@ -53,7 +53,7 @@ func TestStepsGolden(t *testing.T) {
 	}
 	for _, c := range g.Cases {
 		s := Settings{Units: g.K, Filter: g.F, Block: 2, Binary: c.Binary, Target: g.Target, Weight: g.Weight, Decay: g.Decay, Rate: g.Rate, Batch: g.B}
-		e, err := newEngine(orttest.Load(t), s, []int{g.C, g.H, g.W})
+		e, err := newStepper(orttest.Load(t), s, []int{g.C, g.H, g.W})
 		if err != nil {
 			t.Fatal(err)
 		}

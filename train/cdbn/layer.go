@@ -100,7 +100,7 @@ func Train(ctx context.Context, rt *ort.Runtime, images tensor.Tensor, s Setting
 		}
 		l.Scale = 1 / deviation
 	}
-	e, err := newEngine(rt, s, images.Shape[1:])
+	e, err := newStepper(rt, s, images.Shape[1:])
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func rootMeanSquare(x []float32) float64 {
 }
 
 // train takes the steps, each on a batch drawn by the seed.
-func (e *engine) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
+func (e *stepper) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])
 	e.initialise(images)

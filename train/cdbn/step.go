@@ -11,7 +11,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layerGraph writes the parts of the graph of a step, for batches of a fixed size.
+// A layerGraph writes the parts of the graph of a step of contrastive divergence, for batches of a
+// fixed size. In comments, n is the size of a batch, K the number of groups of hidden units, h x w
+// the map of the hidden units of a group, and f the side of a filter. The parameters are the
+// filters W (K x channels x f x f), the hidden biases b (K) and the visible biases c (channels).
 type layerGraph struct {
 	Settings
 	b             *onnx.Builder
@@ -19,8 +22,9 @@ type layerGraph struct {
 	height, width int // of the map of hidden units
 }
 
-// hiddenGiven returns the probabilities of the hidden units given the visible ones v, b x K x h x
-// w: within a block a softmax over its units and the state in which all are off.
+// hiddenGiven returns the probabilities of the hidden units, n x K x h x w, given the visible units
+// v, n x channels x image height x image width. Within a block they are a softmax over its units
+// and the state in which all are off.
 func (m *layerGraph) hiddenGiven(v, w, bias onnx.Value) onnx.Value {
 	b, k := m.b, m.Block*m.Block
 	units := m.blocks(b.Conv(v, w, bias, nil))
@@ -28,7 +32,7 @@ func (m *layerGraph) hiddenGiven(v, w, bias onnx.Value) onnx.Value {
 	return m.unblocks(b.Slice(b.Softmax(b.Concat(4, units, none), 4), 4, 0, k, 1))
 }
 
-// blocks reshapes b x K x h x w to b x K x block rows x block columns x units of a block.
+// blocks reshapes n x K x h x w to n x K x rows of blocks x columns of blocks x units of a block.
 func (m *layerGraph) blocks(h onnx.Value) onnx.Value {
 	b, k := m.b, m.Block
 	split := b.Transpose(b.Reshape(h, m.Batch, m.Units, m.height/k, k, m.width/k, k), 0, 1, 2, 4, 3, 5)
@@ -42,8 +46,8 @@ func (m *layerGraph) unblocks(h onnx.Value) onnx.Value {
 	return b.Reshape(b.Transpose(split, 0, 1, 2, 4, 3, 5), m.Batch, m.Units, m.height, m.width)
 }
 
-// sampled samples hidden units, 0 or 1, from their probabilities q by one uniform number u for each
-// block.
+// sampled samples hidden units, 0 or 1, from their probabilities q, n x K x h x w. u holds a
+// uniform random number for each block.
 func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	b := m.b
 	probability := m.blocks(q)
@@ -53,7 +57,7 @@ func (m *layerGraph) sampled(q, u onnx.Value) onnx.Value {
 	return m.unblocks(b.Cast(on, onnx.Float))
 }
 
-// visible returns the mean of the visible units given the hidden ones h.
+// visible returns the mean of the visible units given the hidden units h.
 func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	b := m.b
 	v := b.Op("ConvTranspose", nil, h, w, c)
@@ -63,20 +67,22 @@ func (m *layerGraph) visible(h, w, c onnx.Value) onnx.Value {
 	return v
 }
 
-// correlation returns the mean over images and positions of visible units v times probabilities q
-// of hidden units, K x channels x f x f.
+// correlation returns the mean over images and positions of the product of visible units v and
+// probabilities q of hidden units: K x channels x f x f, for each weight of the filters.
 func (m *layerGraph) correlation(v, q onnx.Value) onnx.Value {
 	b := m.b
 	sum := b.Conv(b.Transpose(v, 1, 0, 2, 3), b.Transpose(q, 1, 0, 2, 3), "", nil) // channels x K x f x f
 	return b.Mul(b.Transpose(sum, 1, 0, 2, 3), b.Scalar(1/float32(m.Batch*m.height*m.width)))
 }
 
-// parameters holds the parameters that a step updates, each with its velocity.
+// parameters are the names of the parameters that a step updates. Each has a velocity, the running
+// sum of its updates of SGD with momentum.
 var parameters = []string{"W", "b", "c"}
 
-// graph returns the graph of a step. Inputs are v (the images), u (a uniform random number for each
-// block), the momentum, the parameters and their velocities. Outputs are the error, the activity,
-// and the updated parameters and velocities.
+// graph returns the graph of a step on images of a shape, channels x height x width. Inputs are v
+// (the images), u (a uniform random number for each block), the momentum, the parameters and their
+// velocities. Outputs are the error and the activity (see Point), and the updated parameters and
+// velocities.
 func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	b := m.b
 	in := map[string]onnx.Value{}
@@ -118,7 +124,7 @@ type tensorInfo struct {
 	shape []int
 }
 
-// inputs returns the inputs of the graph for images of a shape.
+// inputs returns the inputs of the graph for images of a shape, channels x height x width.
 func (m *layerGraph) inputs(shape []int) []tensorInfo {
 	filters := []int{m.Units, m.channels, m.Filter, m.Filter}
 	return []tensorInfo{
@@ -128,21 +134,21 @@ func (m *layerGraph) inputs(shape []int) []tensorInfo {
 	}
 }
 
-// An engine runs steps. It swaps the buffers of old and updated parameters after each.
-type engine struct {
+// A stepper runs steps. It swaps the buffers of old and updated parameters after each step.
+type stepper struct {
 	Settings
 	session *ort.Session
 	in, out map[string]*ort.Value
 }
 
-// newEngine prepares training on images, channels x height x width.
-func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
+// newStepper prepares training on images of a shape, channels x height x width.
+func newStepper(rt *ort.Runtime, s Settings, shape []int) (*stepper, error) {
 	m := &layerGraph{Settings: s, b: onnx.NewBuilder(onnx.DefaultOpset), channels: shape[0], height: shape[1] - s.Filter + 1, width: shape[2] - s.Filter + 1}
 	graph, err := m.graph(shape)
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{Settings: s, in: map[string]*ort.Value{}, out: map[string]*ort.Value{}}
+	e := &stepper{Settings: s, in: map[string]*ort.Value{}, out: map[string]*ort.Value{}}
 	if e.session, err = rt.NewSession(graph, s.Engine); err != nil {
 		return nil, err
 	}
@@ -170,10 +176,10 @@ func newEngine(rt *ort.Runtime, s Settings, shape []int) (*engine, error) {
 }
 
 // initialise sets the parameters before the first step. Filters are normal with standard deviation
-// 0.1 / f. Hidden biases are such that units without input have the target activation, exp b / (1 +
-// n exp b) = target in a block of n units. Visible biases of binary units reproduce the mean of the
+// 0.1 / f. Hidden biases are such that units without input have the target activation: exp b / (1 +
+// m exp b) = target in a block of m units. Visible biases of binary units reproduce the mean of the
 // images.
-func (e *engine) initialise(images tensor.Tensor) {
+func (e *stepper) initialise(images tensor.Tensor) {
 	if e.Binary {
 		c := ort.Data[float32](e.in["c"])
 		for i, p := range channelMeans(images) {
@@ -181,7 +187,7 @@ func (e *engine) initialise(images tensor.Tensor) {
 			c[i] = float32(math.Log(p / (1 - p)))
 		}
 	}
-	none := 1 - float64(e.Block*e.Block)*e.Target
+	none := 1 - float64(e.Block*e.Block)*e.Target // probability that all units of a block are off
 	for i := range ort.Data[float32](e.in["b"]) {
 		ort.Data[float32](e.in["b"])[i] = float32(math.Log(e.Target / none))
 	}
@@ -191,7 +197,7 @@ func (e *engine) initialise(images tensor.Tensor) {
 	}
 }
 
-// channelMeans returns the channel means of images, n x channels x height x width.
+// channelMeans returns the mean of each channel of images, n x channels x height x width.
 func channelMeans(images tensor.Tensor) []float64 {
 	n, c, positions := images.Shape[0], images.Shape[1], images.Shape[2]*images.Shape[3]
 	means := make([]float64, c)
@@ -203,8 +209,8 @@ func channelMeans(images tensor.Tensor) []float64 {
 	return means
 }
 
-// step runs one step on the values of the inputs.
-func (e *engine) step(ctx context.Context) (Point, error) {
+// step runs one step on the values of the inputs in e.in. The result has no Step.
+func (e *stepper) step(ctx context.Context) (Point, error) {
 	in, out := make([]*ort.Value, 0, len(e.in)), make([]*ort.Value, 0, len(e.out))
 	for _, name := range e.session.Inputs() {
 		in = append(in, e.in[name])
@@ -223,10 +229,10 @@ func (e *engine) step(ctx context.Context) (Point, error) {
 	return Point{Error: float64(ort.Data[float32](e.out["error"])[0]), Activity: float64(ort.Data[float32](e.out["activity"])[0])}, nil
 }
 
-// value returns a copy of a parameter.
-func (e *engine) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
+// value returns a copy of the current value of a parameter.
+func (e *stepper) value(name string) tensor.Tensor { return e.in[name].Tensor().Clone() }
 
-func (e *engine) close() {
+func (e *stepper) close() {
 	for _, values := range []map[string]*ort.Value{e.in, e.out} {
 		for _, v := range values {
 			if v != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/train/cdbn"
 )
 
-// checkCDBN reports keys that have no effect on contrastive divergence.
+// checkCDBN returns an error for keys that have no effect on contrastive divergence.
 func (f *File) checkCDBN() error {
 	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
 		return f.node.Get("optimiser").Errorf("contrastive divergence uses sgd with a rate and a momentum: set the decay in each layer")
@@ -23,7 +23,7 @@ func (f *File) checkCDBN() error {
 	return nil
 }
 
-// trainCDBN trains a convolutional deep belief network on images, n x c x h x w.
+// trainCDBN trains a convolutional deep belief network, layer by layer, on images, n x c x h x w.
 func (l *layerTraining) trainCDBN(ctx context.Context, x tensor.Tensor) (*layerResult, error) {
 	out := &layerResult{}
 	var stack []*cdbn.Layer
@@ -47,8 +47,9 @@ func (l *layerTraining) trainCDBN(ctx context.Context, x tensor.Tensor) (*layerR
 	return out, err
 }
 
-// trainCDBNLayer trains layer i, from 0, on images or on the probabilities of the layer below. In
-// an epoch each is drawn once on average.
+// trainCDBNLayer trains the layer with index i (from 0) on x: the images, or the probabilities of
+// the layer below for each of them. Steps draw their batches at random, and an epoch has as many
+// steps as it takes to draw each image once on average.
 func (l *layerTraining) trainCDBNLayer(ctx context.Context, i int, k cdbnLayerKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
 	batch := min(l.Batch, x.Shape[0])
 	perEpoch := (x.Shape[0] + batch - 1) / batch
