@@ -22,8 +22,8 @@ type AudioOptions struct {
 	Labels  string // CSV file with columns file (relative to Dir) and label; others are factors
 	Label   string // column of the CSV file, or field of Pattern, with the label; "": label
 	Pattern string // of file names: "{label}_{speaker}_{take}.wav"
-	// Layout is "classes" (a folder for each class), "flat" or "librispeech". The default is
-	// classes if there are folders, and flat otherwise.
+	// Layout is "classes" (a folder for each class), "flat" (no labels) or "librispeech". The
+	// default is classes if all files are in folders, and flat if none are; else there is an error.
 	Layout string
 
 	// Rate is the number of samples per second to resample to, or ModelRate. If it is 0, files are
@@ -50,14 +50,14 @@ type audioItem struct{ file, part int }
 
 // OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a
 // pattern of file names, or from the layout. A field of a pattern, in braces, matches the text up
-// to the next literal. The field {label} is the label. Other fields are factors: numbers if all
-// their values are, otherwise categories (see Categories).
+// to what follows the field in the pattern. The field {label} is the label. Other fields are
+// factors: numbers if all their values are, otherwise categories (see Categories).
 //
 //	{label}_{speaker}_{take}.wav     matches file names, at any depth
 //	{speaker}/{label}/{}.flac        matches paths within the folder; {} is ignored
 //
-// The layout librispeech is that of its archives: SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac
-// beside SPEAKER-CHAPTER.trans.txt, at any depth. Its factors are speaker, chapter, words (of the
+// The layout librispeech is that of LibriSpeech: SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac beside
+// SPEAKER-CHAPTER.trans.txt, at any depth. Its factors are speaker, chapter, words (of the
 // transcript) and words-per-second (words / duration of the utterance). Files without a transcript
 // are left out; Notes counts them and names the first five.
 //
@@ -212,7 +212,7 @@ func firstNames(names []string) string {
 	return text
 }
 
-// rate returns the rate to which file i is brought if no frame sets another.
+// rate returns the rate to which file i is resampled if no frame sets another.
 func (s *Audio) rate(i int) int {
 	if s.options.Rate > 0 {
 		return s.options.Rate
@@ -225,7 +225,7 @@ func (s *Audio) itemLength(rate int) int {
 	return max(1, int(math.Round(s.options.Length*float64(rate))))
 }
 
-// resampledLength returns the number of samples that n samples become at another rate.
+// resampledLength returns the number of audio samples that n of them become at another rate.
 func resampledLength(n, from, to int) int {
 	return int((int64(n)*int64(to) + int64(from) - 1) / int64(from))
 }
@@ -242,7 +242,7 @@ func (s *Audio) Factors() []string { return s.factors }
 // Fingerprint returns the hash that OpenAudio describes.
 func (s *Audio) Fingerprint() string { return s.fingerprint }
 
-// Notes returns sentences that name the files left out, with the reason.
+// Notes returns sentences on the files left out: the number, some of the names, and the reason.
 func (s *Audio) Notes() []string { return append(s.danglingNotes(), s.notes...) }
 
 // Describe returns item i without its values: Waveform has no Data. The name is the path of the
@@ -306,8 +306,8 @@ func (s *Audio) target(file int, frame Frame) (rate, length int, err error) {
 	return rate, max(length, frame.Length), nil
 }
 
-// fit cuts an item of length audio samples out of a resampled waveform and sets the Input and the
-// Waveform of out.
+// fit cuts an item of length audio samples (0: all) out of a resampled waveform and sets the Input,
+// 1 x length, and the Waveform of out.
 func (s *Audio) fit(out *Sample, wave []float32, rate, length, part int) error {
 	n := len(wave)
 	switch {

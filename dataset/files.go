@@ -22,7 +22,7 @@ type fileList struct {
 	files      []fileEntry
 	classes    []string
 	factors    []string            // sorted
-	categories map[string][]string // by factor: names of its categories; its values are indices
+	categories map[string][]string // by factor: names of its categories, by value
 	dangling   []string            // symbolic links with a matching extension whose target is missing
 }
 
@@ -38,7 +38,9 @@ type labelSource struct {
 	table   string // a CSV file
 	column  string // column of the CSV file, or field of the pattern, that holds the label; "": label
 	pattern string // pattern of file names
-	layout  string // "classes", "synsets" or "flat"; "": detected
+	// layout is "classes" (a folder for each class), "synsets" (names start with a WordNet synset,
+	// such as n01440764), "flat" (no labels), or "" to detect which of these it is.
+	layout string
 }
 
 // hasExtension reports whether a file has one of the list's extensions.
@@ -130,7 +132,7 @@ const maxNamed = 20
 // recorded.
 func (l *fileList) filesBeneath(ctx context.Context, dir string) ([]fileEntry, error) {
 	root, wanted := l.dir, l.hasExtension
-	const maxDepth = 32 // deeper than any dataset: a link to a parent folder
+	const maxDepth = 32 // deeper than any data set: there must be a link to a parent folder
 	if strings.Count(dir, "/") > maxDepth {
 		return nil, fmt.Errorf("%s: folders are nested deeper than %d: is there a link to a parent folder?", dir, maxDepth)
 	}
@@ -180,7 +182,8 @@ func statEntry(root, name string, e fs.DirEntry) (fs.FileInfo, error) {
 }
 
 // detectLayout returns the layout of the files: "classes" if all are in subfolders, "synsets" if
-// all names start with a synset, and "flat" otherwise.
+// all names start with a synset, and "flat" otherwise. It is an error if only some are in
+// subfolders.
 func (l *fileList) detectLayout() (string, error) {
 	nested := func(p fileEntry) bool { return strings.Contains(p.name, "/") }
 	synset := func(p fileEntry) bool { return synsetOf(p.name) != "" }
@@ -262,7 +265,7 @@ func (l *fileList) labelBySynset() error {
 const maxHashedFiles = 10_000
 
 // hash adds the names, sizes, labels and factors of the files to a digest, and the first and the
-// last block of up to maxHashedFiles of them.
+// last block (of blockSize bytes) of up to maxHashedFiles of them.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {

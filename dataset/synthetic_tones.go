@@ -38,7 +38,7 @@ type Tones struct {
 // A Tone holds the factors of one sample: a tone of one pitch, repeated at a constant rate.
 type Tone struct {
 	Pitch    float64 // fundamental frequency in Hz
-	Loudness float64 // root mean square during a tone, in dB relative to an amplitude of 1
+	Loudness float64 // root mean square between rise and fall, in dB relative to an amplitude of 1
 	Beats    float64 // repetitions per second
 	Bright   float64 // amplitude of a harmonic relative to the one below it, 0 to 1; 0: a sine
 }
@@ -46,12 +46,12 @@ type Tone struct {
 // OpenTones returns a source of audio. Each sample carries the factors that were drawn for it:
 //
 //	pitch     fundamental frequency in Hz
-//	loudness  root mean square during a tone, in dB relative to an amplitude of 1
+//	loudness  root mean square between rise and fall of a tone, in dB relative to an amplitude of 1
 //	beats     repetitions per second, the counterpart of the speech rate
 //	bright    amplitude of a harmonic relative to the one below it
 //
-// A tone has 16 harmonics, except those above half the rate. The factors of sample i depend on i,
-// the seed and the ranges, not on rate and length. There are no labels.
+// A tone has 16 harmonics, except those at or above half the rate. The factors of sample i depend
+// on i, the seed and the ranges, not on rate and length. There are no labels.
 func OpenTones(o TonesOptions) (*Tones, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -96,6 +96,9 @@ func (o TonesOptions) check() error {
 			return err
 		}
 	}
+	if half := float64(o.Rate) / 2; o.Pitch[1] >= half {
+		return fmt.Errorf("pitch is %v: it must be below half the rate, %g Hz", o.Pitch, half)
+	}
 	return nil
 }
 
@@ -126,7 +129,8 @@ func (s *Tones) Describe(i int) Sample {
 		Factors: map[string]float64{"pitch": m.Pitch, "loudness": m.Loudness, "beats": m.Beats, "bright": m.Bright}}
 }
 
-// At returns sample i with its waveform.
+// At returns sample i with its waveform. It is an error if the frame is for images, or has another
+// rate or length.
 func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "tones", i, s.options.N); err != nil {
 		return Sample{}, err

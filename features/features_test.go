@@ -271,6 +271,24 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 
 // A store of 3000 bytes holds three of four files of 1000 bytes. It evicts b, the least recently
 // used: a is older, but was loaded since.
+// The environment sets the folder and the size of the default store.
+func TestDefaultStore(t *testing.T) {
+	t.Setenv("NOETHER_CACHE", "cache")
+	for text, want := range map[string]int64{"": 0, "5000": 5000, "20_000": 20_000, "20GB": -1, "1e9": -1, "0": -1, "-3": -1} {
+		t.Setenv("NOETHER_REPRESENTATIONS_SIZE", text)
+		s, err := Default()
+		if want < 0 {
+			if err == nil || !strings.Contains(err.Error(), "must be a positive number of bytes") {
+				t.Errorf("%q: %v", text, err)
+			}
+			continue
+		}
+		if err != nil || s.Size != want || s.Dir != filepath.Join("cache", "representations") {
+			t.Errorf("%q: %+v, %v; want %d bytes", text, s, err, want)
+		}
+	}
+}
+
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	s := store(t)

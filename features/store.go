@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,9 +28,9 @@ type Store struct {
 
 const defaultSize = 20_000_000_000 // bytes
 
-// Default returns the user's store: the folder representations in the folder $NOETHER_CACHE or, if
-// that is not set, noether/representations in the user's cache folder.
-// $NOETHER_REPRESENTATIONS_SIZE sets its size in bytes.
+// Default returns the user's store: $NOETHER_CACHE/representations or, if NOETHER_CACHE is not set,
+// noether/representations in the user's cache folder. $NOETHER_REPRESENTATIONS_SIZE sets its
+// largest size in bytes; it is an error if that is not a positive integer.
 func Default() (*Store, error) {
 	s := &Store{}
 	if dir := os.Getenv("NOETHER_CACHE"); dir != "" {
@@ -42,7 +43,8 @@ func Default() (*Store, error) {
 		s.Dir = filepath.Join(user, "noether", "representations")
 	}
 	if text := os.Getenv("NOETHER_REPRESENTATIONS_SIZE"); text != "" {
-		if _, err := fmt.Sscan(text, &s.Size); err != nil || s.Size <= 0 {
+		var err error
+		if s.Size, err = strconv.ParseInt(strings.TrimSpace(text), 0, 64); err != nil || s.Size <= 0 {
 			return nil, fmt.Errorf("NOETHER_REPRESENTATIONS_SIZE is %q: it must be a positive number of bytes", text)
 		}
 	}

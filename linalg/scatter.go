@@ -7,7 +7,7 @@ import (
 )
 
 // A Scatter holds the number, the mean and the scatter matrix of observations of P variables. T is
-// the precision of the sums.
+// the type of the elements of the matrix.
 type Scatter[T float32 | float64] struct {
 	P    int       // number of variables
 	N    int       // number of observations
@@ -75,7 +75,8 @@ func (s *Scatter[T]) Clone() *Scatter[T] {
 	return &Scatter[T]{P: s.P, N: s.N, Mean: append([]float64(nil), s.Mean...), Data: append([]T(nil), s.Data...)}
 }
 
-// Write writes the scatter to a state, the serialised form of an accumulator.
+// Write writes the scatter, without P, to a state: the serialised form of sums that are updated
+// batch by batch.
 func (s *Scatter[T]) Write(w *state.Writer) {
 	w.Int(s.N)
 	if s.N == 0 {

@@ -37,7 +37,7 @@ type Options struct {
 	// If it is above 0, the model takes audio.
 	Samples int
 	Arrays  []dataset.Array // the arrays of a sample, if the model takes ready-made arrays
-	Threads int             // threads of the engine; 0: one for each core
+	Threads int             // threads of the engine, ONNX Runtime; 0: one for each core
 	Device  string          // device of the engine; "": cpu
 	Spin    bool            // the engine's threads wait busily, for runs in close succession
 	// ReloadWeights frees the weights after opening and reads them again for each session. That
@@ -49,7 +49,7 @@ type Options struct {
 type Model struct {
 	rt            *ort.Runtime
 	path          string
-	graph         *onnx.Model // with the spectrogram in front, if the preprocessing computes one
+	graph         *onnx.Model // with the features in front, if the preprocessing computes any
 	options       Options
 	input         input
 	constants     []constantInput
@@ -149,9 +149,9 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 	return withPreprocessing(file, m.options)
 }
 
-// withPreprocessing returns the graph with the spectrogram of the preprocessing in front. If the
-// preprocessing has none, it returns the graph with the batch axis that the input of a detector may
-// lack.
+// withPreprocessing returns the graph with nodes in front that compute the features of the
+// preprocessing. If it has none, the input of the returned graph has a batch axis, which that of a
+// detector may lack.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	switch {
 	case o.Arrays != nil:
@@ -214,14 +214,14 @@ func (m *Model) SHA256() string { return m.sha256 }
 // Opset returns the version of the operator set of the model.
 func (m *Model) Opset() int { return m.graph.Opset() }
 
-// InputBytes returns the size of one image as a tensor of float32, in bytes.
+// InputBytes returns the size in bytes of one image as a tensor of float32.
 func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape())) }
 
-// ActivationBytes returns the total size of the input and all activations of one image, which a
-// gradient needs at once.
+// ActivationBytes returns the total size in bytes of the input and all activations of one image,
+// which a gradient needs at once.
 func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
-// WorkingBytes estimates the memory that the engine needs for one image, besides the bound outputs.
+// WorkingBytes estimates the memory that the engine needs for one image, besides that of Buffers.
 // It is the size of a few of the largest activations, since the engine reuses the memory of
 // activations that no other node needs.
 func (m *Model) WorkingBytes() int64 {

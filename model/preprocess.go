@@ -19,17 +19,18 @@ import (
 //
 //	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
 //
-// where c' is c, or 2 - c if Order is "bgr". The zero Preprocess changes nothing.
+// for channel c, where [low, high] is Range and c' is c, or 2 - c if Order is "bgr". The zero
+// Preprocess changes nothing.
 //
-// A waveform has values in [-1, 1], one mean and one standard deviation. Range has the values for
-// -1 and 1 (zero: [-1, 1]). Standardise is applied before them: (x - mean(x)) / sqrt(var(x) +
-// 1e-7), as in wav2vec 2.0. Features are computed last.
+// A waveform x has values in [-1, 1], one mean and one standard deviation. Range has the values for
+// -1 and 1 (zero: [-1, 1]). Before Range, Mean and Std, Standardise replaces x by (x - mean(x)) /
+// sqrt(var(x) + 1e-7), as in wav2vec 2.0. Features are computed last.
 type Preprocess struct {
 	Frame dataset.Frame
 	Mean  []float32  // one for each channel in the model's order, or one for all; empty: 0
 	Std   []float32  // like Mean; empty: 1
 	Order string     // "rgb" (default) or "bgr": the model's order of the channels
-	Range [2]float32 // low and high: the values for 0 and 1 before mean and deviation; zero: [0, 1]
+	Range [2]float32 // low and high: the values for 0 and 1 before Mean and Std; zero: [0, 1]
 
 	Standardise bool             `json:",omitzero"` // audio: each waveform is standardised to mean 0 and deviation 1
 	Features    *logmel.Settings `json:",omitzero"` // audio: the model takes these features, computed as part of its graph
@@ -105,7 +106,7 @@ func (p Preprocess) Check(channels int) error {
 	return nil
 }
 
-// checkNumbers checks mean, deviation and range.
+// checkNumbers checks Mean, Std and Range.
 func (p Preprocess) checkNumbers(channels int) error {
 	if err := checkPerChannel("mean", p.Mean, channels); err != nil {
 		return err
@@ -126,13 +127,13 @@ func checkPerChannel(name string, v []float32, channels int) error {
 	if n := len(v); n > 1 && n != channels {
 		return keyError(name, "preprocess: %s has %d values and the model takes %d channels: give %d, or one for all", name, n, channels, channels)
 	}
-	if i := slices.IndexFunc(v, func(x float32) bool { return x-x != 0 }); i >= 0 {
+	if i := slices.IndexFunc(v, func(x float32) bool { return x-x != 0 }); i >= 0 { // NaN or infinite
 		return keyError(name, "preprocess: %s[%d] is %v", name, i, v[i])
 	}
 	return nil
 }
 
-// Bounds returns the values for 0 and 1 before mean and deviation.
+// Bounds returns the values that 0 and 1 of an image have before Mean and Std are applied.
 func (p Preprocess) Bounds() (low, high float32) {
 	if p.Range == [2]float32{} {
 		return 0, 1
@@ -170,8 +171,8 @@ func (p Preprocess) Normalise(dst []float32, src tensor.Tensor) {
 	}
 }
 
-// ChannelValue returns the value for channel c of a list with one value for each channel, one for
-// all, or none.
+// ChannelValue returns the value for channel c of a list with one value for each channel or one for
+// all, or none if the list is empty.
 func ChannelValue(v []float32, c int, none float32) float32 {
 	switch len(v) {
 	case 0:
@@ -214,7 +215,8 @@ func (p Preprocess) CheckAudio() error {
 // standardiseOffset is added to the variance of a waveform before the square root.
 const standardiseOffset = 1e-7
 
-// AudioScale returns the factor and the offset by which Range, Mean and Std change a waveform.
+// AudioScale returns the factor and the summand by which Range, Mean and Std change a waveform x:
+// to x scale + shift.
 func (p Preprocess) AudioScale() (scale, shift float32) {
 	low, high := float32(-1), float32(1)
 	if p.Range != [2]float32{} {

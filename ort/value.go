@@ -17,12 +17,12 @@ import (
 type Value struct {
 	typ    onnx.Type
 	shape  []int
-	kind   kind
+	kind   kind          // the operations for the Go type T of the elements
 	data   any           // []T
 	bound  binding.Value // the engine's tensor, which uses the memory of data
 	scalar scalarCopy    // replaces bound for a tensor without axes
 	placed *placed       // its copy on a device; nil: none
-	busy   *atomic.Int32 // number of abandoned runs that use its elements
+	busy   *atomic.Int32 // number of abandoned runs (see abandonAfter) that use its elements
 }
 
 // NewValue returns a Value of zeros.
@@ -71,8 +71,8 @@ func (v *Value) First(n int) (*Value, error) {
 	return out, err
 }
 
-// Close frees what the engine holds for v, unless a run that was stopped still uses it. The
-// elements are Go memory and stay valid.
+// Close frees what the engine holds for v. If a run that was stopped still uses it, it stays
+// allocated. The elements are Go memory and stay valid.
 func (v *Value) Close() error {
 	if v == nil {
 		return nil

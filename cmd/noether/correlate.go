@@ -30,8 +30,10 @@ func correlateCommand() *cobra.Command {
 		Use:   "correlate RUN [RUN...]",
 		Short: "Relate a score to accuracy, and predict the accuracy of unlabelled data",
 		Long: `Relates two scores over many models on one test set (--by model), or over many test sets for one
-model (--by data): Pearson's and Spearman's correlation, a robust line, and the error of predicting each point from a line
-fitted to the others. Models or data with the score but without accuracy get a prediction with its interval.
+model (--by data); each model or test set is a point. Prints Pearson's and Spearman's correlation, and the error of
+predicting each point from a robust line (Huber's M-estimator) fitted to the points of the other units. A unit is one point, or
+several that depend on each other: models with the same tag run, such as checkpoints of one training, or data sets with the same
+kind of corruption. Models or data with the score but without accuracy get a prediction with its interval.
 
 A score is written MEASURE.STATISTIC@TRANSFORM. The scores of several runs are combined. With several --x the table has a
 column of r / rho for each.`,
@@ -97,7 +99,7 @@ func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&r.y, "y", "accuracy.clean", "the score Y to predict")
 	f.StringVar(&r.by, "by", "model", "kind of the points: model or data")
 	f.StringVar(&r.group, "group", "", "a tag of the models: their colour in a scatter plot, and \"group\" of the points in JSON")
-	f.BoolVar(&r.aboveNull, "above-null", false, "subtract the null, the value by chance, from the score")
+	f.BoolVar(&r.aboveNull, "above-null", false, "subtract the null, the value by chance, from the score X")
 	f.BoolVar(&r.linear, "linear", false, "do not transform the accuracy to the logit scale")
 	f.IntVar(&r.options.Bootstrap, "bootstrap", 1000, "resamples for intervals")
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the resampling")
@@ -165,8 +167,9 @@ func readRuns(dirs []string) (rows []scores.Row, details *runDetails, err error)
 	return rows, details, nil
 }
 
-// A correlationResult is one correlation as JSON. Of is the data set whose models are the points,
-// or the model whose data sets are.
+// A correlationResult is one correlation as JSON. Of is the data set on which the models that are
+// the points were measured or, if By is "data", the model. The line is Y = Intercept + Slope X,
+// with Y on the logit scale if Logit is set.
 type correlationResult struct {
 	By                string              `json:"by"`
 	Of                string              `json:"of"`
@@ -213,7 +216,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 // correlate analyses each relation on each of its sets of points. It prints the errors of sets that
-// cannot be analysed, and returns an error if none can.
+// cannot be analysed, and returns an error if none of them can.
 func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
 	var results []correlationResult
 	var failed []string
@@ -276,8 +279,8 @@ func nameOf(r correlation.Relation) string {
 	return r.X.String()
 }
 
-// printCorrelations prints a row for each set of points, and the predictions, in tables of a width;
-// 0 is no limit.
+// printCorrelations prints a row for each set of points, and the predictions, in tables of at most
+// width columns; 0 is no limit.
 func printCorrelations(w io.Writer, results []correlationResult, width int) {
 	printFolded(w, width, "%s against %s, over %s", results[0].X, results[0].Y, pointsTitle(results[0]))
 	t := textTable{header: []string{subjectTitle(results[0]), "n", "units", "Pearson", "", "Spearman", "", "error"}}
@@ -287,7 +290,7 @@ func printCorrelations(w io.Writer, results []correlationResult, width int) {
 	}
 	t.align(1, 2, 3, 5, 7)
 	fmt.Fprint(w, t.write(width, 0))
-	printFolded(w, width, "error: mean absolute error of predicting each point from a line through the others")
+	printFolded(w, width, "error: mean absolute error of predicting each point from a line fitted to the other units")
 	for _, r := range results {
 		for _, text := range r.Warnings {
 			printFolded(w, width, "%s: %s", r.Of, text)

@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An inversionSummary is the content of summary.json: the results of an inversion.
+// An inversionSummary is the content of summary.json: the results of an inversion, the search for
+// an image x' with the same representation as an image x.
 type inversionSummary struct {
 	Model     string            `json:"model"`
 	SHA256    string            `json:"sha256"`
@@ -27,15 +28,15 @@ type inversionSummary struct {
 	Optimiser string            `json:"optimiser"`
 	Steps     int               `json:"steps"`
 	StepSize  float64           `json:"stepSize"`
-	Norm      string            `json:"norm,omitempty"`
-	Radius    float64           `json:"radius,omitempty"`
+	Norm      string            `json:"norm,omitempty"`   // l2 or linf, of x' - x; "": not bounded
+	Radius    float64           `json:"radius,omitempty"` // bound on that norm
 	Seed      uint64            `json:"seed"`
 	Samples   []sampleInversion `json:"samples"`
 }
 
 // A sampleInversion is the result for one image. Distances are l2 distances between the
-// representations of x and x'. Relative ones are divided by the norm of the representation of x,
-// and null if that is 0.
+// representations of x and x'. Relative ones are divided by the norm of the representation of x.
+// Where a distance is not finite, Distance is 0 and a relative one null.
 type sampleInversion struct {
 	Name          string   `json:"name"`
 	Index         int      `json:"index"` // of the image in the data

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// hashFile returns the SHA-256 of a file.
+// hashFile returns the SHA-256 of a file, in hexadecimal.
 func hashFile(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,8 +51,8 @@ func isGIF(path string) bool {
 	return err == nil && (bytes.Equal(head, []byte("GIF87a")) || bytes.Equal(head, []byte("GIF89a")))
 }
 
-// frameFiles returns the images in a folder in the natural order of their names: frame9 before
-// frame10.
+// frameFiles returns the paths of the images in a folder in the natural order of their names:
+// frame9 before frame10.
 func frameFiles(dir string) ([]string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -75,7 +75,7 @@ func frameFiles(dir string) ([]string, error) {
 func naturalOrder(a, b string) int {
 	order := strings.Compare(a, b)
 	for a != "" && b != "" {
-		p, q := digits(a), digits(b)
+		p, q := leadingDigits(a), leadingDigits(b)
 		if p > 0 && q > 0 {
 			x, y := strings.TrimLeft(a[:p], "0"), strings.TrimLeft(b[:q], "0")
 			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
@@ -92,8 +92,8 @@ func naturalOrder(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), order)
 }
 
-// digits returns the number of digits at the start of a text.
-func digits(s string) int {
+// leadingDigits returns the number of digits at the start of a text.
+func leadingDigits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
 		n++
@@ -101,7 +101,7 @@ func digits(s string) int {
 	return n
 }
 
-// folderClip returns the frames in a folder.
+// folderClip returns the clip whose frames are the images in a folder.
 func folderClip(ctx context.Context, dir string) (clip, error) {
 	files, err := frameFiles(dir)
 	if err != nil {

@@ -2,14 +2,14 @@ package config
 
 import "bytes"
 
-// maxKeys bounds the number of keys of a block mapping, one with a key a line. The time and the
-// memory of the parser grow with the square of their number: 20,000 keys take seconds. Files of
-// settings have less than a hundred.
+// maxKeys bounds the number of keys of a YAML block mapping, which has each key on a line of its
+// own. The time and the memory of the parser grow with the square of the number of keys: 20,000
+// take seconds. A mapping in a study or training file has fewer than a hundred.
 const maxKeys = 5000
 
 // wideLine returns the number of the first line at which a block mapping of a YAML text may have
-// more than maxKeys keys, or 0. It compares indentation without parsing, so lines of a long text
-// that look like keys are counted, too.
+// more than maxKeys keys, or 0. It compares indentation without parsing, so lines of a multi-line
+// string that look like keys are counted too.
 func wideLine(data []byte) int {
 	type mapping struct{ column, keys int }
 	var open []mapping // with ascending columns

@@ -10,16 +10,17 @@ import (
 type Transform struct {
 	Name     string
 	Identity string  // identifies the transformation with its settings
-	PerTrial bool    // drawn once for a trial; else separately for each sample
-	Values   []Value // one for each value of a list; else a single one, which may have a range
-	// Range is the range of the parameter of draws (transform.Parameter) over all values; nil if
-	// draws have no numeric parameter.
+	PerTrial bool    // drawn once for a trial (a repetition of all draws); else for each sample
+	Values   []Value // one for each value of a listed parameter; without a list a single one
+	// Range is the range, over all Values, of the parameter of the Ops that Draw returns
+	// (transform.Parameter); nil if they have no numeric parameter.
 	Range *transform.Distribution
 }
 
-// A Value is one value of a list of values of a transformation, or the whole transformation.
+// A Value is a transformation with one value of the listed parameter or, without a list, the
+// transformation as it is. Its other parameters may be drawn from ranges.
 type Value struct {
-	Parameter string // as in scores; "" if there is no list
+	Parameter string // the value, as in the column parameter of scores; "" if there is no list
 	Transform transform.Transform
 }
 
@@ -28,7 +29,7 @@ type Value struct {
 var ReadyPairs = &Transform{Name: "pair", Identity: "pair", PerTrial: true, Values: []Value{{}}}
 
 // Draw returns the Op of a value, that is, the transformation with the parameters that are drawn
-// for the sample with the given index in the data. Accumulators with the same key get the same Op.
+// for the sample with the given index in the data. The same key, value and index give the same Op.
 // All values of a list use the same random numbers.
 func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 	return Draw(t.Values[value].Transform, t.PerTrial, k, index)

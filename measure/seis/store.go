@@ -9,10 +9,10 @@ import (
 
 const single, double = 4, 8 // bytes of a float32 and of a float64
 
-// bandSize is the number of values that are converted at once.
+// bandSize is the number of values that are converted between float32 and float64 at once.
 const bandSize = 1 << 16
 
-// A storedScatter describes a scatter in a Store.
+// A storedScatter describes a linalg.Scatter whose values are in a measure.Store.
 type storedScatter struct {
 	n        int // observations
 	mean     []float64
@@ -21,8 +21,8 @@ type storedScatter struct {
 	reserved int64 // bytes reserved at this offset
 }
 
-// reserve sets the description of a scatter, and reserves memory in the Store for its values, of
-// width bytes each, if the reserved memory is too small.
+// reserve sets the description of a scatter. It reserves space in the Store for its values, of
+// width bytes each, if the space reserved before is too small.
 func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, values int, width int64) {
 	if need := int64(values) * width; n > 0 && s.reserved < need {
 		s.offset, s.reserved = store.Reserve(need), need
@@ -30,7 +30,7 @@ func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, valu
 	s.n, s.mean, s.width = n, append([]float64(nil), mean...), width
 }
 
-// save writes a scatter into a stored scatter.
+// save writes a scatter to the Store, and its description to s.
 func save[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
 	s.reserve(store, x.N, x.Mean, len(x.Data), sizeOf[T]())
 	if x.N == 0 {
@@ -40,7 +40,7 @@ func save[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.
 	return err
 }
 
-// saveSingle writes a scatter into a stored scatter in float32.
+// saveSingle is save in float32. The scatter must have observations.
 func saveSingle(store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
 	s.reserve(store, x.N, x.Mean, len(x.Data), single)
 	values := make([]float32, min(bandSize, len(x.Data)))
@@ -56,7 +56,7 @@ func saveSingle(store measure.Store, s *storedScatter, x *linalg.Scatter[float64
 	return nil
 }
 
-// load reads a scatter from a stored scatter of either width.
+// load reads a stored scatter of either width into x.
 func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.Scatter[T]) error {
 	x.N = s.n
 	if s.n == 0 {
@@ -75,7 +75,7 @@ func load[T float32 | float64](store measure.Store, s *storedScatter, x *linalg.
 	return loadAs[float32](store, s, x.Data)
 }
 
-// loadAs reads values of a width and converts them.
+// loadAs reads values that are stored as type S and converts them to T.
 func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst []T) error {
 	values := make([]S, min(bandSize, len(dst)))
 	for at := 0; at < len(dst); at += len(values) {
@@ -90,7 +90,7 @@ func loadAs[S, T float32 | float64](store measure.Store, s *storedScatter, dst [
 	return nil
 }
 
-// mergeStored adds a stored scatter to a scatter.
+// mergeStored adds the observations of a stored scatter to x.
 func mergeStored(store measure.Store, s *storedScatter, x *linalg.Scatter[float64]) error {
 	switch {
 	case s.n == 0:
@@ -108,14 +108,14 @@ func mergeStoredAs[S float32 | float64](store measure.Store, s *storedScatter, x
 	})
 }
 
-// sizeOf returns the bytes of a number.
+// sizeOf returns the size of a T in bytes.
 func sizeOf[T float32 | float64]() int64 {
 	var one T
 	return int64(unsafe.Sizeof(one))
 }
 
 // bytesOf returns the memory of numbers as bytes, in the byte order of the machine. A Store is read
-// by the process that wrote it.
+// only by the process that wrote it.
 func bytesOf[T float32 | float64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int64(len(x))*sizeOf[T]())
 }

@@ -35,7 +35,7 @@ func (a *accumulator) header() []int {
 	return out
 }
 
-// MarshalBinary returns the state, including the pending block.
+// MarshalBinary returns the state, including the samples of the block that is not complete.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("similarity", a.comparison.Version())
 	w.Ints(a.header())
@@ -86,7 +86,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		if n := r.Ints(); len(n) == len(a.minibatches.n) && slices.Min(n) >= 0 {
 			a.minibatches.n = n
 		} else {
-			r.Fail(fmt.Errorf("the state has %d groups", len(n)))
+			r.Fail(fmt.Errorf("the state does not have the numbers of minibatches of %d jackknife groups", len(a.minibatches.n)))
 		}
 		for _, values := range slices.Concat(a.minibatches.self, a.minibatches.across) {
 			r.FloatsInto(values)
@@ -111,9 +111,8 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 // readBlock reads the block of samples that is not complete.
 func (a *accumulator) readBlock(r *state.Reader) {
 	a.pending.places = r.Ints()
-	size := a.block
 	for i, place := range a.pending.places {
-		if place < 0 || place >= a.grid.Layout.N || place/size != a.pending.places[0]/size || i > 0 && place <= a.pending.places[i-1] {
+		if place < 0 || place >= a.grid.Layout.N || place/a.block != a.pending.places[0]/a.block || i > 0 && place <= a.pending.places[i-1] {
 			r.Fail(fmt.Errorf("the state has a block of the places %v, which do not fit the layout", a.pending.places))
 			return
 		}
@@ -126,7 +125,7 @@ func (a *accumulator) readBlock(r *state.Reader) {
 	}
 }
 
-// readStored reads the stored values of the layers.
+// readStored reads the values of samples that statistics without moments need.
 func (a *accumulator) readStored(r *state.Reader) {
 	a.stored.places = r.Ints()
 	seen := map[int]bool{}

@@ -58,8 +58,9 @@ type stitchedNetwork struct {
 	last      bool // the channels of the second layer are its last axis
 }
 
-// network returns the stitched network with the untrained weights of the stitch: x -> front of a,
-// stitch, back of b -> scores of classes as logits.
+// network returns the stitched network with the untrained weights of the stitch: x -> a up to the
+// layer from -> stitch -> b after the layer to -> scores of classes as logits. Layers that do not
+// fit are an incompatible error.
 //
 //	images: n x c x h x w, values in [0, 1]    scores: n x classes    stitch input: n x p x grid
 func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.Rand) (*stitchedNetwork, error) {
@@ -155,7 +156,9 @@ func toLast(rank int) []int {
 // maxFitted is the largest number of channels of both layers together for a fit by least squares.
 const maxFitted = 4096
 
-// weights adds the weights of a stitch, q x p x kernel, and its bias, before any fit.
+// weights adds the weights of a stitch, q x p x kernel, and its bias, q zeros, before any fit or
+// training: random ones if Start is random, otherwise 1 from each channel to that of the same index
+// and else 0.
 func (s Settings) weights(g *onnx.Builder, net *stitchedNetwork, kernel []int, r *rand.Rand) (w, bias onnx.Value, err error) {
 	switch {
 	case net.p*net.q > maxWeights:

@@ -9,6 +9,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// The tables below are those of a page's attachments: the contents of a run folder other than its
+// scores (report.Attachments).
+
 // binTable has a row for each bin of each distribution.
 func binTable(all []report.Distribution, models []scores.ModelRecord) tableData {
 	type bin struct {
@@ -62,7 +65,8 @@ func rankTable(all []report.Distribution, models []scores.ModelRecord) tableData
 	))
 }
 
-// stepTable has a row for each step of each tuning curve.
+// stepTable has a row for each step of each tuning curve, the response of a unit at the steps of a
+// trajectory (report.TuningCurve).
 func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData {
 	type step struct {
 		*report.TuningCurve
@@ -88,12 +92,12 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 		// The sentences of the curves with the largest weight are shown.
 		column[step]{name: "weight", number: func(s step) float64 { return s.firing }},
 	))
-	delete(t.Texts, "statistic") // the curves are those of all statistics
+	delete(t.Texts, "statistic") // a curve belongs to all statistics of its measure
 	return t
 }
 
-// subjectColumns returns the columns that the tables of all attachments have. Readers see those
-// named by shown.
+// subjectColumns returns the columns that the tables of all attachments have. Those named by shown
+// get a title, with which the page shows them.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{
@@ -116,7 +120,8 @@ func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.
 	return columns
 }
 
-// printableImages returns the images with printable texts, and alternative texts for all.
+// printableImages returns the images with printable texts. The caption or title of an image
+// replaces a missing alternative text.
 func printableImages(images []report.Image) []report.Image {
 	out := slices.Clone(images)
 	for i := range out {

@@ -18,7 +18,7 @@ type grid struct {
 	caption []string // labels that all rows share
 	labels  []string // names of the label columns
 	values  []string // names of the value columns
-	nullOf  string   // the statistic whose null is shown; "" if there is only one
+	nullOf  string   // the statistic whose null is shown; "" if the grid has only one statistic
 	rows    []gridRow
 }
 
@@ -39,8 +39,8 @@ func valueOf(r scores.Row) gridValue {
 	return gridValue{layer: r.Layer, other: report.Partner(&r), depth: r.Depth, value: report.Number(r.Value), interval: report.Interval(r.Low, r.High)}
 }
 
-// mergeLayers replaces the columns of the best and the worst layer by one. It is for curves of a
-// single layer.
+// mergeLayers replaces the columns of the best and the worst layer by one. It is for grids in which
+// each row has the score of a single layer.
 func (g *grid) mergeLayers() {
 	g.values = []string{"layer"}
 	for i := range g.rows {
@@ -74,7 +74,7 @@ type layout struct {
 	names     int  // largest width, in columns of the terminal, of a label: a model, a transformation, a data set
 	layers    int  // largest width of a name of a layer
 	intervals bool // show intervals
-	stacked   bool // below the value instead of beside it: the layer, or the interval if there is no layer
+	stacked   bool // put the layer (or, without a layer, the interval) below the value, not beside it
 }
 
 // layouts are ordered from the widest to the narrowest.
@@ -134,7 +134,8 @@ func (g *grid) layOut(l layout, style styles) string {
 	return trimLines(t.Render())
 }
 
-// namesBelow returns the labels of a row, without those that repeat the row above.
+// namesBelow returns the labels of a row; the first ones are empty as far as they repeat the row
+// above.
 func namesBelow(above, labels []string, width int) []string {
 	cells := make([]string, len(labels))
 	repeated := above != nil
@@ -147,7 +148,7 @@ func namesBelow(above, labels []string, width int) []string {
 	return cells
 }
 
-// withOther precedes the second of two compared layers.
+// withOther is written before the second of two compared layers.
 const withOther = "~ "
 
 // write formats a value in a layout.

@@ -12,10 +12,11 @@
 //	go run ./studies/coverage correlation -samples 2000
 //
 // The images of the binary files of CIFAR-10 are divided at random into disjoint sets of n. Each
-// set is an entry of data in a study. An interval should contain the mean of the scores of all
-// sets, an estimate of the expected score of n images, in 95 of 100 sets. With a second model, the
-// measures are those of two models, and geometry. resampled draws sets of the representations of
-// all images by a layer of two models; sets may share images, so that there can be more of them.
+// set is an entry under data in a study that sets writes. An interval should contain the mean of
+// the scores of all sets, an estimate of the expected score of n images, in 95 of 100 sets. table
+// prints how often it does. With -second, the study has geometry and measures of two models instead
+// of those of one. resampled computes the representations of all images at a layer of each of two
+// models, and draws sets from these; sets may share images, so that there can be more of them.
 // procedures writes a study of measures that work in steps and take longer, such as inversion and
 // the training of probes, on sets of shapes and networks of studies/training/coverage.yaml.
 // correlation draws points of independent units, such as data sets of one corruption, with a known
@@ -193,15 +194,15 @@ measures:
 	return err
 }
 
-// statistics returns the statistics of similarity that are measured: all but four, of which others
-// are variants.
+// statistics returns the statistics of similarity that are measured: all but four that resemble
+// others, such as debiased-cka and svcca.
 func statistics() []string {
 	return slices.DeleteFunc(similarity.Names(), func(name string) bool {
 		return slices.Contains([]string{similarity.MinibatchCKA, similarity.RBFCKA, similarity.CCA, similarity.LinearRegression}, name)
 	})
 }
 
-// A kind identifies a score of each set.
+// A kind identifies a score, which each set has once.
 type kind struct{ measure, statistic, layer string }
 
 // kindOf returns the kind of a score. Variant, factor and parameter are part of the statistic, and
@@ -214,7 +215,7 @@ func kindOf(r scores.Row) kind {
 	return k
 }
 
-// A coverage holds the results of the intervals of a kind.
+// A coverage describes the intervals of a kind over all sets.
 type coverage struct {
 	sets           int
 	mean, sd       float64 // of the scores
@@ -223,7 +224,7 @@ type coverage struct {
 	covered        float64 // fraction of the intervals that contain the mean
 }
 
-// coverageOf returns the results of the intervals of the rows of a kind.
+// coverageOf returns the coverage of the rows of a kind, one for each set.
 func coverageOf(rows []scores.Row) coverage {
 	var values, widths []float64
 	for _, r := range rows {

@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// gabor writes the table of figure 4: the fraction of the energy of filters that Gabor functions
-// explain, for sparse layers and for layers without sparsity and decay. Values are means over the
+// gabor writes the table of figure 4: the fraction of the energy (sum of squares) of filters that
+// Gabor functions explain, for layers with the sparsity penalty and weight decay and for layers
+// without them. Values are means over the
 // filters of a layer, and intervals are over trainings.
 func (p plan) gabor(ctx context.Context) error {
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
@@ -35,7 +36,7 @@ func (p plan) gabor(ctx context.Context) error {
 		name          string
 		target, decay float64
 	}{{"target -0.95, decay 0.03", -0.95, 0.03}, {"no sparsity, no decay", unpenalised, 0}} {
-		var percent, more []float64
+		var percent, exceeding []float64 // of each training
 		for number := range p.trainings {
 			s := p.settings(kind.decay, uint64(number+1))
 			if kind.target != unpenalised {
@@ -49,12 +50,12 @@ func (p plan) gabor(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			percent, more = append(percent, 100*stat.Mean(explained, nil)), append(more, float64(above(explained, chance)))
+			percent, exceeding = append(percent, 100*stat.Mean(explained, nil)), append(exceeding, float64(above(explained, chance)))
 		}
 		for _, c := range []struct {
 			name   string
 			values []float64
-		}{{"explained, in percent", percent}, {"filters above 95 % of noises", more}} {
+		}{{"explained, in percent", percent}, {"filters above 95 % of noises", exceeding}} {
 			mean, half := resample.Student(c.values)
 			list = append(list, around(c.name, mean, half, 1, kind.name))
 		}

@@ -13,7 +13,8 @@ import (
 // block is the number of samples of a FLAC frame.
 const block = 4096
 
-// writeFLAC writes a waveform as 16-bit FLAC. Values beyond [-1, 1] are clipped.
+// writeFLAC writes a waveform as 16-bit FLAC, without compression (verbatim subframes). Values
+// beyond [-1, 1] are clipped.
 func writeFLAC(file string, wave []float32, rate int) error {
 	var out bytes.Buffer
 	info := &meta.StreamInfo{BlockSizeMin: block, BlockSizeMax: block, SampleRate: uint32(rate), NChannels: 1, BitsPerSample: 16, NSamples: uint64(len(wave))}

@@ -7,9 +7,11 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forModel returns a copy of the data in which the label of a sample is the index of a model's
-// output for its class or, if the entry of the data restricts the outputs, its position in Outputs.
-// The model has the given number of classes; classNames are its names of them, or nil.
+// forModel returns a copy of the data in which the label of a sample is the index of the model's
+// output for the sample's class. If the entry of the data restricts the outputs, the label is the
+// position of that index in the field Outputs. If the classes of data and model do not match, the
+// copy has no labels, and mismatch says why. The model has the given number of classes; classNames
+// are its names of them, or nil.
 func (d *Data) forModel(classes int, classNames []string) *Data {
 	out := *d
 	out.modelClassNames = classNames
@@ -37,7 +39,8 @@ func (d *Data) forModel(classes int, classNames []string) *Data {
 	return &out
 }
 
-// classNames returns the class names of the predictions on these data.
+// classNames returns the names of the classes that a model with the given number of them predicts
+// on these data, or nil for a model without classes.
 func (d *Data) classNames(classes int) []string {
 	if classes == 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A saveTimer decides when states (the accumulators of unfinished cells) are saved: not more often
-// than an interval, and so seldom that saving takes at most a fraction of the time. States of some
+// A saveTimer decides when states (the accumulators of unfinished cells) are saved: at most once in
+// an interval, and so seldom that saving takes at most a fraction of the time. States of some
 // gigabytes can take longer to write than the work since the last save took. The time of a save can
 // only be estimated from earlier ones: many disks write a short burst much faster than gigabytes. A
 // save that exceeds its limit is cancelled.
@@ -60,8 +60,8 @@ func (t *saveTimer) limit() time.Duration {
 	return max(allowed, time.Second)
 }
 
-// speedTestDue reports whether the disk is to be timed: a save of so many bytes would be due if the
-// disk were fast, and no speed is known.
+// speedTestDue reports whether the disk is to be timed before a save of so many bytes: its speed is
+// not known, the interval is over, and the save is larger than a speed test.
 func (t *saveTimer) speedTestDue(bytes int64) bool {
 	return t.bytes == 0 && bytes > speedTestBytes && t.now().Sub(t.last) >= t.interval
 }

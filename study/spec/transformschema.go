@@ -26,7 +26,7 @@ func kindSchema(k transform.Kind) map[string]any {
 		properties[p.Name] = paramSchema(p)
 	}
 	forms := []any{}
-	if len(k.Short) > 0 {
+	if len(k.Short) > 0 { // a bare value may stand for the parameters, as in rotate: 30
 		principal, _ := k.Param(k.Short[0])
 		short := paramSchema(principal)
 		forms = append(forms, short["anyOf"].([]any)...)

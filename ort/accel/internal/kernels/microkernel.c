@@ -17,13 +17,15 @@
 #define TARGET_END PRAGMA(GCC pop_options)
 #endif
 
+// The included files define the kernels for vectors of W float32, with names made by NAME.
 TARGET("avx2,fma")
 #define W 8
 #define NAME(x) x##_avx2
 #include "gemm_kernel.h"
 #include "winograd_kernel.h"
 
-// transpose8 transposes 8 x 8 elements: pairs of rows, then fours, then halves.
+// transpose8 transposes 8 x 8 elements: it interleaves pairs of rows, then pairs of these, and then
+// exchanges halves of vectors.
 static inline void transpose8(const float *src, size_t src_stride, float *dst, size_t dst_stride) {
 	__m256 row[8], pair[8];
 	for (int i = 0; i < 8; i++)
