@@ -59,7 +59,8 @@ func openSized(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// openData opens a file. A file that ends in .gz is decompressed into memory.
+// openData opens a file. A file whose name ends in .gz is decompressed into memory, unless that
+// exceeds decompressedLimit, which is an error.
 func openData(ctx context.Context, path string) (fileData, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,8 +89,8 @@ func openData(ctx context.Context, path string) (fileData, error) {
 	return fileData{f, info.Size(), f}, nil
 }
 
-// decompress reads at most limit bytes. Memory grows with the data read, not with a size in a
-// header.
+// decompress reads r to its end; more than limit bytes are an error. Memory grows with the data
+// read: a size stated in a header is not trusted.
 func decompress(r io.Reader, limit int64) (fileData, error) {
 	var buf bytes.Buffer
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))

@@ -12,12 +12,14 @@ import (
 
 // A constantInput is an additional input with the same values in every run.
 type constantInput struct {
-	info   onnx.ValueInfo // with the size of each free axis for which it is known
-	values []float64
+	info   onnx.ValueInfo // with the known sizes of free axes, those whose size the model leaves open
+	values []float64      // repeated if they are fewer than the input has
 }
 
-// constantInputs returns all inputs that samples are not written to, with their values. sizes holds
-// the known sizes of free axes other than the batch, by the name of the axis.
+// constantInputs returns all inputs that samples are not written to, with their values. samples
+// names the inputs that they are written to. sizes holds the known sizes of free axes other than
+// the batch, by the name of the axis. It is an error if an input has no values or a wrong number of
+// values, or if there are values for a name that no such input has.
 func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
 	var fixed []constantInput
 	known := map[string]bool{}
@@ -52,7 +54,7 @@ func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string
 
 // shape returns the shape of the input for n images. If its first axis may have any size, it is the
 // batch, and every image has the same values. The size of one further free axis follows from the
-// number of values.
+// number of values; several are an error.
 func (f constantInput) shape(n int) ([]int, error) {
 	shape := f.info.Sizes()
 	one := shape // the shape without the batch axis, which the values fill
@@ -84,7 +86,7 @@ func (f constantInput) shape(n int) ([]int, error) {
 	return shape, nil
 }
 
-// value returns the tensor of the input for n images.
+// value returns the tensor of the input for n images, which the caller closes.
 func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	shape, err := f.shape(n)
 	if err != nil {

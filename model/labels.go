@@ -28,8 +28,9 @@ func ConfigBeside(modelPath, name string) string {
 }
 
 // ReadClassNames returns the names of a model's n classes in the order of its outputs, from
-// id2label of the config.json beside it. It returns nil if there are none, or if the names only
-// number the classes (LABEL_0, LABEL_1).
+// id2label of the config.json that describes it (see ConfigBeside). It returns nil if there are
+// none, if the names only number the classes (LABEL_0, LABEL_1), or if n is 0. Names of a number of
+// classes other than n, or not numbered from 0, are an error.
 func ReadClassNames(modelPath string, n int) ([]string, error) {
 	if n == 0 {
 		return nil, nil
@@ -44,8 +45,8 @@ func ReadClassNames(modelPath string, n int) ([]string, error) {
 	return names, nil
 }
 
-// readLabels returns the names in id2label of the config.json beside a model, in the order of their
-// numbers from 0, or nil if there are none.
+// readLabels returns the names in id2label of the config.json that describes a model, in the order
+// of their numbers from 0, or nil if there are none or they only number the classes.
 func readLabels(modelPath string) ([]string, error) {
 	file := ConfigBeside(modelPath, "config.json")
 	if file == "" {

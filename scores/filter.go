@@ -15,7 +15,8 @@ type Filter struct {
 }
 
 // Rows returns the rows that match the filter. A name or pattern that matches no row is an error,
-// so that a misspelt name is not taken for an empty result.
+// so that a misspelt name is not taken for an empty result. So is a filter that no row matches as a
+// whole.
 func (f Filter) Rows(rows []Row) ([]Row, error) {
 	for _, c := range f.criteria() {
 		for _, pattern := range c.patterns {
@@ -70,7 +71,8 @@ func (f Filter) criteria() []criterion {
 	}
 }
 
-// matches is like path.Match, but * also matches slashes, which are part of layer names.
+// matches reports whether a name equals a pattern, or matches it as in path.Match, except that *
+// also matches slashes, which are part of layer names.
 func matches(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -95,7 +97,7 @@ func DistinctValues(rows []Row, field func(*Row) string) []string {
 	return out
 }
 
-// firstNames joins the first eight names.
+// firstNames joins the first eight names, and an ellipsis if there are more.
 func firstNames(names []string) string {
 	if len(names) > 8 {
 		names = append(slices.Clone(names[:8]), "…")

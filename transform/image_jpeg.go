@@ -11,11 +11,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// JPEG encodes an image as JPEG with a quality from 0 to 100, rounded, and chroma subsampling of
-// 4:2:0, and decodes it. Values are rounded to 8 bits before. Chroma is interpolated as libjpeg
-// does. Qualities 0 and 1 are the same.
+// JPEG encodes an image as JPEG, with chroma subsampling of 4:2:0, and decodes it. Before that,
+// values are clipped to [0, 1] and rounded to 8 bits. Chroma is interpolated as libjpeg does. If
+// there are not three channels, each is encoded as a grey image.
 type JPEG struct {
-	Quality Distribution // 0 to 100
+	Quality Distribution // 0 to 100, rounded to an integer; 0 is the same as 1
 }
 
 // Draw implements Transform.
@@ -32,8 +32,7 @@ func (o jpegOp) Apply(dst, src tensor.Tensor) {
 	jpegRoundTrip(dst.Data, src.Data, c, h, w, o.value)
 }
 
-// jpegRoundTrip encodes and decodes an image, c x h x w. If c is not 3, each channel is a grey
-// image. dst may be src.
+// jpegRoundTrip encodes and decodes an image, c x h x w. dst may be src.
 func jpegRoundTrip(dst, src []float32, c, h, w int, quality float64) {
 	rounded, n := max(1, int(math.Round(quality))), h*w
 	switch {
@@ -56,7 +55,7 @@ func jpegRoundTrip(dst, src []float32, c, h, w int, quality float64) {
 	}
 }
 
-// toRGBA converts 3 planes to an image of 8 bits a value.
+// toRGBA converts three planes of values in [0, 1] to an image of 8 bits a value.
 func toRGBA(planes []float32, h, w int) image.Image {
 	n := h * w
 	m := image.NewRGBA(image.Rect(0, 0, w, h))

@@ -22,9 +22,9 @@ func clusterCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run a study on Slurm or Kubernetes",
-		Long: `Divides a study into tasks of about equal cost, writes a script that can be edited, and submits it as
-one job array followed by a merge job. Tasks that are killed, preempted or reach their time limit
-resume from their saved state.`,
+		Long: `Divides a study into tasks of about equal cost and writes a script for Slurm or a manifest for Kubernetes,
+which can be edited. A script is also submitted, as one job array followed by a job that merges the
+results. Tasks that are killed, preempted or reach their time limit resume from their saved state.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -33,8 +33,9 @@ resume from their saved state.`,
 	return c
 }
 
-// openSubmission reads a submission of a run folder by its number; 0 is the last one. It returns
-// the absolute path of the folder too.
+// openSubmission reads a submission (a study divided into tasks, and their jobs) of a run folder by
+// its number; 0 is the last one. It also returns the absolute path of the folder and its record of
+// all submissions.
 func openSubmission(run string, number int) (string, *cluster.Record, *cluster.Submission, error) {
 	run, err := filepath.Abs(run)
 	if err != nil {
@@ -78,8 +79,8 @@ func clusterStatusCommand() *cobra.Command {
 }
 
 // printStatus prints a table of tasks (without all only those that are neither done nor queued),
-// the number of tasks in each state, and the number of finished cells. A cell is a measure of a model
-// under one transformation value.
+// the number of tasks in each state, and the number of finished cells. A cell is one measure of one
+// model on one data set, under one transformation value, in one trial.
 func printStatus(s *cluster.Status, all bool) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "task\tstate\tjob\thost\tdone\ttime\twhat\tnote")
@@ -121,7 +122,8 @@ func printStatus(s *cluster.Status, all bool) error {
 	return nil
 }
 
-// taskTitle returns the first models of a task, and its shard.
+// taskTitle returns the names of the first models of a task, and its shard (the part of the
+// samples that it measures) if that is not the whole.
 func taskTitle(t cluster.Task) string {
 	names := t.Models
 	if len(names) > 3 {
@@ -252,7 +254,7 @@ func clusterWaitCommand() *cobra.Command {
 	return c
 }
 
-// clusterTaskCommand returns the command that the job scripts call.
+// clusterTaskCommand returns the command that the scripts of a submission call.
 func clusterTaskCommand(engine *engineFlags) *cobra.Command {
 	var number int
 	var every time.Duration

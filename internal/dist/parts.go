@@ -19,9 +19,9 @@ import (
 type part struct {
 	name, version string
 	purl          string // its package URL, such as pkg:npm/vega@6.4.0
-	licence       string // the SPDX identifier, where its package states one
+	licence       string // its SPDX identifier; "" if its package states none
 	folder        string // with the texts of its licence
-	text          []byte // of its licence; nil: those in folder
+	text          []byte // of its licence; nil: read from folder
 }
 
 // parts are the parts of a package, sorted by name.
@@ -58,7 +58,8 @@ func listParts(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
 	return all, nil
 }
 
-// moduleFolders returns where the Go command keeps the modules of a program.
+// moduleFolders returns the folders in which the Go command keeps the modules of a program, by
+// module path.
 func moduleFolders(info *buildinfo.BuildInfo) (map[string]string, error) {
 	args := []string{"list", "-m", "-f", "{{.Path}}\t{{.Dir}}"}
 	for _, m := range info.Deps {
@@ -76,7 +77,8 @@ func moduleFolders(info *buildinfo.BuildInfo) (map[string]string, error) {
 	return folders, nil
 }
 
-// npmPackages lists the packages that the bundle of a folder is made of.
+// npmPackages lists the npm packages in the JavaScript bundle that is built in a folder: those of
+// its package-lock.json without the ones for development.
 func npmPackages(folder string) (parts, error) {
 	raw, err := os.ReadFile(filepath.Join(folder, "package-lock.json"))
 	if err != nil {
@@ -103,10 +105,12 @@ func npmPackages(folder string) (parts, error) {
 	return all, nil
 }
 
-// licenceFile matches the names of files that licences require copies of a program to include.
+// licenceFile matches the names of files with licences and notices, which must accompany copies of
+// the software.
 var licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)([-._].*)?$`)
 
-// texts returns the texts of a part's licence.
+// texts returns the texts of a part's licence, one after the other; nil if its folder has none but
+// the identifier of its licence is known.
 func (p part) texts() ([]byte, error) {
 	if p.text != nil {
 		return p.text, nil
@@ -149,8 +153,8 @@ func (all parts) notices() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sbom returns the list of all parts, a software bill of materials in the format of CycloneDX. The
-// same parts make the same list.
+// sbom returns the list of all parts, a software bill of materials in the JSON format of CycloneDX.
+// It has no time and no random number, so that builds are reproducible.
 func (all parts) sbom(version string) ([]byte, error) {
 	bom := cdx.NewBOM()
 	root := "pkg:golang/github.com/noether-ml/noether@" + version

@@ -14,7 +14,8 @@ import (
 // hubConfigs are the files that describe a model. They are optional.
 var hubConfigs = []string{"preprocessor_config.json", "config.json"}
 
-// configs returns where the files that describe a model may be: beside it, and above a folder onnx.
+// configs returns the paths at which the files that describe a model may be: in its folder and, if
+// that is called onnx, in the parent folder.
 func configs(model string) []string {
 	dirs := []string{path.Dir(model)}
 	if path.Base(dirs[0]) == "onnx" {
@@ -29,9 +30,9 @@ func configs(model string) []string {
 	return out
 }
 
-// hubModel returns the path of a model's file in the hub's cache. Its external files with weights,
-// which the function external lists, are in the cache too. So are the files that describe it, unless
-// the cache is offline.
+// hubModel returns the path of a model's file in the cache of the Hugging Face hub. It downloads
+// what the cache lacks: the file, the external files with its weights, which the function external
+// lists, and the files that describe it. If the hub is offline, the first two must be in the cache.
 func (c *Cache) hubModel(ctx context.Context, address string, external func(file string) ([]string, error)) (string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != models {
@@ -67,9 +68,9 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 	return "", fmt.Errorf("%s: %w", a, h.explain(a, err))
 }
 
-// complete returns the path of the model's file if the cache has it with its external files, and
-// has the files that describe it or knows that there are none. Offline, these need not be known.
-// external lists the external files.
+// complete returns the path of the model's file if the cache has all of the model: the file, the
+// external files, which the function external lists, and each file that describes it, or the mark
+// that there is no such file. If the hub is offline, the files that describe it may be missing.
 func (s *snapshot) complete(external func(string) ([]string, error)) (string, error) {
 	if len(s.files) == 0 {
 		return "", fmt.Errorf("no file of revision %s is known", s.address.revision)
@@ -138,7 +139,9 @@ func (c *Cache) downloadModel(ctx context.Context, h *Hub, a hubAddress, externa
 	return s.path(name), nil
 }
 
-// ModelIn returns the path of the model in a folder that is laid out as a repository of the hub.
+// ModelIn returns the path of the model in a folder that is laid out as a repository of the hub:
+// onnx/model.onnx, else model.onnx, else the only .onnx file in the folder and its subfolder onnx.
+// It is an error if there is none, or if there are several of which neither has such a name.
 func ModelIn(dir string) (string, error) {
 	name, err := chooseModel(filesIn(dir, "", "onnx"), "")
 	if err != nil {
@@ -147,7 +150,7 @@ func ModelIn(dir string) (string, error) {
 	return filepath.Join(dir, filepath.FromSlash(name)), nil
 }
 
-// filesIn lists the files of some folders below a folder, with slashes.
+// filesIn lists the files of some subfolders of a folder, as paths from dir with slashes.
 func filesIn(dir string, subs ...string) []string {
 	var out []string
 	for _, sub := range subs {
@@ -162,8 +165,9 @@ func filesIn(dir string, subs ...string) []string {
 }
 
 // chooseModel returns the model's file among the files of a repository. wanted is that file, or a
-// folder of the repository, or "". In a folder the model is onnx/model.onnx, else model.onnx, else
-// the only file whose name ends in .onnx.
+// folder of the repository, or "" for the whole repository. In a folder the model is
+// onnx/model.onnx, else model.onnx, else the only file whose name ends in .onnx. It is an error if
+// there is no such file, or more than one.
 func chooseModel(files []string, wanted string) (string, error) {
 	var models []string
 	for _, f := range files {

@@ -1,11 +1,12 @@
-// Package machine returns the cores and the memory that this process may use, within the allocation
-// of a scheduler, a container or an affinity mask, and what it has used.
+// Package machine returns the numbers of cores and of bytes of memory that this process may use,
+// within the allocation of a scheduler, a container or an affinity mask, and what it has used.
 //
 // A job with 4 cores on a node of 128 must not start 128 threads, and a job that fills the memory
 // of the node is killed. So programs must observe the limits of the process, not the size of the
 // machine.
 //
-// The package also sets the garbage collector, and returns the command that installs a library.
+// The package also sets how much garbage Go's collector allows, and returns the command that
+// installs a library.
 package machine
 
 import (
@@ -17,8 +18,8 @@ import (
 	"strings"
 )
 
-// Cores returns the number of cores: the least of the affinity mask, the cgroup quota and what
-// Slurm gives each task.
+// Cores returns the number of cores that this process may use, at least 1: the least of the
+// affinity mask, GOMAXPROCS, the cgroup quota (rounded up) and what Slurm gives each task.
 func Cores() int { return cores(environment{}) }
 
 // MemoryLimit returns the memory limit in bytes: the lesser of the cgroup limit and what Slurm
@@ -41,7 +42,7 @@ func (e environment) read(path string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// get returns the value of an environment variable.
+// get returns the value of an environment variable; "" if it is not set.
 func (e environment) get(name string) string {
 	if e.env != nil {
 		return e.env[name]

@@ -12,5 +12,6 @@ func PeakMemory() int64 {
 	return statusBytes(string(raw), "VmHWM:")
 }
 
-// ResetPeak resets PeakMemory, if the system allows it: the kernel does so when it reads a 5.
+// ResetPeak sets PeakMemory to the present resident memory, if the system allows it: the kernel
+// does so when a process writes 5 to the file clear_refs.
 func ResetPeak() { os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

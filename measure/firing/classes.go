@@ -38,8 +38,8 @@ type classCounts struct {
 	fires, null [2][]int32 // for each sign: units x classes
 }
 
-// newClassCounts returns empty counts of a number of units, for n classes and a number of signs
-// (sides).
+// newClassCounts returns empty counts of a number of units, for n classes. sides is the number of
+// signs, 1 or 2.
 func newClassCounts(units, n, sides int) *classCounts {
 	c := &classCounts{n: n}
 	for s := range sides {
@@ -89,8 +89,8 @@ func (l labels) hasTwoClasses() bool {
 	return n > 1
 }
 
-// newLabels returns the labels with the class of each place, and the same classes shuffled for the
-// null.
+// newLabels returns the labels of the samples that can be read. class holds the class of each
+// place; for the null, the same classes are shuffled among these samples.
 func (r *run) newLabels(class map[int]int) labels {
 	l := labels{class: class, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int
@@ -108,7 +108,8 @@ func (r *run) newLabels(class map[int]int) labels {
 	return l
 }
 
-// classStage is another pass over the inputs, which counts firing by class.
+// classStage returns the stage, a pass over all inputs, that counts by class how often the units of
+// a group fire.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels
@@ -133,7 +134,7 @@ func (r *run) classStage(g group) stage {
 		each: func(s *activations) error {
 			g.forEachPart(func(at int, c chunk) {
 				f, lo := r.results[c.layer], c.lo-g[at].lo
-				for i, p := range s.images {
+				for i, p := range s.images { // the number of an input is its place
 					if class, ok := l.class[p.number]; ok {
 						for side := range f.sides() {
 							r.classCounts[at].add(s.values[c.layer].row(i, c), f.q[side][c.lo:c.hi], side, lo, class, l.shuffled[p.number])
@@ -154,7 +155,7 @@ func (r *run) classStage(g group) stage {
 }
 
 // storeInformation copies the mutual information of the units of a chunk, whose index in the group
-// is at, to the results.
+// is at, to the results. It is NaN if the inputs are of fewer than two classes.
 func (r *run) storeInformation(at int, c chunk, l labels) {
 	f := r.results[c.layer]
 	for side := range f.sides() {

@@ -7,15 +7,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// rankOf returns k = ceil(rate N) for n inputs. The threshold of a unit is its k-th largest value.
+// rankOf returns k = ceil(rate n), at least 1 and at most n, for n inputs. The threshold of a unit
+// is the k-th largest of its n values.
 func rankOf(n int, rate float64) int {
 	k := int(math.Ceil(rate*float64(n) - 1e-9)) // in float64, 0.01 x 700 is a little more than 7
 	return min(max(k, 1), n)
 }
 
-// Threshold returns the ceil(rate n)-th largest of n values, and the fraction of values that are at
-// least as large: the global firing rate, with ties. It sorts a copy; a ThresholdEstimator finds
-// the same for many units without storing all values.
+// Threshold returns the ceil(rate n)-th largest of n values, at least one, and the fraction of
+// values that are at least as large: the global firing rate, which exceeds rate if values tie. It
+// sorts a copy; a ThresholdEstimator finds thresholds of many units without storing all values.
 func Threshold(values []float32, rate float64) (q float32, global float64) {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
@@ -35,12 +36,12 @@ func firingRate(values []float32, q float32) float64 {
 	return float64(count) / float64(len(values))
 }
 
-// Score returns S = L / G. G is above 0, since a unit fires at the input that defines its
-// threshold.
+// Score returns S = L / G, the local divided by the global firing rate. G is above 0, since a unit
+// fires at the input that defines its threshold.
 func Score(local, global float64) float64 { return local / global }
 
-// NetworkScore returns Inv_p, the mean of the highest scores: a proportion p of them, at least one.
-// It returns NaN if there are no scores.
+// NetworkScore returns Inv_p, the mean of the highest scores of units: of a proportion p of them,
+// and at least of one. It returns NaN if there are no scores.
 func NetworkScore(scores []float64, p float64) float64 {
 	top := slices.Clone(scores)
 	slices.Sort(top)

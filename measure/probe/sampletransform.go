@@ -13,9 +13,9 @@ import (
 
 // A sampleTransform transforms every sample. The zero value leaves samples unchanged.
 type sampleTransform struct {
-	id    string                            // identifies the transformed representations in the store
-	op    func(dataset.Sample) transform.Op // nil: none
-	pairs bool                              // take the transformed samples of ready-made pairs
+	id    string                            // identifies the transformed representations among those that are stored
+	op    func(dataset.Sample) transform.Op // the transformation of a sample; nil: none
+	pairs bool                              // the data hold each sample clean and transformed: take the transformed one
 }
 
 // randomTransform transforms each sample by one draw of the transformation. With a list of values
@@ -40,8 +40,8 @@ func (r *run) transformID(choice string) string {
 	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, choice)
 }
 
-// value returns the index of the transformation's value that is drawn for the sample with the given
-// index.
+// value returns the index, in the transformation's list of values, of the one that is drawn for the
+// sample with the given index.
 func (r *run) value(index int) int {
 	n := len(r.job.Transform.Values)
 	if n == 1 {
@@ -51,8 +51,8 @@ func (r *run) value(index int) int {
 	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
 }
 
-// parameters returns the parameter of each sample's transformation, scaled to [0, 1] over the
-// range.
+// parameters returns the parameter of each sample's transformation, scaled from its range to
+// [0, 1]; NaN if the transformation has no numeric parameter. There must be a range (see ranged).
 func (r *run) parameters() []float64 {
 	j := r.job
 	width := j.Transform.Range.High - j.Transform.Range.Low

@@ -16,9 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than
-// moments: with n observations of d positions, if the 2 n observations of both views are at most d
-// / 2.
+// fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than an
+// accumulator of moments: n observations of d positions with 4 n <= d.
 func fewRows(s measure.Site, p featureMaps) bool {
 	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
 }
@@ -28,16 +27,16 @@ func rowBytes(s measure.Site, p featureMaps) int64 {
 	return single * int64(s.Layout.N) * int64(p.channels) * 2 * int64(p.positions())
 }
 
-// A rowAccumulator holds the observations themselves. Its scores are those of an accumulator:
-// subspaces, canonical correlations and cosines do not depend on the orthonormal basis that the
-// observations are given in. The 2 n observations of both views span a space of at most 2 n
-// dimensions, so an accumulator of their coordinates in a basis of that space has 2 n variables for
-// each view instead of d.
+// A rowAccumulator holds the observations themselves, where an accumulator holds their moments. Its
+// scores are those of an accumulator: subspaces, canonical correlations and cosines do not depend
+// on the orthonormal basis in which the observations are given. The 2 n observations of both views
+// span a space of at most 2 n dimensions. So an accumulator of their coordinates in a basis of that
+// space has at most 2 n variables for each view instead of d.
 type rowAccumulator struct {
 	measure *seis
 	site    measure.Site
 	maps    featureMaps
-	samples map[int][]float32 // by place: the observations of (z, z'), c x 2 d; never changed
+	samples map[int][]float32 // by place: the observations of (z, z'), channels x 2 d; never changed
 }
 
 func newRowAccumulator(m *seis, s measure.Site, p featureMaps) *rowAccumulator {
@@ -62,7 +61,7 @@ func (a *rowAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// sampleSize returns the number of values of a sample in both views.
+// sampleSize returns the number of values of a sample in both views together.
 func (a *rowAccumulator) sampleSize() int { return a.maps.channels * 2 * a.maps.positions() }
 
 func (a *rowAccumulator) add(place int, rows []float32) error {
@@ -170,9 +169,10 @@ func (a *rowAccumulator) Scores() ([]measure.Score, error) {
 }
 
 // coordinates returns the observations of samples in an orthonormal basis of k vectors of the space
-// that they span: 2 x samples x c x k, the clean view first. Each view is centred and scaled to a
-// total variance of 1, which no score depends on. With the Gram matrix of the stacked observations
-// R Rᵀ = Q Λ Qᵀ, the basis is Rᵀ Q Λ^-½ and the coordinates are Q Λ^½.
+// that they span: 2 x samples x channels x k, the clean view first. Each view is centred and scaled
+// to a sum of squares of 1, which changes no score. Let R be the observations of both views, one in
+// each row, and R Rᵀ = Q Λ Qᵀ the eigendecomposition of their Gram matrix. Then the basis is
+// Rᵀ Q Λ^-½, and the coordinates are Q Λ^½.
 func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
 	c, d := a.maps.channels, a.maps.positions()
 	n := len(places) * c
@@ -210,11 +210,11 @@ func (a *rowAccumulator) coordinates(places []int) (tensor.Tensor, error) {
 }
 
 // gramFloor is the fraction of a Gram matrix's largest eigenvalue below which an eigenvalue is
-// considered rounding: the square of the resolution of float32.
+// considered a rounding error: about the square of the resolution of float32.
 const gramFloor = 1e-14
 
-// standardise centres rows of d values and scales them to a sum of squares of 1, unless all rows
-// are equal.
+// standardise subtracts the mean row from rows of d values and scales all of them together to a sum
+// of squares of 1, unless all rows are equal. NaN and infinity are an error.
 func standardise(rows []float64, d int) error {
 	linalg.Centre64(rows, d)
 	all := blas64.Vector{N: len(rows), Inc: 1, Data: rows}

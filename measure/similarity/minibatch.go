@@ -18,8 +18,8 @@ type batchGram struct {
 	total float64   // sum of all values
 }
 
-// newBatchGram returns the Gram matrix of m x p values, which it centres in place. HSIC does not
-// depend on the mean, but the rounding errors of the products do.
+// newBatchGram returns the Gram matrix of m x p values, from which it subtracts the mean row in
+// place. HSIC does not depend on the mean, but the rounding errors of the products do.
 func newBatchGram(rows []float64, p int) batchGram {
 	linalg.Centre64(rows, p)
 	m := len(rows) / p
@@ -39,8 +39,8 @@ func newBatchGram(rows []float64, p int) batchGram {
 	return b
 }
 
-// hsic returns the unbiased estimate of HSIC of two representations of a minibatch of four samples
-// or more (Nguyen et al. 2021, equation 3).
+// hsic returns the unbiased estimate of HSIC of two representations of the same minibatch, of at
+// least minBatch samples (Nguyen et al. 2021, equation 3).
 func (b batchGram) hsic(o batchGram) float64 {
 	m := float64(b.m)
 	t := floats.Dot(b.k, o.k) + b.total*o.total/((m-1)*(m-2)) - 2/(m-2)*floats.Dot(b.sums, o.sums)
@@ -50,12 +50,13 @@ func (b batchGram) hsic(o batchGram) float64 {
 // minBatch is the smallest minibatch that has an unbiased estimate of HSIC.
 const minBatch = 4
 
-// minibatchTotals holds sums of HSIC over minibatches for all pairs of a grid. A minibatch is
-// weighted by its number of samples. Groups are those of the jackknife.
+// minibatchTotals holds sums of HSIC over minibatches, for all layers and pairs of layers that are
+// compared. The term of a minibatch is its HSIC times its number of samples. Groups are those of
+// the jackknife.
 type minibatchTotals struct {
-	n      []int       // samples, by group
-	self   [][]float64 // HSIC of each layer with itself, by group
-	across [][]float64 // HSIC of each pair, by group
+	n      []int       // number of samples of each group
+	self   [][]float64 // of each layer with itself: by layer and group
+	across [][]float64 // of the two layers of a pair: by pair and group
 }
 
 func newMinibatchTotals(layers, pairs, groups int) *minibatchTotals {
@@ -69,8 +70,8 @@ func newMinibatchTotals(layers, pairs, groups int) *minibatchTotals {
 	return m
 }
 
-// add adds the Gram matrices of all layers on one minibatch. pairLayers returns the layers of a
-// pair.
+// add adds a minibatch of a group, given the Gram matrices of all layers. pairLayers returns the
+// layers of a pair, as indices in grams.
 func (m *minibatchTotals) add(group int, grams []batchGram, pairLayers func(pair int) (u, v int)) {
 	samples := grams[0].m
 	m.n[group] += samples
@@ -95,7 +96,8 @@ func (m *minibatchTotals) merge(o *minibatchTotals) {
 	}
 }
 
-// hsicTotals are the sums of HSIC over the minibatches of n samples.
+// hsicTotals are the weighted sums of HSIC over minibatches that have n samples together, for two
+// layers X and Y.
 type hsicTotals struct {
 	n          int
 	xy, xx, yy float64 // of X with Y, and of each with itself
@@ -107,8 +109,9 @@ func (s hsicTotals) plus(o hsicTotals) hsicTotals {
 
 func (s hsicTotals) cka() float64 { return ratio(s.xy, s.xx, s.yy) }
 
-// estimate returns minibatch CKA of a pair of layers u and v: the ratio of sums of unbiased HSIC.
-// Its mean over all shuffles of the pairs is 0.
+// estimate returns minibatch CKA of a pair, whose layers are u and v: with the sums of unbiased
+// HSIC, that of u with v divided by the root of the product of those of each with itself. The null,
+// its mean over shuffles of the samples, is 0.
 func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 	groups := make([]hsicTotals, len(m.n))
 	var all hsicTotals
@@ -132,7 +135,9 @@ func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 	return e
 }
 
-// minibatchCKA computes minibatch CKA of two samples in minibatches of at most size.
+// minibatchCKA computes minibatch CKA of two layers on the same samples, in minibatches of at most
+// size samples, without those of fewer than four. Jackknife group g is the samples from cuts[g] up
+// to cuts[g+1]; nil: one group.
 func minibatchCKA(ctx context.Context, x, y *centredSample, size int, cuts []int) (estimate, error) {
 	totals := newMinibatchTotals(2, 1, max(1, len(cuts)-1))
 	err := walkBoth(ctx, x, y, size, cuts, func(n int, rowsX, rowsY []float64, group int) {

@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// y = max(x, 0): dx = dy where y > 0. It reads y rather than x, so that a runtime can still fuse
-// the activation with the node that computes x.
+// y = max(x, 0): dx = dy where y > 0, else 0. It reads y rather than x, so that a runtime can still
+// fuse the activation with the node that computes x. Where ONNX Runtime is likely to keep y in
+// blocks of channels (see blocked.go), the gradient is written so that it is kept so too.
 func relu(op *operation) onnx.Value {
 	dy := op.dyForProduct(op.x(0))
 	if !op.outputBlocked() {
@@ -19,13 +20,14 @@ func relu(op *operation) onnx.Value {
 	return op.markBlocked(op.Mul(dy, op.blockedMask()), dy)
 }
 
-// y = x for x > 0, else alpha x: dx = dy or alpha dy
+// y = x for x > 0, else alpha x: dx = dy for x > 0, else alpha dy
 func leakyRelu(op *operation) onnx.Value {
 	below := op.times(op.dy(0), op.attrFloat("alpha", 0.01))
 	return op.choose(op.greater(op.x(0), op.num(0)), op.dy(0), below)
 }
 
-// Y = X for X > 0, else slope X: dX = dY or slope dY, dslope = 0 or X dY. slope is broadcast to X.
+// y = x for x > 0, else slope x: dx = dy and dslope = 0 for x > 0, else dx = slope dy and
+// dslope = x dy. slope is broadcast to x.
 func pRelu(op *operation) {
 	above := op.greater(op.x(0), op.num(0))
 	op.accumulate(0, func() onnx.Value { return op.choose(above, op.dy(0), op.Mul(op.dy(0), op.x(1))) })
@@ -33,7 +35,7 @@ func pRelu(op *operation) {
 }
 
 // exponential is the gradient of y = gain x for x > 0, else y = depth (exp(x / scale) - 1): dx =
-// gain dy, or (y + depth) / scale dy.
+// gain dy for x > 0, else (y + depth) / scale dy.
 func (op *operation) exponential(gain, depth, scale float64) onnx.Value {
 	below := op.times(op.Mul(op.dy(0), op.Add(op.y(0), op.num(depth))), 1/scale)
 	return op.choose(op.greater(op.x(0), op.num(0)), op.times(op.dy(0), gain), below)
@@ -54,7 +56,7 @@ func selu(op *operation) onnx.Value {
 	return op.exponential(gamma, alpha*gamma, 1)
 }
 
-// y = x for x > alpha, else 0: dx = dy or 0
+// y = x for x > alpha, else 0: dx = dy for x > alpha, else 0
 func thresholdedRelu(op *operation) onnx.Value {
 	return op.zeroUnless(op.greater(op.x(0), op.num(op.attrFloat("alpha", 1))), op.dy(0))
 }
@@ -66,6 +68,9 @@ func shrink(op *operation) onnx.Value {
 	outside := op.or(op.greater(op.x(0), op.num(bound)), op.less(op.x(0), op.num(-bound)))
 	return op.zeroUnless(outside, op.dy(0))
 }
+
+// The functions below whose names end in Slope return y', the derivative of y with respect to x, by
+// which dy is multiplied.
 
 // y = sigmoid(x): y' = y (1 - y)
 func sigmoidSlope(op *operation, _, y onnx.Value) onnx.Value { return op.Mul(y, op.Sub(op.num(1), y)) }
@@ -95,7 +100,7 @@ func mishSlope(op *operation, x, _ onnx.Value) onnx.Value {
 // y = ln(1 + exp(x)): y' = sigmoid(x)
 func softplusSlope(op *operation, x, _ onnx.Value) onnx.Value { return op.Sigmoid(x) }
 
-// y = x / (1 + |x|): 1 / y' = (1 + |x|)^2
+// y = x / (1 + |x|): 1 / y' = (1 + |x|)^2, by which dy is divided
 func softsignReciprocal(op *operation, x, _ onnx.Value) onnx.Value {
 	return op.square(op.Add(op.Abs(x), op.num(1)))
 }
@@ -155,8 +160,8 @@ func clip(op *operation) {
 	})
 }
 
-// clipBound is a bound of Clip, an input since opset 11 and an attribute before. It is empty where
-// it is absent.
+// clipBound is a bound of Clip: its i-th input or, before opset 11, an attribute. It is empty if
+// the node does not have this bound.
 func (op *operation) clipBound(i int, attribute string) onnx.Value {
 	if op.Opset() >= 11 {
 		return op.x(i)

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A layoutRule returns the layouts of an operator's outputs. x is the layout of its first input.
+// A layoutRule returns the layouts of an operator's outputs: the axes of each, with their letters
+// and sizes. x is the layout of its first input.
 type layoutRule func(op *operation, x layout) []layout
 
 // layoutRules are the rules of operators. An operator without a rule is assumed to keep the layout
@@ -54,20 +55,21 @@ var layoutRules = byOperator(map[string]layoutRule{
 	"LSTM GRU RNN": (*operation).recurrent,
 	"BatchNormalization": func(op *operation, x layout) []layout {
 		mean, variance := op.layout(3), op.layout(4)
-		return []layout{x, mean, variance, mean, variance} // the last two before opset 14: those of the batch
+		return []layout{x, mean, variance, mean, variance} // before opset 14 there may be two more outputs, saved_mean and saved_var
 	},
 	"LayerNormalization": (*operation).layerNormalization,
 
-	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // unknown
+	"GatherND NonZero Compress Unique NonMaxSuppression If Loop Scan Optional": func(*operation, layout) []layout { return nil }, // not inferred
 })
 
-// fromFirstInput returns the rule of an operator with one output, which depends on the first input.
+// fromFirstInput returns the rule of an operator with one output, whose layout f derives from that
+// of the first input. f may read the attributes and the other inputs too.
 func fromFirstInput(f func(op *operation, x layout) layout) layoutRule {
 	return func(op *operation, x layout) []layout { return []layout{f(op, x)} }
 }
 
-// fromNode returns the rule of an operator with one output, which does not depend on the first
-// input alone.
+// fromNode returns the rule of an operator with one output, whose layout f derives from the
+// attributes or from all inputs alike.
 func fromNode(f func(op *operation) layout) layoutRule {
 	return func(op *operation, _ layout) []layout { return []layout{f(op)} }
 }
@@ -82,7 +84,7 @@ func twoOutputs(f func(op *operation, x layout) layout) layoutRule {
 }
 
 // layerNormalization returns the layouts of the outputs of LayerNormalization: normalised values,
-// means, inverse deviations.
+// means, inverse standard deviations.
 func (op *operation) layerNormalization(x layout) []layout {
 	from, ok := op.axisOf(-1, len(x))
 	if !ok {
@@ -93,7 +95,8 @@ func (op *operation) layerNormalization(x layout) []layout {
 	return []layout{x, l, l}
 }
 
-// byOperator splits the keys of a table, each of which names several operators.
+// byOperator returns the values of a table by operator. A key of the table names one or several
+// operators, with spaces between them.
 func byOperator[T any](table map[string]T) map[string]T {
 	out := map[string]T{}
 	for names, v := range table {

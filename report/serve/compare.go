@@ -14,7 +14,7 @@ type side struct {
 	run    *run
 	model  string // all models if ""
 	record scores.Record
-	cells  []scores.Cell // includes derived cells
+	cells  []scores.Cell // and derived ones: means over values of a transformation and over trials
 }
 
 // label returns the name of a side for display.
@@ -96,6 +96,7 @@ func (s *side) read() error {
 	return nil
 }
 
+// modelRecord returns the record of the model with a name, which the run must have.
 func (s side) modelRecord(name string) scores.ModelRecord {
 	i := slices.IndexFunc(s.record.Models, func(m scores.ModelRecord) bool { return m.Name == name })
 	return s.record.Models[max(0, i)]
@@ -106,8 +107,8 @@ type comparison struct {
 	A, B        side
 	Differences []scores.Difference
 	Beyond      int // number of differences whose interval excludes 0
-	// Layers are the names of B's layers by those of the layers of A that they are compared with; nil
-	// if they have the same names.
+	// Layers maps the name of a layer of A to that of the layer of B that it is compared with; nil:
+	// layers of the same name are compared.
 	Layers map[string]string
 }
 
@@ -134,7 +135,8 @@ func compare(a, b side) comparison {
 	return out
 }
 
-// detail orders differences: whole models before layers, means over values before single values.
+// detail is a sort key of scores: those of whole models come before those of layers, and means over
+// the values of a transformation before those of single values.
 func detail(r scores.Row) int {
 	n := 0
 	if r.Layer != "" {
@@ -146,8 +148,8 @@ func detail(r scores.Row) int {
 	return n
 }
 
-// byChance returns the expected number of scores that differ beyond their 95 % intervals if nothing
-// differs.
+// byChance returns the expected number of differences whose 95 % interval would exclude 0 if nothing
+// really differed.
 func (c comparison) byChance() int { return int(math.Round(scores.ExpectedByChance(c.Differences))) }
 
 // mergeSides merges the rows and the models of all sides into one run. A model whose name occurs in

@@ -37,14 +37,15 @@ var (
 	depthDecays = []float64{0, 0.001, 0.01, 0.1, 0.3, 1, 10}
 )
 
-// unpenalised is the target of networks without the sparsity penalty, and penaltyWeight the weight
-// of the penalty in the others.
+// unpenalised stands in targets for networks without the sparsity penalty; penaltyWeight is the
+// weight of the penalty in the others.
 const (
 	unpenalised   = 0
 	penaltyWeight = 100
 )
 
-// cell names the networks of ridge.onnx with a target and a decay.
+// cell returns how the names of the networks of ridge.onnx with a target and a decay start. They are
+// a cell of the grid of targets and decays.
 func cell(target, decay float64) string {
 	if target == unpenalised {
 		return fmt.Sprintf("targetnone/decay%g", decay)
@@ -52,11 +53,13 @@ func cell(target, decay float64) string {
 	return fmt.Sprintf("target%g/decay%g", target, decay)
 }
 
-// mild is the largest decay under which an epoch that increases the error is undone. Under a larger
-// decay the error is expected to rise.
+// mild is the largest decay under which an epoch that increases the validation error is undone (see
+// the flag -take-back). A larger decay is expected to increase the error. Then the networks of
+// depth.onnx and copies.onnx undo epochs that increase the objective of training, error and decay
+// together, and those of ridge.onnx undo none.
 const mild = 0.03
 
-// train trains the networks of ridge.onnx or of depth.onnx.
+// train trains the networks of ridge.onnx or of depth.onnx; which is ridge or depth.
 func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
@@ -89,7 +92,7 @@ func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
 }
 
-// ridge trains one layer with every target and every decay, several times each.
+// ridge trains networks of one layer with every target and every decay, several times each.
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
 	var c curves
@@ -127,8 +130,8 @@ func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
 }
 
-// A tree trains stacks with every decay at every layer. Stacks with the same decays of their lower
-// layers share these layers.
+// A tree trains stacks of maxLayers layers with every decay at every layer. Stacks with the same
+// decays of their lower layers share these layers.
 type tree struct {
 	plan
 	curves   curves
@@ -153,8 +156,8 @@ func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
 	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
 }
 
-// grow trains the top layer of a stack on the activations of the layer below, and the stacks above
-// it.
+// grow trains the layer with the last of decays on top of the layers below, whose activations
+// patterns and held are, and then all layers above it.
 func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []float64, below []*autoencoder.Layer) error {
 	l, err := autoencoder.Train(ctx, t.rt, patterns, held, t.settings(decays[len(decays)-1], uint64(len(decays))))
 	if err != nil {
@@ -202,7 +205,7 @@ func path(decays []float64) string {
 	return "decays" + strings.Join(parts, ",")
 }
 
-// copy trains the best network of each depth again, from other initial weights.
+// copy trains the best network of each depth again, p.copies times, from other initial weights.
 func (p plan) copy(ctx context.Context) error {
 	best, err := p.best()
 	if err != nil {

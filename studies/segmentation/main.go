@@ -3,10 +3,12 @@
 //	go run ./studies/segmentation runs/segmentation/scores.csv studies/results
 //
 // The interval of a mean is Student's, over trainings from different seeds. Differences are between
-// trainings of the same seed. A difference is seen if its interval is above 0, not seen if it is
-// below, else open. In the names of statistics, f(x) is the class map of an image x, and τ f(x) is
-// the transformation applied to it. An FCN decodes the last stage of its encoder; a U-Net
-// also takes the earlier stages.
+// trainings of the same seed. A difference is followed by "seen" if its interval is above 0, "not
+// seen" if it is below 0, else "open". A class map f(x) is the predicted class of each pixel of an
+// image x, and τ f(x) the same with its pixels moved by the transformation. The statistics compare
+// the class map of a transformed image with the labels or with τ f(x). An FCN decodes the last
+// stage of its encoder; a U-Net also takes the earlier stages. The augmentation "affine" is by
+// random rotations, translations and scales, "plain" is none.
 package main
 
 import (
@@ -59,13 +61,14 @@ type quantity struct {
 	statistic, view, layer string // view: the transformation and its parameter
 }
 
-// A kind of trainings differs in nothing but the seed.
+// A kind is a class of trainings that differ in nothing but the seed.
 type kind struct{ decoder, augmentation string }
 
 // A sample holds the values of a quantity by seed.
 type sample map[string]float64
 
-// read returns the values of the scores without factors, by kind of training.
+// read returns the values of the scores by kind of training, without those that are limited to one
+// value of a factor, such as a class.
 func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
 	out := map[kind]map[quantity]sample{}
 	for _, r := range rows {
@@ -90,7 +93,7 @@ func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
 	return out, nil
 }
 
-// interval returns the mean of values and its 95 % interval, which a single value does not have.
+// interval returns the mean of values and its 95 % interval, which is NaN for a single value.
 func interval(values []float64) (mean, low, high float64) {
 	mean, half := resample.Student(values)
 	return mean, mean - half, mean + half
@@ -115,7 +118,7 @@ var (
 	decoders = map[string]string{"fcn": "FCN", "unet": "U-Net"}
 )
 
-// A statistic of outputs, of which more is better.
+// A statistic of class maps, which is better if it is higher. key is its name in the scores.
 type statistic struct{ key, name string }
 
 var (
@@ -125,14 +128,14 @@ var (
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// cells returns the mean of a sample and its interval, within 0 and limit.
+// cells returns the mean of a sample and its interval, which is clipped to [0, limit].
 func cells(s sample, limit float64) []string {
 	mean, low, high := interval(s.values())
 	return []string{number(mean), number(max(low, 0)), number(min(high, limit))}
 }
 
-// outputs returns the means of the statistics of outputs. Without a transformation there is only
-// that of the labels.
+// outputs returns the table of the statistics of class maps. For images that are not transformed
+// there is only the one that compares with the labels.
 func outputs(values map[kind]map[quantity]sample) [][]string {
 	table := [][]string{{"network", "augmentation", "transformation", "statistic", "value", "low", "high"}}
 	for _, k := range kinds {
@@ -148,8 +151,8 @@ func outputs(values map[kind]map[quantity]sample) [][]string {
 	return table
 }
 
-// effects returns the differences of the statistics of outputs between two kinds of trainings, or
-// between two transformations: the mean over seeds.
+// effects returns the table of differences of these statistics between two kinds of trainings, or
+// between two transformations: means over seeds.
 func effects(values map[kind]map[quantity]sample) [][]string {
 	table := [][]string{{"difference", "trainings", "transformation", "statistic", "value"}}
 	add := func(name, trainings, view string, of func(s statistic) (more, less sample)) {
@@ -194,7 +197,7 @@ func difference(more, less sample) string {
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f] %s", mean, low, high, verdict(low, high))
 }
 
-// verdict says whether a difference with an interval is seen.
+// verdict says whether a difference with the interval from low to high is seen.
 func verdict(low, high float64) string {
 	switch {
 	case low > 0:
@@ -205,7 +208,7 @@ func verdict(low, high float64) string {
 	return "open"
 }
 
-// depths returns the equivariance error of every layer.
+// depths returns the table of the equivariance error of every layer.
 func depths(values map[kind]map[quantity]sample) [][]string {
 	table := [][]string{{"network", "augmentation", "layer", "statistic", "value", "low", "high"}}
 	for _, k := range kinds {

@@ -12,9 +12,10 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// addCleanTransformed adds a cell that compares each layer on x with the same layer on T(x), under
-// a view v: a transformation value in a trial. Pairs of layers that are compared form a grid
-// (measure.Grid), and the cell has a task for each part into which the grid is split.
+// addCleanTransformed adds a cell that compares each layer on an input x with the same layer on the
+// transformed input T(x), under a view v: a transformation value in a trial. Pairs of layers that
+// are compared form a grid (measure.Grid), and the cell has a task for each part into which the
+// grid is split.
 func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {
@@ -34,7 +35,8 @@ func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure
 	p.addGrid(c, whole)
 }
 
-// addBetween adds a cell that compares layers of a with layers of b under a view.
+// addBetween adds a cell that compares layers of a with layers of b under a view: both on T(x), or
+// on x if the view has no transformation. a and b may be the same model.
 func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) error {
 	comparison := spec.Method.(measure.Comparison)
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: comparison}
@@ -58,6 +60,7 @@ func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) e
 	return nil
 }
 
+// grid returns the grid of a cell that compares pairs of layers, given as indices in a and b.
 func (p *Plan) grid(c *Cell, a, b []onnx.Layer, pairs [][2]int) measure.Grid {
 	return measure.Grid{A: a, B: b, Pairs: pairs, Layout: c.Data.Layout, Budget: int64(p.Study.Memory), Key: p.key(c)}
 }
@@ -75,7 +78,7 @@ func upperTriangle(pairs [][2]int) [][2]int {
 
 // addGrid adds a cell with the tasks of the grid whole. Pairs that cannot be compared are skipped.
 // The rest is split into grids that share no layer, and these are split until each fits the memory
-// bound.
+// bound or is a single pair.
 func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	all := whole.grid
 	whole.grid.Pairs = nil
@@ -94,7 +97,7 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	for _, why := range reasons {
 		p.skip(c, describePairs(all, skipped[why], whole.named), why)
 	}
-	c.order = map[[2]string]int{} // ranks from 1
+	c.order = map[[2]string]int{} // the rank of each pair in the order of scores, from 1
 	for i := range whole.grid.A {
 		for j := range whole.grid.B {
 			if names := whole.names(i, j); c.order[names] == 0 {
@@ -113,8 +116,8 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 	p.add(c)
 }
 
-// describePairs names the first of the pairs of a grid that are skipped for one reason. It returns
-// "" if all pairs of the grid are skipped. With named it names the layers of both sides.
+// describePairs names the first three of the pairs of a grid that are skipped for one reason. It
+// returns "" if these are all pairs of the grid. With named it names the layers of both sides.
 func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	if len(pairs) == len(g.Pairs) {
 		return ""
@@ -134,8 +137,8 @@ func describePairs(g measure.Grid, pairs [][2]int, named bool) string {
 	return text
 }
 
-// A gridTarget is a comparison of pairs of layers: of layers grid.A of side 0 with layers grid.B of
-// side 1.
+// A gridTarget is the target (what a task measures) of a comparison of pairs of layers: of layers
+// grid.A of sides[0] with layers grid.B of sides[1].
 type gridTarget struct {
 	comparison measure.Comparison
 	grid       measure.Grid
@@ -158,9 +161,9 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs of layers. It names the task in state files. The index of the
-// grid among the parts of the split would not do: the split depends on the costs that comparisons
-// declare, which another version may change.
+// Name returns a hash of the pairs of layers. It names the task in the files of saved states. The
+// index of the grid among the parts of the split would not do: the split depends on the costs that
+// comparisons declare, which another version may change.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])

@@ -8,15 +8,15 @@ import (
 
 // Draw returns the transformation to apply to the sample with the given index under a view (one
 // value of a transformation, in one trial). With per: trial in the study file, all samples of a
-// trial share its parameters, but noise is drawn for each sample. The value of a listed parameter
-// is not part of the random key, so all values of a curve use the same noise.
+// trial share its parameters, but noise is drawn for each sample. The value, if it is one of a list
+// in the study, does not enter the seed, so all values of a list use the same noise.
 func (p *Pass) Draw(v View, index int) transform.Op {
 	key := measure.Key{Seed: p.Seed, Data: p.Data().Entry.Name, Transform: v.Name, Trial: v.Trial}
 	return procedure.Draw(v.Transform, v.Per == "trial", key, index)
 }
 
-// drawn returns the parameter values, as text, that a view without a listed parameter draws once
-// for all samples of a trial. It returns "" for other views.
+// drawn returns, as text, the random parameters that all samples of a trial share. It returns "" if
+// there are none: if they are drawn for each sample, or if the value of the view is one of a list.
 func (v View) drawn(key measure.Key) string {
 	t := v.Transform
 	if all := v.allValues; all != nil && len(all.Values) == 1 {

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An activation is an activation function with its parameters. Those that it lacks are 0.
+// An activation is an activation function with its parameters. A parameter that the function does
+// not have is 0.
 type activation struct {
 	name        string
 	alpha, beta float64
@@ -25,9 +26,10 @@ var known = []struct {
 	{activation{"HardSigmoid", 0.2, 0.5}, 2}, {activation{"Affine", 0, 0}, 2}, {activation{"ScaledTanh", 0, 0}, 2},
 }
 
-// activations returns the activation functions that a node names, or those of the default names.
-// The attributes activation_alpha and activation_beta list parameters only for functions that have
-// them, in order.
+// activations returns the activation functions that a node names or, if it names none, those of
+// names. The attributes activation_alpha and activation_beta list the parameters of the functions
+// that have such a parameter, in order. Where a list is too short, the default holds. An unknown
+// name is an error.
 func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	if given := onnx.AttrStrings(n, "activations"); given != nil {
 		names = given
