@@ -44,8 +44,8 @@ const (
 	penaltyWeight = 100
 )
 
-// cell returns how the names of the networks of ridge.onnx with a target and a decay start. They are
-// a cell of the grid of targets and decays.
+// cell returns how the names of the networks of ridge.onnx with a target and a decay start. These
+// networks are a cell of the grid of targets and decays.
 func cell(target, decay float64) string {
 	if target == unpenalised {
 		return fmt.Sprintf("targetnone/decay%g", decay)
