@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Describer is a Source that knows the name, label and factors of its samples without reading
-// them.
+// A Describer is a Source that also knows the name, label and factors (known properties) of its
+// samples without reading them.
 type Describer interface {
 	// Describe returns sample i without Input and Transformed.
 	Describe(i int) Sample
@@ -20,7 +20,7 @@ type contextDescriber interface {
 	describe(ctx context.Context, i int) (Sample, error)
 }
 
-// Close closes the open files of a source, including those of a wrapped source.
+// Close closes the open files of a source, including those of a source that it wraps.
 func Close(src Source) error {
 	if c, ok := src.(io.Closer); ok {
 		return c.Close()

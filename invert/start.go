@@ -14,14 +14,15 @@ type StartKind string
 const (
 	// Noise draws uniform integers from 0 to 255, divided by 255 (Nanda et al. 2022, footnote 1).
 	Noise StartKind = "noise"
-	// Normal draws from N(0, 1), as the code of Nanda et al. The first step clips to [0, 1].
+	// Normal draws from N(0, 1), as the code of Nanda et al. does. The first step of the search
+	// clips to [0, 1].
 	Normal   StartKind = "normal"
 	White    StartKind = "white"    // all 1
 	Black    StartKind = "black"    // all 0
-	OneNoise StartKind = "one"      // the same image of Noise for all samples
-	Shuffled StartKind = "shuffled" // the images x, permuted so that no sample starts at its own image
-	// Near adds normal noise with standard deviation 1/255 to x, since the gradient of Contrast at x
-	// is 0/0, and clips to [0, 1].
+	OneNoise StartKind = "one"      // one image, drawn as for Noise, for all samples
+	Shuffled StartKind = "shuffled" // the images x, permuted so that none of two or more samples starts at its own image
+	// Near adds normal noise with standard deviation 1/255 to x, since the gradient of Contrast at
+	// x is 0/0, and clips to [0, 1].
 	Near StartKind = "near"
 )
 
@@ -30,15 +31,16 @@ func StartKinds() []StartKind {
 	return []StartKind{Noise, Normal, White, Black, OneNoise, Shuffled, Near}
 }
 
-// Start returns the starting images for images x, n x c x h x w. draw returns the random generator
-// of sample i; i is -1 for draws that all samples share.
+// Start returns the starting images for images x, n x c x h x w; x of another rank is an error, and
+// so is an unknown kind. draw returns the random generator of sample i; i is -1 for draws that all
+// samples share.
 func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor.Tensor, error) {
 	start := tensor.New(x.Shape...)
 	if len(x.Shape) != 4 {
 		return start, fmt.Errorf("making starting images: images have shape %v, want n x c x h x w", x.Shape)
 	}
 	n := x.Shape[0]
-	fill := func(pixel func(r *rand.Rand, i int) float32) {
+	fill := func(pixel func(r *rand.Rand, at int) float32) { // at is an index into x.Data
 		for k := range n {
 			r, values := draw(k), start.At(k).Data
 			for i := range values {
@@ -52,7 +54,7 @@ func Start(kind StartKind, x tensor.Tensor, draw func(i int) *rand.Rand) (tensor
 	case Normal:
 		fill(func(r *rand.Rand, _ int) float32 { return float32(r.NormFloat64()) })
 	case Near:
-		fill(func(r *rand.Rand, i int) float32 { return min(max(x.Data[i]+float32(r.NormFloat64()/255), 0), 1) })
+		fill(func(r *rand.Rand, at int) float32 { return min(max(x.Data[at]+float32(r.NormFloat64()/255), 0), 1) })
 	case White:
 		for i := range start.Data {
 			start.Data[i] = 1

@@ -16,12 +16,13 @@ import (
 // up to x.
 const apiVersion = 24
 
-// apiBase is OrtApiBase of the C API.
+// apiBase is OrtApiBase of the C API: the addresses of two functions.
 type apiBase struct {
 	getAPI, getVersionString uintptr
 }
 
-// inspectLibrary returns the version of a library, its execution providers and its OrtApi. It is
+// inspectLibrary returns the version of a library, its execution providers and its OrtApi (the
+// table of the functions of its C API). Its errors are to follow the path of the library. It is
 // called before the binding loads the library: the binding cannot list providers, and for a library
 // that is too old it reports only that a function failed, while the library prints to the terminal.
 func inspectLibrary(path string) (version string, providers []string, api unsafe.Pointer, err error) {
@@ -51,7 +52,7 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
-// remedy is the end of errors about the version of the library.
+// remedy ends the messages about a library that is too old.
 const remedy = "install 1.24 or later ('npm ci --ignore-scripts' in the folder runtime of the checkout does, or 'pip install --upgrade onnxruntime')"
 
 // checkVersion returns an error unless a library of version "1.x.y" offers version apiVersion of
@@ -69,7 +70,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// availableProviders returns the names of the library's execution providers, at most 1,024.
+// availableProviders returns the names of the library's execution providers, or nil if the library
+// fails to list them. It panics if there are more than 1,024.
 func availableProviders(api *[apiUsed]uintptr) []string {
 	var get func(names **[1 << 10]*byte, count *int32) unsafe.Pointer
 	var release func(names *[1 << 10]*byte, count int32) unsafe.Pointer

@@ -19,11 +19,12 @@ type Hub struct {
 	Address string // such as https://huggingface.co
 	Dir     string // the cache: a folder models--ORG--NAME for each repository
 	Token   string // sent to the hub alone; "": none
-	Offline bool   // use what the cache has
+	Offline bool   // use the cache alone, and download nothing
 }
 
 // defaultHub returns the hub that the environment names, by the variables of the hub's own client:
-// HF_ENDPOINT, HF_HUB_CACHE, HF_HOME, HF_TOKEN, HF_TOKEN_PATH and HF_HUB_OFFLINE.
+// HF_ENDPOINT, HF_HUB_CACHE, HF_HOME (else a folder of XDG_CACHE_HOME), HF_TOKEN, HF_TOKEN_PATH and
+// HF_HUB_OFFLINE.
 func defaultHub() (*Hub, error) {
 	home := os.Getenv("HF_HOME")
 	if home == "" {
@@ -52,8 +53,8 @@ func defaultHub() (*Hub, error) {
 	}, nil
 }
 
-// hub returns the hub that the cache downloads from. It has no token if requests would send the
-// token without encryption.
+// hub returns the hub that the cache downloads from. If requests would send the token without
+// encryption, the returned hub has none.
 func (c *Cache) hub() (*Hub, error) {
 	h := c.Hub
 	if h == nil {
@@ -70,7 +71,7 @@ func (c *Cache) hub() (*Hub, error) {
 	return h, nil
 }
 
-// explain adds what the user can do to an error that is a refusal of the hub.
+// explain returns err; if it is a refusal by the hub, it adds what the user can do about it.
 func (h *Hub) explain(a hubAddress, err error) error {
 	var refusal *statusError
 	if !errors.As(err, &refusal) {

@@ -11,9 +11,10 @@ type Loader interface {
 	Load() (io.ReadCloser, error)
 }
 
-// Load calls read with the saved state, if there is one. read returns false if the state is of
-// another job, and the rest of the state is then ignored. Otherwise Load checks that the state is
-// complete.
+// Load calls read with the saved state, if there is one. kind and version are those of the state's
+// format, as for NewReader. read returns false if the state is of another job (other data or
+// settings), and the rest of the state is then ignored. Otherwise Load checks that the state is
+// complete and unchanged.
 func Load(from Loader, kind string, version int, read func(r *Reader) (matches bool)) error {
 	data, err := from.Load()
 	if err != nil || data == nil {

@@ -1,5 +1,5 @@
-// Package tempfolder makes temporary folders. Each call of New also removes the folders for the same
-// purpose that killed processes left.
+// Package tempfolder makes temporary folders. Each call of New also removes the folders for the
+// same purpose that killed processes left.
 package tempfolder
 
 import (
@@ -16,13 +16,13 @@ import (
 // same prefix. A process that uses a folder holds a shared lock on the file.
 const mark = ".noether-temporary"
 
-// unmarkedFor bounds the time between making a folder and locking its mark: younger folders are not
-// removed.
-const unmarkedFor = time.Minute
+// unlockedFor bounds the time between writing a mark and locking it. Folders with a younger mark
+// are not removed.
+const unlockedFor = time.Minute
 
-// New makes a temporary folder for a purpose, a word in lower case that is part of its name. The
-// function remove removes the folder. New also removes folders for the same purpose whose process
-// has ended.
+// New makes a temporary folder for a purpose, a word in lower case that is part of its path. The
+// caller calls remove at the end, which removes the folder. New also removes folders for the same
+// purpose whose process has ended.
 func New(purpose string) (dir string, remove func(), err error) {
 	prefix := "noether-" + purpose + "-"
 	sweep(prefix)
@@ -50,12 +50,12 @@ func New(purpose string) (dir string, remove func(), err error) {
 	}, nil
 }
 
-// sweep removes the folders with a prefix that no process uses. Errors are ignored: another user
-// may own the folder.
+// sweep removes the folders whose names start with prefix, except those that a process uses. Errors
+// are ignored: another user may own the folder.
 func sweep(prefix string) {
 	found, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*", mark))
 	for _, marked := range found {
-		if info, err := os.Lstat(marked); err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < unmarkedFor {
+		if info, err := os.Lstat(marked); err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < unlockedFor {
 			continue
 		}
 		lock, free := filelock.TryExclusive(marked)

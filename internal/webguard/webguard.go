@@ -14,14 +14,13 @@ import (
 
 // Hosts is the set of allowed Host headers of a server.
 type Hosts struct {
-	addresses bool     // IP addresses are allowed: a page of DNS rebinding sends its name, not an address
+	addresses bool     // all IP addresses are allowed: DNS rebinding needs a name
 	names     []string // allowed names, in lower case
 }
 
 // For returns the allowed hosts of a server that listens at an address such as localhost:9090 or
-// :9090. These are localhost, loopback addresses and the names in more. Unless the server can be
-// reached from this machine alone, any IP address, the name of the machine and the name in listen
-// are allowed, too.
+// :9090. These are localhost, loopback addresses and the names in more. If other machines can reach
+// the server, any IP address, the name of the machine and the host in listen are allowed, too.
 func For(listen string, more ...string) Hosts {
 	h := Hosts{names: append([]string{"localhost"}, lower(more)...)}
 	if Local(listen) {
@@ -45,7 +44,8 @@ func lower(names []string) []string {
 	return out
 }
 
-// Local reports whether an address can be reached from this machine alone.
+// Local reports whether a server that listens at an address, given as host:port, can be reached
+// from this machine alone.
 func Local(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h Hosts) allows(header string) bool {
 	return slices.Contains(h.names, host)
 }
 
-// Handler wraps a handler and refuses requests whose Host header is not allowed.
+// Handler wraps a handler and refuses requests whose Host header is not allowed, with status 421.
 func (h Hosts) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.allows(r.Host) {

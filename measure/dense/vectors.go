@@ -11,14 +11,15 @@ import (
 type orthogonal [2][2]float64
 
 // nearestOrthogonal returns the orthogonal matrix nearest to the motion's matrix (the factor U of
-// the polar decomposition U P), for the vectors of a map of format f.
+// the polar decomposition U P), in the coordinates of the vectors of a map of format f.
 func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
-	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y // in positions, y points down
+	// The motion's matrix, by rows. The unit of x and y is a position of the map; y points down.
+	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y
 	if f.Vectors == output.YUp {
 		b, c = -b, -c
 	}
-	if a*d < b*c {
+	if a*d < b*c { // a reflection
 		n := math.Hypot(a-d, b+c)
 		return orthogonal{{(a - d) / n, (b + c) / n}, {(b + c) / n, (d - a) / n}}
 	}
@@ -26,7 +27,7 @@ func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
 	return orthogonal{{(a + d) / n, (b - c) / n}, {(c - b) / n, (a + d) / n}}
 }
 
-// apply turns the vectors of a map, channels x positions, in place.
+// apply rotates or reflects the vectors of a map, channels x positions, in place.
 func (t orthogonal) apply(z []float32, positions int) {
 	x, y := z[:positions], z[positions:2*positions]
 	for i := range x {
@@ -35,9 +36,9 @@ func (t orthogonal) apply(z []float32, positions int) {
 	}
 }
 
-// angle returns the mean angle, in degrees, between the vectors of two maps of three channels, over
-// the positions that count. A vector of length 0 has an angle of 90 degrees to others, and 0 to
-// another of length 0.
+// angle returns the mean angle, in degrees, between the vectors of two maps, 3 x positions, over
+// the positions where counted is not 0, at least one. A vector of length 0 has an angle of 90
+// degrees to others, and 0 to another of length 0.
 func angle(a, b, counted []float32) float64 {
 	n, sum, count := len(counted), 0.0, 0
 	for i, c := range counted {
@@ -47,13 +48,13 @@ func angle(a, b, counted []float32) float64 {
 		p := [3]float64{float64(a[i]), float64(a[n+i]), float64(a[2*n+i])}
 		q := [3]float64{float64(b[i]), float64(b[n+i]), float64(b[2*n+i])}
 		count++
-		if p == [3]float64{} != (q == [3]float64{}) {
+		if (p == [3]float64{}) != (q == [3]float64{}) {
 			sum += math.Pi / 2
 			continue
 		}
 		dot := p[0]*q[0] + p[1]*q[1] + p[2]*q[2]
 		x, y, z := p[1]*q[2]-p[2]*q[1], p[2]*q[0]-p[0]*q[2], p[0]*q[1]-p[1]*q[0]
-		sum += math.Atan2(math.Sqrt(x*x+y*y+z*z), dot) // exact for small angles too
+		sum += math.Atan2(math.Sqrt(x*x+y*y+z*z), dot) // unlike acos, accurate for small angles too
 	}
 	return sum / float64(count) * 180 / math.Pi
 }

@@ -25,9 +25,10 @@ type Settings struct {
 const (
 	// Variance adds transformational variance, sample variance, and their ratio (see variances).
 	Variance = "variance"
-	// SameEquivariance adds this ratio after the inverse transformation of the feature maps.
+	// SameEquivariance adds the ratio of these variances after the inverse transformation has been
+	// applied to the feature maps.
 	SameEquivariance  = "same-equivariance"
-	NormalThreshold   = "normal-threshold"   // firing rates at thresholds from mean and standard deviation
+	NormalThreshold   = "normal-threshold"   // firing-rate invariance at thresholds from mean and standard deviation
 	MutualInformation = "mutual-information" // between firing and class
 )
 

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// refusesTruncated checks that a truncated or extended state is an error. It tries about 300
-// lengths of a long state.
+// refusesTruncated checks that it is an error to restore a state (a serialised accumulator) that is
+// truncated or extended. It tries at most 300 lengths.
 func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	t.Helper()
 	for n := 0; n < len(state); n += 1 + len(state)/300 {
@@ -23,9 +23,9 @@ func (c contract) refusesTruncated(t *testing.T, state []byte) {
 	}
 }
 
-// survivesAltered changes a byte of a state, which must be an error. With a new valid checksum the
-// state may be accepted or refused, but neither reading nor scoring may panic. States have the
-// format of internal/state.
+// survivesAltered changes a byte of a state and checks that it is then an error to restore it. With
+// a new valid checksum the state may be accepted or refused, but neither reading nor scoring may
+// panic. States have the format of internal/state.
 func (c contract) survivesAltered(t *rapid.T, state []byte) {
 	bad := slices.Clone(state)
 	body := len(bad) - crc32.Size

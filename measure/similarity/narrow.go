@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// widestNarrow is the largest number of variables of a layer whose products with other layers are
-// computed together with those of all other such layers. The product of two wider layers takes no
-// less time together with others.
+// widestNarrow is the largest number of variables of a narrow layer. The products of all narrow
+// layers of one side with those of the other are computed as one product of matrices, which takes
+// less time. For wider layers that would save no time.
 const widestNarrow = 256
 
-// narrowLayers are the layers on one side of the pairs that have few variables.
+// narrowLayers are the narrow layers on one side of the pairs.
 type narrowLayers struct {
-	layers []int        // into the layers of the accumulator
+	layers []int        // indices into the layers of the accumulator
 	at     []int        // for each layer of the accumulator, its first variable among those of all narrow layers; -1: not narrow
-	memory linalg.Block // of the last block, whose memory the next one takes
+	memory linalg.Block // the last block, whose memory is used again for the next one
 }
 
 // narrowLayers returns the narrow layers of both sides of the pairs whose moments are gathered.
@@ -40,7 +40,8 @@ func (a *accumulator) narrowLayers() (sides [2]narrowLayers) {
 	return sides
 }
 
-// block returns a block of the variables of all narrow layers. It is valid until the next call.
+// block joins the variables of all narrow layers into one block, from the chunks of all layers of
+// the accumulator. It is valid until the next call.
 func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	var blocks []linalg.Block
 	for _, u := range s.layers {
@@ -50,11 +51,11 @@ func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	return s.memory
 }
 
-// addPairs adds a block of samples, all of one group, to the moments of the pairs. from is the
-// first place of the block.
+// addPairs adds a block of samples, all of one group of the jackknife, to the moments of the pairs.
+// from is the first place of the block.
 func (a *accumulator) addPairs(chunks []chunk, group, from int) {
-	var crossings []linalg.Crossing
-	var shuffled [][]linalg.Crossing // for each shuffle of the null
+	var crossings []linalg.Crossing  // products of two narrow layers
+	var shuffled [][]linalg.Crossing // the same for the null: for each shuffle, one for each pair
 	for i, m := range a.pairs {
 		if m == nil {
 			continue
@@ -87,8 +88,8 @@ func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 	}
 }
 
-// generator returns the generator that shuffles a block for the null. from is the first place of
-// the block. It is the same for all pairs.
+// generator returns the random generator that shuffles a block for the null, the same for all
+// pairs. from is the first place of the block.
 func (a *accumulator) generator(from int) *rand.Rand {
 	k := a.grid.Key
 	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)

@@ -7,12 +7,12 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// Layouts of MatMul, Gemm, Einsum and reductions.
+// Layouts (axes with their letters and sizes) of MatMul, Gemm, Einsum and reductions.
 
-// mixedAxis returns the axis, of the given size, by which a product with a weight matrix replaces
-// axis a, over which it sums. others are the other axes of the tensor. The result is channels,
-// unless a is not channels and one of the others is, as in the token mixing of an MLP-Mixer: then
-// it has no letter.
+// mixedAxis returns the new axis of a product with a weight matrix, of the given size. a is the
+// axis of the tensor that the product sums over, others are its other axes. The new axis is
+// channels (C), except if one of the others is channels and a is not, as in the token mixing of an
+// MLP-Mixer: then it has no letter.
 func mixedAxis(a axis, others layout, size int) axis {
 	isChannel := func(a axis) bool { return a.letter() == 'C' }
 	if !isChannel(a) && slices.ContainsFunc(others, isChannel) {
@@ -57,7 +57,8 @@ func (op *operation) matMul() layout {
 	return out
 }
 
-// gemm returns the layout of the output of Gemm. The columns of weights become channels.
+// gemm returns the layout of the output of Gemm. If the second matrix is weights, the columns of
+// the output are channels.
 func (op *operation) gemm() layout {
 	x, y := op.layout(0), op.layout(1)
 	if len(x) != 2 || len(y) != 2 {
@@ -77,9 +78,9 @@ func (op *operation) gemm() layout {
 	return out
 }
 
-// einsum returns the layout of the output of Einsum. The axis of each index of the result is the
-// broadcast one of the operands that have this index. An index that occurs only in weights becomes
-// channels.
+// einsum returns the layout of the output of Einsum. For each index of the result (a letter of the
+// equation) it broadcasts the axes that have this index in the operands. If the index occurs only
+// in weights, its axis becomes channels.
 func (op *operation) einsum() layout {
 	ranks := make([]int, len(op.args))
 	for i := range ranks {
@@ -116,7 +117,7 @@ func (op *operation) einsum() layout {
 	return out
 }
 
-// reduce returns the layout of the output of a reduction such as ReduceSum.
+// reduce returns the layout of the output of a reduction such as ReduceSum. x is the input's.
 func (op *operation) reduce(x layout) layout {
 	axes, ok := op.list("axes", 1)
 	switch {
@@ -139,7 +140,7 @@ func (op *operation) reduce(x layout) layout {
 	return reduced(x, func(i int) bool { return len(axes) == 0 || removed[i] }, onnx.AttrInt(op.node, "keepdims", 1) == 1)
 }
 
-// argReduce returns the layout of the output of ArgMax or ArgMin.
+// argReduce returns the layout of the output of ArgMax or ArgMin of a tensor of layout x.
 func (op *operation) argReduce(x layout) layout {
 	at, ok := op.axisOf(0, len(x))
 	if !ok {

@@ -18,7 +18,8 @@ import (
 )
 
 // runProcedure runs the procedure of a cell, a measure that works in steps such as the training of
-// a probe, and writes the record of the cell.
+// a probe, and writes the record of the cell. It records a failure of the procedure, and returns
+// only errors that end the run.
 func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	if r.Folder.HasCell(c) { // a concurrent run of the study has finished it
 		c.Done = true
@@ -48,7 +49,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	units := r.NewUnitFiles(c)
 	job.Units, job.Curves = units.AddUnits, units.AddCurves
 	err := guard.Run(func() error {
-		scored, err := c.Procedure.Method.Run(ctx, &job) // for each pair of layers
+		scored, err := c.Procedure.Method.Run(ctx, &job) // scores of each layer or pair of layers
 		if err == nil {
 			c.Procedure.Scored, err = c.Procedure.Gather(scored)
 		}
@@ -71,7 +72,8 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	return r.failAndFree(c, noLayer, nil, fmt.Errorf("%s: %w", c, err))
 }
 
-// representations returns the cache of activations, or nil if there is none.
+// representations returns the cache of activations. If it cannot be opened, it warns and returns
+// nil.
 func (r *runner) representations() *features.Store {
 	if r.Options.FeatureCache == nil {
 		var err error
@@ -82,7 +84,7 @@ func (r *runner) representations() *features.Store {
 	return r.Options.FeatureCache
 }
 
-// readSamplesOf returns the function that a cell's procedure reads samples with, Job.Read.
+// readSamplesOf returns Job.Read of a cell: the function by which its procedure reads samples.
 func readSamplesOf(c *plan.Cell) func(context.Context, []int, dataset.Frame) ([]dataset.Sample, error) {
 	return func(ctx context.Context, indices []int, f dataset.Frame) ([]dataset.Sample, error) {
 		return readProcedureSamples(ctx, c, indices, f)
@@ -90,7 +92,7 @@ func readSamplesOf(c *plan.Cell) func(context.Context, []int, dataset.Frame) ([]
 }
 
 // readProcedureSamples reads samples of a procedure's data by their indices. Unreadable samples are
-// recorded and left out.
+// recorded and left out; too many of them are an error.
 func readProcedureSamples(ctx context.Context, c *plan.Cell, indices []int, f dataset.Frame) ([]dataset.Sample, error) {
 	var out []dataset.Sample
 	for s, err := range dataset.Read(ctx, c.Procedure.Job.Data, indices, f, dataset.ReadOptions{}) {

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// resetCell discards the progress of a cell: of each of its tasks, how far it was fed, and its
-// scores.
+// resetCell discards the progress of a cell. Each of its tasks, the work of one accumulator, is to
+// read its samples from the first one again, and loses its scores.
 func resetCell(c *plan.Cell) {
 	for _, t := range c.Tasks {
 		t.Fed, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
@@ -20,10 +20,12 @@ func resetCell(c *plan.Cell) {
 }
 
 // Resume marks in the plan what the folder already holds: finished cells, and the saved states of
-// the others. The records of finished cells are kept, see ForgetRecords.
+// the others. The records of finished cells stay in memory until ForgetRecords. A damaged state is
+// a warning, and its cell starts from the first sample; one that cannot be read is an error.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
-	if r.Options.Only == nil { // listing a folder with the states of many other models is slow
+	// With Only, the folder may hold states of many other models, and listing them is slow.
+	if r.Options.Only == nil {
 		var err error
 		if r.states, err = listByKey([]string{r.Folder.dir}, "states", ".bin"); err != nil {
 			return err
@@ -65,7 +67,7 @@ func (r *Writer) Resume() error {
 func (r *Writer) readUnreadable() {
 	old, err := scores.ReadRecord(r.Folder.Path("run.json"))
 	if err != nil {
-		return // there was no earlier run
+		return // no earlier run, or its record is damaged
 	}
 	r.before = &old
 	for _, d := range r.Plan.Data {
@@ -104,7 +106,7 @@ func restoreCell(c *plan.Cell, f *stateFile) error {
 }
 
 // Accumulator returns a task's accumulator, restored from the state of an earlier run if there is
-// one.
+// one. With a damaged state it warns and returns an empty accumulator.
 func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulator, error) {
 	acc, err := t.Open(store)
 	if err != nil {

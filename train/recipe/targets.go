@@ -8,10 +8,12 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// classesTarget names the classes as the target of a task.
+// classesTarget names the classes as the target of a task. The tasks of a training file are what a
+// segmenter (a network that classifies each pixel) learns besides the masks, the classes of pixels.
 const classesTarget = "classes"
 
-// target returns the target of the main loss: "" for classes, a factor, or a target from masks.
+// target returns the target of the main loss: "" for classes, a factor (a known property of the
+// samples), or a target that is computed from masks.
 func (f *File) target() string {
 	if f.Target == "" && f.Network.Segment != nil {
 		return train.MaskTarget
@@ -19,7 +21,7 @@ func (f *File) target() string {
 	return f.Target
 }
 
-// stream returns the target as a Stream names it.
+// stream returns the target as train.Stream names it.
 func (k *taskKeys) stream() string {
 	if k.Target == classesTarget {
 		return ""
@@ -27,7 +29,7 @@ func (k *taskKeys) stream() string {
 	return k.Target
 }
 
-// checkTargets reports targets, losses and networks that do not fit together.
+// checkTargets returns an error if targets, losses and network do not fit together.
 func (f *File) checkTargets() error {
 	target, network := f.target(), f.node.Get("network")
 	switch {
@@ -54,7 +56,7 @@ func (f *File) checkTargets() error {
 	at, numeric := f.node.Get("loss"), f.loss().TargetType == onnx.Float
 	switch {
 	case (f.Loss == train.PositionCrossEntropy.Name) != (target == train.MaskTarget):
-		return at.Errorf("the loss of masks is %s, and of nothing else", train.PositionCrossEntropy.Name)
+		return at.Errorf("the loss of masks is %s, which no other target can have", train.PositionCrossEntropy.Name)
 	case target == train.MaskTarget:
 		return nil
 	case !numeric && target != "":
@@ -87,7 +89,7 @@ func (f *File) loss() train.Loss {
 	return losses[slices.IndexFunc(losses, func(l train.Loss) bool { return l.Name == f.Loss })]
 }
 
-// tasks returns the further losses.
+// tasks returns the tasks with their losses.
 func (f *File) tasks() []train.Task {
 	var out []train.Task
 	for _, t := range f.Tasks {
@@ -96,7 +98,7 @@ func (f *File) tasks() []train.Task {
 	return out
 }
 
-// heads returns the linear layers of the further tasks.
+// heads returns the linear layers of the tasks.
 func (f *File) heads(o *datasets) ([]train.Head, error) {
 	var out []train.Head
 	for _, t := range f.Tasks {
@@ -112,7 +114,7 @@ func (f *File) heads(o *datasets) ([]train.Head, error) {
 	return out, nil
 }
 
-// maskClasses returns the number of classes of pixels; 0 if it is not known.
+// maskClasses returns the number of classes of pixels, with the background; 0 if it is not known.
 func (f *File) maskClasses(src dataset.Source) int {
 	if k := f.Network.Segment; k != nil && k.Classes > 0 {
 		return k.Classes
@@ -120,7 +122,8 @@ func (f *File) maskClasses(src dataset.Source) int {
 	return len(dataset.MaskClasses(src))
 }
 
-// outputs returns the number of outputs for a target.
+// outputs returns the number of outputs of the network for a target. It is an error if the target
+// needs the number of classes of the masks and that is not known.
 func (f *File) outputs(o *datasets, target string) (int, error) {
 	switch target {
 	case "":
