@@ -11,9 +11,10 @@ import (
 // calibrationSamples is the number of samples of each data set in a calibration.
 const calibrationSamples = 64
 
-// Calibrate measures the cost of a model on this machine, with the threads of o. It runs the first
-// samples of each data set under the first value of the first transformation. When ctx ends it
-// returns the cost estimated from the measurements so far, or an error if there are none.
+// Calibrate measures the cost of a model on this machine, with the options o except Only, Shard,
+// SaveInterval and Progress, which it sets itself. It runs some samples of each data set under the
+// first value of the first transformation. When ctx ends it returns the cost estimated from the
+// measurements so far, with Cost.Scores 0, or an error if there are none.
 func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
 	dir, remove, err := tempfolder.New("calibrate")
 	if err != nil {
@@ -109,8 +110,9 @@ func guess(w study.Work) Cost {
 }
 
 // Costs returns the cost of each model: measured by calibrate, or a guess where calibrate is nil or
-// fails. If some models were measured, the guesses for the others are scaled to seconds. A model
-// without unfinished cells costs nothing.
+// fails; Cost.Note then has the error. If some models were measured, the guesses for the others are
+// scaled to seconds. A model without unfinished cells costs nothing. Costs returns an error only if
+// ctx ends.
 func Costs(ctx context.Context, work []study.Work, calibrate func(context.Context, study.Work) (Cost, error)) ([]Cost, error) {
 	guesses := make([]Cost, len(work))
 	out := make([]Cost, len(work))

@@ -13,20 +13,20 @@ import (
 // whole waveform and then cuts the transformed input out of the result.
 type Waveform struct {
 	Rate    int       // samples per second
-	Seconds float64   // length of Input that the options set; 0: none, for instance for whole files
-	Data    []float32 // padded if it is shorter than Input; nil in the result of Describe
+	Seconds float64   // length of Input that the source's options set; 0: none, as for whole files
+	Data    []float32 // at least as long as Input, padded with zeros; nil in the result of Describe
 	Start   int       // index in Data of the first value of Input
 }
 
 // Apply returns the sample's image or audio, transformed by op: a transformation whose random
 // parameters have been drawn.
 //
-// Of audio the whole waveform is transformed. If its n values become n', positions scale by n'/n,
+// For audio the whole waveform is transformed. If its N values become N', positions scale by N'/N,
 // and the excerpt that was Input starts and ends at the scaled positions. An excerpt that is longer
 // than Input is cropped at a random position. A shorter one is placed at a random position, and
-// copies of it fill the rest. So neither the length nor the position of silence reveals the
-// stretching. This is the rule of the code of Plachouras et al. 2025. The random position is part
-// of op.
+// copies of it fill the rest. So neither the length nor the position of silence reveals how much
+// the audio was stretched. The code of Plachouras et al. 2025 (see package measure/probe) does the
+// same. The random position is part of op. An op for images only is an error for audio.
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {
 		out := tensor.New(s.Input.Shape...)
@@ -44,8 +44,8 @@ func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	return tensor.Tensor{Shape: s.Input.Shape, Data: s.Waveform.excerpt(wave, s.Input.Len(), transform.CropPosition(op))}, nil
 }
 
-// excerpt cuts n values out of wave, the transformed waveform, as Apply describes. position, in
-// [0, 1), is the random position.
+// excerpt cuts the n values of the transformed Input out of wave, the transformed waveform, as
+// Apply describes. position, in [0, 1), is the random position.
 func (s *Waveform) excerpt(wave []float32, n int, position float64) []float32 {
 	scale := float64(len(wave)) / float64(len(s.Data))
 	from := int(math.Round(float64(s.Start) * scale))

@@ -50,8 +50,8 @@ type PairScores struct {
 
 // Compare runs comparisons of every layer that model a was opened with, with every layer that b was
 // opened with. Each model reads the samples of the source at the size and crop of its own input.
-// The models a and b may be the same. Compare returns the scores of each comparison by the layers
-// of a. Pairs that a comparison does not apply to are left out. The seed is 1.
+// The models a and b may be the same. Compare returns the scores of each comparison in the order of
+// the layers of a. Pairs that a comparison does not apply to are left out. The seed is 1.
 func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
 	p, err := plan.ForComparisons(a, b, src, comparisons)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package train trains ONNX models by gradient descent. The forward pass, the loss, the gradients
 // and the optimiser's update are one graph, which ONNX Runtime executes once for each step.
 //
-// Any ONNX model can be trained whose weights are named initializers. A Spec names the loss and the
-// optimiser:
+// An ONNX model can be trained if its weights are named initializers and its operators have
+// gradient rules (package onnx/grad). A Spec names the loss and the optimiser:
 //
 //	t, err := train.New(rt, train.Spec{
 //		Model:     network,              // x: batch x 768 -> y: batch x 1

@@ -12,13 +12,13 @@ type Identity struct{}
 // Draw implements Transform. Identity is its own Op.
 func (t Identity) Draw(*rand.Rand) Op { return t }
 
-// Random is false.
+// Random is false: Draw draws nothing.
 func (t Identity) Random() bool { return false }
 
 // OnMaps is true: the transformation also acts on feature maps.
 func (t Identity) OnMaps() bool { return true }
 
-// Permutes is true.
+// Permutes is true: every output pixel is a copy of an input pixel, its own.
 func (t Identity) Permutes(h, w int) bool { return true }
 
 // Apply implements Op.
@@ -27,7 +27,7 @@ func (t Identity) Apply(dst, src tensor.Tensor) {
 	copy(dst.Data, src.Data)
 }
 
-// OnAudio is true.
+// OnAudio is true: the transformation also acts on audio.
 func (t Identity) OnAudio() bool { return true }
 
 // ApplyAudio implements AudioOp.

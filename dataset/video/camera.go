@@ -17,7 +17,7 @@ import (
 
 // CameraOptions are the options of OpenCamera.
 type CameraOptions struct {
-	// Images are the still images. Each becomes a scene.
+	// Images are the still images. Each becomes a scene, a sequence of frames without a cut.
 	Images dataset.Source `json:"-"`
 	// Motion is one of:
 	//
@@ -25,16 +25,16 @@ type CameraOptions struct {
 	//	turn   a rotation about the viewing direction
 	//	orbit  a rotation of the image's plane about a random axis within the plane, seen in
 	//	       perspective: the longer side of a frame covers 60 degrees
-	//	still  one frame of each image, without trajectories
+	//	still  one frame of each image, and so no trajectories; Frames and Speed are ignored
 	Motion string
 	// Frames is the number of frames of each scene; 0: 31. The middle frame shows the image
 	// unchanged.
 	Frames int
 	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
-	// for turn and 3 degrees for orbit. Each image gets a random sign.
+	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
 	Speed float64
-	// Patches are the options of the patches. For turn and orbit, 0 for Crop means twice the side
-	// of a patch: farther from the centre these motions are mostly translations.
+	// Patches are the options of the patches. For turn and orbit, a Crop of 0 means twice the side
+	// of a patch, because patches farther from the centre mostly translate.
 	Patches
 }
 
@@ -92,8 +92,9 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 	for i := range clips {
 		clips[i] = o.clip(ctx, i)
 	}
-	const noCuts = 2 // above the largest change of a histogram
-	src, err := build(ctx, o.Patches, noCuts, 0, clips)
+	const noCuts = 2 // no change of a histogram, at most 1, exceeds it, so a clip is one scene
+	const allFrames = 0
+	src, err := build(ctx, o.Patches, noCuts, allFrames, clips)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +130,13 @@ func (o CameraOptions) clip(ctx context.Context, i int) clip {
 	}}
 }
 
-// oversampling is the number of samples per pixel of a frame, along each side. Without oversampling
-// a frame would be sharp where it meets the image's pixel grid and blurred elsewhere.
+// oversampling is the number of points per pixel of a frame, along each side, at which the image is
+// read. With one, a frame would be sharp where its pixels coincide with those of the image, and
+// blurred elsewhere.
 const oversampling = 2
 
-// canvas resizes an image for the camera, so that it covers 5/4 of the height and the width of a
-// frame, with oversampling.
+// canvas resizes an image for the camera, so that it covers at least 5/4 of the height and the
+// width of a frame, in oversampled pixels. Beyond its border, render mirrors it.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
 	short := covering(h, w, oversampling*o.Height*5/4, oversampling*o.Width*5/4)

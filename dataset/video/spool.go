@@ -41,7 +41,8 @@ func (s *spool) put(patch []float32) error {
 	return nil
 }
 
-// read reads the values of patch i into patch. The patch must have been flushed.
+// read reads patch i into patch, which has s.values elements. s.out must have been flushed since
+// patch i was put.
 func (s *spool) read(i int, patch []float32) error {
 	raw := make([]byte, 4*s.values)
 	if _, err := s.file.ReadAt(raw, int64(i)*int64(len(raw))); err != nil {

@@ -16,7 +16,7 @@ type topValues struct {
 
 	sketch *sketch // nil: the values are in heaps
 
-	heap []float32 // units x rank: min-heaps; not sorted until they are full
+	heap []float32 // units x rank: min-heaps; values in order of arrival until one is full
 	tied []int32   // by unit: number of values outside a full heap that equal its smallest
 	// strongestValue holds, units x z, the largest values in descending order. Among equal values
 	// the one with the lower index comes first. Elements that have no value yet are -inf.
@@ -43,7 +43,8 @@ func newTopValues(units, k, z int, relative float64, first int) *topValues {
 	return t
 }
 
-// topValuesBytes returns the memory of one unit, in bytes.
+// topValuesBytes returns the memory that one unit of newTopValues(_, k, z, relative, _) needs, in
+// bytes.
 func topValuesBytes(k, z int, relative float64) int64 {
 	if sketched(k, relative) {
 		return sketchBytes(k, relative) + int64(8*z+4) // strongestValue and strongestIndex, bound
@@ -59,8 +60,9 @@ func (t *topValues) bytes() int {
 	return 4*t.rank + 8*t.references + 8
 }
 
-// update adds the responses of the units from first on to the input with number n, counted from 0.
-// Most responses are below the bound.
+// update adds a row of responses to the input in, which has number n, counted from 0: those of the
+// units first, first + 1, ... eligible is the number of earlier inputs that can be references. Most
+// responses are below the bound.
 func (t *topValues) update(row []float32, sign float32, first, n, eligible int, in Input) {
 	bound := t.bound[first:][:len(row)]
 	for i, v := range row {
@@ -109,8 +111,8 @@ func (t *topValues) sketchedBound(u int) float32 {
 	return last
 }
 
-// addToHeap adds the value for the input with number n. Once there are k values, floor is the k-th
-// largest.
+// addToHeap adds the value of unit u for the input with number n. Once there are k values, floor is
+// the k-th largest; before that it has no meaning.
 func (t *topValues) addToHeap(u int, v float32, n int) (floor float32) {
 	heap := t.heap[u*t.rank : (u+1)*t.rank]
 	switch {
@@ -181,8 +183,9 @@ func siftDown(h []float32, i int) {
 	}
 }
 
-// threshold returns the k-th largest value of unit u and the number of values that are at least as
-// large. A sketch returns a count of 0. There must be k inputs.
+// threshold returns q, the k-th largest value of unit u, and the number of values that are at least
+// as large. With a sketch the count is 0, which means unknown. At least k inputs must have been
+// added.
 func (t *topValues) threshold(u int) (q float32, count int) {
 	if t.sketch != nil {
 		return t.sketch.threshold(u), 0
@@ -205,7 +208,8 @@ func (t *topValues) strongest(u int) []int32 {
 	return t.strongestIndex[u*t.references : u*t.references+min(t.eligible, t.references)]
 }
 
-// firesAtStrongest returns the number of its strongest inputs at which unit u fires.
+// firesAtStrongest returns the number of its strongest inputs at which unit u fires, that is,
+// reaches the threshold q.
 func (t *topValues) firesAtStrongest(u int, q float32) (fires int32) {
 	for _, v := range t.strongestValue[u*t.references : u*t.references+min(t.eligible, t.references)] {
 		if v >= q {

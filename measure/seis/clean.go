@@ -16,7 +16,7 @@ import (
 // A result is found by a hash of the numbers that it was computed from. Nothing is kept if there is
 // only one accumulator.
 type cleanView struct {
-	accumulators atomic.Int32 // number of them that were created
+	accumulators atomic.Int32 // number of accumulators that were created with this view
 
 	mu          sync.Mutex      // guards maxSegments and segments
 	maxSegments int             // number of segments that are kept: as many as a batch has
@@ -37,8 +37,8 @@ type cleanSegment struct {
 // shared reports whether the layer has several accumulators.
 func (c *cleanView) shared() bool { return c.accumulators.Load() > 1 }
 
-// withProducts calls f with the products of x with x of a block, which has at most tile variables.
-// The products are valid during the call.
+// withProducts calls f with the products of x with x of a block, in which x has at most tile
+// variables. The products are valid during the call.
 func (c *cleanView) withProducts(b block, f func(products []float32)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,8 +119,8 @@ type cleanScores struct {
 }
 
 // scores returns the results that depend on x alone. all is the scatter of all observations of (x,
-// y), fraction that of the variance which the subspace holds. margin asks for a subspace with its
-// margin.
+// y), and fraction is the fraction of the variance that the subspace must hold. With margin, the
+// subspace keeps its margin, some eigenvectors beyond its rank.
 func (c *cleanView) scores(all *linalg.Scatter[float64], fraction float64, margin bool) (*cleanScores, error) {
 	d := all.P / 2
 	if !c.shared() {

@@ -28,8 +28,8 @@ func newSingleMoments(p, groups int, debiased bool) *singleMoments {
 	return s
 }
 
-// A chunk holds some observations of one representation, centred on their own mean, in float32 or
-// in float64.
+// A chunk holds successive observations of one representation, centred on their own mean, in
+// float32 or in float64.
 type chunk struct {
 	p      int       // number of variables
 	rows32 []float32 // one of rows32 and rows64 is nil
@@ -47,7 +47,8 @@ func newChunk64(rows []float64, p int) chunk {
 	return chunk{p: p, rows64: rows, block: linalg.Centre64(rows, p)}
 }
 
-// add adds a chunk whose observations all belong to one group.
+// add adds a chunk whose observations all belong to one group. If there are no groups, group is not
+// used.
 func (s *singleMoments) add(c chunk, group int, scratch *linalg.Scratch) {
 	var part *linalg.Scatter[float32]
 	if len(s.groups) > 0 {
@@ -107,7 +108,8 @@ func (s *singleMoments) tables() []table {
 	return appendTables(appendTables([]table{s.all}, s.groups), s.fourth)
 }
 
-// pairMoments holds the second moments between two representations of the same observations.
+// pairMoments holds the second moments of two representations of the same observations: the sums of
+// the products of a variable of x and a variable of y, as deviations from their means.
 type pairMoments struct {
 	x, y   *singleMoments                  // of each representation
 	xy     *linalg.CrossScatter[float64]   // of all observations
@@ -204,9 +206,9 @@ func (m *pairMoments) shuffles() [][]float64 {
 	return out
 }
 
-// gather computes the moments of two samples of the same observations, and of draws shuffles for
-// the null. sx and sy are the moments of x and of y in the same groups, or nil if they are not
-// known yet.
+// gather computes the moments of two samples of the same observations. For the null it also
+// computes those of shuffled pairs; draws is the number of shuffles. sx and sy are the moments of x
+// and of y in the same groups, or nil if they are not known yet. r holds the settings.
 func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil
@@ -247,7 +249,8 @@ func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *
 }
 
 // walk cuts n observations into chunks of at most size and calls each for them. A chunk lies within
-// one group. It has two observations or more where the group has as many.
+// one group of the jackknife: group g has the observations cuts[g] to cuts[g+1] - 1. If cuts is
+// nil, there is one group. A chunk has at least two observations unless its group has only one.
 func walk(ctx context.Context, n, size int, cuts []int, each func(from, to, group int) error) error {
 	if cuts == nil {
 		cuts = []int{0, n}

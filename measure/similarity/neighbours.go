@@ -8,19 +8,18 @@ import (
 	"github.com/noether-ml/noether/internal/quickselect"
 )
 
-// neighbourLists holds the nearest neighbours of every sample, nearest first. The lists are longer
-// than needed, so that enough neighbours remain without a group of samples. Samples that tie with
-// the last one of a list are all in it.
+// neighbourLists holds the nearest neighbours of each of n samples, nearest first. The lists are
+// longer than needed, so that enough neighbours remain if a group of the jackknife is left out.
+// Samples that tie with the last one of a list are all in it.
 type neighbourLists struct {
-	starts []int       // of n + 1: where the list of each sample starts, and the end
+	starts []int       // n + 1 indices into all: where the list of each sample starts, and the end
 	all    []neighbour // the lists
 }
 
-// A neighbour is the index of a sample, and whether it is as far away as the one before it in the
-// list.
+// A neighbour is an entry of a list. Consecutive entries at the same distance are ties.
 type neighbour struct {
-	index int32
-	tied  bool
+	index int32 // of the sample
+	tied  bool  // it ties with the entry before it
 }
 
 func (l neighbourLists) list(i int) []neighbour { return l.all[l.starts[i]:l.starts[i+1]] }
@@ -30,8 +29,8 @@ func (l neighbourLists) list(i int) []neighbour { return l.all[l.starts[i]:l.sta
 const tieTolerance = 1e-12
 
 // nearest returns the neighbours of every sample from squared distances and the squared norms of
-// the centred samples. Without a group of a twentieth of the samples, k of k + k/2 + 12 neighbours
-// practically always remain.
+// the centred samples. Each list has at least k + k/2 + 12 neighbours if there are as many: if a
+// twentieth of the samples is left out, at least k of them practically always remain.
 func nearest(d pairMatrix, norms []float64, k int) neighbourLists {
 	each := min(d.n-1, k+k/2+12)
 	l := neighbourLists{starts: make([]int, 1, d.n+1), all: make([]neighbour, 0, d.n*each)}
@@ -73,9 +72,10 @@ type neighbourWeight struct {
 	weight float64
 }
 
-// neighbourWeights appends the weights of the k nearest of a list to out. It skips the samples with
-// indices from (inclusive) to to (exclusive). shared is the number of the k neighbours for which
-// more samples at the same distance compete.
+// neighbourWeights appends to out, which is empty, the weights of the k nearest samples of a list,
+// and of all that tie with the k-th. It skips the samples with indices from (inclusive) to to
+// (exclusive). shared is how many of the k are chosen among ties, because there are more samples at
+// the distance of the k-th than are needed.
 func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) (weights []neighbourWeight, shared int) {
 	for len(list) > 0 && len(out) < k {
 		first := len(out)
@@ -98,14 +98,15 @@ func neighbourWeights(list []neighbour, k, from, to int, out []neighbourWeight) 
 	return out, shared
 }
 
-// manyTies is the fraction of neighbours chosen among ties at which a warning is given.
+// manyTies is the fraction of neighbours chosen among ties from which on a warning is given.
 const manyTies = 0.05
 
 // neighbourOverlap returns the mean fraction of the k nearest neighbours that two representations
 // have in common (Huh et al. 2024). It is the expected value if ties are broken at random and
 // independently in both representations. So unrelated representations with many ties share no more
-// than others, and the mean over all shuffles of the pairs is k / (n - 1). A replicate leaves out
-// the samples of a group, also as neighbours of others.
+// than others, and the mean over all permutations of the samples of y is k / (n - 1). A replicate
+// leaves out the samples of a group of the jackknife, also as neighbours of others. Group g has the
+// samples cuts[g] to cuts[g+1] - 1; if cuts is nil, there are no replicates.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	value, shared := meanOverlap(x, y, n, k, 0, 0)
 	e := estimate{value: value, null: float64(k) / float64(n-1)}

@@ -20,7 +20,7 @@ import (
 type run struct {
 	*stitching
 	job         *procedure.Job
-	x           tensor.Tensor   // all images: n x c x h x w, in the frame of the first model
+	x           tensor.Tensor   // all images: n x c x h x w, in the frame (input size and format) of the first model
 	labels      []int           // of each image: index into the outputs of the second model that are used (Subject.Outputs)
 	indices     []int           // indices of the images in the data set
 	trainImages int             // number of training images, which come first; the others are test images
@@ -31,12 +31,12 @@ type run struct {
 
 // newRun reads the labelled samples in the frames of both models, and tests the second model.
 func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
-	drawn := dataset.Indices(min(j.Data.Len(), m.settings.Images))
-	samples, err := j.Read(ctx, drawn, j.A.Model.Frame())
+	first := dataset.Indices(min(j.Data.Len(), m.settings.Images))
+	samples, err := j.Read(ctx, first, j.A.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
-	second, err := j.Read(ctx, drawn, j.B.Model.Frame())
+	second, err := j.Read(ctx, first, j.B.Model.Frame())
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,8 @@ func (r *run) progress(work int64, note string) {
 	r.job.Progress(r.work, note)
 }
 
-// stitch returns the scores of a pair of layers.
+// stitch returns the scores of a pair of layers: from is of the first model, to of the second. They
+// are undefined, with the reason, if the layers cannot be stitched.
 func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score, error) {
 	afterwards := r.work + r.workOf(len(r.labels))
 	k := r.job.Key

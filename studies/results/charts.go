@@ -37,7 +37,7 @@ var charts = []chart{
 	{"synesis-encoders", figure.Options{Chart: figure.Bars, Columns: 2, Across: "model", Colour: "variant", Panel: "factor"}, informativeness},
 }
 
-// performance describes the ratios of benchmarks to charts.
+// performance describes, as if it were a measure, the ratios of benchmarks that charts show.
 var performance = measure.Descriptor{
 	Name: "performance", Title: "Performance", Level: measure.ModelLevel,
 	Statistics: []measure.StatisticDescriptor{
@@ -69,7 +69,8 @@ func (c chart) draw(root string) ([]byte, error) {
 }
 
 // seisSynthetic reads a table that has a transformation in each row. Its columns are the
-// transformation, what it is drawn from, equivariance and its null, invariance and its null.
+// transformation, what is drawn at random for it, equivariance and its null, invariance and its
+// null. (The null of a score is its value for shuffled pairs.)
 func seisSynthetic(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -138,8 +139,8 @@ func stirLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// segmentationDepth reads a table that has a layer of a kind of training in each row, and a
-// transformation in each column.
+// segmentationDepth reads a table with a row for each network, augmentation and layer, which the
+// first three columns name. Each other column is a transformation.
 func segmentationDepth(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := 0
@@ -160,8 +161,9 @@ func segmentationDepth(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// networks reads a table that has a model in each row, and two ratios of images per second: with
-// every tensor read, and with some outputs. It is the table networks-clock of package bench.
+// networks reads a table that has a model in each row, and two ratios of images per second: where
+// every tensor of the model is read, and where only some are. It is the table networks-clock of
+// package bench.
 func networks(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -198,8 +200,8 @@ func ridge(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// informativeness reads the errors of a table that has a factor and a probe in each row, a kind of
-// training in each column, and the nulls in the last. In the chart a kind is a model.
+// informativeness reads the errors from a table that has a factor and a probe in each row, a kind
+// of training in each column, and the nulls in the last column. In the chart a kind is a model.
 func informativeness(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {

@@ -26,8 +26,8 @@ type Options struct {
 	// two models runs with the first of them. A run with Only writes study.yaml, cells and states.
 	// Merge writes the rest of the folder.
 	Only         []string
-	Complete     bool                // with a Shard: finish the cells whose other shards are in the folder by then
-	Replace      bool                // remove the run of another study from the folder, which is an error otherwise
+	Complete     bool                // with a Shard: at the end, finish the cells of which the folder then has all shards
+	Replace      bool                // remove the run of another study from the folder; if it is not set, such a run is an error
 	SaveInterval time.Duration       // minimum time between saves of unfinished work; 0: a minute
 	SaveFraction float64             // maximum fraction of the time that saving may take; 0: a twentieth
 	Progress     func(Progress)      // called after each batch; may be nil
@@ -48,14 +48,14 @@ type Options struct {
 type Progress struct {
 	Done, Total         int64
 	Pass, Passes        int // each procedure counts as a pass
-	Samples, AllSamples int // samples that the current pass has read, and their number
-	Scored, ToScore     int // tasks that the current pass has scored, and their number; 0 while it reads samples
+	Samples, AllSamples int // samples that the current pass has read, of the number that it reads
+	Scored, ToScore     int // tasks that the current pass has scored, of their number; both 0 while it reads samples
 	Model, Data         string
 	Note                string // status text of a procedure, such as the distance reached
 }
 
-// Workers returns the number of goroutines that compute in parallel: Threads, or the number of
-// cores.
+// Workers returns the number of goroutines that compute in parallel: Threads, or GOMAXPROCS if that
+// is 0.
 func (o *Options) Workers() int {
 	if o.Threads > 0 {
 		return o.Threads
@@ -70,7 +70,8 @@ func (o *Options) Warnf(format string, args ...any) {
 	}
 }
 
-// ShareBLAS divides the cores between the given number of goroutines that use the BLAS in parallel.
+// ShareBLAS divides the threads of the run between the given number of goroutines that use the BLAS
+// in parallel: each of its calls then uses that share.
 func (o *Options) ShareBLAS(workers int) {
 	if o.BLAS != nil && workers > 0 {
 		o.BLAS.SetThreads(max(1, o.Workers()/workers))

@@ -39,7 +39,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 		return nil
 	}
 	target := &siteTarget{measure: meas, model: a, other: b, joint: joint, site: site, transformed: v.Name != ""}
-	cost := meas.Cost(site) // without a store, so both costs are equal
+	cost := meas.Cost(site) // the accumulator has no measure.Store, so cost and FullCost are equal
 	c.Tasks = []*Task{{target: target, Cell: c, cost: cost, FullCost: cost}}
 	p.add(c)
 	return nil
@@ -51,12 +51,12 @@ type jointClasses struct {
 	names      []string
 	columns    [2][]int // for each model, the output of each class; nil: all outputs in their order
 	subset     [2]bool  // for each model: some of its outputs are left out
-	labels     []int    // for each class of the data its position in names, or dataset.NoLabel; nil: labels are positions already
+	labels     []int    // for each class of the data, its position in names or dataset.NoLabel; nil: labels are positions already
 	unlabelled bool     // the data have no labels
 }
 
-// joinClasses matches the classes of two models by name, or by order if the classes of one of them
-// have no names.
+// joinClasses matches the classes of the predictions of two models by name, or by order if those of
+// one of them have no names. It returns an error if they are not the same classes.
 func (p *Plan) joinClasses(d *Data, a, b *Model) (*jointClasses, error) {
 	if a == b { // the data are those of the model
 		return &jointClasses{names: d.classNames(a.Net.Classes()), unlabelled: d.Source.Classes() == nil || d.mismatch != nil}, d.listedMismatch()
@@ -101,8 +101,9 @@ func (d *Data) listedMismatch() error {
 	return d.mismatch
 }
 
-// labelPositions returns for each class of the data raw its position among the outputs that d keeps
-// of a model with the given number of classes, or dataset.NoLabel.
+// labelPositions returns, for each class of raw, its position among the outputs of a model that d
+// keeps, or dataset.NoLabel. d is raw as mapped to this model, which has the given number of
+// classes.
 func (d *Data) labelPositions(raw *Data, classes int) ([]int, error) {
 	outputs, _, err := d.Entry.Outputs(raw.Source.Classes(), classes, d.modelClassNames)
 	if err != nil {

@@ -25,7 +25,7 @@ func (f *feeder) slots() int {
 	return len(f.readers[0].cleanSlots)
 }
 
-// show makes the readers return the activations of the batch.
+// show makes the readers return the activations of the batch, until they are shown another one.
 func (c *computedBatch) show(readers []*reader) {
 	for _, r := range readers {
 		r.clean, r.transformed = r.cleanSlots[c.clean], r.transformedSlots[c.transformed]
@@ -36,7 +36,8 @@ func (c *computedBatch) show(readers []*reader) {
 // the CPU it runs the models when it is called, since measuring needs the same cores. If the
 // readers have two slots, the models run on a batch while the caller measures the one before: of
 // the three batches in progress one is decoded and transformed, one is computed by the device, and
-// one is measured. wait returns when no model runs any more, after the context has ended.
+// one is measured. next returns false after the last batch. wait, which must be called after ctx
+// has ended, returns when no model runs any more.
 func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*computedBatch, bool), wait func()) {
 	slots := f.slots()
 	last := computedBatch{} // with the slots of the last clean and the last transformed batch

@@ -34,7 +34,7 @@ const (
 	Damaged   = "damaged"   // truncated or altered
 	Foreign   = "foreign"   // not a file of a run, or the file of another cell than its name says
 	Temporary = "temporary" // left by a run that was killed
-	Unwanted  = "unwanted"  // left of work that is finished, or of a cell without its record
+	Unwanted  = "unwanted"  // left over from finished work, or a table of a cell that has no record
 	Lacking   = "lacking"   // missing, or different from the cells that it is computed from
 	Old       = "old"       // valid, but not of a cell of the current study
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
@@ -51,7 +51,8 @@ const (
 // computes what is missing.
 //
 // Check opens the folder's study to learn the keys of its cells. If the study cannot be opened, it
-// adds a note and examines each file without the study.
+// adds a note and examines each file without the study. It returns an error if dir is not a run
+// folder, if ctx ends, or if a file cannot be read or repaired.
 func Check(ctx context.Context, dir string, fix bool, o plan.Options) ([]Finding, error) {
 	c := &checker{folder: Folder{dir}, fix: fix}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -154,7 +155,7 @@ func (c *checker) remove(file string) (string, error) {
 	return "removed", err
 }
 
-// obstacles reports files that have the name of a folder of a run, and the reverse.
+// obstacles reports files where a run has a folder, and folders where it has a file.
 func (c *checker) obstacles() error {
 	for _, o := range c.folder.obstacles() {
 		if err := c.report(o.path, Damaged, o.why, c.moveAside); err != nil {

@@ -108,8 +108,9 @@ func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []stri
 	return nil
 }
 
-// noteUnmerged records the shards that a cell lacks, or why it failed. The failures are files of
-// the cell that runs of shards wrote. It returns only errors that end the merge.
+// noteUnmerged records the shards that a cell lacks, or why it failed. err is the error of its
+// merge, and failures are the files that runs of shards wrote about the cell. It returns only
+// errors that end the merge.
 func (r *Writer) noteUnmerged(ctx context.Context, c *plan.Cell, err error, failures []string, incomplete *Incomplete) error {
 	switch {
 	case err == nil:
@@ -143,10 +144,10 @@ func shardErrors(failures []string) []string {
 type merger struct {
 	*Writer
 	listed map[string]bool // names of the files in the folder of the cells at the start
-	// What all cells share: the number of state files that are open, of tasks that compute, and the
-	// memory of accumulators in bytes.
+	// Limits that all cells share: of the number of open state files, of the number of tasks that
+	// compute, and of the memory of accumulators in bytes.
 	files, cores, memory *semaphore.Weighted
-	sharing              int // number of cells that share the threads of the BLAS
+	blasSharers          int // number of goroutines between which the threads of the BLAS are divided at present
 }
 
 const (
@@ -164,10 +165,10 @@ func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
 		if c.Failed {
 			continue
 		}
-		if n := min(len(c.Tasks), m.Options.Workers()); n != m.sharing {
+		if n := min(len(c.Tasks), m.Options.Workers()); n != m.blasSharers {
 			group.Wait()
 			m.Options.ShareBLAS(n)
-			m.sharing = n
+			m.blasSharers = n
 		}
 		group.Go(func() error {
 			errs[i] = guard.Run(func() error { return m.mergeUnlessDone(ctx, c) })

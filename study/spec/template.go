@@ -49,7 +49,7 @@ type TemplateInfo struct {
 // A TemplateLayer is an entry of the list layers in the template.
 type TemplateLayer struct {
 	Pattern string // name or pattern of layers
-	Comment string // text behind it
+	Comment string // comment on its line
 }
 
 // Line returns the entry as YAML. The pattern is padded to the given width, so that the comments of
@@ -80,7 +80,8 @@ func comment(text string) string {
 // plainName matches names without characters that YAML gives a meaning.
 var plainName = regexp.MustCompile(`^([a-z0-9]+://)?[A-Za-z_/][A-Za-z0-9_./@%-]*$`)
 
-// Template returns a commented study file for a model and data, ready to run and to edit.
+// Template returns a commented study file for a model and data, ready to run and to edit. It
+// returns an error if LocalData does not exist or is of no known kind.
 func Template(g TemplateInfo) (string, error) {
 	kind, err := guessKind(g.LocalData)
 	if err != nil {
@@ -106,7 +107,8 @@ func layerWidth(layers []TemplateLayer) int {
 	return width
 }
 
-// numberedNames returns "0, 1, 2" for n = 3, and the first ten numbers for larger n.
+// numberedNames returns the numbers below n as text, such as "0, 1, 2", and of more than ten the
+// first ten and "...".
 func numberedNames(n int) string {
 	text := ""
 	for i := range min(n, 10) {
@@ -131,7 +133,8 @@ func firstLabels(labels []string) string {
 }
 
 // NameOf returns a name for a file: its base name without extension, or that of the folder for
-// model.onnx and onnx/model.onnx. The name of a model of the hub is that of its repository.
+// model.onnx and onnx/model.onnx. The name of a model of the Hugging Face hub is that of its
+// repository.
 func NameOf(path string) string {
 	if fetch.IsHub(path) {
 		return fetch.HubName(path)
@@ -196,7 +199,7 @@ func guessKind(path string) (string, error) {
 		return "webdataset", nil
 	case strings.HasSuffix(name, ".h5") || strings.HasSuffix(name, ".hdf5") || strings.HasSuffix(name, ".mat"):
 		return "", fmt.Errorf("%s is an HDF5 or MATLAB file, which is not read: save its arrays by numpy.save or numpy.savez, and give the .npy or .npz file", path)
-	case fetch.IsArchive(name): // UnpackedData has not unpacked it
+	case fetch.IsArchive(name): // no IDX file, although its name may end in .gz; UnpackedData unpacks archives first
 	case strings.Contains(name, "idx3") || strings.HasSuffix(name, ".gz"):
 		return "idx", nil
 	case strings.HasSuffix(name, ".bin") && info.Size()%3073 == 0: // a label and 32 x 32 x 3 bytes

@@ -14,27 +14,27 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// Settings are the settings of training a layer.
+// Settings are the settings of training a layer. m, J, x and y are those of the package comment.
 type Settings struct {
-	Units  int     // m
-	Decay  float64 // of the weights, without the biases
+	Units  int     // m, the number of units
+	Decay  float64 // coefficient of the weight decay, which leaves out the biases
 	Target float64 // target mean activation of units, within (-1, 1)
-	Weight float64 // of the sparsity penalty; 0: none
+	Weight float64 // coefficient of the sparsity penalty; 0: none
 	Epochs int     // 0: 40
-	Batch  int     // 0: 100
+	Batch  int     // patterns of a step; 0: 100
 	Rate   float64 // learning rate of Adam if Optimiser is nil; 0: 0.002
 	Seed   uint64  // of the initial weights and the order of patterns
 	Engine ort.Options
 
 	Optimiser train.Optimiser // nil: Adam with Rate
-	Schedule  train.Schedule  // nil: half a cosine
-	Clip      float64         // largest norm of the gradients together; 0: none
+	Schedule  train.Schedule  // of the learning rate; nil: half a cosine, from factor 1 to 0
+	Clip      float64         // bound of the norm of all gradients together; 0: none
 	// Best keeps the weights of the epoch with the smallest reconstruction error instead of the
 	// last. With a large weight decay, which increases the reconstruction error, that is an early
 	// epoch.
 	Best           bool
-	RollbackFactor float64          // of train.FitOptions: rolls back epochs that increase J; 0: none
-	RollbackByLoss bool             // rolls back by |x - y|^2 alone
+	RollbackFactor float64          // rolls back epochs that increase J, see train.FitOptions; 0: none
+	RollbackByLoss bool             // rolls back epochs that increase |x - y|^2, without the other terms of J
 	Patience       int              // epochs without a better reconstruction, after which training ends; 0: no limit
 	Checkpoint     train.Checkpoint // optional
 	Identity       string           // of the training, see train.FitOptions
@@ -89,7 +89,7 @@ type Layer struct {
 
 // A Point holds the results of an epoch.
 type Point struct {
-	Training   float64 // J over the epoch's batches before their steps
+	Training   float64 // mean over the epoch's batches of J, each before its step
 	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
 	Objective  float64 // J over the validation patterns
 	RolledBack bool    // the epoch was rolled back
@@ -101,7 +101,8 @@ const (
 	hidden         = "h"
 )
 
-// Train trains a layer on patterns, p x n, and validates it on validation patterns, q x n.
+// Train trains a layer on patterns, p x n, and validates it on others, q x n. It returns an error
+// if a value lies outside [-1, 1] or the settings are invalid.
 func Train(ctx context.Context, rt *ort.Runtime, patterns, validation tensor.Tensor, s Settings) (*Layer, error) {
 	s = s.complete()
 	if err := s.check(patterns, validation); err != nil {
