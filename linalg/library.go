@@ -32,8 +32,8 @@ type library struct {
 	dgesdd func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int)
 
 	name, version string
-	getThreads    func() int32 // nil if the library has no such function, or is unknown
-	setThreads    func(n int32)
+	getThreads    func() int32  // nil if the library has no such function, or identify does not know it
+	setThreads    func(n int32) // the same
 }
 
 type trsmFunc[T any] func(side, uplo, ta, diag *byte, m, n *int32, alpha, a *T, lda *int32, b *T, ldb *int32, l1, l2, l3, l4 int)
@@ -43,7 +43,8 @@ type unusableError struct{ path, reason string }
 
 func (e *unusableError) Error() string { return fmt.Sprintf("%s is not used: %s", e.path, e.reason) }
 
-// open loads a library and checks that it can be used.
+// open loads a library and checks that it can be used. If it was found but cannot be used, the
+// error is an unusableError.
 func open(path string) (*library, error) {
 	if err := chooseKernels(); err != nil {
 		return nil, err
@@ -105,8 +106,8 @@ func (l *library) backend(path string) Backend {
 	return b
 }
 
-// works reports whether the library computes a known product and known eigenvalues correctly. A
-// library with another calling convention does not.
+// works reports whether the library computes a known product and known eigenvalues correctly, which
+// it does not if it has another calling convention.
 func (l *library) works() bool {
 	c := make([]float64, 4)
 	fastBLAS{lib: l}.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 2, 1, []float64{1, 2, 3, 4}, 2, []float64{5, 6, 7, 8}, 2, 0, c, 2)

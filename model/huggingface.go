@@ -13,10 +13,12 @@ import (
 )
 
 // ReadPreprocessorConfig reads the preprocessor_config.json of a model of the Transformers library.
-// Missing keys have the library's defaults. An option that changes the image and that a Preprocess
+// If keys are missing, images are multiplied by 1/255 and resampling is bilinear; without size,
+// crop_size or image_mean the image is not resized, cropped or normalised, also where the library
+// has other defaults for the processor. An option that changes the image and that a Preprocess
 // cannot represent is an error. For audio it supports Wav2Vec2FeatureExtractor and
-// WhisperFeatureExtractor. Transformers rounds the start of a centre crop down, torchvision rounds
-// it to even, so a crop with an odd margin may differ by a pixel.
+// WhisperFeatureExtractor. Transformers rounds the start of a centre crop down. A Preprocess rounds
+// it to even, as torchvision does, so a crop with an odd margin may differ by a pixel.
 func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,9 +57,9 @@ type processorConfig struct {
 	DoPad         bool         `json:"do_pad"`
 }
 
-// A configSize is a number or an object of sides.
+// A configSize is a number, or an object that gives one or two sides, in pixels.
 type configSize struct {
-	side          int // of a plain number; 0: the size is an object
+	side          int // the plain number; 0: the size is an object
 	Shortest      int `json:"shortest_edge"`
 	Longest       int `json:"longest_edge"`
 	Height, Width int
@@ -127,7 +129,7 @@ func parseHuggingFace(data []byte) (Preprocess, error) {
 	return p, p.Check(3)
 }
 
-// isA reports whether the config is for one of the given processors.
+// isA reports whether the name of the processor starts with one of the given names of models.
 func (c processorConfig) isA(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(cmp.Or(c.Type, c.OldType), n) })
 }
@@ -149,7 +151,7 @@ func (c processorConfig) frame(f *dataset.Frame) error {
 	return c.crop(f, *c.CropSize)
 }
 
-// resize reads the size; without a crop the whole image is resized.
+// resize reads the size s to which an image is resized before it is cropped.
 func (c processorConfig) resize(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
 		s = c.plainSize(s.side)
@@ -177,9 +179,9 @@ func (c processorConfig) plainSize(side int) configSize {
 	return configSize{Height: side, Width: side}
 }
 
-// resizeShort reads the size of the shorter side. ConvNext and PoolFormer resize to size / crop_pct
-// and crop to size. From 384 pixels on, ConvNext resizes to a square without a crop. Levit resizes
-// to 256/224 of the size.
+// resizeShort reads the size of the shorter side. With crop_pct, as for ConvNext and PoolFormer,
+// the shorter side is resized to size / crop_pct, and the image cropped to size. From 384 pixels
+// on, ConvNext resizes to a square without a crop. Levit resizes to 256/224 of the size.
 func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	f.Resize = side
 	if c.isA("Levit") {
@@ -204,8 +206,8 @@ func (c processorConfig) resizeShort(f *dataset.Frame, side int) error {
 	return nil
 }
 
-// crop reads the crop. If the size has both sides, the image is resized to them first. If the crop
-// has another size, a dataset.Frame can represent this for squares only.
+// crop reads the size s of the crop. A resize to both sides and then a crop of another size is an
+// error unless both sides are equal, since a dataset.Frame cannot represent it.
 func (c processorConfig) crop(f *dataset.Frame, s configSize) error {
 	if s.side > 0 {
 		s = configSize{Height: s.side, Width: s.side}
@@ -262,7 +264,8 @@ func orElse(v *bool, fallback bool) bool {
 	return *v
 }
 
-// resampling returns the name of a resampling filter that is given by PIL's number.
+// resampling returns the name of a resampling filter that is given by the number that PIL, the
+// Python Imaging Library, has for it. A nil number is bilinear.
 func resampling(number *int) (string, error) {
 	if number == nil {
 		return "bilinear", nil

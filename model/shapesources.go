@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// sameShape has the operators of the standard domain whose first output has the shape of their
-// first input.
+// sameShape has those standard operators of ONNX whose first output has the shape of their first
+// input.
 var sameShape = func() map[string]bool {
 	ops := map[string]bool{}
 	for _, op := range strings.Fields(`
@@ -20,8 +20,8 @@ var sameShape = func() map[string]bool {
 }()
 
 // shapeSources returns, for tensors of the main graph, an earlier tensor that always has the same
-// shape. Tensors that no node reads are left out: the engine computes them only if they are
-// outputs.
+// shape. Tensors that no node reads are left out: ONNX Runtime computes them only if they are
+// outputs of the model.
 func shapeSources(m *onnx.Model) map[string]string {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {

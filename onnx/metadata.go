@@ -12,13 +12,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// fieldMetadata is the number of a field of ModelProto.
+// fieldMetadata is the number of the field metadata_props of ModelProto, a list of keys and values.
 const fieldMetadata = 14
 
-// maxMetadata is the largest entry of the metadata that is read, in bytes.
+// maxMetadata is the size of the largest entry of the metadata that ReadMetadata reads, in bytes.
 const maxMetadata = 1 << 20
 
-// WithMetadata returns a model with an entry of its metadata set.
+// WithMetadata returns a copy of the model with an entry of its metadata set.
 func (m *Model) WithMetadata(key, value string) *Model {
 	c := m.copy()
 	var props []*pb.StringStringEntryProto
@@ -41,8 +41,8 @@ func (m *Model) Metadata(key string) string {
 	return ""
 }
 
-// ReadMetadata returns an entry of the metadata of the model in a file, or "" if there is none. It
-// does not read the graph.
+// ReadMetadata returns an entry of the metadata of the model in a file, or "" if there is none of
+// at most 1 MiB. It does not read the graph.
 func ReadMetadata(path, key string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,7 +59,8 @@ func ReadMetadata(path, key string) (string, error) {
 var errNotONNX = errors.New("this is not an ONNX model, or it is truncated")
 
 // metadata returns the value of a metadata key in a serialised model, or "". Of each field of the
-// message it reads the head alone, and skips the content unless it is metadata.
+// protocol buffer message it reads the tag and the length, and skips the content unless it is
+// metadata.
 func metadata(r io.ReaderAt, key string) (value string, err error) {
 	var head [2 * 10]byte // tag and length, or tag and number: two varints of at most 10 bytes
 	for at := int64(0); ; {

@@ -25,8 +25,8 @@ func (s SampleSheet) HasClasses() bool {
 	return slices.ContainsFunc(s.Models, func(m scores.SheetModel) bool { return len(m.ByClass) > 1 })
 }
 
-// Drops returns how much accuracy each class loses, for each model and each view of the samples, in
-// one list.
+// Drops returns how much accuracy each class loses, as a fraction, for each model and each view (a
+// value of the transformation's parameter), in one list.
 func (s SampleSheet) Drops() []float64 {
 	var out []float64
 	for _, m := range s.Models {
@@ -75,8 +75,8 @@ func readSampleSheets(root *os.Root) (sheets []SampleSheet, notes []string, err 
 	return sheets, notes, nil
 }
 
-// readSampleSheet reads the description NAME.json and the image, NAME.png or NAME.jpg, if there is
-// one.
+// readSampleSheet reads the description, the file name (*.json), and the image beside it with the
+// ending .png or .jpg, if there is one.
 func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
 	var s SampleSheet
 	raw, err := readSmall(root, name)
@@ -106,7 +106,7 @@ func readSampleSheet(root *os.Root, name string) (SampleSheet, error) {
 	return s, nil
 }
 
-// readSmall reads a file that is not too large for a page.
+// readSmall reads a file of a report. More than maxSheetBytes are an error.
 func readSmall(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name)
 	if err != nil {
@@ -120,10 +120,10 @@ func readSmall(root *os.Root, name string) ([]byte, error) {
 
 var errSheet = errors.New("its lists differ in length, or have indices out of range")
 
-// check checks the indices and the lengths of all lists, on which the page relies.
+// check checks the indices and the lengths of all lists, on which the report's page relies.
 func (s *SampleSheet) check() error {
 	n, ok := len(s.Samples), true
-	checkClasses := func(all []int) {
+	checkClasses := func(all []int) { // -1: unknown
 		for _, c := range all {
 			ok = ok && c >= -1 && c < len(s.Classes)
 		}
@@ -138,7 +138,7 @@ func (s *SampleSheet) check() error {
 			checkClasses([]int{c.Class})
 		}
 		for _, c := range confusion {
-			checkClasses(c[:2])
+			checkClasses(c[:2]) // the label and the prediction; c[2] is a count
 		}
 	}
 	for _, one := range s.Samples {

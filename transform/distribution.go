@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// A Distribution is the distribution of a parameter: uniform on [Low, High], or fixed where the two
-// are equal. The zero Distribution is fixed at 0.
+// A Distribution is the distribution of a transform's parameter: uniform on [Low, High], or fixed
+// where the two are equal. The zero Distribution is fixed at 0.
 type Distribution struct {
 	Low, High float64
 }
@@ -42,4 +42,4 @@ func (d Distribution) String() string {
 // number returns a number with as few digits as represent it.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-func (Distribution) arg() {}
+func (Distribution) arg() {} // implements Arg

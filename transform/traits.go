@@ -29,8 +29,8 @@ func Version(t Transform) int {
 }
 
 // OnMaps reports whether the transform applies to feature maps, which have any number of channels
-// and any values: geometric ones, blur, identity and replacement by noise. Transforms that change
-// colours or clip values do not. It is false for a transform without a method OnMaps() bool.
+// and any values. Geometric transforms, blur, identity and replacement by noise do; those that
+// change colours or clip values do not. It is false for a transform without a method OnMaps() bool.
 func OnMaps(t Transform) bool {
 	m, ok := t.(interface{ OnMaps() bool })
 	return ok && m.OnMaps()
@@ -59,9 +59,9 @@ func Permutes(op Op, h, w int) bool {
 	return ok && p.Permutes(h, w)
 }
 
-// Parameter returns the value of the parameter of the Op, in the unit of its Kind (an angle, a
-// factor, a deviation), and whether there is one. An Op with several parameters or none has no
-// method Parameter() float64.
+// Parameter returns the value of the parameter of the Op (an angle, a factor, a standard
+// deviation), in the unit of Kind.Params, and whether there is one. An Op with several parameters
+// or none has no method Parameter() float64.
 func Parameter(op Op) (float64, bool) {
 	p, ok := op.(interface{ Parameter() float64 })
 	if !ok {
@@ -70,8 +70,8 @@ func Parameter(op Op) (float64, bool) {
 	return p.Parameter(), true
 }
 
-// DescribeRandom returns the random values of an Op of a transform as text: the number of
-// Parameter, or the named values of an Op with several. It is "" if the transform has no random
+// DescribeRandom returns the random values of an Op of a transform as text: the value of Parameter,
+// or what the method Describe() string of the Op returns. It is "" if the transform has no random
 // values.
 func DescribeRandom(t Transform, op Op) string {
 	withSeed := func(seed uint64) string { return describe(t.Draw(rand.New(rand.NewPCG(seed, 0)))) }
@@ -81,7 +81,7 @@ func DescribeRandom(t Transform, op Op) string {
 	return describe(op)
 }
 
-// describe returns the values of an Op as text, or "" if it has none.
+// describe returns the values of an Op as text, or "" if it has none of the two methods.
 func describe(op Op) string {
 	if v, ok := Parameter(op); ok {
 		return strconv.FormatFloat(v, 'g', 4, 64)
@@ -93,7 +93,7 @@ func describe(op Op) string {
 }
 
 // CropPosition returns where a clip of fixed length is cropped from audio that the Op has
-// lengthened: 0 is the start, and values are below 1. It is 0 for an Op without a method
+// lengthened: from 0, the earliest crop, to below 1, the latest. It is 0 for an Op without a method
 // CropPosition() float64, which keeps the length.
 func CropPosition(op Op) float64 {
 	if p, ok := op.(interface{ CropPosition() float64 }); ok {
@@ -105,9 +105,9 @@ func CropPosition(op Op) float64 {
 // Renew returns the Op with the same parameters and new noise, for another sample. An Op without a
 // method Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
 //
-// With the setting per: trial of a study, one draw of the parameters is used for many samples. Their
-// noise must still be independent, since statistics over samples cannot detect noise that is the
-// same for all.
+// With per: trial in a study file, one draw of the parameters is used for all samples of a trial.
+// Their noise must still be independent, since statistics over samples cannot detect noise that is
+// the same for all.
 func Renew(op Op, r *rand.Rand) Op {
 	if n, ok := op.(interface{ Renew(*rand.Rand) Op }); ok {
 		return n.Renew(r)

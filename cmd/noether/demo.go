@@ -94,7 +94,8 @@ func runDemo(ctx context.Context, out string, o study.Options, p printFlags) err
 // summariseDemo prints five sentences about the scores of the demo. It returns an error if the
 // scores contradict one of them.
 func summariseDemo(w io.Writer, rows []scores.Row) error {
-	// scoresOf returns the scores of a model under a transformation, in the order of its layers.
+	// scoresOf returns the scores of a model under a transformation, over all classes (a factor
+	// limits a score to some samples), in the order of the layers.
 	scoresOf := func(statistic, model, transform, parameter string) (found []scores.Row) {
 		for _, r := range rows {
 			if r.Statistic == statistic && r.Model == model && r.Transform == transform && r.Parameter == parameter && r.Factor == "" {
@@ -106,16 +107,16 @@ func summariseDemo(w io.Writer, rows []scores.Row) error {
 	ei := func(model, transform string) scores.Row {
 		return slices.Concat(scoresOf("ei", model, transform, ""), []scores.Row{{}})[0]
 	}
-	// firstAndLast returns the scores of the first and of the last layer that has a score at 45
-	// degrees, which are feature maps; zeros if none has one.
+	// firstAndLast returns the scores at 45 degrees of the first and of the last layer that have
+	// one. Only feature maps have. It returns zeros if there are none.
 	firstAndLast := func(statistic, model string) (first, last float64) {
 		layers := slices.Concat(scoresOf(statistic, model, "rotation", "45"), []scores.Row{{}})
 		return layers[0].Value, layers[max(0, len(layers)-2)].Value
 	}
 	interval := func(r scores.Row) string { return fmt.Sprintf("%.2f [%.2f, %.2f]", r.Value, r.Low, r.High) }
-	exact := 1.0
+	atQuarterTurns := 1.0 // the smallest equivariance of a layer
 	for _, r := range scoresOf("equivariance", "symmetric", "rotation", "90") {
-		exact = min(exact, r.Value)
+		atQuarterTurns = min(atQuarterTurns, r.Value)
 	}
 	plain, augmented := ei("plain", "rotation"), ei("augmented", "rotation")
 	first, augmentedInvariance := firstAndLast("invariance", "augmented")
@@ -135,13 +136,13 @@ What to see in the report:
 5. Robustness to rotation is not robustness to noise: under noise the effective invariance is %.2f
    for augmented, %.2f for plain and %.2f for symmetric.
 `, interval(plain), interval(augmented), first, augmentedInvariance, plainInvariance, augmentedEquivariance, plainEquivariance,
-		exact, symmetricEquivariance, ei("augmented", "noise").Value, ei("plain", "noise").Value, ei("symmetric", "noise").Value)
+		atQuarterTurns, symmetricEquivariance, ei("augmented", "noise").Value, ei("plain", "noise").Value, ei("symmetric", "noise").Value)
 	// The comparison that each of the five sentences makes.
 	claims := [...]bool{
 		augmented.Low > plain.High,
 		augmentedInvariance > first && augmentedInvariance > plainInvariance,
 		augmentedEquivariance > plainEquivariance,
-		exact >= 0.999 && symmetricEquivariance < exact,
+		atQuarterTurns >= 0.999 && symmetricEquivariance < atQuarterTurns,
 		ei("augmented", "noise").High < ei("plain", "noise").Low,
 	}
 	for i, holds := range claims {

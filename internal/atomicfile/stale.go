@@ -17,7 +17,8 @@ import (
 const StaleAfter = time.Hour
 
 // IsTemporary reports whether a file name is one that this program gives to temporary files: to
-// unfinished files, to probes of Clock, and to files of CreateTemp with the pattern ".WORD-*.tmp".
+// unfinished files, to those that Clock writes, and to those that os.CreateTemp makes with the
+// pattern ".WORD-*.tmp".
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && temporary.MatchString(name)
 }
@@ -25,8 +26,8 @@ func IsTemporary(name string) bool {
 var temporary = regexp.MustCompile(`^\..+\.[0-9a-f]{16}\.tmp$|^\.[a-z]+-[0-9]+\.tmp$|^\.writable-[0-9]+$`)
 
 // Clock returns the time by the clock that sets the times of files in a folder, such as that of a
-// file server, which may differ from the local clock by hours. It returns an error if the folder
-// cannot be written.
+// file server, which may differ from the local clock by hours. It writes a file to the folder and
+// removes it, and returns an error if it cannot.
 func Clock(dir string) (time.Time, error) {
 	probe, err := os.CreateTemp(dir, ".writable-*")
 	if err != nil {
@@ -44,8 +45,8 @@ func Clock(dir string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Stale returns the temporary files that killed processes have left in a folder. now is the time
-// that Clock returns. A folder that cannot be read has none.
+// Stale returns the paths of the temporary files in a folder that are older than StaleAfter,
+// sorted. now is the time that Clock returns. For a folder that cannot be read the list is empty.
 func Stale(dir string, now time.Time) []string {
 	entries, _ := filesys.ReadDir(dir)
 	var out []string
@@ -61,8 +62,8 @@ func Stale(dir string, now time.Time) []string {
 	return out
 }
 
-// swept are the folders that sweepOnce has been called for, by the paths as given: making the
-// paths of 200,000 files absolute takes half a second.
+// swept are the folders that sweepOnce has been called for. Paths are kept as given, since making
+// those of 200,000 files absolute takes half a second.
 var swept sync.Map
 
 // sweepOnce removes the stale temporary files in the folder of a file that was just written, once

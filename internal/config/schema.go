@@ -11,7 +11,8 @@ type Schemer interface {
 	JSONSchema() map[string]any
 }
 
-// Schema returns the JSON Schema (2020-12) of a type.
+// Schema returns the JSON Schema (2020-12) of a type. Scalars may also be variables, ${NAME}. It
+// panics for types that Decode does not support.
 func Schema(t reflect.Type) map[string]any {
 	if s, ok := reflect.New(t).Interface().(Schemer); ok {
 		return s.JSONSchema()
@@ -84,7 +85,7 @@ func (f field) schema() map[string]any {
 	}
 	if lo, err := strconv.ParseFloat(f.min, 64); err == nil {
 		s["minimum"] = lo
-		delete(s, "title") // it would name the schema without bounds
+		delete(s, "title") // the name of the schema without bounds, see share.go
 	}
 	if hi, err := strconv.ParseFloat(f.max, 64); err == nil {
 		s["maximum"] = hi
@@ -93,7 +94,7 @@ func (f field) schema() map[string]any {
 	return s
 }
 
-// Words returns the schema of one of several words, or of a variable.
+// Words returns the schema of a text that is one of several words or a variable, ${NAME}.
 func Words(words []string) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"enum": words},
@@ -101,7 +102,7 @@ func Words(words []string) map[string]any {
 	}}
 }
 
-// orVariable returns the schema of a scalar of a type, or of a variable.
+// orVariable returns the schema of a scalar of a JSON type, or of a variable, ${NAME}.
 func orVariable(kind string) map[string]any {
 	return map[string]any{"title": kind, "type": []string{kind, "string"}, "pattern": oneVariablePattern.String()}
 }

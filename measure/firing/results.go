@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// A layerResult holds the results for the units of a layer. Slices are indexed by unit; arrays of
-// two are indexed by sign: s = 1, then s = -1. h is a unit's value, as in the package comment.
+// A layerResult holds the results for the units of a layer. Slices are indexed by unit. Arrays of
+// two are indexed by side: 0 for the sign s = 1, and 1 for s = -1. h is the activation of a unit.
 type layerResult struct {
 	units           *unitSet
-	q               [2][]float32         // thresholds q of s h
+	q               [2][]float32         // thresholds: a unit fires where s h is at least q
 	fires           [2][]int32           // number of inputs at which a unit fires
 	largest         [2][]float32         // largest s h
 	strongest       [2][]int32           // sample index of the strongest input
@@ -19,9 +19,10 @@ type layerResult struct {
 	informationNull [2][]float64         // the same for shuffled labels
 }
 
-// trajectoryCounts are firing counts on one kind of trajectory.
+// trajectoryCounts are firing counts on one kind of trajectory, of the references and of random
+// inputs.
 type trajectoryCounts struct {
-	fires [2][]int32 // number of images on the trajectories at which a unit fires
+	fires [2][]int32 // number of images on the references' trajectories at which a unit fires
 	null  [2][]int32 // the same for trajectories of random inputs
 }
 
@@ -39,7 +40,7 @@ func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	return f
 }
 
-// count adds the units of a chunk that fire at one input.
+// count adds 1 for each unit of a chunk that fires at one input. row holds the units' activations.
 func (f *layerResult) count(row []float32, c chunk) {
 	for side := range f.sides() {
 		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]
@@ -73,15 +74,16 @@ func nans(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 type unitScore struct {
 	side                 int     // index in signs
 	global, local, score float64 // G, L and S
-	null                 float64 // S for random inputs, for the sign with the larger one
+	null                 float64 // S for random inputs, the larger one of both signs
 	always               bool    // it fires at every input, for both signs
-	// rare reports whether a unit that always fires exceeds its smallest value for some inputs. The
-	// fraction of such inputs is below Settings.Rate, so the threshold is the smallest value.
+	// rare reports whether a unit fires at every input without being constant: it exceeds its
+	// smallest value at a fraction of the inputs below Settings.Rate, so that value is its
+	// threshold.
 	rare bool
 }
 
-// score scores unit u on a kind of trajectory. inputs is N; images is the number of images on the
-// unit's trajectories.
+// score scores unit u on a kind of trajectory. inputs is the number of inputs, and images that of
+// images on the trajectories of the unit's references.
 func (f *layerResult) score(u, kind, inputs, images int) unitScore {
 	best := unitScore{score: math.Inf(-1), null: math.Inf(-1), always: true}
 	for side := range f.sides() {

@@ -50,7 +50,8 @@ func (c contract) sameSample(a, b measure.SampleScore) bool {
 	return a.Index == b.Index && a.Statistic == b.Statistic && c.near(a.Value, b.Value)
 }
 
-// near reports whether two numbers differ by at most the tolerance, or are both NaN.
+// near reports whether two numbers differ by at most the tolerance (see Case.Tolerance), or are
+// both NaN. With c.exact they must be equal.
 func (c contract) near(a, b float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)

@@ -1,5 +1,7 @@
 // Package measuretest checks that the accumulators of a measure satisfy the contract of
-// measure.Accumulator or measure.GridAccumulator.
+// measure.Accumulator or measure.GridAccumulator. A grid is a list of pairs of layers that one
+// accumulator compares (measure.Grid). A site is what other accumulators measure, such as a layer
+// of a model under a transformation (measure.Site).
 //
 // The place of a sample is its position in the random order of a study, and a block is a range of
 // places (see measure.Layout). Scores must not depend on how the samples are divided into batches
@@ -12,7 +14,7 @@
 //	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Transformed: transformed})
 //	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
 //
-// A procedure.Procedure is tested with a Job.
+// A procedure.Procedure, a measure without accumulators, is run by RunJob on the result of Job.
 package measuretest
 
 import (
@@ -32,7 +34,7 @@ type contract struct {
 	layout    measure.Layout
 	cost      int64                   // bound of the measure on the memory of an accumulator, in bytes
 	tolerance float64                 // see Case
-	exact     bool                    // values must be equal to the bit
+	exact     bool                    // values must be equal, whatever tolerance is
 	open      func() (subject, error) // returns an empty accumulator
 }
 
@@ -102,7 +104,7 @@ func (c contract) parts(t *rapid.T) {
 
 // resuming stops after some samples, perhaps within a block, continues from the serialised state,
 // and compares the scores with those of an uninterrupted pass. A call of Scores in between must not
-// change the state. With the same batches the scores must be equal to the bit, because the times at
+// change the state. With the same batches the scores must be exactly equal, because the times at
 // which a run saves its states vary.
 func (c contract) resuming(t *rapid.T) {
 	seen := c.readable(t)
@@ -155,8 +157,8 @@ func (c contract) empty(t fataler) subject {
 	return a
 }
 
-// feed returns a new accumulator with the samples at some places, which are added in batches of
-// size.
+// feed returns a new accumulator with the samples at some places, which are added in batches of the
+// given size.
 func (c contract) feed(t fataler, places []int, size int) subject {
 	t.Helper()
 	a := c.empty(t)

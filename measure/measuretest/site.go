@@ -11,12 +11,12 @@ import (
 )
 
 // A Case is a measure with data to test it. The sample at place p of the layout is row p of the
-// tensors. If the site has a transform, it is drawn for each sample.
+// tensors. If the site has a transform, an Op is drawn from it for each sample.
 type Case struct {
 	Measure     measure.Measure
 	Site        measure.Site
 	Clean       tensor.Tensor    // Layout.N x ...
-	Transformed tensor.Tensor    // the same, or empty
+	Transformed tensor.Tensor    // of the same shape, or empty
 	Label       []int            // nil: no labels
 	Truth       []*dataset.Truth // labelled boxes or masks; nil: none
 	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
@@ -24,8 +24,8 @@ type Case struct {
 	Tolerance float64
 }
 
-// Run checks the case. The layout should have several blocks with an incomplete last one. A pass
-// should take milliseconds, since Run makes some hundreds.
+// Run checks the case. The layout should have several blocks, the last of them incomplete. A pass
+// over the data should take milliseconds, since Run makes some hundreds.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	contract{layout: c.Site.Layout, cost: c.Measure.Cost(c.Site), tolerance: c.Tolerance, open: func() (subject, error) {
@@ -81,7 +81,7 @@ func (s *siteSubject) samples() []measure.SampleScore {
 // identify returns the places, indices and labels of a batch.
 func identify(l measure.Layout, labels, places []int) (place, index, label []int) {
 	for _, p := range places {
-		// Any one-to-one map of places to indices.
+		// Any one-to-one map of places to indices will do.
 		index = append(index, 2*(l.N-p))
 		if labels == nil {
 			label = append(label, dataset.NoLabel)

@@ -14,7 +14,8 @@ type ModelSettings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// The columns of ModelAgreement from whose means derived statistics are computed.
+// The first columns of ModelAgreement. A column has a value for each sample, and statistics are
+// computed from the means of columns.
 const (
 	disagreementColumn = iota
 	jsColumn
@@ -26,19 +27,21 @@ const (
 )
 
 // ModelAgreement returns the measure prediction-agreement, which compares the predictions of two
-// models on the same inputs. With a and b the accuracies of the first and the second model,
+// models on the same inputs. With a and b the accuracies of the first and the second model, and K
+// the number of classes,
 //
-//   - disagreement is the fraction of samples for which the predicted classes differ, and js and l2
-//     are the divergences of Diverge. They need no labels.
+//   - disagreement is the fraction of samples for which the predicted classes differ. js and l2 are
+//     the Jensen-Shannon divergence and the Euclidean distance of the probabilities, as in Diverge.
+//     The three need no labels.
 //   - negative-flips is the fraction of samples that the first model classifies correctly and the
 //     second does not, and positive-flips the reverse.
-//   - expected-disagreement is the disagreement of independent models of accuracies a and b whose
-//     errors are spread evenly over the other K - 1 classes:
+//   - expected-disagreement is the disagreement of models of accuracies a and b whose errors are
+//     independent and spread evenly over the other K - 1 classes:
 //     a (1 - b) + b (1 - a) + (1 - a)(1 - b)(K - 2) / (K - 1).
 //   - normalised-disagreement is (disagreement - low) / (high - low), where low = |a - b| and high
 //     = min(2 - a - b, 1) are the bounds that the accuracies set (Klabunde and Lemmerich 2023;
 //     Klabunde et al. 2025, min-max-normalised disagreement).
-//   - error-consistency is Cohen's kappa of being correct: (o - e) / (1 - e), where o is the
+//   - error-consistency is Cohen's kappa of the correctness: (o - e) / (1 - e), where o is the
 //     fraction of samples for which both are correct or both are wrong, and e = a b + (1 - a)(1 -
 //     b) (Geirhos, Meding and Wichmann 2020).
 //
@@ -82,7 +85,8 @@ func ModelAgreement(s ModelSettings) measure.Measure {
 // predictions and confidences.
 const classesColumn = 11
 
-// agreementPair computes the columns of ModelAgreement from the log-probabilities of two models.
+// agreementPair sets out to the columns of ModelAgreement for one sample, from the
+// log-probabilities of two models. Those that need the label are NaN without one.
 func agreementPair(out []float64, label int, first, second []float32) error {
 	d, sumP, sumQ := diverge(first, second)
 	p, err := predictionOf(first, sumP, "first")
@@ -102,8 +106,8 @@ func agreementPair(out []float64, label int, first, second []float32) error {
 	return nil
 }
 
-// errorConsistency returns Cohen's kappa of being correct from the means of the columns. It is NaN
-// if both models are correct for all samples, or both wrong for all.
+// errorConsistency returns the error consistency (see ModelAgreement) from the means of the
+// columns. It is NaN if both models are correct for all samples, or both wrong for all.
 func errorConsistency(m []float64) float64 {
 	expected := expectedConsistency(m)
 	if expected >= 1 {
@@ -119,15 +123,15 @@ func expectedConsistency(m []float64) float64 {
 	return a*b + (1-a)*(1-b)
 }
 
-// consistencyExtreme returns the interval of the error consistency if both models are correct for
-// the same n samples: Wilson's for no flip of n. If there are flips, both bounds are the value
-// itself.
+// consistencyExtreme returns the interval of the error consistency over n samples if there are no
+// flips, that is, if both models are correct for the same samples. It follows from Wilson's upper
+// bound of the fraction of flips. If there are flips, both bounds are the value itself.
 func consistencyExtreme(m []float64, n int) (low, high float64) {
 	k := errorConsistency(m)
 	if m[negativeColumn]+m[positiveColumn] > 0 {
 		return k, k
 	}
-	_, flips := resample.Wilson(0, n) // upper bound
+	_, flips := resample.Wilson(0, n)
 	return 1 - flips/(1-expectedConsistency(m)), 1
 }
 
@@ -157,13 +161,14 @@ func disagreementBounds(m []float64) (low, high float64) {
 }
 
 // normalisedExtreme returns the interval of the normalised disagreement if the models agree for all
-// n samples: Wilson's for no disagreement of n. If they disagree, both bounds are the value itself.
+// n samples. It follows from Wilson's upper bound of the disagreement. If the models disagree for a
+// sample, both bounds are the value itself.
 func normalisedExtreme(m []float64, n int) (low, high float64) {
 	if m[disagreementColumn] > 0 {
 		v := normalisedDisagreement(m)
 		return v, v
 	}
-	_, disagreement := resample.Wilson(0, n) // upper bound
+	_, disagreement := resample.Wilson(0, n)
 	return 0, normalised(m, disagreement)
 }
 

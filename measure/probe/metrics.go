@@ -21,8 +21,8 @@ func rmse(predicted, want []float64) float64 {
 	return math.Sqrt(sum / float64(len(want)))
 }
 
-// r2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2. It is NaN if
-// y is constant.
+// r2 returns the coefficient of determination, 1 - sum (y - p)^2 / sum (y - mean y)^2, where p are
+// the predictions and y the wanted values. It is NaN if y is constant.
 func r2(predicted, want []float64) float64 {
 	mean := stat.Mean(want, nil)
 	var errors, spread float64
@@ -47,7 +47,8 @@ func accuracy(predicted, want []float64) float64 {
 	return float64(correct) / float64(len(want))
 }
 
-// f1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want.
+// f1 returns the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in want, with the
+// numbers of true positives, false positives and false negatives.
 func f1(predicted, want []float64) float64 {
 	type count struct{ correct, predicted, want float64 }
 	classes := map[float64]*count{}
@@ -76,12 +77,12 @@ func f1(predicted, want []float64) float64 {
 // maxGroups is the largest number of groups of samples for a jackknife.
 const maxGroups = 20
 
-// An estimate describes a score: a statistic of several networks that were tested on the same n
-// samples.
+// An estimate describes a score: a statistic of several networks, probes with different seeds, that
+// were tested on the same n samples. A score without a probe has one network.
 type estimate struct {
 	name  string
 	n     int // number of test samples
-	seeds int // number of networks
+	seeds int // number of networks, not counting their nulls
 	// compute returns the statistic of one network on some of the n samples, given by indices from
 	// 0 to n - 1. Networks 0, 1, ... are those of the seeds; networks -1, -2, ... are their nulls,
 	// trained on shuffled targets.
@@ -91,8 +92,8 @@ type estimate struct {
 	undefined string  // warning if the value is NaN
 }
 
-// score returns the mean over networks. Its interval combines the spread over samples and over
-// networks.
+// score returns the mean over networks. Its interval combines the spread over samples (a jackknife)
+// and over networks.
 func (e estimate) score() measure.Score {
 	all := dataset.Indices(e.n)
 	values := make([]float64, e.seeds)
@@ -126,8 +127,8 @@ func (e estimate) score() measure.Score {
 	return out
 }
 
-// replicates returns the jackknife replicates: the statistic without one group of samples, as a
-// mean over networks. It returns nil if one of them is NaN.
+// replicates returns the jackknife replicates: for each group of samples, the statistic without
+// them, as a mean over networks. It returns nil if one of the replicates is NaN.
 func (e estimate) replicates() []measure.Replicate {
 	groups := min(maxGroups, e.n/2)
 	var out []measure.Replicate

@@ -12,10 +12,11 @@ import (
 )
 
 // RepresentationEquivariance returns the measure representation-equivariance: how well a probe
-// predicts z' from z and the transformation's parameter, with z and z' of unit length. Its
-// statistics are mse (the mean over components), cosine, identity-mse and identity-cosine (those of
-// predicting z itself), and gain = 1 - mse / identity-mse. Training.Standardise has no effect,
-// since the length of the vectors is 1.
+// predicts z', the vector of T(x), from the vector z of x and the transformation's parameter, with
+// z and z' of unit length. Its statistics are mse (the mean over components), cosine, identity-mse
+// and identity-cosine (those of predicting z itself), and gain = 1 - mse / identity-mse.
+// Training.Standardise has no effect, since the length of the vectors is 1. Invalid settings of
+// Training are an error.
 func RepresentationEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 512}
@@ -44,7 +45,7 @@ func (m *representationEquivariance) Skip(j *procedure.Job) string {
 }
 
 func (m *representationEquivariance) Work(j *procedure.Job) int64 {
-	const targets, representations = 1, 1 // z'; z
+	const targets, representations = 1, 1 // the target z', and the input z
 	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, targets, representations)
 }
 
@@ -104,14 +105,14 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	return vectorScores(sets, outcomes, unchanged), nil
 }
 
-// vectorErrors holds two lists, by test sample: the mean squared errors of predicted vectors, and
-// their cosines with the true ones.
+// vectorErrors holds two lists, indexed by test sample: the mean squared errors of the predicted
+// vectors, and their cosines with the true vectors.
 type vectorErrors [][]float64
 
 func newVectorErrors(n int) vectorErrors { return vectorErrors{make([]float64, n), make([]float64, n)} }
 
-// add sets the errors of the prediction y for sample i, which is the k-th test sample. to holds the
-// target vectors.
+// add sets the squared error and the cosine of the prediction y for sample i, which is the k-th
+// test sample. to holds the target vectors.
 func (c vectorErrors) add(to *probeInput, i, k int, y []float32) error {
 	want := make([]float32, to.width())
 	if err := to.row(want, i); err != nil {
@@ -144,8 +145,8 @@ func cosine(a, b []float32) float64 {
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// vectorScores returns the scores of every probe, and those of predicting z itself. unchanged holds
-// the errors of the latter.
+// vectorScores returns the scores of every kind of probe, and those of predicting z itself, whose
+// errors are in unchanged.
 func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {

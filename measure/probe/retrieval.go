@@ -18,9 +18,10 @@ type RetrievalSettings struct {
 	Representation
 }
 
-// Retrieval returns the measure retrieval: recall-1, recall-10 and mean-reciprocal-rank of a
-// sample's clean vector among those of all samples, ordered by their cosine with the transformed
-// vector, for each value of the transformation or part of its range, and over all.
+// Retrieval returns the measure retrieval. The clean vectors of all samples are ordered by their
+// cosine with the transformed vector of one sample, and the rank of this sample's own clean vector
+// is scored by recall-1, recall-10 and mean-reciprocal-rank: for each value of the transformation
+// or part of its range, and over all. Parts below 1 is an error.
 func Retrieval(s RetrievalSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
@@ -50,7 +51,7 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 }
 
 // retrieve ranks the clean vectors for every transformed one. The columns are the three statistics
-// of each sample, then their expected values in a random order.
+// of each sample, then the null of each: its expected value if the order is random.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true
@@ -75,8 +76,8 @@ func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) 
 }
 
 // A rank is the place of a sample's own clean vector in descending order of cosines. better is the
-// number of vectors before it, and tied the number of vectors with its cosine, including itself.
-// The order of these is random.
+// number of vectors with a larger cosine, and tied the number of vectors with the same cosine, the
+// sample's own among them. Tied vectors are in random order.
 type rank struct{ better, tied int }
 
 // recall returns the probability that the sample's own vector is among the first k.
@@ -103,15 +104,16 @@ const (
 	// tieTolerance is the difference up to which two cosines, which are computed in float32, count
 	// as equal.
 	tieTolerance = 1e-6
-	// rankRows is the number of queries, and rankColumns the number of candidates, whose cosines
+	// rankColumns is the number of candidates, and rankRows the number of queries, whose cosines
 	// are computed at once.
 	rankColumns, rankRows = 1024, 256
 )
 
-// rankSamples returns, for each sample, the rank of its own candidate among the candidates of all
-// samples. Candidates are ordered by their cosine with the sample's query. Rows of both inputs have
-// length 1 or 0. Queries take a quarter of memory (in bytes; 0: no bound); the candidates are read
-// once for each such block of queries.
+// rankSamples returns, for each sample, the rank of its own candidate (its clean vector) among
+// those of all samples, ordered by their cosine with the sample's query (its transformed vector).
+// The vectors of both inputs have length 1 or 0. Queries are read in blocks, which take at most a
+// quarter of memory (in bytes; 0: no bound) or rankRows queries. The candidates are read once for
+// each block.
 func rankSamples(ctx context.Context, candidates, queries *probeInput, samples []int, memory int64) ([]rank, error) {
 	d := candidates.dim()
 	blockSize := len(samples)
@@ -173,7 +175,7 @@ func newMatrix(rows, columns int) blas32.General {
 	return blas32.General{Rows: rows, Cols: columns, Stride: columns, Data: make([]float32, rows*columns)}
 }
 
-// part returns rows from (inclusive) to (exclusive) of a matrix.
+// part returns the rows of a matrix in the range from (inclusive) to (exclusive).
 func part(m blas32.General, from, to int) blas32.General {
 	return blas32.General{Rows: to - from, Cols: m.Cols, Stride: m.Stride, Data: m.Data[from*m.Stride : to*m.Stride]}
 }

@@ -6,23 +6,24 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// subsets accumulates the scatters of coordinates of several sets of observations, such as halves
-// of all observations. A set is the sum of some groups of observations, or all observations without
-// some groups. The coordinates are in the subspaces of all observations. Only one goroutine at a
-// time may use it.
+// subsets accumulates the scatters (sums of products of deviations from the mean) of several sets
+// of observations, such as halves of all observations. A set is the union of some groups of
+// observations, or all observations without some groups. Observations are given by their
+// coordinates in the principal subspaces of all observations. Only one goroutine at a time may use
+// it.
 type subsets struct {
 	bases *bases
 	all   *linalg.Scatter[float64] // of all observations
 	sums  []coordinateSum          // of each set
 }
 
-// A coordinateSum holds the scatters of the coordinates of n observations about the mean of all,
-// and the sum of their deviations from that mean.
+// A coordinateSum holds the scatters of the coordinates of n observations about the mean of all
+// observations, and the sums of their deviations from that mean.
 type coordinateSum struct {
 	n      int
-	xx, yy []float32 // upper triangles, row after row
-	xy     blas32.General
-	x, y   []float32
+	xx, yy []float32      // scatters: upper triangles, row after row
+	xy     blas32.General // scatter of x with y
+	x, y   []float32      // sums of deviations
 }
 
 // newSubsets returns empty sets; sets is their number. all is the scatter from which the bases were
@@ -60,10 +61,10 @@ func (h *subsets) addAllObservations(set int, c coordinates) {
 	}
 }
 
-// add adds a group of observations to the sets for which sign returns 1, and removes it from those
-// for which sign returns -1. It returns the influence of the group on x and on y: how the fractional
-// ranks (see resample.Cutoff) would change, to first order, if the group counted twice. The
-// influences of all groups sum to zero.
+// add adds a group of observations, of which part is the scatter, to the sets for which sign
+// returns 1, and removes it from those for which sign returns -1. It returns the influence of the
+// group on x and on y: by how much the fractional rank of the subspace (see resample.Cutoff) would
+// increase, to first order, if the group counted twice. The influences of all groups sum to zero.
 func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x, y float64) {
 	f, m := h.bases, float32(part.N)
 	delta := make([]float32, h.all.P)
@@ -93,7 +94,7 @@ func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x,
 			addAll(s.y, dy, factor*m)
 		}
 	}
-	tx, ty := variancesAbout(part, delta)
+	tx, ty := squaresAbout(part, delta)
 	return f.x.Influence(diagonalOfTriangle(xx, len(dx)), tx), f.y.Influence(diagonalOf(yy), ty)
 }
 
@@ -127,9 +128,9 @@ func clearRounding(s blas32.General, all []float64) {
 	}
 }
 
-// variancesAbout returns the sums of squared deviations of the x and of the y of a part from
+// squaresAbout returns the sums of the squared deviations of the x and of the y of a part from
 // another mean. delta is the mean of the part minus the other mean.
-func variancesAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
+func squaresAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64) {
 	for i, v := range part.Diagonal() {
 		v := float64(v) + float64(part.N)*float64(delta[i])*float64(delta[i])
 		if i < len(delta)/2 {

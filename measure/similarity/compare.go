@@ -15,15 +15,16 @@ type Options struct {
 	Settings
 	Memory int64     // bytes that may be held, apart from the sources; 0: 1 GiB
 	Seed   uint64    // of the order of the samples and of the shuffles
-	Names  [2]string // of x and y in errors; empty: X and Y
+	Names  [2]string // what errors call x and y; empty: X and Y
 }
 
 // defaultMemory is Options.Memory where none is given, in bytes.
 const defaultMemory = 1 << 30
 
 // Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q,
-// each with an interval and a null. The statistics come in the order of Names. Groups for the
-// interval and pairs for the null are drawn at random, so the rows may be in any order.
+// each with an interval and a null. The statistics come in the order of the function Names. Groups
+// of samples for the interval and shuffled pairs for the null are drawn at random, so the rows of x
+// and y may be in any order, the same for both.
 func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, error) {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -67,7 +68,8 @@ func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, erro
 	return out, nil
 }
 
-// Value returns a single statistic without interval and null.
+// Value returns a single statistic without interval and null. An undefined statistic is NaN, with
+// an error that says why if the reason is known.
 func Value(ctx context.Context, name string, x, y Source, s Settings) (float64, error) {
 	s.Statistics = []string{name}
 	o := Options{Settings: s}
@@ -130,7 +132,8 @@ func (s dimensions) moments() int64 {
 	return p*p/2 + q*q/2 + p*q
 }
 
-// maxSamples returns the number of samples from which statistics of an input are computed.
+// maxSamples returns the number of samples from which the statistics of a kind of input are
+// computed.
 func (o Options) maxSamples(in input, s dimensions) int {
 	bound := int(math.Sqrt(float64(o.Memory) / 32)) // two Gram matrices take half of the memory
 	switch {
@@ -142,8 +145,8 @@ func (o Options) maxSamples(in input, s dimensions) int {
 	return min(s.n, max(o.Samples, bound))
 }
 
-// groups returns the number of groups for a jackknife of n samples. A group has five samples or
-// more, and the moments of all groups take at most a third of the memory.
+// groups returns the number of groups for a jackknife of n samples, 0 if there is to be none. A
+// group has five samples or more, and the moments of all groups take at most a third of the memory.
 func (o Options) groups(n int, s dimensions) int {
 	g := min(measure.MaxGroups, n/5)
 	if max(s.p, s.q) < n-1 {
@@ -159,8 +162,8 @@ func (o Options) groups(n int, s dimensions) int {
 // too much.
 const fewestGroups = 4
 
-// calculator returns a calculator without interval and null for some statistics. Products are in
-// float64 if a statistic needs it, or if there are so few that float32 saves no time.
+// calculator returns a calculator without interval and null for some statistics. Its products are
+// in float64 if a statistic needs that, or if there are too few products for float32 to save time.
 func (o Options) calculator(selected []statistic, x, y Source) *calculator {
 	s := dimensionsOf(x, y)
 	r := &calculator{settings: o.Settings, seed: o.Seed, onePair: true, float64: float64(s.n)*float64(s.p)*float64(s.q) < 1e7}
@@ -171,7 +174,7 @@ func (o Options) calculator(selected []statistic, x, y Source) *calculator {
 	return r
 }
 
-// cutEvenly returns where the groups of n samples begin, and the end; nil for no groups.
+// cutEvenly returns where each group of n samples begins, and then n; nil for no groups.
 func cutEvenly(n, groups int) []int {
 	if groups == 0 {
 		return nil
@@ -183,8 +186,8 @@ func cutEvenly(n, groups int) []int {
 	return cuts
 }
 
-// compute adds the estimates of statistics of the same input to out. order lists the rows of the
-// samples.
+// compute adds the estimates of the selected statistics, which have the same kind of input, to out.
+// order lists the rows of x and y that are the samples.
 func (r *calculator) compute(ctx context.Context, x, y Source, order []int, names [2]string, selected []statistic, out estimates) error {
 	var a, b *centredSample
 	err := inParallel(func() (err error) {
@@ -212,9 +215,9 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 // see docs/explanation/intervals-and-nulls.md.
 const wideIntervalWarning = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
 
-// score returns the estimate of a statistic as a score of n samples. If interval is false, the
-// score has neither interval nor replicates, even if the estimate has replicates, as that of
-// minibatch CKA always has.
+// score returns the estimate of a statistic as a score of n samples. If interval is false, it has
+// neither interval nor replicates, even if the estimate has replicates, as that of minibatch CKA
+// always has.
 func (e estimate) score(name string, n int, interval bool) measure.Score {
 	s := measure.Plain(name, e.value, n)
 	d, ok := Descriptor().Statistic(name)

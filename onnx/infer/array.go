@@ -9,15 +9,15 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An array is the value of a small tensor, as in shape arithmetic: the nodes that compute shapes
-// and indices. Unknown elements are NaN.
+// An array is the value of a small tensor, as in shape arithmetic, the nodes of a graph that
+// compute shapes and indices. Unknown elements are NaN.
 type array struct {
 	shape []int
-	data  []float64
+	data  []float64 // row-major
 }
 
-// MaxValues is the largest number of elements of a tensor whose values are inferred. Shape
-// arithmetic has few.
+// MaxValues is the largest number of elements of a tensor whose values are inferred. The tensors of
+// shape arithmetic are small.
 const MaxValues = 1 << 12
 
 // generate returns an array whose elements f computes from their indices, or nil if the shape is
@@ -49,8 +49,8 @@ func generate(shape []int, f func(index []int) float64) *array {
 	return a
 }
 
-// at returns the element at index of the array broadcast to the rank of index. It is NaN out of
-// range.
+// at returns the element of the array at index, where axes of size 1 and missing leading axes are
+// broadcast. It is NaN if index is out of range or has fewer axes than the array.
 func (a *array) at(index []int) float64 {
 	skip := len(index) - len(a.shape)
 	if skip < 0 {
@@ -70,8 +70,8 @@ func (a *array) at(index []int) float64 {
 	return a.data[offset]
 }
 
-// ints returns the elements as integers, limited to the range of int32, or nil if one of them is
-// unknown.
+// ints returns the elements as integers, limited to the range of int32, or nil if one of them, or
+// the whole array (nil), is unknown.
 func (a *array) ints() []int {
 	if a == nil {
 		return nil
@@ -86,7 +86,7 @@ func (a *array) ints() []int {
 	return list
 }
 
-// sizes returns the elements as dimensions, -1 for unknown ones.
+// sizes returns the elements as dimensions, -1 for unknown or negative ones. It is nil for nil.
 func (a *array) sizes() []int {
 	if a == nil {
 		return nil
@@ -111,8 +111,8 @@ func vector(sizes []int) *array {
 	})
 }
 
-// constantArray returns the value of a small constant, or nil if the constant is large, external or
-// of a type that shape arithmetic does not use.
+// constantArray returns the value of a constant, or nil if the constant has more than MaxValues
+// elements, is stored in another file or has a type that shape arithmetic does not use.
 func constantArray(t *pb.TensorProto) *array {
 	n, err := pbutil.Elements(t.GetDims())
 	if err != nil || n > MaxValues || pbutil.External(t) {

@@ -16,17 +16,16 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Task is the work of one accumulator (running sums) in a cell (a measure for one model, data
-// set, transformation value and trial): a measure at a layer, or a comparison of a grid of layers
-// (one or several pairs of layers, see measure.Grid).
+// A Task is the part of a cell's work that one accumulator does: a measure at a layer or of a
+// prediction, or a comparison over a grid, which is one or several pairs of layers (measure.Grid).
 type Task struct {
 	target
 	Cell     *Cell
-	cost     int64 // bytes that the accumulator may hold if it keeps data in a measure.Store
+	cost     int64 // bytes of memory that the accumulator may hold, less if it can keep data in a measure.Store
 	Borrowed int64 // further bytes that the accumulator uses while it is fed
-	FullCost int64 // bytes that the accumulator may hold without a store
+	FullCost int64 // bytes of memory that the accumulator may hold without a store
 
-	Fed         int         // number of samples, in their random order, up to which the task was fed
+	Fed         int         // number of samples, from the first of the random order, that the task has processed
 	Saved       int         // value of Fed in the state in the run folder; 0 if there is none
 	Scored      *TaskScores // set when the task is finished
 	SavedScores bool        // the state in the run folder holds Scored
@@ -36,8 +35,8 @@ type Task struct {
 }
 
 // DropNonFinite finishes a task of one layer with undefined scores (NaN, with err as their
-// warning), if err says that the layer's activations hold NaN or infinity and another layer of the
-// cell is still measured. It reports whether it did.
+// warning). It does so if err says that the layer's activations hold NaN or infinity, while another
+// layer of the cell is still measured, and reports whether it did.
 func (t *Task) DropNonFinite(err error) bool {
 	var bad *measure.NonFinite
 	if t.ScoredLayer().Name == "" || !errors.As(err, &bad) || t.IsLast() {
@@ -54,7 +53,8 @@ func (t *Task) DropNonFinite(err error) bool {
 	return true
 }
 
-// IsLast reports whether the activations of all other tasks of the cell hold NaN or infinity.
+// IsLast reports whether the task is the last one of its cell that can have scores: the activations
+// of all others hold NaN or infinity.
 func (t *Task) IsLast() bool {
 	return !slices.ContainsFunc(t.Cell.Tasks, func(o *Task) bool { return o != t && !o.NonFinite })
 }
@@ -94,17 +94,17 @@ type target interface {
 	Name() string                              // unique within the cell
 	Depth() int                                // depth of the (first) layer in the graph, by which tasks are sorted; scores.NoDepth for a prediction
 	Readings() []Reading                       // tensors that Feed takes, in order
-	models() [2]*Model                         // the models of the readings; nil: none
+	models() [2]*Model                         // the models of the readings; the second is nil if there is one
 	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
 	LayerCount() int                           // number of layers, or pairs of layers, with scores
-	depends() []string                         // part of the cell's key: layers and their axes
-	where(err error) string                    // describes the layer and model of an error of the accumulator
+	depends() []string                         // what the cell's key must include of it, such as layers and their axes
+	where(err error) string                    // names the layer and model in which err, of the accumulator, occurred
 }
 
-// An Accumulator computes the scores of a task batch by batch. Join merges the accumulator of a
-// later part of the samples.
+// An Accumulator computes the scores of a task batch by batch. Join adds the accumulator of another
+// part of the samples, which comes later in the random order.
 type Accumulator interface {
-	Feed(at SampleIDs, z []tensor.Tensor) error // z: for each of the target's readings b x the shape of its layer
+	Feed(at SampleIDs, z []tensor.Tensor) error // z: for each of the target's readings a batch, samples x the shape of its layer
 	Join(other Accumulator) error
 	Finish() (*TaskScores, error)
 	encoding.BinaryMarshaler
@@ -139,8 +139,8 @@ type TaskScores struct {
 	NonFinite string                // why all scores are undefined, if the activations of all layers hold NaN or infinity
 }
 
-// FirstLayer returns the name of the task's layer for the record of a failure. It is empty for
-// predictions and for grids of several pairs.
+// FirstLayer returns the name of the task's layer, or of the first one of a pair, for the record of
+// a failure. It is empty for predictions and for grids of several pairs.
 func (t *Task) FirstLayer() string {
 	if r := t.Readings(); len(r) > 0 && t.LayerCount() == 1 {
 		return r[0].Layer.Name
@@ -148,7 +148,8 @@ func (t *Task) FirstLayer() string {
 	return ""
 }
 
-// Explain adds the layer, model, data and transformation to an accumulator's error.
+// Explain adds the layer, model and data to an accumulator's error, and the transformation if the
+// error is that values are NaN or infinite.
 func (t *Task) Explain(err error) error {
 	where := fmt.Sprintf("%s on %s", t.where(err), t.Cell.Data.Entry.Name)
 	var bad *measure.NonFinite
@@ -168,8 +169,8 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is the target of a measure at a measure.Site: a layer, the prediction, or the
-// predictions of two models.
+// A siteTarget is the target of a measure at a measure.Site: a layer, the prediction or decoded
+// output of a model, or the predictions of two models.
 type siteTarget struct {
 	measure     measure.Measure
 	model       *Model
@@ -194,7 +195,8 @@ func (s *siteTarget) depends() []string {
 }
 
 // layerLayout returns what the scores of a layer depend on besides its model: its name, its axes
-// and, if they do not follow from the number of tokens, the tokens before the grid and the grid.
+// and, if they do not follow from the number of tokens, the height and width of the grid of tokens
+// and the number of tokens before it.
 func layerLayout(l onnx.Layer) []string {
 	out := []string{l.Name + " " + string(l.Axes)}
 	unknown := l
@@ -290,8 +292,8 @@ func (a *siteAccumulator) Finish() (*TaskScores, error) {
 	return out, nil
 }
 
-// Label converts a label of the data to that of the task's per-sample values: the same for one
-// model, the position among the joint classes for two.
+// Label converts a label of the data to that of the task's per-sample values. For one model it is
+// the same; for two it is the position among the classes that both have.
 func (t *Task) Label(l int) int {
 	if s, ok := t.target.(*siteTarget); ok && s.joint != nil {
 		return s.joint.label(l)
@@ -299,7 +301,8 @@ func (t *Task) Label(l int) int {
 	return l
 }
 
-// StateWriter returns the measure's accumulator if it can write its state piece by piece, else nil.
+// StateWriter returns the measure's accumulator if it can write its state in pieces, without
+// holding all of it as bytes, else nil.
 func StateWriter(acc Accumulator) measure.StateWriter {
 	if site, ok := acc.(*siteAccumulator); ok {
 		if large, ok := site.Accumulator.(measure.StateWriter); ok {

@@ -22,9 +22,9 @@ type sampleValues struct {
 	measure       string
 	statistic     string
 	title         string         // of the statistic
-	predicted     bool           // the values are of predictions
-	lowerIsLarger bool           // the statistic falls with the change, as an agreement does
-	classes       []string       // names; classes and labels are stored as positions in this list
+	predicted     bool           // the statistic is effective invariance, and predicted classes are known
+	lowerIsLarger bool           // a lower value means a larger change, as for an agreement
+	classes       []string       // names; predictions and labels are positions in this list
 	classPosition map[string]int // position of each name
 	labels        []int          // class of each sample in indices; -1: unknown
 }
@@ -50,13 +50,14 @@ type valueSource struct {
 	statistic string // the statistic to show
 }
 
-// valueSources lists the sources in order of preference: of predictions (effective invariance, or
-// the Jensen-Shannon divergence), of class maps, of boxes, of layers, and of maps of values.
+// valueSources lists the sources in order of preference: of predicted classes (effective
+// invariance, or the Jensen-Shannon divergence), of maps of classes, of boxes, of layers, and of
+// maps of numbers.
 var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
 	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 
-// readSampleValues reads the per-sample values of the cells of one transformation. It returns nil
-// if there are none.
+// readSampleValues reads the per-sample values of the cells of one transformation, from the first
+// of the valueSources that has any. It returns nil if none has.
 func (r *Writer) readSampleValues(ctx context.Context, cells []*plan.Cell) (*sampleValues, error) {
 	all := make([]cellValues, len(cells))
 	err := r.onAllCores(len(cells), func(i int) (err error) {
@@ -102,8 +103,9 @@ func (v *sourceValues) firstCell() *plan.Cell {
 	return v.cells[cellID{v.models[0], v.parameters[0]}]
 }
 
-// sourceValuesOf returns the values of a source in those of all cells. It leaves out models that
-// lack a cell for some value of the parameter.
+// sourceValuesOf selects the cells that have the values of a source; all[i] holds the values of
+// cells[i]. It keeps at most maxValues values of the parameter and maxSheetModels models, and
+// leaves out models that lack a cell for one of these values.
 func sourceValuesOf(cells []*plan.Cell, all []cellValues, source valueSource) *sourceValues {
 	v := &sourceValues{source: source, cells: map[cellID]*plan.Cell{}, values: map[cellID]cellValues{}}
 	for i, c := range cells {
@@ -129,8 +131,9 @@ func sourceValuesOf(cells []*plan.Cell, all []cellValues, source valueSource) *s
 	return v
 }
 
-// complete reports whether every cell has a value for the sample with the given index. For example,
-// an image without boxes has no values of the statistics of boxes.
+// complete reports whether every model has a value for the sample with the given index, at every
+// value of the parameter. For example, an image without boxes has no values of the statistics of
+// boxes.
 func (v *sourceValues) complete(index int) bool {
 	for _, m := range v.models {
 		for _, p := range v.parameters {
@@ -142,8 +145,8 @@ func (v *sourceValues) complete(index int) bool {
 	return true
 }
 
-// newSampleValues arranges the values of a source by model and view, for the samples that are
-// complete.
+// newSampleValues arranges the values of a source by model and view, for those of the samples (by
+// index) that are complete.
 func newSampleValues(v *sourceValues, samples map[int]plan.Described) *sampleValues {
 	s := &sampleValues{samples: samples, statistic: v.source.statistic, predicted: v.source.statistic == "ei", classPosition: map[string]int{}}
 	descriptor := v.firstCell().Method.Descriptor()
@@ -221,7 +224,7 @@ func (f Folder) cellSamples(c *plan.Cell) (cellValues, error) {
 	return out, nil
 }
 
-// spread returns n items that are evenly spaced, the first and the last among them.
+// spread returns n >= 2 of the items, evenly spaced, the first and the last among them.
 func spread(items []string, n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -239,7 +242,9 @@ func (s *sampleValues) valuesOf(values map[int]float64) []float64 {
 	return out
 }
 
-// classesOf returns the predicted classes as positions in s.classes.
+// classesOf returns the predicted classes of the samples in s.indices as positions in s.classes.
+// values holds indices into names, the model's classes; an index without a name is named by its
+// number.
 func (s *sampleValues) classesOf(values map[int]float64, names []string) []int {
 	out := make([]int, len(s.indices))
 	for i, index := range s.indices {
@@ -263,7 +268,7 @@ func (s *sampleValues) class(name string) int {
 	return at
 }
 
-// findLabels sets s.labels.
+// findLabels sets s.labels. c is a cell of the data set.
 func (s *sampleValues) findLabels(c *plan.Cell) {
 	names := c.Data.Source.Classes()
 	for _, index := range s.indices {

@@ -8,10 +8,11 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// joinKeys are the joined entries of data, in the order of the file.
+// joinKeys is the value of the key join: entries of data whose samples are concatenated, in the
+// order of the file.
 type joinKeys struct{ Parts []Data }
 
-// DecodeNode implements config.Decoder. The name of a part is that of its key.
+// DecodeNode implements config.Decoder. Each key is the name of a part, and its value the entry.
 func (k *joinKeys) DecodeNode(n *config.Node) error {
 	if n.Kind != config.Map || len(n.Pairs) < 2 {
 		return n.Errorf("join needs two or more data entries, each with a name: {train: {...}, test: {...}}")

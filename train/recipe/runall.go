@@ -16,9 +16,10 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// RunAll runs the trainings of a file, one after the other. Those of vary have a folder each within
-// the given one, and spec.RunsFile there has a row for each. Trainings that have finished are not
-// repeated. RunAll stops at the first training that fails; those before it are complete.
+// RunAll runs the trainings of a file, one after the other, and returns their summaries. Those of
+// the key vary have a folder each within the given one, and the file spec.RunsFile there has a row
+// for each. Trainings that have finished are not repeated. RunAll stops at the first training of
+// vary that fails, and then returns the summaries of those before it with the error.
 func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary, error) {
 	if f.run == "" {
 		s, err := Run(ctx, f, folder, o)
@@ -52,8 +53,9 @@ func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary,
 	return summaries, nil
 }
 
-// writeRuns writes a row for each training. Results of trainings that have not finished are empty,
-// and so are varied keys that a training does not have.
+// writeRuns writes spec.RunsFile, with a row for each training. A tag of a training is the name
+// that a varied key has for its value. Results of trainings that have not finished are empty, and
+// so are tags of keys that a training does not have.
 func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
