@@ -81,7 +81,7 @@ func DescribeRandom(t Transform, op Op) string {
 	return describe(op)
 }
 
-// describe returns the values of an Op as text, or "" if it has none of the two methods.
+// describe returns the values of an Op as text, or "" if it has neither method.
 func describe(op Op) string {
 	if v, ok := Parameter(op); ok {
 		return strconv.FormatFloat(v, 'g', 4, 64)

@@ -112,8 +112,8 @@ const (
 // rankSamples returns, for each sample, the rank of its own candidate (its clean vector) among
 // those of all samples, ordered by their cosine with the sample's query (its transformed vector).
 // The vectors of both inputs have length 1 or 0. Queries are read in blocks, which take at most a
-// quarter of memory (in bytes; 0: no bound) or rankRows queries. The candidates are read once for
-// each block.
+// quarter of memory (in bytes; 0: no bound) unless that holds fewer than rankRows queries. The
+// candidates are read once for each block.
 func rankSamples(ctx context.Context, candidates, queries *probeInput, samples []int, memory int64) ([]rank, error) {
 	d := candidates.dim()
 	blockSize := len(samples)

@@ -21,7 +21,7 @@ import (
 type Task struct {
 	target
 	Cell     *Cell
-	cost     int64 // bytes of memory that the accumulator may hold, less if it can keep data in a measure.Store
+	cost     int64 // bytes of memory that the accumulator may hold, without those in a measure.Store if there is one
 	Borrowed int64 // further bytes that the accumulator uses while it is fed
 	FullCost int64 // bytes of memory that the accumulator may hold without a store
 
@@ -94,7 +94,7 @@ type target interface {
 	Name() string                              // unique within the cell
 	Depth() int                                // depth of the (first) layer in the graph, by which tasks are sorted; scores.NoDepth for a prediction
 	Readings() []Reading                       // tensors that Feed takes, in order
-	models() [2]*Model                         // the models of the readings; the second is nil if there is one
+	models() [2]*Model                         // the models of the readings; the second is nil if there is only one
 	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
 	LayerCount() int                           // number of layers, or pairs of layers, with scores
 	depends() []string                         // what the cell's key must include of it, such as layers and their axes
