@@ -38,7 +38,20 @@ var leadingEigen = leadingOfAll
 
 // leadingOfAll implements LeadingEigen by computing all eigenvectors.
 func leadingOfAll(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
-	if values, err = eigen(a, n); err != nil {
+	return leadingOf(syev, a, n, count)
+}
+
+// A syevFunc is a Dsyev of LAPACK.
+type syevFunc func(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool
+
+// syev is the Dsyev that lapack64 uses.
+func syev(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool {
+	return lapack64.Syev(job, blas64.Symmetric{Uplo: ul, N: n, Stride: lda, Data: a}, values, work, lwork)
+}
+
+// leadingOf implements LeadingEigen by a Dsyev, which computes all eigenvectors.
+func leadingOf(syev syevFunc, a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
+	if values, err = eigenBy(syev, a, n); err != nil {
 		return nil, nil, err
 	}
 	if k := count(reversed(values)); k > 0 {
@@ -117,13 +130,14 @@ func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64,
 
 // eigen returns the eigenvalues of a symmetric n x n matrix, ascending. It reads the upper triangle
 // of a, and replaces the columns of a by the eigenvectors.
-func eigen(a []float64, n int) ([]float64, error) {
-	values := make([]float64, n)
-	m := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: a}
-	size := make([]float64, 1)
-	lapack64.Syev(lapack.EVCompute, m, values, size, -1)
+func eigen(a []float64, n int) ([]float64, error) { return eigenBy(syev, a, n) }
+
+// eigenBy implements eigen by a Dsyev.
+func eigenBy(syev syevFunc, a []float64, n int) ([]float64, error) {
+	values, size := make([]float64, n), make([]float64, 1)
+	syev(lapack.EVCompute, blas.Upper, n, a, n, values, size, -1)
 	work := make([]float64, int(size[0]))
-	if !lapack64.Syev(lapack.EVCompute, m, values, work, len(work)) {
+	if !syev(lapack.EVCompute, blas.Upper, n, a, n, values, work, len(work)) {
 		return nil, fmt.Errorf("eigenvectors of a symmetric %d x %d matrix: %w", n, n, ErrNotConverged)
 	}
 	return values, nil

@@ -67,8 +67,8 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 // of squares of float32 values are not that large or small.
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	checkSize("A", a, n, n, n)
-	if n == 0 {
-		return nil, nil, nil
+	if n <= smallProblem {
+		return leadingOf(f.Implementation.Dsyev, a, n, count)
 	}
 	// dstedc needs n² + 4 n + 1 values of work. dsytrd and dormqr are fastest with n times a block
 	// size, of at most 64.
@@ -93,6 +93,10 @@ func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int
 	}
 	return values, reversedColumns(z, n, k), nil
 }
+
+// smallProblem is the largest size of an eigenproblem that gonum solves faster than a library.
+// OpenBLAS would also wake its threads, which then wait for more work without sleeping.
+const smallProblem = 32
 
 // reversedColumns returns the n x k matrix whose columns are the k rows, the last row first. It
 // works in tiles that fit in the cache.
