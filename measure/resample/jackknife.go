@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noether-ml/noether/measure"
 )
@@ -44,8 +43,7 @@ func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high f
 		d := pseudo(r) - mean
 		variance += d * d / (h(r) - 1) / g
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: g - 1}.Quantile(0.975)
-	half := t * math.Sqrt(variance)
+	half := studentQuantile(g-1) * math.Sqrt(variance)
 	return full - half, full + half
 }
 
