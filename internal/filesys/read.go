@@ -1,6 +1,7 @@
 package filesys
 
 import (
+	"bytes"
 	"io/fs"
 	"sync"
 )
@@ -10,7 +11,12 @@ import (
 func WithFile(path string, use func(content []byte) error) error {
 	buffer := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(buffer)
-	content, err := readInto(path, *buffer)
+	read, closeFile, err := open(path)
+	if err != nil {
+		return err
+	}
+	content, err := readAll(path, *buffer, read)
+	closeFile()
 	if err != nil {
 		return err
 	}
@@ -20,13 +26,39 @@ func WithFile(path string, use func(content []byte) error) error {
 	return use(content)
 }
 
+// ReadSmall returns the content of a file of less than 8 KiB, by the system calls of WithFile. It
+// returns false for a larger file, and for one that cannot be read.
+func ReadSmall(path string) (content []byte, ok bool) {
+	pooled := readBuffers.Get().(*[]byte)
+	defer readBuffers.Put(pooled)
+	read, closeFile, err := open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer closeFile()
+	buffer := (*pooled)[:minReadBuffer]
+	for n := 0; n < len(buffer); {
+		m, err := read(buffer[n:])
+		if err != nil {
+			return nil, false
+		}
+		if m == 0 {
+			return bytes.Clone(buffer[:n]), true
+		}
+		n += m
+	}
+	return nil, false
+}
+
+const minReadBuffer = 1 << 13 // the size of a new buffer, in bytes
+
 // maxReadBuffer is the size of the largest buffer that is kept, in bytes.
 const maxReadBuffer = 1 << 18
 
 // readBuffers has the buffers of WithFile. Most files of a run folder (that a study writes) fit
 // into a new one.
 var readBuffers = sync.Pool{New: func() any {
-	b := make([]byte, 1<<13)
+	b := make([]byte, minReadBuffer)
 	return &b
 }}
 

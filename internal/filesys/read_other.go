@@ -8,18 +8,19 @@ import (
 	"os"
 )
 
-// readInto reads a file into a buffer, or into a larger one.
-func readInto(path string, buffer []byte) ([]byte, error) {
+// open opens a file, and returns functions that read a part of it and that close it. At the end of
+// the file, read returns 0.
+func open(path string) (read func([]byte) (int, error), closeFile func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close()
-	return readAll(path, buffer, func(b []byte) (int, error) {
+	read = func(b []byte) (int, error) {
 		n, err := f.Read(b)
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 		return n, err
-	})
+	}
+	return read, func() { f.Close() }, nil
 }

@@ -27,6 +27,10 @@ func TestWithFile(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+		small, ok := ReadSmall(path)
+		if ok != (size < 1<<13) || ok && !bytes.Equal(small, want) {
+			t.Errorf("%d bytes are read as %d others by ReadSmall, %v", size, len(small), ok)
+		}
 	}
 	stop := errors.New("stop")
 	if err := WithFile(path, func([]byte) error { return stop }); err != stop {
@@ -38,5 +42,8 @@ func TestWithFile(t *testing.T) {
 	}
 	if err := WithFile(filepath.Dir(path), func([]byte) error { return nil }); err == nil {
 		t.Error("a folder is read")
+	}
+	if _, ok := ReadSmall(filepath.Dir(path)); ok {
+		t.Error("a folder is read by ReadSmall")
 	}
 }

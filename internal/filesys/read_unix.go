@@ -8,17 +8,18 @@ import (
 	"syscall"
 )
 
-// readInto reads a file into a buffer, or into a larger one. It uses system calls, since package os
-// also asks whether the file can be polled.
-func readInto(path string, buffer []byte) ([]byte, error) {
+// open opens a file, and returns functions that read a part of it and that close it. At the end of
+// the file, read returns 0. It uses system calls, since package os also asks whether the file can be
+// polled.
+func open(path string) (read func([]byte) (int, error), closeFile func(), err error) {
 	fd, err := retried(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer syscall.Close(fd)
-	return readAll(path, buffer, func(b []byte) (int, error) {
+	read = func(b []byte) (int, error) {
 		return retried(func() (int, error) { return syscall.Read(fd, b) })
-	})
+	}
+	return read, func() { syscall.Close(fd) }, nil
 }
 
 // retried calls a system call again while a signal interrupts it.

@@ -50,7 +50,7 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{f.section(e), f.file}, nil
+	}{f.section(e), f}, nil
 }
 
 // Save implements train.Checkpoint.

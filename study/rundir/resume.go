@@ -141,14 +141,14 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 func restore(t *plan.Task, acc plan.Accumulator, f *stateFile) error {
 	e := f.entry(t.Name())
 	if e == nil || e.Scored || f.Cell != t.Cell.Key || f.N != t.Cell.Data.Layout.N {
-		return fmt.Errorf("%s: %w", f.file.Name(), errDamaged)
+		return fmt.Errorf("%s: %w", f.path, errDamaged)
 	}
 	raw, err := f.bytes(e)
 	if err == nil {
 		err = acc.UnmarshalBinary(raw)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: layer %s: %w", f.file.Name(), t.Name(), err)
+		return fmt.Errorf("%s: layer %s: %w", f.path, t.Name(), err)
 	}
 	return nil
 }

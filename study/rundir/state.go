@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/study/plan"
 )
 
@@ -105,22 +107,31 @@ func (c *checksumWriter) Write(p []byte) (int, error) {
 // the start.
 var errDamaged = errors.New("the state file is damaged")
 
-// A stateFile is an open state file.
+// A stateFile is an open state file. A small one is held in memory: a merge may read 200,000.
 type stateFile struct {
 	stateIndex
-	file *os.File
+	io.ReaderAt
+	path string
+	file *os.File // nil if the content is in memory
 }
 
 // openState opens a state file and reads its index. A missing file is an error satisfying
 // os.ErrNotExist.
 func openState(path string) (*stateFile, error) {
+	if content, ok := filesys.ReadSmall(path); ok {
+		s := &stateFile{ReaderAt: bytes.NewReader(content), path: path}
+		if err := readStateIndex(s, int64(len(content)), &s.stateIndex); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return s, nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
-		s := &stateFile{file: f}
+		s := &stateFile{ReaderAt: f, path: path, file: f}
 		if err = readStateIndex(f, info.Size(), &s.stateIndex); err == nil {
 			return s, nil
 		}
@@ -166,7 +177,7 @@ func readStateIndex(r io.ReaderAt, size int64, index *stateIndex) error {
 
 // section returns a reader of an entry's payload.
 func (s *stateFile) section(e *stateEntry) io.Reader {
-	return io.NewSectionReader(s.file, e.Offset, e.Size)
+	return io.NewSectionReader(s, e.Offset, e.Size)
 }
 
 // bytes returns an entry's payload after verifying its checksum.
@@ -176,7 +187,7 @@ func (s *stateFile) bytes(e *stateEntry) ([]byte, error) {
 		return nil, err
 	}
 	if e.CRC32C != "" && e.CRC32C != fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)) {
-		return nil, fmt.Errorf("%s: %w", s.file.Name(), errDamaged)
+		return nil, fmt.Errorf("%s: %w", s.path, errDamaged)
 	}
 	return data, nil
 }
@@ -188,7 +199,7 @@ func (s *stateFile) verify(e *stateEntry) error {
 		return err
 	}
 	if e.CRC32C != "" && e.CRC32C != fmt.Sprintf("%08x", sum.Sum32()) {
-		return fmt.Errorf("%s: %w", s.file.Name(), errDamaged)
+		return fmt.Errorf("%s: %w", s.path, errDamaged)
 	}
 	return nil
 }
@@ -203,4 +214,12 @@ func (s *stateFile) isIntact() bool {
 	return true
 }
 
-func (s *stateFile) close() { s.file.Close() }
+func (s *stateFile) close() { s.Close() }
+
+// Close implements io.Closer.
+func (s *stateFile) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
