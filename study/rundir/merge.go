@@ -88,6 +88,8 @@ func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []stri
 		return err
 	}
 	m := &merger{Writer: r, listed: listed, files: semaphore.NewWeighted(maxStateFiles), cores: semaphore.NewWeighted(int64(r.Options.Workers())), memory: semaphore.NewWeighted(int64(r.Plan.Study.Memory))}
+	var finishing errgroup.Group // finishes a chunk while the next one is merged
+	defer finishing.Wait()
 	for chunk := range slices.Chunk(cells, mergeChunk) {
 		errs := m.mergeAll(ctx, chunk)
 		var merged []*plan.Cell
@@ -96,16 +98,17 @@ func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []stri
 				merged = append(merged, c)
 			}
 		}
-		if err := r.finishCells(merged...); err != nil {
+		if err := finishing.Wait(); err != nil {
 			return err
 		}
+		finishing.Go(func() error { return r.finishCells(merged...) })
 		for i, c := range chunk {
 			if err := r.noteUnmerged(ctx, c, errs[i], failures[c.Key], incomplete); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return finishing.Wait()
 }
 
 // noteUnmerged records the shards that a cell lacks, or why it failed. err is the error of its
