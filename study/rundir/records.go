@@ -37,14 +37,11 @@ func (r *Writer) keptRecord(c *plan.Cell) (cellRecord, bool) {
 	return record, ok
 }
 
-// readRecords returns the records of finished cells, and the checksum of all.
-func (r *Writer) readRecords(finished []*plan.Cell) ([]scores.Cell, string, error) {
-	listed, err := r.Folder.listCells()
-	if err != nil {
-		return nil, "", err
-	}
+// readRecords returns the records of finished cells, and the checksum of all. listed has the names
+// of the files in the folder of the cells.
+func (r *Writer) readRecords(finished []*plan.Cell, listed map[string]bool) ([]scores.Cell, string, error) {
 	out, sums := make([]scores.Cell, len(finished)), make([]uint32, len(finished))
-	err = r.onAllCores(len(finished), func(i int) (err error) {
+	err := r.onAllCores(len(finished), func(i int) (err error) {
 		record, kept := r.keptRecord(finished[i])
 		if !kept {
 			record, err = r.Folder.readCell(finished[i], listed)

@@ -41,19 +41,23 @@ type Result struct {
 // record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	allowGarbage(r.Plan)
-	result, err := r.writeScores(r.Plan.Cells)
-	if err != nil {
-		return nil, err
-	}
 	listed, err := r.Folder.listCells()
 	if err != nil {
 		return nil, err
 	}
+	var result *Result
+	var group errgroup.Group // each table is written by one goroutine
+	group.Go(func() (err error) {
+		result, err = r.writeScores(r.Plan.Cells, listed)
+		return err
+	})
 	if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
-		write := func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) }
-		if err := r.Folder.write("samples.parquet", write); err != nil {
-			return nil, err
-		}
+		group.Go(func() error {
+			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) })
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	if err := r.writeUnits(listed); err != nil {
 		return nil, err
@@ -113,7 +117,11 @@ func allowGarbage(p *plan.Plan) (restore func()) {
 // finished and names the missing shards.
 func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 	r.missing = incomplete.ByModel()
-	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }))
+	listed, err := r.Folder.listCells()
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }), listed)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +129,12 @@ func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 	return result, err
 }
 
-// writeScores writes the tables of scores of the given cells. The result lacks the record.
-func (r *Writer) writeScores(finished []*plan.Cell) (*Result, error) {
+// writeScores writes the tables of scores of the given cells. listed has the names of the files in
+// the folder of the cells. The result lacks the record.
+func (r *Writer) writeScores(finished []*plan.Cell, listed map[string]bool) (*Result, error) {
 	r.Folder.clearFinished(r.Plan.Cells)
 	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
-	cells, sum, err := r.readRecords(finished)
+	cells, sum, err := r.readRecords(finished, listed)
 	if err != nil {
 		return nil, err
 	}

@@ -35,12 +35,16 @@ func listByKey(dirs []string, sub, suffix string) (filesByKey, error) {
 	return out, nil
 }
 
-// removeStates removes the states of a finished cell from the run's folder: that of this run, and
-// those that were there when the folder was listed. To list the folder for each cell would be slow,
-// since it holds the states of all other cells.
+// removeStates removes the states of a finished cell from the run's folder: that of this run, which
+// a merge does not write, and those that were there when the folder was listed. To list the folder
+// for each cell would be slow, since it holds the states of all other cells.
 func (r *Writer) removeStates(c *plan.Cell) error {
-	own := r.Folder.state(c, r.Options.Shard)
-	removed := []string{own}
+	var own string
+	var removed []string
+	if r.mergedDirs == nil {
+		own = r.Folder.state(c, r.Options.Shard)
+		removed = append(removed, own)
+	}
 	for _, file := range r.states[c.Key] {
 		if file != own && filepath.Dir(file) == filepath.Clean(r.Folder.Path("states")) {
 			removed = append(removed, file)
