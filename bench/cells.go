@@ -17,8 +17,9 @@ const cellsColumn = "100,000 cells"
 
 // manyCells returns rows on a study of 100,000 cells: a cell is the scores of one model under one of
 // 1,000 values of a transformation in one of 100 trials (repetitions of random draws). The study has
-// two samples, and was run in two shards, parts of the samples that one process measures. The model
-// is so small that the work on cells outweighs all other.
+// four samples, and was run in two shards, parts of the samples that one process measures. A shard
+// consists of whole blocks (see measure.Layout), here of two samples, so each shard leaves a state of
+// each cell. The model is so small that the work on cells outweighs all other.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {
@@ -78,7 +79,7 @@ func buildCells(ctx context.Context, r *runner) (dir, program string, err error)
 		values = append(values, fmt.Sprint(float64(i+1)/10))
 	}
 	text := fmt.Sprintf(`name: cells
-data: [{name: shapes, shapes: {n: 2, size: 16}}]
+data: [{name: shapes, shapes: {n: 4, size: 16}}]
 models: [{name: net, onnx: net.onnx, layers: [conv]}]
 transforms: [{name: turn, rotate: {values: [%s]}}]
 trials: 100
