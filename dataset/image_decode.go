@@ -26,15 +26,16 @@ import (
 // bytes.
 var imageExtensions = []string{".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
-// Bounds on image files, most of which reject decompression bombs.
+// Bounds on image files. All but rowPixels reject decompression bombs.
 const (
 	maxPixels = 1 << 27   // of an image
-	anyPixels = 1 << 24   // number of pixels that is accepted for files of any length
+	anyPixels = 1 << 24   // of an image that is accepted whatever the length of its file
 	maxFile   = 512 << 20 // bytes of a file
 	rowPixels = 1 << 22   // PNG images of more pixels than this are decoded in strips of rows
 
-	// perByte is the accepted number of pixels per byte of a file, above anyPixels. Deflate, which
-	// shrinks data at most 1,032 times, has at most 8,256 pixels of one bit in a byte.
+	// perByte is the accepted number of pixels per byte of a file, for images of more than
+	// anyPixels pixels. Deflate, which shrinks data at most 1,032 times, has at most 8,256 pixels
+	// of one bit in a byte.
 	perByte = 1 << 14
 )
 
@@ -53,9 +54,9 @@ func frameFile(ctx context.Context, path string, frame Frame) (tensor.Tensor, er
 	return frameEncoded(ctx, f, size, frame)
 }
 
-// frameEncoded decodes an image file of size bytes and returns the image in a frame. It acquires
-// the number of pixels in memory from the semaphore decoding. Large PNG images are decoded in
-// strips of rows.
+// frameEncoded decodes an image file of size bytes and brings the image to a frame. While it
+// decodes, it holds the number of pixels in memory from the semaphore decoding. Large PNG images
+// are decoded in strips of rows.
 func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame) (tensor.Tensor, error) {
 	c, format, err := image.DecodeConfig(r)
 	if err != nil || c.Width <= 0 || c.Height <= 0 {
@@ -91,13 +92,13 @@ func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame)
 }
 
 // isLarge reports whether an image in a file of size bytes has more than rowPixels pixels, and is
-// within the bounds of the other constants.
+// within the bounds maxPixels, maxFile and perByte.
 func isLarge(c image.Config, size int64) bool {
 	return c.Width > 0 && c.Width <= maxPixels/c.Height && c.Width*c.Height > rowPixels && size <= maxFile && int64(c.Width*c.Height) <= perByte*size
 }
 
-// fromPNG brings a PNG image of h x w pixels to the frame. ok is false for an interlaced image,
-// which it does not decode, since its rows are not in order.
+// fromPNG brings a PNG image of h x w pixels to the frame, strip by strip. ok is false for an
+// interlaced image, whose rows are not in order: it is not decoded.
 func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err error) {
 	images, ok, err := pngRows(file, stripPixels)
 	if err == nil && ok {
@@ -109,8 +110,8 @@ func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err 
 	return t, ok, nil
 }
 
-// asBadSample returns an error in reading one sample as a *BadSample. Once the context is done it
-// returns the error of the context.
+// asBadSample returns an error in reading the sample of the given name as a *BadSample, and nil for
+// nil. Once the context is done it returns the error of the context.
 func asBadSample(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -133,7 +134,8 @@ func readImage(r io.Reader) (image.Image, error) {
 	return decodeImage(data)
 }
 
-// decodeImage decodes JPEG, PNG, GIF (the first frame), BMP, TIFF or WebP.
+// decodeImage decodes JPEG, PNG, GIF (the first frame), BMP, TIFF or WebP. An image outside the
+// bounds on pixels is an error.
 func decodeImage(data []byte) (image.Image, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -166,8 +168,8 @@ func decodeImage(data []byte) (image.Image, error) {
 	return img, nil
 }
 
-// webpVersion changes when fromWebP returns different pixels. It is part of the fingerprint of
-// folders with WebP files.
+// webpVersion is increased when fromWebP is changed to return other pixels. It is part of the
+// fingerprint (the hash of the content) of folders with WebP files.
 const webpVersion = 2
 
 // fromWebP corrects a decoded WebP image. The decoder returns lossy images as full-range YCbCr,

@@ -14,11 +14,11 @@ import (
 type Buffers struct {
 	session  *Session
 	batch    int             // largest number of images of a batch
-	size     int             // images per run of the engine, the size of a part
+	size     int             // images per run of the engine (ONNX Runtime): the size of a part
 	n        int             // images of the last batch
-	samples  []int           // indices of the inputs of samples, -1 where the session has no such input
+	samples  []int           // of each input for samples, its index in the session; -1: not there
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
-	parts    []part          // complete runs of the engine
+	parts    []part          // runs of the engine with size images each
 	last     part            // for a last run of fewer images, if the model takes any number
 	lastPart int             // index of the part that shares its rows with last
 	logs     []float32       // result of LogProbs
@@ -31,9 +31,10 @@ type part struct {
 	inputs, outputs []*ort.Value // in the order of the session
 }
 
-// NewBuffers returns buffers for batches of at most batch images. If the model takes a fixed number
-// of images, a batch is several runs of the engine. The last one is padded with copies, which are
-// not returned.
+// NewBuffers returns buffers for batches of at most batch images, at least one. Closing the session
+// frees them. If the model takes a fixed number of images, a batch is several runs of the engine.
+// The last one is padded with copies of the last image, whose outputs are not returned. Buffers
+// that need more than 64 MiB and more than half of the free memory are an error.
 func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	if batch < 1 {
 		return nil, s.model.wrap(fmt.Errorf("a batch of %d images: use at least one", batch))
@@ -62,8 +63,8 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 // memory is free: the program itself needs more.
 const smallBuffers = 64 << 20
 
-// checkMemory returns an error if the buffers would take more than half of the free memory: a layer
-// may be large enough for that with a single image.
+// checkMemory returns an error if the buffers would take more than half of the free memory, which a
+// large layer may do with a single image.
 func (b *Buffers) checkMemory() error {
 	need := 0. // bytes
 	for _, o := range b.session.outputs {
@@ -80,7 +81,7 @@ func (b *Buffers) checkMemory() error {
 	return nil
 }
 
-// divide makes the engine run at most n images at once.
+// divide allocates the buffers anew, for runs of at most n images.
 func (b *Buffers) divide(n int) error {
 	b.free()
 	b.size, b.outputs, b.samples = n, nil, nil
@@ -117,7 +118,8 @@ func (b *Buffers) bind() error {
 	return nil
 }
 
-// rows returns rows of every output as Values of the engine.
+// rows returns the rows t[from:to] of every output t, as Values of the engine that share the memory
+// of t.
 func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, t := range b.outputs {
@@ -131,7 +133,7 @@ func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	return values, nil
 }
 
-// part returns the part for run k of a batch, which has n images.
+// part returns the part for run k of a batch; the run has n images.
 func (b *Buffers) part(k, n int) (part, error) {
 	if n == b.size || b.session.model.batch > 0 {
 		return b.parts[k], nil
@@ -163,8 +165,8 @@ func (b *Buffers) part(k, n int) (part, error) {
 	return b.last, nil
 }
 
-// fill writes normalised images to the inputs of a part. If the model takes a fixed number of
-// images and there are fewer, it repeats the last one.
+// fill normalises images and writes them to the inputs of a part. If the model takes a fixed number
+// of images and there are fewer, it repeats the last one.
 func (b *Buffers) fill(images []tensor.Tensor, inputs []*ort.Value) {
 	if b.session.model.batch > 0 {
 		for len(images) < b.size {
@@ -192,7 +194,8 @@ func (b *Buffers) Layer(i int) tensor.Tensor { return b.outputs[:b.session.layer
 
 // LogProbs returns the natural logarithms of the class probabilities of the last run, n x classes.
 // They are valid until the next call. If classes is not nil, the softmax and the result contain
-// only these classes of the model, in that order.
+// only these classes of the model, in that order. A class that the model lacks is an error, and so
+// is a session without class scores.
 func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 	s := b.session
 	if s.scores < 0 {

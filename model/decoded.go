@@ -9,11 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// decodedName is the name of the layer with the decoded output.
+// decodedName is the name of the layer with the decoded output. That is an output with values for
+// positions in the image, such as boxes, converted to an output.Format.
 const decodedName = "decoded output"
 
-// withBatchAxis returns a graph whose image has an axis for the batch, of size 1. The graph of a
-// torchvision detector may take a single image of c x h x w. Other graphs are returned as they are.
+// withBatchAxis adds an axis for the batch, of size 1, to the image input of a graph that takes a
+// single image of c x h x w, as that of a torchvision detector may. Other graphs are returned as
+// they are.
 func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	var image *onnx.ValueInfo
 	for _, in := range graph.Inputs() {
@@ -46,7 +48,7 @@ func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"names", "stride", "task", "kpt_shape"} { // Ultralytics' (YOLO)
+	for _, key := range []string{"names", "stride", "task", "kpt_shape"} { // of Ultralytics' YOLO
 		if value := graph.Metadata(key); value != "" {
 			out = out.WithMetadata(key, value)
 		}
@@ -66,8 +68,10 @@ func (m *Model) readableOutputs() []string {
 	return names
 }
 
-// findDecoder sets the decoder of the outputs, if one has values for positions in the image. shapes
-// are the shapes of one sample.
+// findDecoder sets the decoder of the outputs, if one has values for positions in the image. The
+// model then takes one image if this output has no batch axis, and has no class scores if this
+// output was set by the options or is that of the scores. shapes are the shapes of one sample and
+// axes the axes of tensors, by name.
 func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
 	set := m.options.Decode.IsSet()
 	if m.TakesAudio() || m.TakesArrays() {
@@ -108,13 +112,13 @@ func (m *Model) Decoded() (format *output.Format, guessed bool) {
 	return &m.decoder.Format, m.decoder.Guessed
 }
 
-// DecodedLayer returns the decoded output as a layer for NewSession. A session also completes its
-// boxes (see output.Format.Complete). The model must have a decoded output.
+// DecodedLayer returns the decoded output as a layer for NewSession. A session also removes weak
+// and overlapping boxes from it (see output.Format.Complete). The model must have a decoded output.
 func (m *Model) DecodedLayer() onnx.Layer {
 	return onnx.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
 }
 
-// complete completes the decoded outputs of the last run.
+// complete removes weak and overlapping boxes from the decoded outputs of the last run.
 func (s *Session) complete(buf *Buffers) {
 	i := slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == decodedName })
 	if i < 0 {

@@ -16,8 +16,8 @@ import (
 )
 
 // inferShapes runs the model on dummy inputs to determine the shapes of its tensors and whether
-// their first axis is the batch. It sets the layers, the classes and the batch. axes are the axes
-// of the tensors.
+// their first axis is the batch. It sets the layers, their tokens, the number of classes, the
+// decoder and the number of images in a run. axes are the axes of the tensors, by name.
 func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
 	all := m.dependentLayers()
 	for i := range all {
@@ -98,9 +98,9 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 	return layers, nil
 }
 
-// sampleShapes returns the shapes of one sample of the layers and of the outputs. Tensors that are
-// empty, or whose first axis is not the batch, are left out. A model that declares a batch of any
-// size but fails with two images is treated as one that takes one image.
+// sampleShapes returns the shapes of the layers and of the outputs for one sample. Tensors that are
+// empty, or whose first axis is not the batch, are left out. If a model declares a batch of any
+// size but fails with two images, m.batch is set to one image.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	for _, name := range append(m.readableOutputs(), m.scores.output) {
@@ -136,7 +136,7 @@ func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[stri
 	return perSample(names, one, two, 1, 2), nil
 }
 
-// perSample returns the shapes of one sample. a and b are the shapes in runs of two batch sizes. A
+// perSample returns the shapes for one sample. a and b are the shapes in runs of two batch sizes. A
 // tensor has a shape if its first axis is the batch size in both runs, and its other axes are
 // equal.
 func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int {
@@ -159,7 +159,7 @@ type shapeReader struct {
 	model   *Model
 	session *ort.Session
 	full    *onnx.Model // the graph, if the session is that of rewrite.ShapesOnly; else nil
-	sources []string    // tensors whose shapes the graph returns
+	sources []string    // tensors whose shapes the session returns
 	source  []int       // for each tensor, the index of the source that has the same shape
 }
 
@@ -192,7 +192,7 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 			return p, nil
 		}
 	}
-	// Shapes of some operators depend on constant weights.
+	// Shapes depend on the values of weights, or the engine does not open the ShapesOnly graph.
 	if p.session, err = m.newSession(graph, m.shapeOptions()); err != nil {
 		return nil, err
 	}
@@ -202,10 +202,11 @@ func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 // joinedShapes is the number of tensors whose shapes one node joins.
 const joinedShapes = 128
 
-// joinShapes adds nodes that concatenate the shapes of tensors, each followed by -1. There is a
-// single output, since the engine searches all outputs for every tensor. Of the nodes that can be
-// computed next, the engine computes the last one first. So with this order of nodes it frees an
-// activation once its shape is known; with the opposite order it would hold all activations.
+// joinShapes adds nodes that concatenate the shapes of tensors, each followed by -1, and returns
+// their result. The shapes are not outputs of their own, because the engine looks up every tensor
+// in a list of all outputs. Of the nodes that can be computed next, the engine computes the last
+// one first. So with this order of nodes it frees an activation once its shape is known; with the
+// opposite order it would hold all activations.
 func joinShapes(b *onnx.Builder, names []string) onnx.Value {
 	end := b.Ints(-1)
 	groups := slices.Collect(slices.Chunk(names, joinedShapes))
@@ -235,7 +236,7 @@ func (m *Model) shapeOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Verbatim: true, Spin: m.options.Spin}
 }
 
-// newSession opens a session of the engine. Its errors are those of explainError.
+// newSession opens a session of the engine. Its errors are passed through explainError.
 func (m *Model) newSession(graph *onnx.Model, o ort.Options) (*ort.Session, error) {
 	s, err := m.rt.NewSession(graph, o)
 	if err != nil {
@@ -249,7 +250,7 @@ var (
 	newOpset  = regexp.MustCompile(`Opset (\d+) is under development.* domain (\S+) is till opset (\d+)`)
 )
 
-// explainError replaces some errors of the engine by errors for users.
+// explainError rewords those errors of the engine that a user can act on.
 func explainError(err error) error {
 	text := err.Error()
 	if m := unknownOp.FindStringSubmatch(text); m != nil {
@@ -262,7 +263,7 @@ func explainError(err error) error {
 }
 
 // shapes returns the shapes of the tensors in a run of n black images. If a run of the ShapesOnly
-// graph fails, the error is that of the model's own graph.
+// graph fails, it runs the model's own graph, whose error may differ.
 func (p *shapeReader) shapes(ctx context.Context, n int) ([][]int, error) {
 	shapes, err := p.run(ctx, n)
 	if expired := (*ort.TimeoutError)(nil); err == nil || p.full == nil || ctx.Err() != nil || errors.As(err, &expired) {
@@ -315,7 +316,9 @@ func (p *shapeReader) split(joined []int64) ([][]int, error) {
 	return shapes, nil
 }
 
-// inputValues returns tensors for the named inputs and n samples. Tensors for samples are zero.
+// inputValues returns tensors for the named inputs and n samples. The inputs for samples are zero,
+// and other inputs have their constant values. With an error it returns the tensors made so far,
+// which the caller must close too.
 func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, name := range names {

@@ -12,8 +12,8 @@ import (
 type Measures []measure.Descriptor
 
 // Describe returns the descriptors of the measures in rows. known holds the descriptors from the
-// run's record. A measure or statistic without a descriptor comes last, with its own name, no range
-// and no direction.
+// run's record. A measure or statistic without a descriptor comes last, with its own name as title,
+// no range and no direction.
 func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
 	statistics := make(map[string][]string)
 	var measures, names numbering[string]
@@ -63,8 +63,8 @@ func restricted(d measure.Descriptor, present []string) measure.Descriptor {
 	return d
 }
 
-// Headline returns the statistics of a measure that an overview shows: those with a direction, or
-// all if none has one.
+// Headline returns the statistics of a measure that an overview shows: those with a direction (a
+// better end of their range), or all if none has one.
 func Headline(d measure.Descriptor) []measure.StatisticDescriptor {
 	var directed []measure.StatisticDescriptor
 	for _, s := range d.Statistics {
@@ -78,7 +78,8 @@ func Headline(d measure.Descriptor) []measure.StatisticDescriptor {
 	return directed
 }
 
-// Statistic returns the descriptor of the statistic of a row.
+// Statistic returns the descriptor of the statistic of a row, which has only a name if m does not
+// describe it.
 func (m Measures) Statistic(r *scores.Row) measure.StatisticDescriptor {
 	i := slices.IndexFunc(m, func(d measure.Descriptor) bool { return d.Name == r.Measure })
 	if i >= 0 {
@@ -90,7 +91,7 @@ func (m Measures) Statistic(r *scores.Row) measure.StatisticDescriptor {
 }
 
 // ModelLabel returns the model of a row, or both models of a comparison: "a → b" if the measure is
-// directional, otherwise "a and b".
+// directional (its scores change if the models are exchanged), otherwise "a and b".
 func (m Measures) ModelLabel(r *scores.Row) string {
 	switch {
 	case r.OtherModel == "":

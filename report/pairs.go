@@ -10,8 +10,8 @@ import (
 )
 
 // A measure that compares two representations has a row for each pair of layers. If each layer has
-// one partner the rows form a curve over depth. If layers are compared with several others they
-// form a grid, which is drawn as a heat map.
+// one partner, the rows form a curve over depth. If layers are compared with several others, the
+// rows form a grid, which is drawn as a heat map.
 
 // IsGrid reports whether some layer of the series is compared with several others.
 func (s Series) IsGrid() bool { return isGrid(s.Rows) }
@@ -32,7 +32,7 @@ func isGrid(rows []scores.Row) bool {
 }
 
 // WithoutSelf returns the series without the comparisons of a layer with itself, whose similarity
-// is 1. If there are no others, it returns the series.
+// is always 1. If there are no others, it returns the whole series.
 func (s Series) WithoutSelf() Series {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), isSelf)
 	if len(rows) > 0 {
@@ -41,13 +41,14 @@ func (s Series) WithoutSelf() Series {
 	return s
 }
 
-// isSelf reports whether a layer is compared with itself.
+// isSelf reports whether the row compares a layer with itself.
 func isSelf(r scores.Row) bool { return isSelfComparison(r) && r.Layer == r.OtherLayer }
 
-// isSelfComparison reports whether a model is compared with itself.
+// isSelfComparison reports whether the row compares a model with itself.
 func isSelfComparison(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
-// grid describes the pairs of layers of two models.
+// grid returns the finding on a series over pairs of layers: between which layers the statistic,
+// which about describes, is highest and lowest.
 func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	s = s.WithoutSelf()
 	low, high := s.lowest(), s.highest(about.Direction)

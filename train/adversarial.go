@@ -19,14 +19,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Defence is a loss on adversarial examples.
+// A Defence is a loss on adversarial examples x' of the samples x. In the formulas f is the
+// network, y the class of x and p the softmax of f.
 type Defence string
 
 const (
-	// AdversarialTraining minimises the loss at x' (Madry et al. 2018).
+	// AdversarialTraining minimises the loss of the training at x' (Madry et al. 2018).
 	AdversarialTraining Defence = "at"
 	// TRADES minimises CE(f(x), y) + beta KL(p(x) || p(x')), where CE is the cross-entropy, KL the
-	// Kullback-Leibler divergence of the probabilities p, and x' maximises KL (Zhang et al. 2019).
+	// Kullback-Leibler divergence, and x' maximises KL (Zhang et al. 2019).
 	TRADES Defence = "trades"
 	// MART minimises BCE(p(x'), y) + beta KL(p(x) || p(x')) (1 - p_y(x)) with the boosted
 	// cross-entropy BCE = -log p_y(x') - log(1 - max_{k != y} p_k(x')) (Wang et al. 2020).
@@ -57,7 +58,7 @@ type Adversarial struct {
 	// AdversarialTraining starts at a point drawn uniformly from the ball, and that of TRADES and
 	// MART at x plus normal noise with a standard deviation of 0.001.
 	AtX  bool
-	Beta float64 // beta of TRADES and MART
+	Beta float64 // weight of KL in TRADES and MART
 }
 
 func (a *Adversarial) ball() ball.Ball { return ball.Ball{Norm: ball.Norm(a.Norm), Radius: a.Radius} }
@@ -97,7 +98,7 @@ func (a *Adversarial) check(s Spec) error {
 
 // Names of the tensors of adversarial training.
 const (
-	adversarialName = prefix + "adversarial"      // x' in the step of TRADES and MART
+	adversarialName = prefix + "adversarial"      // x' in a training step of TRADES and MART
 	centreName      = prefix + "centre"           // x in the search
 	foundName       = prefix + "next adversarial" // x' after a step of the search
 	cleanLogsName   = prefix + "clean log-probabilities"
@@ -109,8 +110,8 @@ func (a *Adversarial) hasCleanPass() bool { return a != nil && a.Defence != Adve
 // sampleShape returns the shape of a sample.
 func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 
-// search returns the graph of one step of the search for x'. Its inputs are x' (the model's input),
-// x, the targets or, with TRADES, log p(x), and the weights.
+// search returns the graph of one step of the search for x'. Its inputs are x' (by the name of the
+// model's input), x, the weights, and the targets or, with TRADES, log p(x).
 func (p *program) search() (*onnx.Model, error) {
 	a := p.spec.Adversarial
 	b, losses, _, err := p.lossGraph(forEvaluation)
@@ -156,8 +157,8 @@ func (p *program) cleanLogs() (*onnx.Model, error) {
 	return rewrite.WithOutputs(m, []string{cleanLogsName})
 }
 
-// includeAdversarial adds a forward pass on x' that shares the weights of that on x, and returns
-// its output.
+// includeAdversarial adds to b a forward pass of the model m on x' that shares the weights of that
+// on x, and returns its output.
 func (p *program) includeAdversarial(b *onnx.Builder, m *onnx.Model) (onnx.Value, error) {
 	cut, err := rewrite.WithOutputs(m, []string{string(p.output)})
 	if err != nil {
@@ -172,8 +173,8 @@ func (p *program) includeAdversarial(b *onnx.Builder, m *onnx.Model) (onnx.Value
 	return b.Scope("adversarial").Include(cut, inputs)[0], b.Err()
 }
 
-// adversarialLosses returns the losses of TRADES or MART for each sample, from the outputs on x and
-// x'.
+// adversarialLosses returns the loss of TRADES or MART for each sample, from the logits on x
+// (clean) and on x' (adversarial).
 func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, target onnx.Value) onnx.Value {
 	beta := b.Scalar(float32(a.Beta))
 	logClean, logAdversarial := b.LogSoftmax(clean, 1), b.LogSoftmax(adversarial, 1)
@@ -184,7 +185,7 @@ func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, tar
 	p := b.Exp(logAdversarial)
 	depth := b.Gather(b.Shape(p), b.Int(1), 0)
 	hot := b.Op("OneHot", onnx.Attrs{"axis": 1}, target, depth, b.Const("", tensor.Tensor{Shape: []int{2}, Data: []float32{0, 2}}))
-	// The largest probability of another class. Subtracting 2 makes that of the target the smallest.
+	// other is the largest probability of another class: hot subtracts 2 from that of the target.
 	other := b.ReduceMax(b.Sub(p, hot), false, 1)
 	margin := b.Neg(b.Log(b.Add(b.Sub(b.Scalar(1.0001), other), b.Scalar(tiny))))
 	pTarget := b.Exp(b.Neg(CrossEntropy.write(b, clean, target)))
@@ -234,7 +235,7 @@ func (a *Adversarial) start(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 }
 
 // attack returns adversarial examples of a batch for the current weights. The next call overwrites
-// them. draw generates the starting points.
+// them. draw is the random generator of the starting points. Inputs outside [0, 1] are an error.
 func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.Value, error) {
 	if err := t.feed(t.search, b, notUnrolled); err != nil {
 		return nil, err
@@ -283,7 +284,7 @@ func (t *Trainer) startImages(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 	return t.program.spec.Adversarial.start(x, draw)
 }
 
-// bindCleanLogs computes log p(x) for the search.
+// bindCleanLogs computes log p(x) and makes it an input of the search.
 func (t *Trainer) bindCleanLogs(ctx context.Context, b *Batch) error {
 	if err := t.feed(t.clean, b, notUnrolled); err != nil {
 		return err
@@ -302,7 +303,7 @@ func (t *Trainer) bindCleanLogs(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// bindAdversarial searches adversarial examples and makes them an input of a step.
+// bindAdversarial searches adversarial examples and makes them an input of a training step.
 func (t *Trainer) bindAdversarial(ctx context.Context, b *Batch) error {
 	a := t.program.spec.Adversarial
 	found, err := t.attack(ctx, b, seed.Rand(t.program.spec.Seed, "train: adversarial start", t.done+1+t.rolledBack))
@@ -317,8 +318,8 @@ func (t *Trainer) bindAdversarial(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// firstOutside returns the index of the first value outside [low, high], or NaN; -1 if there is
-// none.
+// firstOutside returns the index of the first value that is NaN or outside [low, high], or -1 if
+// there is none.
 func firstOutside(x tensor.Tensor, low, high float32) int {
 	for i, v := range x.Data {
 		if !(v >= low && v <= high) {
@@ -328,9 +329,10 @@ func firstOutside(x tensor.Tensor, low, high float32) int {
 	return -1
 }
 
-// EvaluateRobust returns the fraction of samples whose class is right at an adversarial example,
-// found as in training with Spec.Adversarial: an upper bound of the accuracy under stronger
-// attacks.
+// EvaluateRobust returns the fraction of samples whose class is predicted correctly at an
+// adversarial example, which is searched as in training. It is an upper bound of the accuracy under
+// stronger attacks. Spec.Adversarial must be set, and targets must be classes. batch is the number
+// of samples in a batch.
 func (t *Trainer) EvaluateRobust(ctx context.Context, src Source, batch int) (float64, error) {
 	n, correct, number := src.Len(), 0.0, 0
 	for b, err := range batches(ctx, src, 0, dataset.Indices(n), batch) {

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// brighten adds to V of HSV, which keeps hue and saturation.
+// The comments at the table corruptions name the parameters in s of each function.
+
+// brighten adds s[0] to the value V of HSV, which keeps hue and saturation.
 func brighten(p canvas, s settings, _ *rand.Rand) {
 	n := p.h * p.w
 	for i := range n {
@@ -24,7 +26,7 @@ func brighten(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// reduceContrast scales the deviations of each channel from its mean.
+// reduceContrast scales the deviations of each channel from its mean by s[0].
 func reduceContrast(p canvas, s settings, _ *rand.Rand) {
 	for k := range p.c {
 		plane := p.plane(k)
@@ -39,8 +41,8 @@ func reduceContrast(p canvas, s settings, _ *rand.Rand) {
 	}
 }
 
-// elastic applies the affine map that moves three points of the image randomly, then moves each
-// pixel by a smooth random field.
+// elastic applies the affine map that moves three points of the image randomly, each by at most
+// corner in x and in y. Then it moves each pixel by a smooth random field, see displacements.
 func elastic(p canvas, s settings, r *rand.Rand) {
 	length, sigma, corner := s[0]*p.scale, s[1]*p.scale, s[2]*p.scale
 	cy, cx, third := float64(p.h/2), float64(p.w/2), float64(min(p.h, p.w)/3)
@@ -77,7 +79,8 @@ func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	return f
 }
 
-// affineThrough returns the affine map that takes three points to three others. ok is false if the
+// affineThrough returns the affine map that takes the three points of from to those of to. Points
+// are (x, y), and m refers to their origin, not to the centre of an image. ok is false if the
 // points of from are collinear.
 func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
@@ -129,7 +132,8 @@ func (p canvas) remap(source func(y, x float64) (float64, float64), reflect func
 	}
 }
 
-// pixelate shrinks the image and enlarges it again, with a box filter.
+// pixelate shrinks the sides of the image to the fraction s[0] and enlarges them again, with a box
+// filter.
 func pixelate(p canvas, s settings, _ *rand.Rand) {
 	h, w := max(1, int(float64(p.h)*s[0])), max(1, int(float64(p.w)*s[0]))
 	for k := range p.c {
@@ -141,7 +145,7 @@ func pixelate(p canvas, s settings, _ *rand.Rand) {
 
 // boxResize resizes the rows (horizontal) or the columns of an h x w plane to n pixels, as PIL's
 // box filter does: a pixel is the mean of the pixels whose centres lie in the part of the side that
-// it covers.
+// it covers. In an enlarged side it is the nearest pixel.
 func boxResize(plane []float32, h, w, n int, horizontal bool) []float32 {
 	length, lines, step, lineStep := w, h, 1, w
 	outStep, outLineStep := 1, n
@@ -166,7 +170,7 @@ func boxResize(plane []float32, h, w, n int, horizontal bool) []float32 {
 	return out
 }
 
-// compressJPEG encodes the image as JPEG (4:2:0) and decodes it.
+// compressJPEG encodes the image as JPEG (4:2:0) of quality s[0] and decodes it.
 func compressJPEG(p canvas, s settings, _ *rand.Rand) {
 	jpegRoundTrip(p.data, p.data, p.c, p.h, p.w, s[0])
 }

@@ -8,9 +8,10 @@ import (
 )
 
 // Crop cuts out a box of whole pixels with the proportions of the image and resizes it to the size
-// of the image, as torchvision's resized_crop does for tensors, without antialiasing. With side the
-// fraction of the sides, the box has round(side h) x round(side w) pixels, at least one. It is at
-// the centre, as by center_crop, or at a uniformly random position within the image.
+// of the image, as torchvision's resized_crop does for tensors, without antialiasing. The box of an
+// h x w image has round(side h) x round(side w) pixels, at least one in each direction, where side
+// is the fraction of the sides. It is at the centre, as by center_crop, or at a uniformly random
+// position within the image.
 type Crop struct {
 	Size           Distribution // fraction of the image's area, or of its sides with Side; in (0, 1]
 	Side           bool         // Size is a fraction of the sides
@@ -36,13 +37,13 @@ func (t Crop) OnMaps() bool { return true }
 type cropOp struct {
 	crop        Crop
 	size        float64
-	right, down float64 // random position of the box, as fractions of its range, in [0, 1)
+	right, down float64 // random position of the box, in [0, 1): fractions of the possible range
 }
 
 // Parameter returns the fraction of the area, or of the sides with Crop.Side.
 func (o cropOp) Parameter() float64 { return o.size }
 
-// Permutes reports whether the box is the whole image.
+// Permutes reports whether the box is the whole image: only then does a crop permute pixels.
 func (o cropOp) Permutes(h, w int) bool {
 	top, left, bh, bw := o.box(h, w)
 	return top == 0 && left == 0 && bh == h && bw == w
@@ -60,7 +61,7 @@ func (o cropOp) Apply(dst, src tensor.Tensor) {
 	})
 }
 
-// box returns the box within an h x w image.
+// box returns the upper left pixel, the height and the width of the box in an h x w image.
 func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	side := o.size
 	if !o.crop.Side {
@@ -76,8 +77,9 @@ func (o cropOp) box(h, w int) (top, left, bh, bw int) {
 	return half(h - bh), half(w - bw), bh, bw
 }
 
-// source returns the position in a side of the box, in pixels, that pixel i of n is read from.
-// Pixel areas are aligned, not corners.
+// source returns the position in a side of the box, which has box pixels, that pixel i of the n
+// pixels of the image is read from. The sides are aligned at the outer edges of their pixels, as
+// with align_corners=False.
 func (o cropOp) source(i, box, n int) float64 {
 	if o.crop.Nearest {
 		return float64(i * box / n)

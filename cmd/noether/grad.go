@@ -21,11 +21,12 @@ import (
 )
 
 // A gradientModel describes a model that the command grad has written. Of is the differentiated
-// tensor. JVP stands for Jacobian-vector product.
+// tensor. The cotangent weights its elements. A tangent is the direction in which a tensor to
+// differentiate by changes. JVP stands for Jacobian-vector product.
 type gradientModel struct {
 	Path      string            `json:"path"`
 	Of        string            `json:"of"`
-	Cotangent string            `json:"cotangent,omitempty"` // empty if all weights are 1
+	Cotangent string            `json:"cotangent,omitempty"` // empty if all elements have weight 1
 	Gradients map[string]string `json:"gradients,omitempty"` // names of outputs, by tensor
 	Tangents  map[string]string `json:"tangents,omitempty"`  // with --jvp: names of inputs, by tensor
 	JVP       string            `json:"jvp,omitempty"`       // with --jvp: name of the output
@@ -131,7 +132,7 @@ func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientMo
 	return written, nil
 }
 
-// addGradients returns the model with gradients, and records their names.
+// addGradients returns the model with gradients, and sets their names in w.
 func (w *gradientModel) addGradients(m *onnx.Model, o grad.Options, sum bool) (*onnx.Model, error) {
 	if o.Cotangent == "" && !sum && !hasOneElement(m, o.Of) {
 		o.Cotangent = "cotangent/" + o.Of
@@ -144,7 +145,7 @@ func (w *gradientModel) addGradients(m *onnx.Model, o grad.Options, sum bool) (*
 	return grad.Add(m, o)
 }
 
-// addJVP returns the model with a Jacobian-vector product, and records its names.
+// addJVP returns the model with a Jacobian-vector product, and sets its names in w.
 func (w *gradientModel) addJVP(m *onnx.Model, o grad.Options) (*onnx.Model, error) {
 	w.JVP, w.Tangents = grad.JVPName(o.Of), map[string]string{}
 	for _, by := range o.By {
@@ -153,8 +154,8 @@ func (w *gradientModel) addJVP(m *onnx.Model, o grad.Options) (*onnx.Model, erro
 	return grad.AddJVP(m, o)
 }
 
-// outputNames returns names for gradients whose default name is in use, as in a model that already
-// computes gradients.
+// outputNames returns names, by tensor, for the gradients whose default name is in use, as in a
+// model that already computes gradients.
 func outputNames(m *onnx.Model, o grad.Options) map[string]string {
 	names := map[string]string{}
 	for _, by := range o.By {
@@ -165,8 +166,8 @@ func outputNames(m *onnx.Model, o grad.Options) map[string]string {
 	return names
 }
 
-// dependsOn reports whether a tensor is computed from another one, or is the same. It is true for
-// tensors that the model lacks.
+// dependsOn reports whether the tensor of is computed from the tensor by, or is the same. It is
+// true if the model lacks one of them.
 func dependsOn(m *onnx.Model, of, by string) bool {
 	reached := map[string]bool{by: true}
 	for _, n := range m.Nodes() {

@@ -1,6 +1,7 @@
-// Package config decodes strict YAML into Go structs. An unknown key, a wrong type or a missing
-// value is an error with file, line, column and the nearest known word. The JSON Schema is made
-// from the same structs, so an editor completes exactly what the program accepts.
+// Package config decodes YAML strictly into Go structs. An unknown key, a wrong type or a missing
+// value is an error with file, line and column, and that for an unknown word suggests the nearest
+// known one. The JSON Schema of a file is made from the same structs, so an editor completes
+// exactly what the program accepts.
 //
 // Fields are described by tags:
 //
@@ -53,13 +54,13 @@ type Node struct {
 	Bool  bool
 	Int   int64
 	Float float64 // also for Int
-	Text  string  // of a scalar, as written
+	Text  string  // of a scalar, as written but with ${NAME} replaced
 	Items []*Node // of a list
 	Pairs []Pair  // of a mapping, in the order of the file
 
 	file      string // for messages
 	line, col int    // from 1
-	nodes     int    // see size
+	nodes     int    // result of size; 0: not yet computed
 }
 
 // A Pair is an entry of a mapping.
@@ -100,15 +101,16 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Limits on files, so that a hostile file (aliases of aliases) gives an error and does not exhaust
-// the memory.
+// Limits on files, so that a hostile file, such as one of aliases of aliases, gives an error and
+// does not exhaust the memory.
 const (
 	maxNodes = 1_000_000 // values, those of aliases counted each time
-	maxDepth = 100       // of nested values; a text nested deeper than maxNesting is not even parsed
+	maxDepth = 100       // of nested values; beyond maxNesting a text is not even parsed
 	maxBytes = 16 << 20
 )
 
-// ReadFile reads a file for Parse, up to the size that Parse accepts.
+// ReadFile reads a file for Parse. Of a file that is too large for Parse it reads just enough that
+// Parse says so.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -118,8 +120,9 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }
 
-// Parse parses one YAML document. Strings may contain ${NAME} or ${NAME:-default}; vars take
-// precedence over the environment.
+// Parse parses one YAML document; file is its name for messages. Strings may contain ${NAME} or
+// ${NAME:-default}, which are replaced by the variable of that name in vars or, without one, in the
+// environment. A variable that is unset or empty and has no default is an error.
 func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("%s: a settings file must not be larger than %d MiB", file, maxBytes>>20)
@@ -239,8 +242,8 @@ func (n *Node) float(v float64, t *token.Token) *Node {
 	return n
 }
 
-// plain returns the node for text that the YAML parser did not convert. It may still be a number
-// with an exponent, or a variable.
+// plain returns the node for text that the YAML parser did not convert. Unquoted, it may still be a
+// number with an exponent, or a variable.
 func (b *builder) plain(n *Node, a *ast.StringNode) (*Node, error) {
 	switch {
 	case a.Token.Type == token.StringType && scientificPattern.MatchString(a.Value):
@@ -307,8 +310,8 @@ func (b *builder) scientific(n *Node, s string) (*Node, error) {
 // oneVariablePattern matches a text that consists of one variable.
 var oneVariablePattern = regexp.MustCompile(`^\$\{[^}]*\}$`)
 
-// variable returns the value of an unquoted variable: a number or boolean if its text is one, so
-// that `limit: ${LIMIT:-2000}` is a number.
+// variable returns the node of an unquoted variable: a number or boolean if the variable's value
+// reads as one, so that `limit: ${LIMIT:-2000}` is a number.
 func (b *builder) variable(n *Node, s string) (*Node, error) {
 	n, err := b.text(n, s)
 	if err != nil {
@@ -342,7 +345,7 @@ func (n *Node) size() int {
 // variablePattern matches ${NAME} or ${NAME:-default}.
 var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// text returns the node for a text, with variables replaced.
+// text returns the node for a text, with variables replaced. See Parse for the errors.
 func (b *builder) text(n *Node, s string) (*Node, error) {
 	n.Kind = String
 	var missing string
@@ -393,7 +396,7 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 			return nil, key.Errorf("the key %q occurs twice", key.Text)
 		}
 		seen[key.Text] = true
-		if value.Kind == Null && (value.line == 1 && value.col == 1) {
+		if value.Kind == Null && (value.line == 1 && value.col == 1) { // a value that is left out
 			value.line, value.col = key.line, key.col
 		}
 		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
@@ -408,7 +411,8 @@ func (b *builder) mapping(n *Node, entries []*ast.MappingValueNode, depth int) (
 	return n, nil
 }
 
-// mergedPairs returns the entries of the value of <<: those of a mapping, or of a list of mappings.
+// mergedPairs returns the entries that the merge key << adds. Its value is a mapping or a list of
+// mappings.
 func mergedPairs(key, value *Node) ([]Pair, error) {
 	switch value.Kind {
 	case Map:

@@ -1,6 +1,6 @@
-// Package hubtest is a server for tests that speaks the parts of the Hugging Face hub's interface
-// that reading a model takes: revisions, files with their hashes, and large files on a second
-// server.
+// Package hubtest provides a server for tests. It implements those parts of the Hugging Face hub's
+// interface that are needed to read a model: revisions, files with their hashes, and large files on
+// a second server.
 package hubtest
 
 import (
@@ -23,17 +23,17 @@ import (
 const Commit = "0123456789abcdef0123456789abcdef01234567"
 
 // A Server has one repository, org/net, whose revisions main and refs/pr/1 are one commit. Files
-// whose names end in .onnx or _data are large files, which a second server holds. The fields change
-// between requests only.
+// whose names end in .onnx or _data are large files, which a second server holds. Tests may set the
+// fields while no request is served.
 type Server struct {
 	*httptest.Server
 	Files  map[string][]byte
 	Token  string // that requests must send; "": none
 	Gated  bool   // refuse requests without the token as a gated repository does, not a private one
 	Commit string // of the revisions; New sets the constant Commit
-	Kind   string // of the repository: models, or datasets
+	Kind   string // of the repository: models (default of New), or datasets
 
-	// Hook may answer a request for a large file. It reports whether it did.
+	// Hook may answer a request for the large file name. It reports whether it did. nil: no hook.
 	Hook func(w http.ResponseWriter, r *http.Request, name string) bool
 
 	large *httptest.Server
@@ -41,7 +41,7 @@ type Server struct {
 	log   []string
 }
 
-// New starts a server, which the test's end closes.
+// New starts a server. It is closed at the end of the test.
 func New(t *testing.T, files map[string][]byte) *Server {
 	t.Helper()
 	s := &Server{Files: files, Commit: Commit, Kind: "models"}
@@ -52,7 +52,7 @@ func New(t *testing.T, files map[string][]byte) *Server {
 	return s
 }
 
-// Requests returns method, path and range of each request since the last call.
+// Requests returns method, path and Range header of each request since the last call.
 func (s *Server) Requests() []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -142,7 +142,7 @@ func (s *Server) serveLarge(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(s.Files[name]))
 }
 
-// GitHash returns the SHA-1 by which Git names a content.
+// GitHash returns the hexadecimal SHA-1 by which Git identifies the content of a file.
 func GitHash(data []byte) string {
 	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), data...))
 	return hex.EncodeToString(sum[:])

@@ -1,8 +1,9 @@
 // Package observe makes a run observable: structured logs, Prometheus metrics, profiles and
 // OpenTelemetry traces. Each is off by default.
 //
-// The metrics count the cells of a study, its units of work, and samples. A view is a sample as a
-// model gets it, clean or transformed, so a sample may have several.
+// The metrics count samples and the cells of a study. A cell is a unit of work: one measure of one
+// model on one data set, under one transformation value, in one trial. A view is a sample as a
+// model gets it, clean or transformed, so a sample may have several. The engine is ONNX Runtime.
 package observe
 
 import (
@@ -35,8 +36,8 @@ import (
 // formats are the formats of a log.
 var formats = []string{"text", "json"}
 
-// NewLogger returns a logger that writes lines in one of the formats, from a level up: debug, info,
-// warn or error.
+// NewLogger returns a logger that writes lines in a format, text or json, from a level up: debug,
+// info, warn or error. Another format or level is an error.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	var lowest slog.Level
 	if err := lowest.UnmarshalText([]byte(level)); err != nil {
@@ -100,8 +101,8 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("noether_"+name, help, labels, nil)
 }
 
-// counter describes a counter, as gauge describes a gauge: Collect states which of the two a metric
-// is.
+// counter describes a counter. Its description is like that of a gauge: Collect states which of the
+// two a metric is.
 func counter(name, help string, labels ...string) *prometheus.Desc {
 	return gauge(name, help, labels...)
 }
@@ -132,8 +133,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 // Trace sends traces over HTTP to the OTLP endpoint in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
-// OTEL_EXPORTER_OTLP_ENDPOINT, until stop is called, which waits for at most five seconds. It does
-// nothing if neither is set. If the endpoint does not answer, it warns once.
+// OTEL_EXPORTER_OTLP_ENDPOINT, until stop is called. stop sends what is left and waits for at most
+// five seconds. Trace does nothing if neither is set, or if OTEL_SDK_DISABLED is true. A protocol
+// other than http/protobuf in the environment is an error. If the endpoint does not answer, Trace
+// calls warn once.
 func Trace(ctx context.Context, version string, warn func(string)) (stop func(), err error) {
 	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") + os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
 	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {

@@ -1,4 +1,4 @@
-// Package quickselect returns the k-th smallest value of a slice without sorting all of it.
+// Package quickselect finds the k-th smallest value of a slice without sorting all of it.
 package quickselect
 
 import "slices"
@@ -6,9 +6,9 @@ import "slices"
 // sortBelow is the length up to which sorting is faster than partitioning.
 const sortBelow = 32
 
-// Nth returns the value that would be at index k if the values were sorted. None may be NaN. It
-// reorders the values: those before index k are then no larger, and those after it no smaller, by
-// the algorithm Find of Hoare (1961).
+// Nth returns the value that would be at index k, from 0, if the values were sorted. None may be
+// NaN, and k must be an index of values. Nth uses the algorithm Find of Hoare (1961), which
+// reorders the values: those before index k are then no larger, and those after it no smaller.
 func Nth[T float32 | float64](values []T, k int) T {
 	for len(values) > sortBelow {
 		pivot := median(values[0], values[len(values)/2], values[len(values)-1])

@@ -8,19 +8,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A layer describes how the activations of a layer become the p variables that are compared: all
-// its values, or the means of its channels.
+// A layer describes how the activations of a layer of one side of a comparison become the p
+// variables that are compared: all its values, or the means of its channels.
 type layer struct {
 	onnx.Layer
 	side  measure.Side
 	index int // among the layers of its side
 	p     int // number of variables
-	// The values of a sample are outer x channels x inner. outer is 0 where they are not averaged.
+	// The values of a sample are outer x channels x inner, where inner and outer count the
+	// positions after and before the channel axis. outer is 0 if the variables are not means.
 	outer, channels, inner int
 }
 
-// newLayer returns a layer. With the setting pool: mean, and one channel axis, its variables are
-// the means of the channels.
+// newLayer returns a layer without its side and index. With the setting pool: mean, and one channel
+// axis, its variables are the means of the channels.
 func newLayer(l onnx.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
 	axes := string(l.Axes)
@@ -33,7 +34,7 @@ func newLayer(l onnx.Layer, s Settings) layer {
 	return u
 }
 
-// rows appends the variables of b samples, b x p, to dst. z is b x the layer's shape.
+// rows appends the variables of b samples, b x p, to dst. z has shape b x the layer's shape.
 func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	if u.outer == 0 {
 		return append(dst, z.Data...)
@@ -53,9 +54,9 @@ func (u layer) rows(dst []float32, z tensor.Tensor) []float32 {
 	return dst
 }
 
-// layersOf returns the distinct layers of a grid. index[side][i] is the position in layers of the
-// i-th layer of that side. Where both sides are one model on the same inputs, a layer of both sides
-// is listed once.
+// layersOf returns the distinct layers of a grid, the pairs of layers of its two sides.
+// index[side][i] is the position in layers of the i-th layer of that side. Where both sides are one
+// model on the same inputs, a layer that both have is listed once.
 func layersOf(g measure.Grid, s Settings) (layers []layer, index [2][]int) {
 	known := map[string]int{}
 	for side, list := range [][]onnx.Layer{g.A, g.B} {

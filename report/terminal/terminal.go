@@ -3,7 +3,10 @@
 //	err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: 120})
 //
 // The depth of a layer is the number of operations on the longest path from the input. The null of
-// a score is what chance alone gives. Widths are in columns of the terminal.
+// a score is what chance alone gives. A factor is a property of samples, such as their class, to
+// which a score is limited. A variant tells apart scores that one measure computes in several ways.
+// The direction of a statistic is the end of its range that is better, if one is. Widths are in
+// columns of the terminal.
 //
 // Names of models, layers and transformations come from untrusted files; control characters are
 // removed from them.
@@ -27,12 +30,12 @@ import (
 type Options struct {
 	Width  int  // of the terminal, in columns; 0 means 100
 	Colour bool // bold, faint and coloured text; without it, plain text
-	All    bool // also tables of every statistic, with the best and the worst layer
+	All    bool // also tables of single statistics, with the best and the worst layer
 }
 
 const (
 	defaultWidth = 100
-	longestName  = 48 // of a value that a table names above its rows, in columns of the terminal
+	longestName  = 48 // of a label that a table shows above its rows, in columns of the terminal
 	longestList  = 12 // maximum number of warnings and of skipped measures
 	// maxColumns is the maximum number of statistics side by side. If there are more, only those
 	// with a direction are shown.
@@ -40,8 +43,9 @@ const (
 )
 
 // Write prints the overview of a run: for each measure a matrix of models by transformations, of
-// the statistic that summarises it, then skipped measures and warnings. With Options.All, tables of
-// every statistic follow the matrices.
+// the statistic that summarises it, then skipped measures, warnings and failures. With Options.All,
+// or if there is no matrix, tables of the single statistics follow the matrices; they leave out
+// statistics without a direction where others have one.
 func Write(w io.Writer, rows []scores.Row, rec scores.Record, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -142,16 +146,16 @@ func (p *printer) measure(m measure.Descriptor) {
 	}
 }
 
-// gridLabels are the headings of the values that labelsOf returns.
+// gridLabels are the headings of the labels of a row.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
-// labelsOf returns what a series has in each of gridLabels.
+// labelsOf returns the labels of a series, in the order of gridLabels.
 func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
 
-// predictions returns a grid with a row for each model, transformation, factor and data set, and a
-// column for each statistic.
+// predictions returns a grid with a row for each model, data set, transformation, factor and
+// variant, and a column for each statistic.
 func (p *printer) predictions(m measure.Descriptor) grid {
 	type key struct{ model, data, transform, factor, variant string }
 	g := grid{title: strings.ToUpper(m.Name), labels: slices.Clone(gridLabels)}
@@ -191,8 +195,8 @@ func (p *printer) predictions(m measure.Descriptor) grid {
 	return g
 }
 
-// layers returns a grid with a row for each model, transformation, factor and data set, with the
-// best and the worst layer.
+// layers returns a grid with a row for each model, data set, transformation, factor and variant,
+// with the best and the worst layer.
 func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) grid {
 	g := grid{
 		title:  strings.ToUpper(m.Name) + " " + s.Name + arrow(s.Direction),
@@ -225,8 +229,9 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	return g
 }
 
-// extremes returns the best and the worst layer of a curve. unit is what its points are, see
-// pluralOf. If both have the same value, neither is named.
+// extremes returns the values of the best and the worst layer of a series. unit is the noun for its
+// rows, a key of pluralOf. If all layers have the same value, it is returned once and no layer is
+// named.
 func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	best, worst := valueOf(s.Best(d)), valueOf(s.Worst(d))
 	if len(s.Rows) > 1 && best.value == worst.value {
@@ -236,7 +241,8 @@ func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	return []gridValue{best, worst}
 }
 
-// observations returns the number of observations of some statistics of a measure.
+// observations returns the number of observations of some statistics of a measure, or its range
+// over the rows.
 func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {
@@ -248,8 +254,8 @@ func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescr
 	return span(low, high)
 }
 
-// unitsIn returns, for instance, "1 layer", "20 layers", "18 to 20 layers" or "361 pairs of
-// layers".
+// unitsIn returns a number of units, for instance "1 layer", "20 layers", "18 to 20 layers" or "361
+// pairs of layers".
 func unitsIn(fewest, most int, unit string) string {
 	if most != 1 {
 		unit = pluralOf[unit]
@@ -267,13 +273,13 @@ func span(low, high int) string {
 	return report.Count(low) + " to " + report.Count(high)
 }
 
-// arrow returns an arrow in the direction of more invariance.
+// arrow returns an arrow to the better end of a statistic's range, or "" if neither is better.
 func arrow(d measure.Direction) string {
 	return map[measure.Direction]string{measure.Higher: " ↑", measure.Lower: " ↓"}[d]
 }
 
-// nullOf returns the null of a series as one number or as a range over layers, or "" if it has
-// none.
+// nullOf returns the null of a series as one number or as a range over layers, or "" if the series
+// has none.
 func nullOf(s report.Series) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range s.Rows {

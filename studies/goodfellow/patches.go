@@ -8,9 +8,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// stills returns whitened patches of still images, n x side x side, with values in [-1, 1]: the
-// training data. The images of the folder are split into parts; the patches are of the first one,
-// and the study measures on the others. places is the number of patches of an image.
+// stills returns the training data: whitened patches of still images, n x side x side, with values
+// in [-1, 1]. The images of the folder are split into the given number of parts. The patches are
+// cut from images of the first part, as many from each as places says; the study measures on the
+// other parts.
 func stills(ctx context.Context, folder string, parts, side, places int, seed uint64) (tensor.Tensor, error) {
 	all, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: folder})
 	if err != nil {
@@ -38,19 +39,20 @@ func stills(ctx context.Context, folder string, parts, side, places int, seed ui
 	return out, nil
 }
 
-// divided splits patterns into training and validation: every tenth is for validation.
-func divided(x tensor.Tensor) (patterns, held tensor.Tensor) {
+// divided splits inputs x, whose first axis counts them, into those for training and those for
+// validation, every tenth. Each input becomes a row.
+func divided(x tensor.Tensor) (training, validation tensor.Tensor) {
 	const every = 10
 	n, width := x.Shape[0], tensor.Size(x.Shape[1:])
-	patterns, held = tensor.New(n-(n+every-1)/every, width), tensor.New((n+every-1)/every, width)
-	p, h := patterns.Data, held.Data
+	training, validation = tensor.New(n-(n+every-1)/every, width), tensor.New((n+every-1)/every, width)
+	t, v := training.Data, validation.Data
 	for i := range n {
 		row := x.Data[i*width : (i+1)*width]
 		if i%every == 0 {
-			h = h[copy(h, row):]
+			v = v[copy(v, row):]
 		} else {
-			p = p[copy(p, row):]
+			t = t[copy(t, row):]
 		}
 	}
-	return patterns, held
+	return training, validation
 }

@@ -1,8 +1,9 @@
 // Results writes the tables of docs/results, and some of its charts, from the stored results of
 // experiments and benchmarks.
 //
-// A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. What stands between
-// them is made from studies/results/NAME.csv, or from bench/results/NAME.json.
+// A page marks the place of a table by <!-- table: NAME --> and <!-- end -->. The text between
+// these comments is made from studies/results/NAME.csv or, if there is no such file, from
+// bench/results/NAME.json.
 //
 //go:generate go run . -root ../..
 package main
@@ -58,7 +59,7 @@ func main() {
 	}
 }
 
-// marker matches the place of a table: its begin, with the name of the table, and its end.
+// marker matches the place of a table, from the comment with its name to the end comment.
 var marker = regexp.MustCompile(`(?s)(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)`)
 
 // fill returns the text of a page with its tables made again from the stored results.
@@ -76,7 +77,7 @@ func fill(root, page string) (string, error) {
 	return out, failed
 }
 
-// A table has a header and rows of at most as many cells.
+// A table has a header and rows. A row may have fewer cells than the header.
 type table struct {
 	header []string
 	rows   [][]string
@@ -98,9 +99,9 @@ func load(root, name string) (*table, error) {
 	return fromJSON(name, raw)
 }
 
-// fromCSV lays out scores: a row for each combination of the columns before "statistic", a column
-// for each statistic. Scores have a value, and may have an interval (low, high) and a rank
-// correlation (spearman).
+// fromCSV makes a table of scores: a row for each combination of the values in the columns before
+// "statistic", and a column for each statistic. Scores have a value, and may have an interval (low,
+// high) and a rank correlation (spearman).
 func fromCSV(name, text string) (*table, error) {
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
@@ -141,7 +142,7 @@ func fromCSV(name, text string) (*table, error) {
 	return t, nil
 }
 
-// score writes a value with its rank correlation and its interval where it has them.
+// score returns the text of a value, with its rank correlation and its interval if it has them.
 func score(value, spearman, low, high string) string {
 	if spearman != "" {
 		value += " / " + spearman
@@ -152,8 +153,8 @@ func score(value, spearman, low, high string) string {
 	return value
 }
 
-// A measurement is a cell of a benchmark: a median over rounds with the least and the largest, and
-// the peak memory.
+// A measurement is a cell of a benchmark's table: the median of repeated runs with their least and
+// largest value (Low and High), and the peak memory.
 type measurement struct {
 	Text   string // used in place of a value
 	Value  string
@@ -163,7 +164,8 @@ type measurement struct {
 	Memory string
 }
 
-// fromJSON lays out a benchmark, whose rows name their cells by column.
+// fromJSON makes a table of a stored benchmark. Each of its rows maps names of columns to
+// measurements.
 func fromJSON(name string, raw []byte) (*table, error) {
 	var stored struct {
 		Columns []string
@@ -197,7 +199,8 @@ func (m measurement) String() string {
 	return m.Text + s
 }
 
-// markdown returns the table. A name in the first column that is that of the row above is left out.
+// markdown returns the table in Markdown. A cell of the first column is left empty if it equals
+// that of the row above.
 func (t *table) markdown() string {
 	var b strings.Builder
 	write := func(cells []string) {

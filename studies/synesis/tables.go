@@ -16,7 +16,8 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// statistics lists the statistics of the tables by measure, as far as a study has them.
+// statistics lists the statistics that the tables show, with their measures and titles. A study may
+// lack some.
 var statistics = []struct{ measure, statistic, title string }{
 	{"informativeness", "rmse", "informativeness, RMSE"},
 	{"informativeness", "accuracy", "informativeness, accuracy"},
@@ -28,15 +29,16 @@ var statistics = []struct{ measure, statistic, title string }{
 	{"disentanglement", "accuracy-change", "disentanglement, decrease of accuracy"},
 }
 
-// An observation is what a row of the tables is about.
+// An observation identifies what a row of the tables compares among the kinds of training.
 type observation struct {
-	axis string // the measure with its statistic
+	axis string // title of the measure and its statistic
 	what string // factor, transformation and probe
 }
 
-// A sample holds the scores of the networks of one kind, and their nulls, by network.
+// A sample holds the scores of the networks of one kind, and the nulls of these scores, which
+// chance alone gives.
 type sample struct {
-	values map[string]float64
+	values map[string]float64 // by network
 	nulls  []float64
 }
 
@@ -47,13 +49,13 @@ type table struct {
 	samples      map[observation]map[string]*sample
 }
 
-// seedOf matches the seed in the name of a training, with the hyphens around it.
+// seedOf matches the seed in the name of a trained network, with the hyphens around it.
 var seedOf = regexp.MustCompile(`-?\bseed-\d+-?`)
 
-// kind returns the kind of training of a network of noether train: the value of what was varied
-// besides the seed, or the name of the folder.
+// kind returns the kind of training of a network that noether train named: the value of the setting
+// that was varied besides the seed, or the name of the folder if only the seed was varied.
 //
-//	images/seed-1-augment-plain is plain, adversarial/seed-2 is adversarial
+//	images/seed-1-augment-plain is of kind plain, adversarial/seed-2 of kind adversarial
 func kind(model string) string {
 	folder, training, _ := strings.Cut(model, "/")
 	varied := seedOf.ReplaceAllString(training, "")
@@ -63,7 +65,8 @@ func kind(model string) string {
 	return folder
 }
 
-// collect sorts the scores of a study.
+// collect groups the scores of a study by observation and kind. Two scores of a network for one
+// observation are an error, and so is a study without any of the statistics.
 func collect(rows []scores.Row) (*table, error) {
 	t := &table{samples: map[observation]map[string]*sample{}}
 	for _, s := range statistics {
@@ -127,7 +130,8 @@ func write(folder string, rows []scores.Row) error {
 	return save(name+"-differences.csv", t.differences())
 }
 
-// means returns the mean score of each kind, with its interval, and the mean null.
+// means returns the mean score of each kind, with its 95 % interval, and the mean null over all
+// kinds.
 func (t *table) means() [][]string {
 	var out [][]string
 	for _, o := range t.observations {
@@ -151,9 +155,9 @@ func (t *table) means() [][]string {
 	return out
 }
 
-// differences returns, for each kind but the first, the difference to the first kind, and for
-// observations with both probes the mean difference between slp and mlp over the networks that have
-// scores of both.
+// differences returns, for each kind but the first, the mean of its scores minus that of the first
+// kind. For observations with both probes it also returns the mean of slp minus mlp, over the
+// networks that have scores of both.
 func (t *table) differences() [][]string {
 	var out [][]string
 	for _, o := range t.observations {
@@ -200,7 +204,8 @@ func (s *sample) list() []float64 {
 	return out
 }
 
-// row returns a row of a table, with an interval unless half is NaN.
+// row returns a row of a table, with the interval value ± half unless half is NaN. column is the
+// text in the column statistic: a kind, or a difference.
 func row(o observation, column string, value, half float64) []string {
 	if math.IsNaN(half) {
 		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}

@@ -15,15 +15,16 @@ import (
 // batch that is measured.
 type reader struct {
 	model       *plan.Model
-	outputs     []int // outputs of the model that are kept before the softmax; nil: all
+	outputs     []int // indices of the class scores that enter the softmax; nil: all
 	session     *model.Session
 	layerIndex  map[string]int           // index of each layer in the session
 	prediction  bool                     // the class scores are read too
 	clean       *activations             // of the clean inputs
 	transformed *activations             // of the transformed inputs
-	scratch     map[string]tensor.Tensor // transformed clean activations by layer, for transformations of activations
-	// The activations of the batches in progress; clean and transformed are among them. The lists have
-	// one element each, or two each if the device computes a batch while another one is measured.
+	scratch     map[string]tensor.Tensor // transformed activations, by layer (see transformActivation)
+	// The activations of the batches in progress; clean and transformed are elements of these
+	// lists. Each list has one element, or two if the device computes a batch while another one is
+	// measured.
 	cleanSlots, transformedSlots []*activations
 }
 
@@ -34,7 +35,8 @@ type activations struct {
 }
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
-// scores. It holds the activations of as many batches as slots says.
+// scores. The reader has buffers for the given number (slots) of clean batches, and for as many
+// transformed ones. Errors are of type *modelError.
 func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch, slots int) (*reader, error) {
 	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
@@ -72,7 +74,7 @@ func (r *reader) run(ctx context.Context, images []tensor.Tensor, transformed bo
 	return r.runInto(ctx, images, r.buffers(transformed))
 }
 
-// runInto runs the model on a batch of images.
+// runInto runs the model on a batch of images and writes the outputs to b.
 func (r *reader) runInto(ctx context.Context, images []tensor.Tensor, b *activations) error {
 	if err := r.session.Run(ctx, images, b.Buffers); err != nil {
 		return err
@@ -88,8 +90,9 @@ func (r *reader) runInto(ctx context.Context, images []tensor.Tensor, b *activat
 	return nil
 }
 
-// tensor returns the activations or log-probabilities of the last batch that a task reads under a
-// view (a transformation value in a trial): b x the shape of the layer.
+// tensor returns the activations or log-probabilities that a task reads under a view (a
+// transformation value in a trial), for the b samples of the last batch: b x the shape of the
+// layer, or b x classes.
 func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case reading.IsPrediction():
@@ -100,7 +103,8 @@ func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	return r.buffers(reading.Transformed).Layer(r.layerIndex[reading.Layer.Name])
 }
 
-// transformActivation transforms the clean feature maps of a layer: those of sample i by ops[i].
+// transformActivation transforms the clean feature maps of a layer, those of sample i by ops[i],
+// and keeps the result for tensor.
 func (r *reader) transformActivation(layer onnx.Layer, ops []transform.Op) {
 	z := r.clean.Layer(r.layerIndex[layer.Name])
 	out, ok := r.scratch[layer.Name]

@@ -6,7 +6,8 @@ import (
 
 // Reduced returns a small version of the study for estimating the cost of the whole: at most the
 // given number of samples of each data set, the first transformation with its first value, and one
-// trial.
+// trial. Where the study is Stratified, keeping the proportions of the classes, the small version
+// takes random samples.
 func (s *Study) Reduced(samples int) *Study {
 	out := *s
 	out.Data = slices.Clone(s.Data)
@@ -15,7 +16,7 @@ func (s *Study) Reduced(samples int) *Study {
 		if d.Limit == 0 || d.Limit > samples {
 			d.Limit, d.Shuffle, d.Stratified = samples, d.Shuffle || d.Stratified, false
 		}
-		d.Fingerprint = "" // that of the study is a hash of all samples
+		d.Fingerprint = "" // that of s is a hash of all its samples
 	}
 	if len(s.Transforms) > 0 {
 		t := s.Transforms[0]

@@ -1,6 +1,9 @@
 //go:build amd64 && cgo
 
-// Kernels with AVX2 for maps whose positions of a channel follow each other. See native.go.
+// Kernels with AVX2 for feature maps z stored as channels x positions. tau is the action of a
+// transformation on the positions (see field.go). planes.h explains the types and the functions
+// that native.go calls. A plane holds the values of one channel. A block holds positions x width
+// values: width channels, interleaved.
 
 #include "planes.h"
 
@@ -22,7 +25,8 @@ enum {
 
 static int minimum(int a, int b) { return a < b ? a : b; }
 
-// transpose reads width rows of width values, step values apart, and returns the columns.
+// transpose reads width rows of width values, which begin step values apart, and returns the
+// columns in c.
 static inline void transpose(__m256 c[width], const float *rows, int64_t step) {
 	__m256 r[width], t[width];
 	for (int i = 0; i < width; i++)
@@ -42,8 +46,7 @@ static inline void transpose(__m256 c[width], const float *rows, int64_t step) {
 	}
 }
 
-// interleave writes planes of channels to block: positions x width. Channels that are missing are
-// 0.
+// interleave writes the planes of at most width channels to block. Channels beyond these are 0.
 static void interleave(float *block, const float *planes, int channels, int positions) {
 	int p = 0;
 	if (channels == width)
@@ -72,7 +75,8 @@ static void separate(float *dst, const float *block, int channels, int positions
 			dst[(int64_t)to[c] * positions + p] = block[p * width + c];
 }
 
-// value interpolates value k of the taps in all channels of a block.
+// value interpolates value k of the taps in all channels of a block. right and down are the steps
+// of the taps, in positions.
 static inline __m256 value(const float *block, const Taps *t, int k, int right, int down) {
 	const float *p = block + (int64_t)t->at[k] * width, *q = p + (int64_t)down * width;
 	__m256 x = _mm256_set1_ps(t->fractions[2 * k]), y = _mm256_set1_ps(t->fractions[2 * k + 1]);
@@ -82,7 +86,7 @@ static inline __m256 value(const float *block, const Taps *t, int k, int right, 
 	return _mm256_add_ps(a, _mm256_mul_ps(y, _mm256_sub_ps(b, a)));
 }
 
-// total returns the sum of the values of a vector.
+// total returns the sum of the values of a vector register.
 static double total(__m256 v) {
 	float x[width];
 	_mm256_storeu_ps(x, v);
@@ -96,8 +100,9 @@ static double total(__m256 v) {
 // vanished, nor too large, nor NaN.
 static int precise(double sum) { return sum >= 1e-18 && sum <= 1e37; }
 
-// restore adds the sums of |tau^-1 tau z - z|^2 and |z|^2 of a block to floor. moved is tau z.
-static void restore(const float *moved, const float *z, const Taps *t, int right, int down, double floor[2]) {
+// add_floor adds the sums of |tau^-1 tau z - z|^2 and |z|^2 of a block z to floor (see FloorSums in
+// act.go). moved is tau z, and t holds the taps of tau^-1.
+static void add_floor(const float *moved, const float *z, const Taps *t, int right, int down, double floor[2]) {
 	for (int from = 0; from < t->n; from += part / width) {
 		int end = minimum(t->n, from + part / width);
 		__m256 difference = _mm256_setzero_ps(), norm = _mm256_setzero_ps();
@@ -134,12 +139,12 @@ void planes_act(float *dst, const float *z, int channels, int positions, const i
 		for (int k = 0; k < forward.n; k++)
 			_mm256_storeu_ps(moved + (int64_t)forward.place[k] * width, value(block, &forward, k, right, down));
 		if (floor)
-			restore(moved, block, &back, right, down, floor);
+			add_floor(moved, block, &back, right, down, floor);
 		separate(dst, moved, n, positions, to + c);
 	}
 }
 
-// exact_sums returns the sums over a row in double.
+// exact_sums returns the sums over the runs of a row, added in double throughout.
 static PairSums exact_sums(const float *a, const float *b, Runs runs) {
 	PairSums s = {0, 0, 0};
 	for (int r = 0; r < runs.n; r++)
@@ -156,7 +161,7 @@ PairSums planes_sums(const float *a, const float *b, int rows, int stride, Runs 
 	PairSums all = {0, 0, 0};
 	for (int row = 0; row < rows; row++, a += stride, b += stride) {
 		PairSums s = {0, 0, 0};
-		// left: values until the sums in float are added in double; vectors: there are such sums
+		// left: values until the float sums are added to s; vectors: the float sums are not empty
 		int exact = 0, left = part, vectors = 0;
 		__m256 difference = _mm256_setzero_ps(), aa = difference, bb = difference;
 		for (int r = 0; r < runs.n; r++) {
@@ -202,7 +207,7 @@ double planes_dot(const float *a, const float *b, int rows, int stride, Runs run
 	double all = 0;
 	for (int row = 0; row < rows; row++, a += stride, b += stride) {
 		__m256 sum = _mm256_setzero_ps();
-		int left = part; // values until sum is added in double
+		int left = part; // values until sum is added to all
 		for (int r = 0; r < runs.n; r++) {
 			int i = runs.ends[2 * r], end = runs.ends[2 * r + 1];
 			while (i < end) {
