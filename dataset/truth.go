@@ -14,11 +14,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Truth is the annotation of an image: objects with their boxes, or the class of each pixel.
+// A Truth is the annotation of an image: objects with their boxes, or the class of each pixel. The
+// framed image is the image after resizing and cropping by a Frame.
 type Truth struct {
 	Objects []Object // nil without boxes
-	// Area is the area of the framed image. Its unit is that of Object.Area, a pixel of the image
-	// file: 640 x 480 if a file of that size is resized as a whole.
+	// Area is the area of the framed image in pixels of the image file, like Object.Area: 640 x 480
+	// if an image of that size is resized without cropping.
 	Area float64
 	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. It is
 	// the zero Tensor if the source has no masks.
@@ -39,9 +40,9 @@ type TruthClass struct {
 	Name string
 }
 
-// TruthClasses returns the classes of a source whose samples have a Truth, and reports whether they
-// do. The first class of masks is the background. It returns no classes for masks whose pixel values
-// are the model's classes.
+// TruthClasses returns the classes of a source whose samples have a Truth. ok is false if they have
+// none. The first class of masks is the background. There are no classes for masks whose pixel
+// values are the model's classes.
 func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	for {
 		switch s := src.(type) {
@@ -77,7 +78,8 @@ type MasksOptions struct {
 
 // WithMasks returns the images of folder f with the class of each pixel, from a folder of masks:
 // PNG files of 8 or 16 bits, grey or with a palette, of the size of the image. The value of a
-// pixel, or its index in the palette, is its class. Factors, labels and names stay those of f.
+// pixel, or its index in the palette, is its class. Names, labels and factors (known properties of
+// samples) stay those of f. An image without a mask is an error.
 func WithMasks(ctx context.Context, f *Folder, o MasksOptions) (Source, error) {
 	d := newDigest("masks")
 	d.add(f.Fingerprint(), o.Ignore)

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Snapshot returns the current graph without the checks of Model. It may have no outputs.
+// Snapshot returns the current graph without the checks of Builder.Model. The graph may have no
+// outputs.
 func (b *Builder) Snapshot() *Model {
 	m := b.model.copy()
 	g := m.proto.Graph
@@ -17,8 +18,8 @@ func (b *Builder) Snapshot() *Model {
 	return m
 }
 
-// Apply replaces the graph by the result of a function. The function must keep the names of all
-// tensors that the caller still uses. Its error becomes the error of the builder.
+// Apply replaces the graph by the result of rewrite, which must keep the names of all tensors that
+// the caller still uses. The error of rewrite becomes that of the builder.
 func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	if b.err != nil {
 		return
@@ -54,8 +55,8 @@ func (b *Builder) Find(v Value) (current Value, ok bool) {
 	return v, b.tensors[string(v)]
 }
 
-// AddOutput returns the i-th output of the node whose first output is first. An optional output
-// that the node does not have yet is added.
+// AddOutput returns the i-th output (from 0) of the node whose first output is first. It adds an
+// optional output that the node does not have yet. If there is no such node, the builder fails.
 func (b *Builder) AddOutput(first Value, i int) Value {
 	if b.err != nil {
 		return ""

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// residual returns the names of the sums that end residual blocks. Such a sum has several branches,
-// each of which has layers with weights, and the branches do not all come from the same layers.
-// This excludes the sum with a bias and the sum in the tanh approximation of GELU, x + 0.0447 x³.
+// residual returns the names of those of the layers that are sums at the end of residual blocks.
+// Each term of such a sum depends on layers with weights, and the nearest of these are not the same
+// for all terms. This excludes the sum with a bias, and x + 0.0447 x³ in the tanh approximation of
+// GELU. It is an error if there is no such sum.
 func (m *Model) residual(layers []Layer) ([]string, error) {
 	depth := m.depths()
-	// sources has, for a tensor, the nearest layers with weights or residual sums that it depends
-	// on.
+	// For each tensor, sources has the nearest layers with weights or residual sums on which the
+	// tensor depends.
 	sources := map[string]map[string]bool{}
 	sums := map[string]bool{}
 	for _, n := range m.proto.Graph.Node {
@@ -40,8 +41,8 @@ func (m *Model) residual(layers []Layer) ([]string, error) {
 	return names, nil
 }
 
-// fromDifferentLayers reports whether there are several branches, each with layers, that do not all
-// come from the same layers.
+// fromDifferentLayers reports whether there are several branches, none of which is empty, that are
+// not all equal. A branch holds the sources of one term of a sum.
 func fromDifferentLayers(branches []map[string]bool) bool {
 	differ := false
 	for _, b := range branches {

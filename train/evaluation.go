@@ -12,11 +12,12 @@ import (
 // A batchResult is the evaluation of a network on a batch.
 type batchResult struct {
 	losses []float64 // of each sample
-	// 1 where the largest output is the class, else 0; nil if targets are not classes
+	// 1 for a sample whose largest output is that of its class, else 0; with masks, the fraction of
+	// positions where it is; nil if targets are not classes
 	correct []float64
 	// classes that are predicted for the positions of masks, b x h x w; nil without masks
 	predicted []int64
-	penalty   float64 // Spec.Penalty
+	penalty   float64 // value of Spec.Penalty; 0 without
 }
 
 // evaluateBatch evaluates the network on a batch, in evaluation mode.

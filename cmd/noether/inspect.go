@@ -37,8 +37,8 @@ type inspection struct {
 	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
 	Output     string         `json:"scores_output,omitempty"`       // name of the output with the class scores
 	Decoded    *decodedValues `json:"decoded,omitempty"`             // how dense outputs are decoded
-	Config     string         `json:"preprocessor_config,omitempty"` // path of the preprocessor_config.json
-	Preprocess *imageValues   `json:"preprocess,omitempty"`          // preprocessing of images in that file
+	Config     string         `json:"preprocessor_config,omitempty"` // path of the file with the preprocessing
+	Preprocess *imageValues   `json:"preprocess,omitempty"`          // preprocessing of images; nil for other inputs
 	Layers     []layerEntry   `json:"layers"`
 	Problem    string         `json:"problem,omitempty"` // why the model cannot be measured
 }
@@ -100,7 +100,8 @@ type imageValues struct {
 	Order         string    `json:"order,omitempty"`
 }
 
-// preprocessing reads the preprocessor_config.json beside a model, if there is one.
+// preprocessing reads the preprocessor_config.json beside the model at path or, if there is none,
+// the preprocessing that noether train has recorded in the model.
 func (in *inspection) preprocessing(path string) error {
 	p, file, err := spec.PreprocessFor("", path)
 	if err != nil || file == "" {
@@ -135,7 +136,7 @@ type layerEntry struct {
 	Depth int    `json:"depth"`          // number of nodes on the longest path from the input
 	Shape []int  `json:"shape"`          // of one sample; null where it is not known
 	Axes  string `json:"axes"`           // such as NCHW, see the help of the command
-	Role  string `json:"role,omitempty"` // of a layer that init chooses, such as "end of a stage"
+	Role  string `json:"role,omitempty"` // of a layer that noether init chooses, such as "stage 1, block 1 of 3"
 }
 
 func inspectCommand(engine *engineFlags) *cobra.Command {
@@ -171,8 +172,8 @@ T token or time). Names and operators can be used as layers in a study file.`,
 	return c
 }
 
-// inspect opens a model as a study would. A model that cannot be measured is listed without
-// shapes.
+// inspect opens a model as a study would. If a model cannot be measured, its Problem says why and
+// its layers have no shapes.
 func inspect(ctx context.Context, engine *engineFlags, address string, patterns []string, size, length int) (*inspection, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // the model may take most of the memory
 	path, err := spec.ModelFile(ctx, address, note)
@@ -180,7 +181,7 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		return nil, err
 	}
 	var o study.Options
-	var loading errgroup.Group // the engine, beside the reading of the model
+	var loading errgroup.Group // loads the engine (ONNX Runtime) while the model is read
 	loading.Go(func() (err error) {
 		o, err = engine.openRuntime()
 		return err

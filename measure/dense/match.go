@@ -13,13 +13,13 @@ type pair struct {
 	IoU  float64
 }
 
-// candidates returns all pairs of an IoU of at least least: first pairs of the same class, then
-// others, each by descending IoU.
-func candidates(a, b []output.Box, least float64) []pair {
+// candidates returns all pairs of boxes that overlap and have an IoU of at least minIoU: first
+// pairs of the same class, then others, both by descending IoU.
+func candidates(a, b []output.Box, minIoU float64) []pair {
 	var all []pair
 	for i, x := range a {
 		for j, y := range b {
-			if v := output.IoU(x, y); v >= least && v > 0 {
+			if v := output.IoU(x, y); v >= minIoU && v > 0 {
 				all = append(all, pair{i, j, v})
 			}
 		}
@@ -61,12 +61,12 @@ type matching struct {
 	countedA, countedB []bool // boxes that count, in pairs or alone
 }
 
-// compare matches the boxes of two images that have a score of at least confidence, from their
-// candidates all. First it pairs boxes that both count. Then it pairs each remaining box that does
-// not count with one that does, which from then on does not count either. Only the pairs of the
-// first step are returned.
+// compare matches the boxes of two images that have a score of at least confidence. all holds the
+// pairs that candidates returns for these images. It first pairs boxes that both count. Then it
+// pairs remaining boxes that do not count with boxes that do, which from then on do not count
+// either. Only the pairs of the first step are returned.
 func compare(a, b imageBoxes, all []pair, confidence float64) matching {
-	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // rows hold float32
+	strong := func(s imageBoxes, i int) bool { return float32(s.boxes[i].Score) >= float32(confidence) } // models output float32 scores
 	both := func(p pair) bool { return strong(a, p.A) && strong(b, p.B) }
 	usedA, usedB := make([]bool, len(a.boxes)), make([]bool, len(b.boxes))
 	var m matching

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// canonicalCorrelations holds canonical correlations, and for each the coefficients with which the
-// p variables of x and the q variables of y are combined.
+// canonicalCorrelations holds the canonical correlations of two representations x and y, and for
+// each the coefficients with which the p variables of x and the q variables of y are combined.
 type canonicalCorrelations struct {
 	rho  []float64  // r values, descending
 	w, v *mat.Dense // coefficients for x, p x r, and for y, q x r
@@ -49,8 +49,8 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 // the weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
 	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
-	x          *singleMoments // moments that projection is taken from; nil: replicates keep the weights of all observations
-	basis      *mat.Dense     // turns w into coefficients of the variables of x; nil: it holds them already
+	x          *singleMoments // moments that projection is taken from; nil: all replicates have the weights of all observations
+	basis      *mat.Dense     // turns w into coefficients of the variables of x; nil: w holds these already
 }
 
 // weights returns the weight of each canonical correlation.
@@ -67,9 +67,9 @@ func (t weighting) weights(c canonicalCorrelations) []float64 {
 	return out
 }
 
-// without returns the weights without group g, for the same variates scaled to unit scatter again.
-// all holds the weights of all observations, and lost the fraction of each variate's scatter that
-// is in the group.
+// without returns the weights without the observations of group g, for the same variates scaled to
+// unit scatter again. all holds the weights of all observations, and lost the fraction of each
+// variate's scatter that is in the group.
 func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) []float64 {
 	if t.x == nil {
 		return all
@@ -130,7 +130,7 @@ const unreliableWarning = "variables are nearly linearly dependent: directions w
 func canonicalWarnings(m *pairMoments, x, y whitening) []string {
 	var out []string
 	if m.xy.N <= x.rank+y.rank {
-		out = append(out, "fewer samples than dimensions: some canonical correlations are 1 by chance, compare the null")
+		out = append(out, "no more samples than dimensions of X and Y together: some canonical correlations are 1 by chance, compare the null")
 	}
 	if !x.reliable || !y.reliable {
 		out = append(out, unreliableWarning)
@@ -164,8 +164,9 @@ func (m *pairMoments) correlationsWithout(g int, c canonicalCorrelations) (rho, 
 	return rho, lost
 }
 
-// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is
-// what a scatter loses when a group is left out: s is S, the group's scatter, and r has f, d and e.
+// quadratic returns w_iᵀ D v_i for the columns of w (p x k) and v (q x k). D = S + f d eᵀ is what a
+// scatter loses when a group is left out: s is S, the group's scatter, and r holds the factor f, d
+// as x, and e as y.
 func quadratic(s []float32, r removal, w, v *mat.Dense) []float64 {
 	p, k := w.Dims()
 	sv := applied(s, p, v)

@@ -26,10 +26,11 @@
 // is the i-th canonical variate of X, x_j its j-th variable, and Q_y an orthonormal basis of the
 // columns of Y.
 //
-// Others are on the page of the measure, docs/reference/measures/similarity.md: distances between
-// shapes, matches of single variables, further statistics of neighbours, and differences between
-// properties of the two representations. Each is a function in this package, listed in statistics.
-// ReSi and netrep, which comments name, are two Python packages of such statistics.
+// Others are on the page of the measure, docs/reference/measures/similarity.md: distances after
+// alignment by a rotation (shape metrics), matches of single variables, further statistics of
+// neighbours, and differences between properties of the two representations. Each is a function in
+// this package, listed in statistics. ReSi and netrep, which comments name, are two Python packages
+// of such statistics.
 //
 // All statistics above are at most 1, and X with itself gives 1; mutual-knn gives less where
 // distances tie, since ties are broken at random and independently in X and in Y. Where both
@@ -53,11 +54,11 @@
 // to uncorrelated ones of equal variance: by the Cholesky factor of the moments where the variables
 // are well conditioned, otherwise by orthonormal combinations, which a few passes over the
 // observations find. So nearly dependent variables cost no precision. Directions below the rounding
-// of float64 are left out. With fewer samples than variables, the spans of cca, pwcca and
-// linear-regression come from Gram matrices of variables scaled to unit variance. Directions below
-// 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and mutual-knn need n x n
-// values. These and the statistics that are not in the table use at most Settings.Samples samples,
-// drawn at random. If there are more, a warning says so.
+// of float64 are left out. With fewer samples than variables, cca, pwcca and linear-regression find
+// orthonormal bases of X and Y from Gram matrices of variables scaled to unit variance. Directions
+// below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and mutual-knn need n x
+// n values. These and the statistics that are not in the table use at most Settings.Samples
+// samples, drawn at random. If there are more, a warning says so.
 //
 // # Intervals and nulls
 //
@@ -68,13 +69,13 @@
 //     exactly.
 //   - rbf-cka: the same, but with the bandwidth of all samples; rsa: the same, with the changes of
 //     the ranks to first order.
-//   - the statistics that are not in the table: the statistic without the group, exactly. Those
-//     that grow with the number of samples are scaled to that of all. Expensive ones leave out two
-//     groups at a time.
+//   - the statistics that are not in the table: the statistic without the group, exactly. If
+//     a statistic grows with the number of samples, its replicates are scaled to the number of all
+//     samples. For expensive ones two groups are left out at a time.
 //   - canonical correlations, procrustes and linear-regression: the statistic without the group to
 //     first order in the change of the moments, so that one decomposition serves all replicates.
-//     Replicates of svcca keep the subspaces. Where there are more samples than variables, the
-//     effect of another number of components is added.
+//     Replicates of svcca are computed in the principal components of all samples. Where there are
+//     more samples than variables, the effect of another number of components is added.
 //
 // The null is the mean of the statistic over shuffles of the pairs. It is
 //

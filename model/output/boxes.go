@@ -36,9 +36,10 @@ const (
 	inFractions = true
 )
 
-// newBoxes returns the decoder of a layout of boxes. candidates is the number of boxes of an image;
-// -1: free. coordinates is the matrix that converts the coordinates of a box to corners. fractions
-// is the default for Setting.Fractions. source adds the nodes that compute the boxes to a graph.
+// newBoxes returns the decoder of a layout of boxes. candidates is the number of boxes of an image,
+// or -1 if it varies. coordinates is the matrix that converts the coordinates of a box to corners.
+// fractions is the default for Setting.Fractions. source adds the nodes that compute the boxes to a
+// graph.
 func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
@@ -161,6 +162,8 @@ func findTorchvision(q *query, _ bool) *Decoder {
 // findEfficientNMS finds the outputs of TensorRT's EfficientNMS: the number of valid boxes, and
 // boxes, scores and classes.
 func findEfficientNMS(q *query, _ bool) *Decoder {
+	// find considers the outputs with rank axes per sample, the last of size last (0: any). It
+	// returns the only one that has one of the words in its name, or else the only one.
 	find := func(rank, last int, integer bool, words ...string) *Port {
 		fits := func(p *Port) bool {
 			return len(p.Sample) == rank && (last == 0 || p.Sample[rank-1] == last) && p.isInteger() == integer
@@ -248,7 +251,8 @@ func findDeformableDETR(q *query, _ bool) *Decoder {
 	})
 }
 
-// findSuppressed finds rows of corners, score and class after non-maximum suppression.
+// findSuppressed finds rows of boxes after non-maximum suppression: corners, score and class, or
+// the index of the image, corners, class and score.
 func findSuppressed(q *query, guess bool) *Decoder {
 	fits := func(p *Port) bool {
 		if !p.isFloat() {
@@ -281,7 +285,8 @@ func findSuppressed(q *query, guess bool) *Decoder {
 	return d
 }
 
-// findYOLOv10 finds rows after suppression, or the anchors of a network that needs no suppression.
+// findYOLOv10 finds rows after suppression, or the anchors (see findYOLOv8) of a network that needs
+// no suppression.
 func findYOLOv10(q *query, guess bool) *Decoder {
 	if guess {
 		return nil
@@ -299,9 +304,10 @@ func findYOLOv10(q *query, guess bool) *Decoder {
 // defaultSuppress is the default of Format.Suppress for layouts without suppression.
 const defaultSuppress = 0.7
 
-// anchors returns the output with the anchors of a YOLO network, the number of anchors and of
-// columns, and whether the columns come first. If guess is set, it must be clear that these are
-// anchors: perCell accepts their number, or the file names its classes and strides.
+// anchors returns the output with the anchors of a YOLO network (see findYOLOv8), the number of
+// anchors and of columns, and whether the axis of columns comes first. If guess is set, it returns
+// nil unless perCell is not 0 for the number of anchors, or the metadata of the file have classes
+// and strides.
 func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
 	p = q.only(func(p *Port) bool { return p.isFloat() && len(p.Sample) == 2 && min(p.Sample[0], p.Sample[1]) > 4 })
 	if p == nil {
@@ -321,9 +327,9 @@ func (q *query) anchors(guess bool) (p *Port, n, columns int, first bool) {
 	return p, n, columns, first
 }
 
-// perCell returns the number of anchors in each cell, 1 or 3, if an image has n anchors. The cells
-// of a stride of s pixels are squares of s x s pixels that divide the image. All cells of the
-// strides 8, 16 and 32 count, or those of these and 64. perCell returns 0 if n is no such number.
+// perCell returns how many anchors each cell has, 1 or 3, if an image has n anchors in all, or 0 if
+// neither gives n. A stride of s pixels divides the image into cells of s x s pixels. The cells are
+// those of the strides 8, 16 and 32, or those of 8, 16, 32 and 64.
 func (q *query) perCell(n int) int {
 	cells := 0
 	for _, stride := range []int{8, 16, 32, 64} {
@@ -395,8 +401,9 @@ func (q *query) newYOLO(p *Port, n, columns int, first bool, start int) *Decoder
 	})
 }
 
-// keypointsOf returns the number of keypoints in an entry kpt_shape of Ultralytics, such as "[17,
-// 3]". ok is false if there is none, or if the keypoints have no visibility.
+// keypointsOf returns the number of keypoints in the metadata kpt_shape that Ultralytics writes,
+// such as "[17, 3]": 17 keypoints of x, y and visibility. ok is false if there is none, or if the
+// keypoints have no visibility.
 func keypointsOf(text string) (n int, ok bool) {
 	parts := strings.Split(strings.Trim(text, "[] "), ",")
 	if len(parts) != 2 || strings.TrimSpace(parts[1]) != "3" {

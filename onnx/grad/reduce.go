@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A reduction is a node reduced = sum, mean or another function of data over some axes. dy is the
-// gradient of reduced, with the reduced axes of size 1, so that it is broadcast to the shape of
-// data.
+// A reduction is a node that reduces some axes of the tensor data by a sum, a mean or another
+// function. dy is the gradient with respect to the node's output. It has the reduced axes with size
+// 1, so that it is broadcast to the shape of data.
 type reduction struct {
 	*operation
 	data, dy  onnx.Value
@@ -20,10 +20,11 @@ type reduction struct {
 // reducesNothing reports whether the node reduces no axis.
 func (r reduction) reducesNothing() bool { return len(r.axes) == 0 && r.axesValue == "" && !r.all }
 
-// sum sums over the reduced axes and keeps them.
+// sum sums over the reduced axes and keeps them with size 1.
 func (r reduction) sum(x onnx.Value) onnx.Value { return r.reduce("ReduceSum", x) }
 
-// reduce applies an operator over the reduced axes and keeps them.
+// reduce applies an operator over the reduced axes and keeps them with size 1. If r.all is set,
+// the result is a scalar.
 func (r reduction) reduce(operator string, x onnx.Value) onnx.Value {
 	switch {
 	case r.axesValue != "":
@@ -45,8 +46,8 @@ func reducing(f func(r reduction) onnx.Value) rule {
 	return unary(func(op *operation) onnx.Value { return f(op.reduction()) })
 }
 
-// expanding is the rule of a reduction whose gradient f is the same for all elements that are
-// reduced to one, and has their axes with size 1.
+// expanding is the rule of a reduction whose gradient is the same for all elements that are reduced
+// to one. f returns that gradient with the reduced axes of size 1.
 func expanding(f func(r reduction) onnx.Value) rule {
 	return func(op *operation) {
 		if !op.wanted(0) {
@@ -90,7 +91,7 @@ func (op *operation) reduction() reduction {
 }
 
 // withAxes inserts the axes that the node has removed, with size 1, into a tensor of the shape of
-// reduced.
+// the node's output.
 func (r reduction) withAxes(v onnx.Value) onnx.Value {
 	if r.attr("keepdims", 1) == 0 && len(r.axes) > 0 {
 		return r.Unsqueeze(v, r.axes...)
@@ -98,13 +99,16 @@ func (r reduction) withAxes(v onnx.Value) onnx.Value {
 	return v
 }
 
-// y is reduced with the axes that the node has removed.
+// y is the node's output with the axes that the node has removed, of size 1.
 func (r reduction) y() onnx.Value { return r.withAxes(r.operation.y(0)) }
+
+// In the following formulas x is data, over the elements that are reduced to one output y; dx and
+// dy are the gradients.
 
 // y = sum(x): dx = dy
 func sumGradient(r reduction) onnx.Value { return r.dy }
 
-// y = sum(x) / n: dx = dy / n. Where the shape is free, n is computed when the graph runs.
+// y = sum(x) / n: dx = dy / n. If the shape is not known, n is computed when the graph runs.
 func meanGradient(r reduction) onnx.Value {
 	n, known := 1, r.axesValue == "" && !r.all
 	for _, a := range r.axes {
@@ -117,7 +121,7 @@ func meanGradient(r reduction) onnx.Value {
 	return r.times(r.dy, 1/float64(n))
 }
 
-// y = max(x) or min(x): dx = dy [x = y] / (number of elements that equal y)
+// y = max(x) or min(x): dx = dy / (number of elements that equal y) where x = y, else 0
 func extremeGradient(r reduction) onnx.Value {
 	equalsY := r.mask(r.equal(r.data, r.y()))
 	return r.Mul(equalsY, r.Div(r.dy, r.sum(equalsY)))

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// Load returns the runtime of the test process. If no library is found, or its version does not
-// fit, the test fails with a message that says what to install.
+// Load returns the runtime of the test process. If no library is found, or its version is not
+// supported, the test fails with a message that says what to install.
 func Load(t testing.TB) *ort.Runtime {
 	t.Helper()
 	path, tried, err := ort.Find("")

@@ -166,7 +166,7 @@ const maxDifferences = 40
 
 // A shownComparison is what a page shows of a comparison.
 type shownComparison struct {
-	A, B     string       // labels of the sides
+	A, B     string       // labels of the two sides: runs, or models of runs
 	Compared int          // number of differences
 	Beyond   int          // number of those whose interval excludes 0
 	ByChance int          // expected number of those if nothing differs
@@ -198,8 +198,8 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// showComparison returns what a page shows of a comparison: all differences, or those over all
-// values that are significant.
+// showComparison returns what a page shows of a comparison: all differences, or only those that are
+// significant and that overviewOnly selects.
 func showComparison(c comparison, all bool) shownComparison {
 	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
 	shown := c.Differences

@@ -41,7 +41,7 @@ type Set struct {
 }
 
 // Sets collects the points of each correlation from the rows of one or several runs, in the order
-// of the rows.
+// of the rows. With AboveNull, a row of X without a null is an error.
 func (r Relation) Sets(rows []scores.Row) ([]Set, error) {
 	xs, err := r.X.Select(rows)
 	if err != nil {
@@ -109,10 +109,10 @@ const measureName = "correlation"
 
 // Rows returns the results of a fit on a set as rows: the statistics pearson and spearman with
 // their intervals, slope, intercept and scale of the robust line, and leave-one-out-error, which is
-// the mean absolute error of predicting each point from the other units. N counts units. For
-// each unlabelled point there is also a row predicted with its interval. The variant is "X ~ Y";
-// the transformation is that of X. Points over models belong to a data set, points over data sets
-// to a model.
+// the mean absolute error of predicting each point from the other units. N counts units. Each
+// unlabelled point has a further row, with the statistic predicted and its interval. The variant is
+// "X ~ Y"; the transformation is that of X. If points are models, the rows have the name of the set
+// as data set, if they are data sets, as model; rows of single points have the other name too.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,

@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// Data is an opened data set of the study. Labels are the classes of the data set. In the copy that
-// forModel makes for a model they are indices of the model's outputs or, if Outputs is set,
-// positions in Outputs.
+// Data is an opened data set of the study. The labels of its samples are classes of the data set.
+// In the copy that forModel makes for a model, they are indices of the model's outputs or, if
+// Outputs is set, positions in Outputs.
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
@@ -60,7 +60,8 @@ func (i inputInfo) kind() string {
 	return "images"
 }
 
-// inputInfo returns what is known of the samples before all are read. It reads the first one once.
+// inputInfo returns what is known of the samples before all are read. Its first call reads the
+// first sample. If this cannot be read, the result is zero.
 func (d *Data) inputInfo(ctx context.Context) inputInfo {
 	if *d.info == nil {
 		*d.info = d.readInfo(ctx)
@@ -91,8 +92,8 @@ type Described struct {
 	SourceIndex int
 }
 
-// DescribeFirst returns at least the first n samples of the study's random order (all, if Describe
-// was called before), without their inputs. The keys are indices of samples.
+// DescribeFirst returns the first n samples of the study's random order, or all samples if Describe
+// was called before, without their inputs and by Sample.Index. Unreadable ones are left out.
 func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, error) {
 	if *d.described != nil {
 		return *d.described, nil
@@ -100,7 +101,7 @@ func (d *Data) DescribeFirst(ctx context.Context, n int) (map[int]Described, err
 	return d.describe(ctx, d.Order[:min(n, len(d.Order))])
 }
 
-// Describe returns the samples of a data set by index, without their inputs.
+// Describe returns the readable samples of a data set by Sample.Index, without their inputs.
 func (d *Data) Describe(ctx context.Context) (map[int]Described, error) {
 	if *d.described == nil {
 		byIndex, err := d.describe(ctx, d.Order)

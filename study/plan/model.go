@@ -69,9 +69,9 @@ func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputI
 	if text := stretchWarning(m.Frame(), data.size); text != "" {
 		o.Warnf("model %s: %s", entry.Name, text)
 	}
-	classNames, labelsErr := model.ReadClassNames(path, m.Classes())
-	if labelsErr != nil {
-		o.Warnf("model %s: %v: its classes have no names", entry.Name, labelsErr)
+	classNames, namesErr := model.ReadClassNames(path, m.Classes())
+	if namesErr != nil {
+		o.Warnf("model %s: %v: its classes have no names", entry.Name, namesErr)
 	}
 	opened := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers(), classNames: classNames}
 	if s.WantsPenultimate() {
@@ -149,8 +149,8 @@ func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !names[l.Name] }), err
 }
 
-// canonical returns the properties of a model that its scores depend on, apart from those of its
-// layers, such as axes and tokens, which the method depends of a target or a procedure has.
+// canonical returns the properties of a model on which its scores depend, without those of single
+// layers, such as axes and tokens. Those are returned by target.depends and ProcedureRun.depends.
 func (m *Model) canonical() any {
 	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output.Scores, m.Entry.Scores}
 }

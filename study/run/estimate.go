@@ -19,7 +19,7 @@ import (
 // them. Of each measure and layer size it feeds and scores one accumulator, or two if the layer is
 // measured under several views (transformation values in a trial). Finished cells are left out.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
-	if len(p.Cells) >= 1000 { // else a collection for every few cells takes a third of the time
+	if len(p.Cells) >= 1000 { // otherwise garbage collections take a third of the time
 		defer machine.AllowGarbage()()
 	}
 	e := newEstimator(p, o)
@@ -94,8 +94,9 @@ func (e *estimator) countLayer(c *plan.Cost, m *plan.Model, name string) {
 	}
 }
 
-// addPass adds the cost of a pass: the measured times of one sample, multiplied by the number of
-// samples, and the times of opening, scoring and saving.
+// addPass adds the cost of a pass: the measured times of one sample multiplied by the number of
+// samples, the engine's multiplied by the number of forward passes, and the times of opening,
+// scoring and saving.
 func (e *estimator) addPass(ctx context.Context, p *plan.Pass) error {
 	t, err := e.timesOfPass(ctx, p)
 	if err != nil {
@@ -174,8 +175,9 @@ func (e *estimator) timesOfTasks(p *plan.Pass) (feed, score time.Duration) {
 	return feed, parallelTime(scores, e.Options.Workers())
 }
 
-// timesOfShape returns the times of the shape of a task. A shape that was not timed takes the
-// scaled times of the timed shape of the same measure that is nearest in memory, see scale.
+// timesOfShape returns the times of the shape of a task (see plan.Task.Shape). A shape that was not
+// timed takes the times of the timed shape of the same measure that is nearest in memory, scaled to
+// its own memory (see scale).
 func (e *estimator) timesOfShape(t *plan.Task) shapeTimes {
 	if known, ok := e.shapes[t.Shape()]; ok {
 		return known
@@ -212,9 +214,9 @@ func parallelTime(tasks []time.Duration, cores int) time.Duration {
 	return max(longest, sum/time.Duration(cores))
 }
 
-// savingTime returns the time that a pass of a given length spends on saving its states and
-// records.
-func (e *estimator) savingTime(p *plan.Pass, length time.Duration) time.Duration {
+// savingTime returns the time that a pass of the given duration spends on saving the states of its
+// accumulators and the records of its cells.
+func (e *estimator) savingTime(p *plan.Pass, duration time.Duration) time.Duration {
 	timer := newSaveTimer(e.Options.SaveInterval, e.Options.SaveFraction)
 	var bytes int64
 	cells := map[*plan.Cell]bool{}
@@ -224,7 +226,7 @@ func (e *estimator) savingTime(p *plan.Pass, length time.Duration) time.Duration
 	}
 	saveTime := timer.cost(bytes)
 	// The quotient is an integer: the number of saves.
-	return saveTime*(length/(saveTime+timer.wait(bytes))) + time.Duration(len(cells))*recordTime
+	return saveTime*(duration/(saveTime+timer.wait(bytes))) + time.Duration(len(cells))*recordTime
 }
 
 // recordTime is the assumed time to write the record of a cell.

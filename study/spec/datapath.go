@@ -14,7 +14,8 @@ import (
 )
 
 // UnpackedData returns the path of data as it is, or for an archive the folder in the user's cache
-// that it is unpacked into. A tar file is not unpacked, because tar files are read as shards.
+// that it is unpacked into. A tar file is not unpacked, because tar files are read as shards of
+// WebDataset. An archive of Parquet or tar files is an error.
 func UnpackedData(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -40,7 +41,7 @@ func UnpackedData(ctx context.Context, path string) (string, error) {
 
 // OpenPath opens the data at a path. It determines the kind of data from the names and sizes of
 // files: a folder or an archive of images or audio, CIFAR-10 or -100, IDX files such as MNIST, npy
-// or npz, tar shards, Parquet.
+// or npz, tar files of WebDataset, Parquet.
 func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	path, err := UnpackedData(ctx, path)
 	if err != nil {

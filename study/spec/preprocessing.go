@@ -12,7 +12,8 @@ const preprocessorConfig = "preprocessor_config.json"
 // Preprocessing returns the preprocessing of an entry of models, whose file is at path. If the
 // entry has none, it reads preprocessor_config.json beside the model, see model.ConfigBeside. If
 // there is no such file, it reads the preprocessing that noether train wrote into the metadata of
-// the model.
+// the model, or returns the zero value if there is none. warn gets a sentence on a preprocessing
+// that the entry does not set.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := model.ConfigBeside(path, preprocessorConfig); {
 	case spec.Preprocess.configPath != nil:

@@ -25,11 +25,13 @@ import (
 
 // A Layer is the result of one layer of a network that is trained layer by layer.
 type Layer struct {
-	Units      int      `json:"units"`
-	Epochs     int      `json:"epochs"`
-	Start      float64  `json:"start"`                // reconstruction error after the first epoch, as in log.csv: of the validation samples for an autoencoder, of the training samples for a CDBN
-	End        float64  `json:"end"`                  // the same of the network that is saved
-	Activation *float64 `json:"activation,omitempty"` // mean activity of the units in the last epoch, as in log.csv; nil for autoencoders
+	Units  int `json:"units"`
+	Epochs int `json:"epochs"`
+	// Start is the reconstruction error after the first epoch, as in log.csv: of the validation
+	// samples for an autoencoder, of the training samples for a CDBN.
+	Start      float64  `json:"start"`
+	End        float64  `json:"end"`                  // the same for the network that is saved
+	Activation *float64 `json:"activation,omitempty"` // mean activation of the units in the last epoch, as in log.csv; nil for autoencoders
 }
 
 // checkLayered checks the keys of a network that is trained layer by layer, which is always without
@@ -61,9 +63,9 @@ type layerTraining struct {
 	*File
 	Options
 	dir      *folder
-	identity string
-	shape    []int // of a sample
-	samples  int   // training samples
+	identity string // see File.identity
+	shape    []int  // of a sample
+	samples  int    // number of training samples
 	log      layerLog
 }
 
@@ -111,7 +113,7 @@ type layerResult struct {
 	images [][]tensor.Tensor // filters of the units of each layer
 }
 
-// collect reads samples into one tensor, n x c x h x w, with mean and deviation applied.
+// collect reads samples into one tensor, n x c x h x w, normalised by mean and standard deviation.
 func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tensor.Tensor, error) {
 	var x tensor.Tensor
 	at := 0
@@ -134,7 +136,8 @@ func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tenso
 	return x, nil
 }
 
-// finish writes the network, contact sheets of its filters, and the summary.
+// finish writes the network, contact sheets of its filters (images that show many filters side by
+// side), and the summary. It removes the checkpoints.
 func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerResult) (*Summary, error) {
 	m, err := train.WithPreprocessing(p, l.shape, out.model)
 	if err != nil {
@@ -190,7 +193,7 @@ func (l *layerTraining) writeSheets(images [][]tensor.Tensor) error {
 	return nil
 }
 
-// caption returns the caption of a sheet in a report.
+// caption returns the caption of the sheet of a layer (from 0) in a report.
 func (l *layerTraining) caption(layer, units int) map[string]string {
 	text := fmt.Sprintf("Filters of the %d units of layer %d, each normalised separately: 0 is grey.", units, layer+1)
 	if layer > 0 {
@@ -213,7 +216,8 @@ func (l *layerTraining) dropCheckpoints(layers int) error {
 	return nil
 }
 
-// recordEpoch adds an epoch of a layer to the log, writes the log and reports the progress.
+// recordEpoch adds an epoch of a layer (from 0) of layers to the log, writes the log and reports
+// the progress.
 func (l *layerTraining) recordEpoch(layer, layers int, row logRow) error {
 	row.layer = layer + 1
 	l.log = append(l.log, row)
