@@ -22,8 +22,9 @@ type Mel struct {
 	N    int     // number of filters
 	Low  float64 // Hz: start of the first filter
 	High float64 // Hz: end of the last filter; 0: half the rate
-	// HTK selects the scale mel = 2595 log10(1 + f / 700) with f in Hz. Otherwise it is Slaney's
-	// scale, linear below 1 kHz and logarithmic above.
+	// HTK selects the scale of the Hidden Markov Model Toolkit, mel = 2595 log10(1 + f / 700) with
+	// f in Hz. Otherwise it is that of Slaney's Auditory Toolbox, linear below 1 kHz and
+	// logarithmic above.
 	HTK bool
 	// Area divides each filter by half its width in Hz (Slaney's normalisation). Otherwise its peak
 	// is 1.
@@ -31,7 +32,7 @@ type Mel struct {
 }
 
 // Bank returns the matrix of the filters, N x (FFT / 2 + 1), as librosa's filters.mel and
-// torchaudio's melscale_fbanks do.
+// torchaudio's melscale_fbanks do. A range beyond half the rate is an error.
 func (m Mel) Bank() ([][]float64, error) {
 	high := cmp.Or(m.High, float64(m.Rate)/2)
 	switch {

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// Resampling computes the output at time t as the sum of x[k] h(t - k) over the input x, with a
-// Kaiser-windowed sinc h. Frequencies are fractions of the lower of the Nyquist frequencies of the
-// two rates:
+// Resampling computes the output at time t, in input samples, as the sum of x[k] h(t - k) over the
+// input x, with a Kaiser-windowed sinc h. Frequencies are fractions of the lower of the Nyquist
+// frequencies of the two rates:
 //
 //	pass band   0 to 0.92, within 0.01 dB
 //	stop band   from 1, at -80 dB
 //
-// The window covers 64 zero crossings of the sinc on each side. The delay is compensated.
+// The window extends over 64 samples at the lower rate on each side. The delay is compensated.
 const (
-	zeroCrossings = 64
-	stopBand      = 80 // dB
+	halfWindow = 64
+	stopBand   = 80 // dB
 	// transition is the width of the transition band by Kaiser's formula for a window of M samples
 	// and an attenuation of A dB, 2 (A - 7.95) / (14.36 M), with M = 2 x 64 at the lower rate.
-	transition = (stopBand - 7.95) / 14.36 / zeroCrossings
+	transition = (stopBand - 7.95) / 14.36 / halfWindow
 	maxPhases  = 4096 // largest number of filters of a bank; other ratios use resampleBy
 )
 
@@ -29,7 +29,7 @@ var kaiserBeta = 0.1102 * (stopBand - 8.7)
 
 // Resample converts a waveform from one rate to another, in samples a second. n samples become
 // ceil(n to / from). The waveform is 0 beyond its ends. If the rates are equal, the waveform itself
-// is returned.
+// is returned. A rate outside 1 to maxRate, or a result of more than maxValues, is an error.
 func Resample(wave []float32, from, to int) ([]float32, error) {
 	if from < 1 || to < 1 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates must be 1 to %d", from, to, maxRate)
@@ -83,7 +83,7 @@ func dot(taps []float32, wave []float32, from int) float32 {
 // sample.
 type bank struct {
 	half int         // half the number of weights of a filter
-	taps [][]float32 // 2 half weights for each phase
+	taps [][]float32 // 2 x half weights for each phase
 }
 
 var bankCache sync.Map // from [2]int{up, down} to *bank
@@ -95,12 +95,12 @@ func bankOf(up, down int) *bank {
 		return b.(*bank)
 	}
 	widen := math.Max(1, float64(down)/float64(up)) // a lower rate needs a wider filter
-	b := &bank{half: int(math.Ceil(zeroCrossings*widen)) + 1, taps: make([][]float32, up)}
+	b := &bank{half: int(math.Ceil(halfWindow*widen)) + 1, taps: make([][]float32, up)}
 	for p := range b.taps {
 		taps := make([]float32, 2*b.half)
 		for i := range taps {
 			t := (float64(p)/float64(up) - float64(i-b.half+1)) / widen
-			taps[i] = float32(cutoff / widen * sinc(cutoff*t) * kaiser(t/zeroCrossings))
+			taps[i] = float32(cutoff / widen * sinc(cutoff*t) * kaiser(t/halfWindow))
 		}
 		b.taps[p] = taps
 	}
@@ -111,10 +111,10 @@ func bankOf(up, down int) *bank {
 // kernel is one side of the filter of Resample, tabulated finely enough that the error of linear
 // interpolation is below -115 dB.
 var kernel = sync.OnceValue(func() []float32 {
-	table := make([]float32, zeroCrossings*kernelSteps+2)
+	table := make([]float32, halfWindow*kernelSteps+2)
 	for i := range table {
 		t := float64(i) / kernelSteps
-		table[i] = float32(cutoff * sinc(cutoff*t) * kaiser(t/zeroCrossings))
+		table[i] = float32(cutoff * sinc(cutoff*t) * kaiser(t/halfWindow))
 	}
 	return table
 })
@@ -126,12 +126,12 @@ const (
 	cutoff = 1 - transition/2
 )
 
-// resampleBy reads a waveform at steps of any size: sample m of n is the input at position m step.
-// Played at the same rate, audio with a step above 1 is shorter and has a higher pitch. The filter
-// is that of Resample.
+// resampleBy reads a waveform at steps of any size: sample m of n is the input at position m x
+// step. Played at the same rate, audio with a step above 1 is shorter and has a higher pitch. The
+// filter is that of Resample.
 func resampleBy(wave []float32, step float64, n int) []float32 {
 	table, widen := kernel(), math.Max(1, step)
-	halfWidth := zeroCrossings * widen
+	halfWidth := halfWindow * widen
 	out := make([]float32, n)
 	for m := range out {
 		position := float64(m) * step

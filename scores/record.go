@@ -37,8 +37,8 @@ type Record struct {
 	Work       *Work             `json:"work,omitempty"`    // progress of the run that wrote the record
 	Failed     []Failure         `json:"failed,omitempty"`  // without logs and inputs, which are in failures/
 	Keys       []string          `json:"keys,omitempty"`    // keys of the planned cells; the folder may also hold cells of an earlier study
-	Means      []int             `json:"means,omitempty"`   // for each of Keys, the number of its group: cells of a group are averaged over values and trials
-	Records    string            `json:"records,omitempty"` // of a finished run: the CRC-32C of the checksums of the records of Keys
+	Means      []int             `json:"means,omitempty"`   // for each of Keys, the number of its group: cells of a group are averaged over the values of a transformation and over trials
+	Records    string            `json:"records,omitempty"` // of a finished run: the CRC-32C of the checksums of the files of the cells in Keys
 	Resolved   string            `json:"-"`                 // the text of the resolved study.yaml
 	// Files has the checksums of the tables and pictures of a finished run, by name.
 	Files map[string]FileSum `json:"files,omitempty"`
@@ -84,14 +84,14 @@ type OperationRecord struct {
 	Tensor string `json:"tensor"` // its output; the name of the layer if the layer is measured
 	Op     string `json:"op"`
 	Reads  []int  `json:"reads"` // indices of the operations whose outputs it reads; empty at the input
-	Group  int    `json:"group"` // a drawing shows operations with the same number as one node; they read their own group and groups of smaller numbers
+	Group  int    `json:"group"` // a drawing shows operations with the same number as one node; they read outputs of their own group and of groups with smaller numbers only
 }
 
 // A LayerRecord describes a measured layer.
 type LayerRecord struct {
 	Name  string `json:"name"`
 	Op    string `json:"op"`
-	Depth int    `json:"depth"`
+	Depth int    `json:"depth"` // operations on the longest path from an input; see onnx.Layer
 	Shape []int  `json:"shape"` // of one sample
 	Axes  string `json:"axes"`  // one letter for each axis, with the batch axis; see onnx.Axes
 	// Branch is true for a layer inside a branch that a shortcut bypasses.
@@ -110,9 +110,10 @@ type DataRecord struct {
 	Corruption string `json:"corruption,omitempty"`
 }
 
-// Units returns the independent units that models and data sets belong to, by name. Models with the
-// same tag run, such as checkpoints of one training, are one unit, and so are data sets with the
-// same kind of corruption.
+// Units returns the names of the independent units that models and data sets belong to, by the
+// names of these; "" if a model or data set is a unit of its own. Models with the same value of the
+// tag "run", such as checkpoints of one training, are one unit, and so are data sets with the same
+// kind of corruption.
 func (r *Record) Units() (models, data map[string]string) {
 	models, data = map[string]string{}, map[string]string{}
 	for _, m := range r.Models {
@@ -202,8 +203,8 @@ func ParseRecord(data []byte) (Record, error) {
 	return in.Record, nil
 }
 
-// SameSamples returns the SameSamples function of a Comparison of two runs. It reports whether a
-// data set has the same samples in the same order in both.
+// SameSamples returns a function for the field SameSamples of the Comparison of two runs. The
+// function reports whether a data set has the same samples in the same order in both.
 func SameSamples(a, b Record) func(data string) bool {
 	fingerprint := func(r Record, name string) string {
 		for _, d := range r.Data {

@@ -92,8 +92,9 @@ func ReadUnits(r io.ReaderAt, size int64, each func(UnitRow)) error {
 	})
 }
 
-// A CurveRow is a point of the tuning curve of a unit, its mean response against the amount of a
-// transformation: a row of curves.parquet. The embedded UnitResponse documents its fields.
+// A CurveRow is a point of the tuning curve of a unit, its values against the amount of a
+// transformation of its strongest input: a row of curves.parquet. The embedded UnitResponse
+// documents the unit, the point and the factor; its field Layer is not used.
 type CurveRow struct {
 	Study     string
 	Model     string

@@ -7,8 +7,9 @@ import (
 )
 
 // snow adds flakes to an image and makes it whiter. Flakes are noise, enlarged, thresholded and
-// blurred downwards. They are added twice, the second time turned by 180 degrees, as in the
-// original.
+// blurred in a direction up to 45 degrees from straight down. They are added twice, the second time
+// turned by 180 degrees, as in the original code (that of ImageNet-C). The elements of s are
+// explained in corruptions.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {
@@ -51,8 +52,9 @@ func frost(p canvas, s settings, r *rand.Rand) {
 }
 
 // crystals returns ice crystals, h x w values in [0, 1]. 24 needles start at random points of the
-// border, about inwards, with lengths of 0.25 to 0.7 of the shorter side. Branches leave them at 60
-// degrees, have less than half of their length, and fade. The numbers were chosen by eye.
+// border and grow inwards, up to 46 degrees from its normal, with lengths of 0.25 to 0.7 of the
+// shorter side. Branches leave a needle at 60 degrees, are shorter than half of it, and are
+// fainter. The numbers were chosen by eye.
 func crystals(h, w int, r *rand.Rand) []float32 {
 	ice := make([]float32, h*w)
 	side := float64(min(h, w))
@@ -101,7 +103,8 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 	return ice
 }
 
-// fog adds a random cloud to the image and scales the sum, so that white stays in range.
+// fog adds a random cloud to the image and scales the sum, so that it does not exceed the largest
+// value of the image.
 func fog(p canvas, s settings, r *rand.Rand) {
 	largest := slices.Max(p.data)
 	side := 1

@@ -13,8 +13,9 @@ const agreementMeasure = "prediction-agreement"
 // noCommonPredictions is the error message if the predictions of two runs cannot be compared.
 const noCommonPredictions = "the runs have no predictions of the same samples to compare: both studies need the measure accuracy or effective-invariance on the same data"
 
-// printFlips prints the scores of prediction-agreement as a table, with a row for each model, data
-// set and transformation.
+// printFlips prints the scores of prediction-agreement, which compare the runs A and B, as a table
+// with a row for each model, data set and transformation. A flip is a sample that only one of the
+// runs predicts correctly: negative if that is A, positive if it is B.
 func printFlips(rows []scores.Row) {
 	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}

@@ -17,6 +17,7 @@ type Decoder interface {
 }
 
 // Decode sets v, a pointer, from a node. Fields that are missing from the file get their defaults.
+// An error has the position in the file.
 func Decode(n *Node, v any) error {
 	return decode(n, reflect.ValueOf(v).Elem())
 }

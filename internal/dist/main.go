@@ -24,7 +24,7 @@ import (
 
 func main() {
 	out := flag.String("o", "dist", "the folder to write to")
-	commit := flag.String("commit", "", "the commit that the version contains")
+	commit := flag.String("commit", "", "the commit, which becomes part of the version")
 	archive := flag.Bool("archive", false, "write the archive of a release too, and SHA256SUMS of all files")
 	flag.Parse()
 	if err := build(*out, *commit, *archive); err != nil {
@@ -151,8 +151,9 @@ func findLibrary() (library, error) {
 
 var versionForm = regexp.MustCompile(`^(\d+\.\d+\.\d+)(-dev)?(?:\+([0-9a-z.]+))?$`)
 
-// pythonVersion returns a version in the form of PEP 440: 0.1.0.dev0+5e7a483c71f0, and 0.1.0 for a
-// release, without the commit, since registries take no versions with a local part.
+// pythonVersion returns a version in the form of PEP 440, such as 0.1.0.dev0+5e7a483c71f0. For a
+// release it is 0.1.0, without the commit, since registries take no versions with a local part. A
+// release with uncommitted changes is a dev version, and a text that is no version is 0.0.0.dev0.
 func pythonVersion(version string) string {
 	match := versionForm.FindStringSubmatch(version)
 	switch {

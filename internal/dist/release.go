@@ -20,7 +20,7 @@ import (
 type release struct {
 	version       string
 	binaries      map[string]string // paths of the command and of ONNX Runtime's library, by their names in the archive
-	share         string            // path of a folder of manual pages and shell completions, as share in a prefix such as /usr
+	share         string            // path of a folder of manual pages and shell completions, arranged as in /usr/share
 	notices, sbom []byte            // licences and list (software bill of materials) of third-party software
 }
 
@@ -78,7 +78,7 @@ func writeMembers(w io.Writer, folder string, members map[string]member) error {
 	return zipped.Close()
 }
 
-// writeSums writes SHA256SUMS, as sha256sum --check takes it.
+// writeSums writes the file SHA256SUMS, which sha256sum --check reads, and returns its path.
 func writeSums(out string, files ...string) (string, error) {
 	var text strings.Builder
 	for _, file := range files {

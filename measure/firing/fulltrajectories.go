@@ -14,12 +14,12 @@ type fullStats struct {
 	images    int        // number of images so far, trajectory by trajectory and step by step
 	plain     *variances // of the units; nil if not needed
 	inverted  *variances // of the units after the inverse transformation; nil if not needed
-	threshold []float64  // of each unit, from a normal distribution; nil if not needed
+	threshold []float64  // of each unit, from a normal distribution with its moments; nil if not needed
 	base      []float64  // for each unit: number of untransformed samples at which it exceeds its threshold
 	local     []float64  // for each unit: number of images of all trajectories at which it does
 }
 
-// newFullStats returns empty statistics for the chunk with index at in the current group.
+// newFullStats returns empty statistics for chunk c, whose index in the current group is at.
 func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	m := &fullStats{}
 	n := c.count()
@@ -70,8 +70,8 @@ func (r *run) fullStage(g group, p trajectory) stage {
 	}
 }
 
-// updateFullStats adds the activations on images, which must come trajectory by trajectory and step
-// by step.
+// updateFullStats adds the activations on a batch of images to the statistics. Images must come
+// trajectory by trajectory and step by step.
 func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	back, steps := r.inverseValues(g, s, p), len(p.amounts)
 	g.forEachPart(func(at int, c chunk) {
@@ -95,8 +95,8 @@ func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	}
 }
 
-// countAbove counts the units of row, from lo on, above their thresholds from a normal
-// distribution. centre reports whether the image is the sample itself.
+// countAbove counts the units that exceed their thresholds on an image. row has the values of the
+// units from lo on. centre reports whether the image is the sample itself.
 func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
 	for i, v := range row {
 		if float64(v) > m.threshold[lo+i] {

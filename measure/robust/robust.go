@@ -6,13 +6,14 @@
 //
 //	x' <- P(x' + alpha u(grad -log p_y(x'))),
 //
-// where alpha is the length of a step, P projects onto the ball, and u divides each image's
-// gradient by its norm (l2 ball) or takes its sign (linf ball). Of all steps the attack returns the
-// image with the smallest margin: the score of the label y minus the largest score of another
-// class. The image is misclassified if its margin is not positive. The attack starts from a random
-// point in the ball. With restarts, it is repeated for the samples for which all attacks so far
-// have failed. The result is an upper bound of the accuracy under a stronger attack (more steps,
-// more restarts). The defaults are those of Table 2 of Nanda et al. 2022: l2, radius 1.
+// where p_y is the probability of the label y, alpha the length of a step, P projects onto the
+// ball, and u divides each image's gradient by its norm (l2 ball) or takes its sign (linf ball). Of
+// all steps the attack returns the image with the smallest margin: the score of the label minus the
+// largest score of another class. The image is misclassified if its margin is not positive. The
+// attack starts from a random point in the ball. With restarts, it is repeated for the samples for
+// which all attacks so far have failed. The accuracy under a stronger attack (more steps, more
+// restarts) is lower, so the result is an upper bound of it. The defaults are those of Table 2 of
+// Nanda et al. 2022: l2, radius 1.
 //
 // A job is one run of the measure on a model and its data (procedure.Job). For example, as a
 // measure of a study:
@@ -58,7 +59,8 @@ func Defaults() Settings {
 	return Settings{Images: 1000, Norm: "l2", Radius: 1, Steps: 20, Random: true, Restarts: 1}
 }
 
-// New returns the measure robust-accuracy. Its statistics are robust and clean.
+// New returns the measure robust-accuracy. Its statistics are robust, the accuracy under attack,
+// and clean, the accuracy on the images x. Settings outside their ranges are an error.
 func New(s Settings) (procedure.Procedure, error) {
 	switch {
 	case s.Images < 1:

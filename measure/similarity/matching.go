@@ -8,14 +8,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// variables are the inner products of the variables of two representations: p x q, and their
-// squared norms.
+// variables has the inner products and squared norms of the variables (columns) of two
+// representations, of p and of q variables.
 type variables struct {
-	cross *mat.Dense
-	x, y  []float64
+	cross *mat.Dense // p x q: inner products
+	x, y  []float64  // squared norms
 }
 
-// variables returns the inner products of the variables over the samples.
+// variables returns the inner products of the variables over the samples. centring says whether
+// means are subtracted before.
 func (v *subsetPair) variables(centring int) (variables, error) {
 	a, err := v.x.points(v.ctx, centring)
 	if err != nil {
@@ -30,7 +31,8 @@ func (v *subsetPair) variables(centring int) (variables, error) {
 	return out, nil
 }
 
-// inUnits turns the inner products into those of values in units of the source.
+// inUnits turns the inner products and norms into those of values in the units of the source, since
+// representations are scaled before.
 func (w variables) inUnits(x, y *subset) variables {
 	a, b := x.unit(), y.unit()
 	w.cross.Scale(a*b, w.cross)
@@ -61,9 +63,9 @@ func (w variables) correlations() {
 	}, w.cross)
 }
 
-// hardCorrelationMatch returns the mean correlation of variables that are matched one to one, so
-// that it is largest (Li et al. 2015). Of the wider representation some variables stay without a
-// match.
+// hardCorrelationMatch returns the mean correlation of variables that are matched one to one, for
+// the matching with the largest mean (Li et al. 2015). Some variables of the wider representation
+// stay without a match.
 func hardCorrelationMatch(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -74,8 +76,9 @@ func hardCorrelationMatch(v *subsetPair) (float64, error) {
 	return assign(w.cross) / float64(min(p, q)), nil
 }
 
-// softCorrelationMatch returns the mean over variables of the largest correlation with a variable
-// of the other representation, and the mean of both directions (Li et al. 2015).
+// softCorrelationMatch takes, for each variable, the largest correlation with a variable of the
+// other representation. It returns the mean of the two representations' means of these (Li et al.
+// 2015).
 func softCorrelationMatch(v *subsetPair) (float64, error) {
 	w, err := v.variables(centred)
 	if err != nil {
@@ -107,7 +110,7 @@ func permutationProcrustes(v *subsetPair) (float64, error) {
 	if rest := total - 2*assign(w.cross); rest > 1e-14*total {
 		return math.Sqrt(rest), nil
 	}
-	return 0, nil // the rest is rounding
+	return 0, nil // rest is a rounding error
 }
 
 // softMatching returns the soft matching distance (Khosla and Williams 2024): the square root of
@@ -126,7 +129,7 @@ func softMatching(v *subsetPair) (float64, error) {
 		return max(w.x[i]+w.y[j]-2*c, 0)
 	}, w.cross)
 	total := transport(w.cross, q, p) / float64(p) / float64(q)
-	if total <= 1e-14*largest { // rounding
+	if total <= 1e-14*largest { // a rounding error
 		return 0, nil
 	}
 	return math.Sqrt(total), nil
@@ -149,7 +152,8 @@ func assign(m *mat.Dense) float64 {
 func transport(cost *mat.Dense, supply, demand int) float64 {
 	p, q := cost.Dims()
 	flow := make([]int, p*q)
-	// left holds the units that are not moved yet, free the room for units.
+	// left has the number of units of each row that are not moved yet, free the number that each
+	// column can still take.
 	left, free := slices.Repeat([]int{supply}, p), slices.Repeat([]int{demand}, q)
 	rowPrice, columnPrice := make([]float64, p), make([]float64, q)
 	for i := range rowPrice { // so that reduced costs are not negative, and columns with room have the price 0
@@ -191,11 +195,11 @@ func transport(cost *mat.Dense, supply, demand int) float64 {
 	return total
 }
 
-// shortestPath finds the cheapest path from a row to a column with room, over columns that have a
-// flow from a row back to that row, and updates the prices. It returns the column. from has the row
-// before each column of the path, and rowFrom the column before each row. near and rowNear are
-// memory for the cost of the cheapest path to each column and row, in reduced costs, and done for
-// the columns whose cheapest path is known.
+// shortestPath finds the cheapest path from a row to a column with room, and updates the prices.
+// The path may go back from a column to a row from which it has a flow. shortestPath returns the
+// last column. from has the row before each column of the path, and rowFrom the column before each
+// row. near and rowNear are memory for the cost of the cheapest path to each column and row, in
+// reduced costs, and done for the columns whose cheapest path is known.
 func shortestPath(cost *mat.Dense, flow, free []int, start int, rowPrice, columnPrice, near []float64, from []int, done []bool, rowNear []float64, rowFrom []int) int {
 	q := len(near)
 	for j := range near {

@@ -9,8 +9,9 @@
 //	STIR(m2 | m1) = S(m2(X), m2(X')),   m1(X') ~ m1(X),
 //
 // where X is the set of the images x, X' that of the images x', and S a similarity of two sets of
-// representations, by default linear CKA. STIR is 1 if m2 has all invariances of m1. It is not
-// symmetric: a constant model shares every invariance of any other model, but not the reverse.
+// representations, by default linear CKA (centred kernel alignment). STIR is 1 if m2 has all
+// invariances of m1. It is not symmetric: a constant model shares every invariance of any other
+// model, but not the reverse.
 //
 // Adversarial inversion finds the x' whose representation by m2 differs most from that of x
 // (equation 7), the worst case. Controversial stimuli are found in the same way, starting from x.

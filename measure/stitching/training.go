@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// train returns the network with the trained stitch, which it loads from the store if it is there.
+// train trains the stitch of net, or loads its weights from the job's store if they are there, and
+// returns net with these weights.
 func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
@@ -91,7 +92,8 @@ func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 	return out, r.Close()
 }
 
-// A stitchCheckpoint holds the training of the current stitch. Those of other stitches are ignored.
+// A stitchCheckpoint holds the state of the training of the current stitch. Load ignores a state of
+// another stitch.
 type stitchCheckpoint struct {
 	store train.Checkpoint // may be nil
 	name  string           // of the current stitch: see run.name

@@ -21,13 +21,13 @@ func (t *tape) blockable(v onnx.Value) bool {
 	return len(shape) == 4 && shape[1] > 0 && shape[1]%blockSize == 0 && t.info.Type(string(v)) == onnx.Float
 }
 
-// maxToConv is the largest number of normalisations and sums between a node and the convolution
-// before it that outputBlocked finds.
+// maxToConv is the largest number of normalisations and sums that outputBlocked follows back from a
+// node to a convolution.
 const maxToConv = 3
 
 // outputBlocked reports whether the node's output is likely to be blocked: its input is the result
-// of a convolution with constant kernels, or of a normalisation or sum. But if these follow a
-// convolution whose kernels change, as in training, the output is in NCHW.
+// of a convolution with constant kernels, or of a normalisation or sum that does not follow a
+// convolution with variable kernels. After variable kernels, as in training, tensors are in NCHW.
 func (op *operation) outputBlocked() bool {
 	if !op.blockable(op.y(0)) || op.Opset() < 11 {
 		return false
@@ -43,7 +43,7 @@ func (op *operation) outputBlocked() bool {
 			return steps > 0
 		}
 		v = onnx.Value(producer.Input[0])
-		for _, x := range producer.Input[1:] { // of a sum
+		for _, x := range producer.Input[1:] { // other terms of a sum
 			if kind := op.producers[onnx.Value(x)].GetOpType(); kind == "Conv" || kind == "BatchNormalization" {
 				v = onnx.Value(x)
 			}
@@ -68,7 +68,8 @@ func (t *tape) markBlocked(g onnx.Value, from ...onnx.Value) onnx.Value {
 	return g
 }
 
-// toBlocked converts g, a gradient of v, to the blocked layout by a convolution with kernels of 1.
+// toBlocked converts g, a gradient of v, to the blocked layout by a 1 x 1 convolution of each
+// channel with the weight 1. A gradient that is blocked, or cannot be, it returns unchanged.
 func (t *tape) toBlocked(g, v onnx.Value) onnx.Value {
 	if t.blocked[g] || !t.blockable(v) {
 		return g
@@ -77,8 +78,8 @@ func (t *tape) toBlocked(g, v onnx.Value) onnx.Value {
 	return t.markBlocked(t.b.Conv(g, t.b.Full(1, channels, 1, 1, 1), "", onnx.Attrs{"group": channels}))
 }
 
-// toSameLayout converts two terms of the gradient of v to the blocked layout, where one of them is
-// in it.
+// toSameLayout converts a and b, terms of the gradient of v, to the blocked layout if one of them
+// is blocked and the other is not.
 func (t *tape) toSameLayout(v, a, b onnx.Value) (onnx.Value, onnx.Value) {
 	if t.blocked[a] != t.blocked[b] {
 		return t.toBlocked(a, v), t.toBlocked(b, v)

@@ -13,7 +13,7 @@ import (
 type window struct {
 	strides, dilations, pads []int
 	outputPadding            []int // of a ConvTranspose
-	kernel                   []int // of a kernel gradient
+	kernel                   []int // sizes of the kernels, for the operator that computes their gradient
 }
 
 // windowOf returns the window of a Conv or ConvTranspose, and reports whether the native operators
@@ -55,8 +55,8 @@ func (w window) attrs() onnx.Attrs {
 	return attrs
 }
 
-// usesWinograd reports whether a convolution in NHWC uses Winograd's algorithm and has at least 8
-// input channels, with which it is faster.
+// usesWinograd reports whether a convolution, if it is computed in NHWC, gains from Winograd's
+// algorithm: it has 3 x 3 kernels without strides or dilations, and at least 8 input channels.
 func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 	w, ok := windowOf(static, n)
 	ones, shape := []int{1, 1}, static.Shape(n.Input[1])
@@ -68,9 +68,9 @@ func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 const maxTileWeights = 1 << 17
 
 // tileSide returns the side of the output tiles of a convolution by Winograd's algorithm: 2 or 4.
-// For each pair of channels, a tile of 4 x 4 takes 36 multiplications, and four tiles of 2 x 2 take
-// 64. With tiles of 4 x 4 there are 36/9 times as many transformed weights as weights, with tiles
-// of 2 x 2 16/9 times.
+// result is the shape of the output in NCHW and w that of the weights, as in the ONNX graph. For
+// each pair of channels, a tile of 4 x 4 takes 36 multiplications, and four tiles of 2 x 2 take 64.
+// For each weight there are 36/9 transformed weights with tiles of 4 x 4, and 16/9 with 2 x 2.
 func tileSide(result, w []int) int {
 	products := func(side int) int {
 		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)

@@ -21,17 +21,18 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A layerPopulation is a layer of each of two models on all images of some files of CIFAR-10. Sets of n
-// images are drawn from it at random: a set has no image twice, but two sets may share some.
+// A layerPopulation is a layer of each of two models on all images of some files of CIFAR-10. Sets
+// of n images are drawn from it at random: a set has no image twice, but two sets may share some.
 type layerPopulation struct {
 	n, first, sets int    // sets first, first + 1, ...
 	models, layers string // two each, separated by a comma
 	measure        string // similarity, geometry or prediction-agreement
-	statistics     string // separated by commas; empty: those of statistics
-	folder, scores string // of the representations; the file of the scores
+	statistics     string // separated by commas; empty: those that the function statistics returns
+	folder, scores string // folder that stores the representations; file to which the scores are written
 }
 
-// run draws the sets and writes their scores, which the subcommand table reads.
+// run draws the sets and writes their scores to the file p.scores, which the subcommand table
+// reads, and their table to out.
 func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer) error {
 	models, layers := strings.Split(p.models, ","), strings.Split(p.layers, ",")
 	if len(models) != 2 || len(layers) != 2 {
@@ -57,11 +58,11 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 	rows := make([][]scores.Row, p.sets)
 	errs := make([]error, p.sets)
 	var group sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for set := range p.sets {
-		free <- struct{}{}
+		slots <- struct{}{}
 		group.Go(func() {
-			defer func() { <-free }()
+			defer func() { <-slots }()
 			rows[set], errs[set] = p.set(ctx, measured, tables[0].Len(), uint64(p.first+set))
 		})
 	}
@@ -86,7 +87,8 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 	return write(out, all)
 }
 
-// extract returns the means of the channels of a layer on all images.
+// extract returns the means of the channels of a layer of the model at path on all images. It keeps
+// them in p.folder.
 func (p layerPopulation) extract(ctx context.Context, path, layer string, files []string) (*features.Table, error) {
 	library, _, err := ort.Find("")
 	if err != nil {
@@ -128,7 +130,8 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	return tables[0], nil
 }
 
-// set returns the scores of one set of n of all images.
+// set returns the scores of one set of p.n images of all, whose number is all. seed is the number
+// of the set.
 func (p layerPopulation) set(ctx context.Context, measured setMeasure, all int, seed uint64) ([]scores.Row, error) {
 	if p.n < 20 || p.n > all {
 		return nil, fmt.Errorf("sets of %d images: there must be 20 to %d", p.n, all)

@@ -10,10 +10,10 @@ import (
 
 // Passes groups unfinished tasks into passes whose accumulators fit the limits. A task is the part
 // of a cell that one accumulator computes, such as a measure at one layer; a pass reads the samples
-// once for several tasks. Each view of a pass (a transformation value in a trial) costs one forward
-// pass per sample, and each pass one more for the clean input; a forward pass ends at the deepest
-// layer that is read. Of several ways to divide the tasks, Passes takes the one with the least
-// estimated engine time.
+// once for several tasks of one owner (a model and data, see passOwner). Each view of a pass (a
+// transformation value in a trial) costs one forward pass per sample, and each pass one more for
+// the clean input; a forward pass ends at the deepest layer that is read. Of several ways to divide
+// the tasks, Passes takes the one with the least estimated engine time.
 func Passes(cells []*Cell, limits Limits, shard Shard) []*Pass {
 	var out []*Pass
 	groups := groupByView(cells)
@@ -145,7 +145,7 @@ func (p *Pass) graphFraction(m *Model) float64 {
 	return float64(1+deepest) / float64(1+total)
 }
 
-// viewTasks are the unfinished tasks of one owner and view.
+// viewTasks are unfinished tasks of one owner and view.
 type viewTasks struct {
 	owner passOwner
 	view  View
@@ -180,7 +180,7 @@ func groupByView(cells []*Cell) []*viewTasks {
 }
 
 // draw returns the trial that the view's random draw depends on. It is 0 for fixed transformations
-// and for pairs, so that all their trials share one forward pass.
+// and for ready-made pairs of samples, so that all their trials share one forward pass.
 func (v View) draw() int {
 	if v.Transform == nil || !transform.Random(v.Transform) {
 		return 0

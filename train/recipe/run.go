@@ -44,7 +44,7 @@ type Summary struct {
 	Parameters int64             `json:"parameters"` // number of weights
 	Samples    int               `json:"samples"`    // training samples
 	Epochs     int               `json:"epochs"`     // number of epochs that were run
-	Kept       int               `json:"kept"`       // epoch of the network that was saved
+	Kept       int               `json:"kept"`       // epoch of the network that was saved; Epochs if it is trained layer by layer
 	Train      Result            `json:"train"`
 	Validation *Result           `json:"validation,omitempty"`
 	Test       *Result           `json:"test,omitempty"`
@@ -60,8 +60,8 @@ type Result struct {
 	Data     string   `json:"data,omitempty"` // fingerprint of the data
 	Samples  int      `json:"samples"`
 	Loss     float64  `json:"loss"`
-	Accuracy *float64 `json:"accuracy,omitempty"`        // of masks: the mean fraction of pixels
-	MeanIoU  *float64 `json:"mean_iou,omitempty"`        // of masks
+	Accuracy *float64 `json:"accuracy,omitempty"`        // of samples; for segmentation masks, the mean fraction of pixels
+	MeanIoU  *float64 `json:"mean_iou,omitempty"`        // for segmentation masks
 	Robust   *float64 `json:"robust_accuracy,omitempty"` // on adversarial examples found as in training
 }
 
@@ -86,8 +86,8 @@ func (r *Result) withRobust(accuracy float64) *Result {
 }
 
 // Run trains a network as described by the file and writes the output folder. It resumes from a
-// checkpoint of the same training in the folder, and returns an error if the folder holds another
-// training.
+// checkpoint of the same training in the folder. If the folder holds the finished training Run
+// returns its summary, and an error if it holds another training.
 func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, error) {
 	p, err := f.preprocess()
 	if err != nil {
@@ -259,7 +259,8 @@ func (r *run) finish(ctx context.Context, epochs []train.Epoch) (*Summary, error
 	return s, r.dir.finish(s, m)
 }
 
-// lastKeptEpoch returns the number of the last epoch that was not rolled back.
+// lastKeptEpoch returns the number of the last epoch whose weights were not discarded by a
+// rollback.
 func lastKeptEpoch(epochs []train.Epoch) int {
 	n := len(epochs)
 	for n > 1 && epochs[n-1].RolledBack {

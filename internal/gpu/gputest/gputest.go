@@ -14,8 +14,9 @@ import (
 // driverFile describes SwiftShader, the software driver in Debian's package chromium.
 const driverFile = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
-// UseSoftwareDriver makes Vulkan offer SwiftShader alone during the test. The test is skipped where
-// the driver or the Vulkan loader is missing.
+// UseSoftwareDriver makes Vulkan offer SwiftShader alone during the test, which must not be
+// parallel. The test is skipped on other systems than Linux, and where the driver or the Vulkan
+// loader is missing.
 func UseSoftwareDriver(t testing.TB) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -16,7 +16,7 @@ type accumulator struct {
 	spec        *Spec
 	site        measure.Site
 	action      Action     // nil: Spec.Pair is used
-	rows        *sync.Pool // pool of the method; needed for an Action only
+	rows        *sync.Pool // the method's pool of memory for tau z; needed for an Action only
 	width       int        // values in a row; 0 until the first batch
 	transformed bool       // whether there is a transformed view; set by the first batch
 
@@ -33,7 +33,7 @@ type accumulator struct {
 	index []int     // indices of the samples whose values are stored
 	kept  []float64 // their values: len(index) x Spec.storedColumns
 
-	projection *projection // nil unless the site asks for it
+	projection *projection // onto principal components, for a picture; nil unless the site asks for it
 }
 
 // newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is
@@ -102,9 +102,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// borrowRows returns two functions. next returns the clean row of sample i that is paired or, with
-// an Action, memory for its tau z. That row is valid until the second call of next after it. free
-// returns the memory to the pool.
+// borrowRows returns two functions. next returns the row to pair with the transformed row of sample
+// i: its clean row or, with an Action, memory for its tau z (see Action). The memory is valid until
+// the second call of next after it. free returns it to the pool.
 func (a *accumulator) borrowRows() (next func(b *measure.Batch, i int) []float32, free func()) {
 	if a.action == nil {
 		return func(b *measure.Batch, i int) []float32 { return b.Clean.At(i).Data }, func() {}
@@ -160,7 +160,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 }
 
 // addSample adds sample i of a batch to the sums. With an Action it writes tau z to row; else row
-// is the clean row. own holds the columns of the sample, or is nil.
+// is the clean row. own holds the columns of the sample, or is nil. The error is ErrLeftOut if the
+// sample has no columns.
 func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []float64) error {
 	label, classes := b.Label[i], len(a.site.Classes)
 	if a.spec.Needs.Labels && label == dataset.NoLabel {

@@ -41,16 +41,16 @@ type Stats struct {
 	nanoseconds         [stages]atomic.Int64 // time of each stage
 	Total, Done         atomic.Int64         // samples in all forward passes, and those that have run, as in plan.Progress
 	Cells, Finished     atomic.Int64         // number of cells, and of finished ones
-	Failures            atomic.Int64
-	Decoded, Unreadable atomic.Int64 // samples that were read, and those of them that could not be decoded
+	Failures            atomic.Int64         // number of models, data sets and cells that failed
+	Decoded, Unreadable atomic.Int64         // samples that were read, and those of them that could not be decoded
 }
 
 // A Snapshot is the state of a run's Stats at a moment.
 type Snapshot struct {
 	Stages              []scores.Stage
 	Total, Done         int64 // as in Stats
-	Cells, Finished     int64
-	Failures            int64
+	Cells, Finished     int64 // as in Stats
+	Failures            int64 // as in Stats
 	Decoded, Unreadable int64 // as in Stats
 }
 
