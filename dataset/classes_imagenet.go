@@ -9,7 +9,7 @@ import (
 
 // imagenetList has a line for each of the 1,000 outputs of an ImageNet classifier, in order: the
 // WordNet synset and a name. The order is that of the sorted synsets of the 2012 challenge, as in
-// PyTorch, Keras and TensorFlow. The names are torchvision's, where all names differ.
+// PyTorch, Keras and TensorFlow. The names are torchvision's, of which no two are equal.
 //
 //go:embed imagenet.txt
 var imagenetList string

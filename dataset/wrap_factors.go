@@ -11,25 +11,28 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A computed source adds factors to its samples that are computed from them.
+// A computed source adds factors to its samples that it computes from their images or audio.
 type computed struct {
 	Source
-	names       []string
+	names       []string // of the computed factors
 	fingerprint string
 }
 
-// factorFunctions are the factors that can be computed from an image or from audio.
+// factorFunctions are the functions that compute a factor from an image (hue, saturation, value) or
+// from audio (level), by its name.
 var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
 	"hue": hsvMean(0), "saturation": hsvMean(1), "value": hsvMean(2), "level": levelOf,
 }
 
-// ComputeFactors returns a source whose samples also carry factors computed from their Input, once
-// it is in the frame:
+// ComputeFactors returns a source whose samples also carry the named factors, computed from their
+// Input after its conversion to the Frame. An unknown or repeated name, and that of a factor of
+// src, is an error.
 //
-//	hue         mean hue of an image in 8 bits, 0 to 179, which is half the degrees
+//	hue         mean hue of an image in 8 bits, 0 to 179: half the angle in degrees
 //	saturation  mean saturation, 0 to 255
 //	value       mean over the pixels of the largest channel, 0 to 255
-//	level       20 log10 of the root mean square of audio, in dB relative to 1; -200 for silence
+//	level       20 log10 of the root mean square of audio, in dB relative to 1; at least -200, its
+//	            value for silence
 //
 // Hue, saturation and value are those of OpenCV's conversion of 8-bit images, rounded before the
 // mean. With V the largest and m the smallest of the channels R, G and B of a pixel, the saturation
@@ -42,8 +45,8 @@ var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
 // and 0 for grey. The mean hue is the arithmetic mean, not the circular one, as in Plachouras et
 // al. 2025. In an image of one channel hue and saturation are 0.
 //
-// The function Describe takes no frame: of the result it computes the factors from the input as it
-// is stored, so they can differ from those of At.
+// Factors that the function Describe returns can differ from those of At: Describe takes no Frame,
+// so they are computed from the Input as it is stored.
 func ComputeFactors(src Source, names []string) (Source, error) {
 	if len(names) == 0 {
 		return src, nil
@@ -137,7 +140,7 @@ func hsv(r, g, b float64) [3]float64 {
 	return [3]float64{hue, math.Round(255 * span / top), top}
 }
 
-// silence is the level of a waveform of zeros, in dB relative to 1.
+// silence is the lowest level, that of a waveform of zeros, in dB relative to 1.
 const silence = -200
 
 // levelOf returns the level of a waveform in dB relative to 1.

@@ -2,10 +2,10 @@ package onnx
 
 import "github.com/noether-ml/noether/onnx/pb"
 
-// Layers returns the float32 tensors that depend on the values of an input, in the order of
-// computation. Tensors that depend only on an input's shape and those inside subgraphs are left
-// out. Shape and Axes are not set: a runtime returns shapes, and package infer returns axes (what
-// each axis stands for, such as batch or channel).
+// Layers returns the float32 tensors that depend on the values of an input of the graph, in the
+// order of computation. Tensors that depend only on an input's shape, and those inside subgraphs,
+// are left out. Shape and Axes are not set: a runtime returns shapes, and package infer returns
+// axes (what each axis stands for, such as batch or channel).
 func (m *Model) Layers() []Layer {
 	types := m.ElementTypes()
 	depth := m.depths()
@@ -23,7 +23,7 @@ func (m *Model) Layers() []Layer {
 }
 
 // depths returns, for each tensor that depends on the values of an input, the number of nodes on
-// the longest path to it.
+// the longest path to it from an input.
 func (m *Model) depths() map[string]int {
 	depth := map[string]int{}
 	for _, in := range m.proto.Graph.Input {
@@ -50,8 +50,7 @@ func (m *Model) depths() map[string]int {
 	return depth
 }
 
-// ReadsShapeOnly reports whether the output of a node depends on the shape of its input and not on
-// the values.
+// ReadsShapeOnly reports whether a node reads only the shape of its input and not the values.
 func ReadsShapeOnly(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "Shape", "Size", "EyeLike", "RandomNormalLike", "RandomUniformLike":

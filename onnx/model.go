@@ -25,12 +25,13 @@ const (
 	MinOpset = 7
 	// maxBytes is the largest size of a protocol buffer message, in bytes.
 	maxBytes = math.MaxInt32
-	// minHuge is the size in bytes from which a file is read into huge pages.
+	// minHuge is the size in bytes from which a file is read into memory of huge pages.
 	minHuge = 4 << 20
 )
 
-// A Model is an ONNX graph that has been checked, with its weights or references to them. A Model
-// is immutable: functions that change it return another Model, which shares the weights.
+// A Model is an ONNX graph that has been checked, with its weights, or references to those in other
+// files (external files, with ONNX's external data). A Model is immutable: functions that change it
+// return another Model, which shares the weights.
 type Model struct {
 	proto            *pb.ModelProto
 	path             string   // of the file; "" for a model from memory
@@ -40,7 +41,8 @@ type Model struct {
 }
 
 // Read reads and checks the model in a file. External files must exist and are not loaded. Errors
-// contain the path. For a file of another framework the error tells how to export the network.
+// contain the path. For a file of another framework the error tells how to export the network to
+// ONNX.
 func Read(path string) (*Model, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -107,7 +109,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// A formatError is the error of data that are not an ONNX message.
+// A formatError is the error of data that are not a protocol buffer message of ONNX.
 type formatError string
 
 func (e formatError) Error() string { return string(e) }
@@ -121,8 +123,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// parse decodes and checks a serialised model whose external files are in the folder dir; "" means
-// that it must have none.
+// parse checks a serialised model, which the function decode decodes. Its external files are in the
+// folder dir; "" means that it must have none.
 func parse(data []byte, dir string, decode func([]byte) (*pb.ModelProto, error)) (*Model, error) {
 	if len(data) == 0 {
 		return nil, errors.New("is empty")
@@ -163,8 +165,8 @@ func isText(data []byte) bool {
 	return true
 }
 
-// nameStandard gives the standard operator set, whose domain is "ai.onnx" or "", the name "" in a
-// model.
+// nameStandard sets the domain of the standard operator set, which a model may name "ai.onnx" or
+// "", to "".
 func nameStandard(p *pb.ModelProto) {
 	const long = "ai.onnx"
 	sets := slices.Clone(p.OpsetImport)
@@ -189,9 +191,10 @@ func nameStandard(p *pb.ModelProto) {
 	})
 }
 
-// removeDefaults removes initializers from the inputs, so that they are constants. Up to version 3
-// of the file format (IR version) every initializer was also an input with a default value, and a
-// runtime cannot evaluate nodes with such inputs in advance. Version 4 allows other initializers.
+// removeDefaults removes initializers from a graph's inputs, so that they are constants. Up to
+// version 3 of the file format (IR version) every initializer was also an input with a default
+// value, and a runtime cannot evaluate nodes with such inputs in advance. From version 4 on,
+// initializers need not be inputs; an older version is set to 4.
 func removeDefaults(p *pb.ModelProto) {
 	g := p.Graph
 	weights := initializers(g)
@@ -220,7 +223,8 @@ func (m *Model) WithProto(p *pb.ModelProto) *Model {
 	return &c
 }
 
-// WithGraph is WithProto with another main graph.
+// WithGraph returns a model with another main graph, which the caller must not use afterwards. It
+// is not checked. All else is that of m.
 func (m *Model) WithGraph(g *pb.GraphProto) *Model {
 	c := m.copy()
 	c.proto.Graph = g
@@ -256,7 +260,8 @@ func valueInfos(values []*pb.ValueInfoProto) []ValueInfo {
 	return list
 }
 
-// Bytes returns the serialised model. External weights stay references relative to ExternalDir.
+// Bytes returns the serialised model. External weights stay references relative to ExternalDir. It
+// is an error if the model has more than 2 GB without them.
 func (m *Model) Bytes() ([]byte, error) {
 	if size := proto.Size(m.proto); size > maxBytes {
 		return nil, fmt.Errorf("serialising a model: it has %d bytes, and a message cannot exceed 2 GB: save its weights as external data", size)
@@ -268,7 +273,8 @@ func (m *Model) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// Parameters returns the number of elements of all floating-point initializers.
+// Parameters returns the number of elements of all dense floating-point initializers of the main
+// graph.
 func (m *Model) Parameters() int64 {
 	var n int64
 	for _, t := range m.proto.Graph.Initializer {

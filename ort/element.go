@@ -16,11 +16,12 @@ type Element interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | bool
 }
 
-// A kind has the operations on Values with elements of a certain Go type.
+// A kind has the operations on Values (tensors) with elements of a certain Go type.
 type kind interface {
-	// newValue returns a Value of zeros.
+	// newValue returns a Value of zeros, or an error if the shape is negative or too large.
 	newValue(t onnx.Type, shape []int) (*Value, error)
-	// first returns the first elements of v as a Value of the given shape.
+	// first returns the first elements of v as a Value of the given shape, which shares the memory
+	// of v.
 	first(v *Value, shape []int) (*Value, error)
 	// adopt returns a Value of type t that uses the memory of a tensor that the engine allocated,
 	// or nil if the elements of the tensor have another Go type.
@@ -43,7 +44,7 @@ var elements = []struct {
 	{onnx.Int64, elementKind[int64]{}},
 	{onnx.Uint8, elementKind[uint8]{}},
 	{onnx.Uint16, elementKind[uint16]{}},
-	{onnx.Float16, elementKind[uint16]{}}, // after Uint16, which typeOf returns
+	{onnx.Float16, elementKind[uint16]{}}, // after Uint16: typeOf returns the first of a kind
 	{onnx.BFloat16, elementKind[uint16]{}},
 	{onnx.Uint32, elementKind[uint32]{}},
 	{onnx.Uint64, elementKind[uint64]{}},
@@ -60,7 +61,8 @@ func typeOf(k kind) onnx.Type {
 	panic(fmt.Sprintf("ort: no ONNX type for %T", k)) // elements has every Element
 }
 
-// adopt returns a Value that uses the memory of a tensor that the engine allocated.
+// adopt returns a Value that uses the memory of a tensor that the engine allocated. If the tensor
+// has a type without a kind, adopt frees it and returns an error.
 func adopt(b binding.Value) (*Value, error) {
 	for _, e := range elements {
 		if v := e.adopt(e.typ, b); v != nil {

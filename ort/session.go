@@ -18,7 +18,7 @@ import (
 
 // Options are the options of a session. The zero Options are suitable for most graphs.
 type Options struct {
-	// Threads is the number of threads of one operator; 0: one for each core.
+	// Threads is the number of threads that compute one operator; 0: one for each core.
 	Threads int
 	// Device is one of DeviceNames; "": "cpu".
 	Device string
@@ -28,16 +28,16 @@ type Options struct {
 	// advance and fuses and removes nodes if the outputs stay the same. Verbatim is slower, but
 	// reports every node that cannot be computed.
 	Verbatim bool
-	// NoAcceleration disables the native operators of package accel, which replace slower standard
-	// ones. They are used on the CPU, for graphs of NewSession, and not with Verbatim.
+	// NoAcceleration disables the operators of package accel, written in C, which replace slower
+	// standard ones. They are used on the CPU, for graphs of NewSession, and not with Verbatim.
 	NoAcceleration bool
-	// Spin lets the engine's threads wait busily for the next operator. Runs in close succession
-	// are then 1 to 5 % faster. Runs are slower if the caller computes on the same cores in
-	// between.
+	// Spin lets the engine's threads wait for the next operator in a busy loop. Runs in close
+	// succession are then 1 to 5 % faster, but runs between which the caller computes on the same
+	// cores are slower.
 	Spin bool
 
 	forcedToCPU []string // names of nodes that WebGPU cannot run; see forWebGPU
-	unpacked    bool     // weights are not copied for matrix products; see hasLargeGemm
+	unpacked    bool     // the engine does not copy weights to another layout; see hasLargeGemm
 }
 
 // A Session executes one graph.
@@ -49,16 +49,16 @@ type Session struct {
 	weights         *sharedWeights
 	turn            chan struct{} // see Runtime.turn; nil: runs need not take turns
 	limit           time.Duration // of one run; 0: none
-	allocator       pointer       // of values that are placed; nil until the first
+	allocator       pointer       // of values that Place puts on the device; nil until the first
 
 	closing   sync.Mutex
 	closed    bool
-	abandoned int // runs that were abandoned and have not ended
+	abandoned int // runs whose caller has stopped waiting, and which the engine has not ended
 }
 
-// NewSession returns a session for a graph in memory or read from a file. Its inputs and outputs
-// are those of the graph, in order. On the CPU the session shares the large initializers of the
-// graph, which must not change.
+// NewSession returns a session for a model. Its inputs and outputs are those of the graph, in
+// order. On the CPU the session uses the memory of the large initializers of the model, which must
+// not change. It is an error if the engine cannot execute the graph, or has no such device.
 func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if o.ExternalDir == "" {
 		o.ExternalDir = m.ExternalDir()
@@ -99,8 +99,9 @@ func names(ports []onnx.ValueInfo) []string {
 	return list
 }
 
-// NewSessionFromBytes returns a session for a serialised graph, which it does not retain. inputs
-// and outputs are names of the graph's inputs and outputs, in the order of the arguments of Run.
+// NewSessionFromBytes returns a session for a serialised model, whose bytes it does not retain.
+// inputs and outputs are names of the graph's inputs and outputs, at least one of each, in the
+// order of the arguments of Run. Operators are not replaced by those of package accel.
 func (r *Runtime) NewSessionFromBytes(graph []byte, inputs, outputs []string, o Options) (*Session, error) {
 	return r.newSession(inputs, outputs, o, nil, fromBytes(graph, inputs, outputs))
 }
@@ -114,8 +115,8 @@ func fromBytes(graph []byte, inputs, outputs []string) opener {
 	}
 }
 
-// NewSessionFromFile is NewSessionFromBytes for a graph in a file. External weights are relative to
-// its folder.
+// NewSessionFromFile is NewSessionFromBytes for a model in a file. Paths of external weights are
+// relative to its folder.
 func (r *Runtime) NewSessionFromFile(path string, inputs, outputs []string, o Options) (*Session, error) {
 	s, err := r.newSession(inputs, outputs, o, nil, func(so *binding.SessionOptions) (*binding.DynamicAdvancedSession, error) {
 		return binding.NewDynamicAdvancedSession(path, inputs, outputs, so)
@@ -163,9 +164,9 @@ func (r *Runtime) newSession(inputs, outputs []string, o Options, weights []onnx
 	return s, nil
 }
 
-// openTimed opens a session; the engine then evaluates the constant nodes of the graph. It returns
-// a TimeoutError if that takes longer than limit. The engine cannot be stopped there and continues
-// in the background.
+// openTimed opens a session. While it does so, the engine evaluates the constant nodes of the
+// graph. openTimed returns a TimeoutError if that takes longer than limit; 0: no limit. The engine
+// cannot be stopped then and continues in the background.
 func openTimed(limit time.Duration, options *binding.SessionOptions, open opener) (*binding.DynamicAdvancedSession, error) {
 	if limit <= 0 {
 		return open(options)
@@ -190,8 +191,8 @@ func openTimed(limit time.Duration, options *binding.SessionOptions, open opener
 }
 
 // openFirst calls open, one call at a time until a call has succeeded. The first session registers
-// the domain of the native operators in the process. The engine tests for the domain and registers
-// it without a lock, so one of two concurrent first sessions would fail.
+// the operator domain of package accel in the process. The engine tests for the domain and
+// registers it without a lock, so one of two concurrent first sessions would fail.
 func (r *Runtime) openFirst(open func() (*binding.DynamicAdvancedSession, error)) (*binding.DynamicAdvancedSession, error) {
 	if r.started.Load() {
 		return open()
@@ -233,9 +234,9 @@ func configure(options *binding.SessionOptions, o Options) error {
 	err := errors.Join(
 		options.SetIntraOpNumThreads(o.Threads),
 		options.SetInterOpNumThreads(1),
-		// With memory patterns the engine allocates the memory of each run as one additional block.
-		// If every tensor of a ResNet-50 at 224 x 224 is read, with eight images per run, that is
-		// 730 MiB.
+		// With memory patterns, an optimisation of the engine, it would allocate the memory of each
+		// run as one additional block. If every tensor of a ResNet-50 at 224 x 224 is an output,
+		// with eight images per run, that is 730 MiB.
 		options.SetMemPattern(false),
 		options.SetLogSeverityLevel(binding.LoggingLevelFatal), // errors are returned
 		// Between runs the caller computes on the same cores, which spinning threads would occupy.
@@ -267,8 +268,8 @@ func (s *Session) Inputs() []string { return slices.Clone(s.inputs) }
 // Outputs returns the names of the outputs, in the order of Run.
 func (s *Session) Outputs() []string { return slices.Clone(s.outputs) }
 
-// Close frees the session. No call of Run may be in progress. While the engine is still within an
-// operator of a run that was stopped, the session stays allocated.
+// Close frees the session. No call of Run may be in progress. If the engine is still computing an
+// operator of a run that was stopped, the session is freed when it ends. Later calls do nothing.
 func (s *Session) Close() error {
 	if s == nil {
 		return nil
@@ -297,7 +298,8 @@ func (s *Session) free() error {
 	})
 }
 
-// exclusively calls f while no other session of the device runs, if its runs must take turns.
+// exclusively calls f. If the runs of s must take turns with those of other sessions, it does so
+// while none of them runs. It returns the error of ctx if ctx ends before the turn.
 func (s *Session) exclusively(ctx context.Context, f func() error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -306,7 +308,7 @@ func (s *Session) exclusively(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// begin waits for the session's turn, or until ctx ends. end ends the turn.
+// begin waits for the session's turn, or until ctx ends, whose error it returns. end ends the turn.
 func (s *Session) begin(ctx context.Context) error {
 	if s.turn == nil {
 		return nil
@@ -325,7 +327,7 @@ func (s *Session) end() {
 	}
 }
 
-// flag returns a switch in the syntax of the engine's configuration.
+// flag returns a boolean in the syntax of the engine's configuration.
 func flag(on bool) string {
 	if on {
 		return "1"

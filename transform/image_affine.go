@@ -42,8 +42,9 @@ type Shear struct {
 //
 //	p' = t + R(Rotate) Scale SHy(ShearY) SHx(ShearX) p,
 //
-// torchvision's affine, except that its angle is clockwise: Rotate is what torchvision calls
-// -angle.
+// where p and p' are a point of the image and of the result, relative to the centre, t is the
+// shift, R a rotation, and SHx and SHy are the shears of Shear. This is torchvision's affine with
+// angle -Rotate, since torchvision's angle is clockwise.
 type Affine struct {
 	Rotate         Distribution // degrees counter-clockwise
 	X, Y           Distribution // fractions of the sides, to the right and down
@@ -99,13 +100,14 @@ func (t Affine) Random() bool {
 
 type affineOp struct {
 	angle          float64 // degrees counter-clockwise
-	x, y           float64 // fractions of the sides
-	scale          float64
+	x, y           float64 // fractions of the sides, to the right and down
+	scale          float64 // factor of lengths
 	shearX, shearY float64 // degrees
 	Sampling
 }
 
-// Describe returns the values that differ from those of the identity.
+// Describe returns the parameters that differ from those of the identity, such as "rotate 30, scale
+// 0.9".
 func (o affineOp) Describe() string {
 	var parts []string
 	add := func(name string, identity float64, values ...float64) {
@@ -168,13 +170,13 @@ func (o affineOp) quarterTurn(h, w int) strided {
 // pixels to the right and down from the centre: x' = a x + b y + c, y' = d x + e y + f.
 type matrix struct{ a, b, c, d, e, f float64 }
 
-// inverse returns the inverse of p' = t + R S SHy SHx p (see Affine) for an image of h x w, as
-// torchvision's _get_inverse_affine_matrix computes it.
+// inverse returns the inverse of the map of Affine for an image of h x w, as torchvision's
+// _get_inverse_affine_matrix computes it.
 func (o affineOp) inverse(h, w int) matrix {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)
 	tanX := sinX / cosX
-	sin, cos := sincos(-o.angle) // the formula's angle is clockwise
+	sin, cos := sincos(-o.angle) // torchvision's angle is clockwise
 	sinY, cosY := sincos(-o.angle - o.shearY)
 	a, b := cosY/cosShear, -cosY*tanX/cosShear-sin
 	c, d := sinY/cosShear, -sinY*tanX/cosShear+cos

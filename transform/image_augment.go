@@ -28,9 +28,10 @@ func (t RandomFlip) Random() bool { return t.Probability > 0 && t.Probability < 
 // OnMaps is true: the transformation also acts on feature maps.
 func (t RandomFlip) OnMaps() bool { return true }
 
-// RandomCrop pads an image by zeros and cuts a box of its size out of the result, at a uniformly
-// random position of whole pixels: torchvision's RandomCrop(side, padding). Each side is padded by
-// round(Padding side) pixels, so 0.125 of 32 pixels is the 4 of He et al. 2016, section 4.2.
+// RandomCrop pads an image with zeros and cuts a box of the image's size out of the result, at a
+// uniformly random position of whole pixels: torchvision's RandomCrop(side, padding). Both ends of
+// a side are padded by Padding times the side, in pixels, rounded with halves to even. For
+// instance, 0.125 of 32 pixels is the padding of 4 pixels of He et al. 2016, section 4.2.
 type RandomCrop struct {
 	Padding float64 // in (0, 1], as a fraction of the side
 }
@@ -44,18 +45,18 @@ func (t RandomCrop) Random() bool { return true }
 // OnMaps is true: the transformation also acts on feature maps.
 func (t RandomCrop) OnMaps() bool { return true }
 
-// A shiftOp is a draw of RandomCrop. padding is the fraction of the sides; right and down are the
+// A shiftOp is the Op that RandomCrop draws. padding is RandomCrop.Padding; right and down are the
 // position of the box, as fractions of the range of positions, in [0, 1).
 type shiftOp struct{ padding, right, down float64 }
 
-// offset returns the position of the box relative to the image along a side of the image, in pixels:
-// -round(padding side) to round(padding side).
+// offset returns the position of the box relative to the image along a side, in pixels: -p to p,
+// where p is the padding.
 func (o shiftOp) offset(position float64, side int) int {
 	p := int(math.RoundToEven(o.padding * float64(side)))
 	return int(position*float64(2*p+1)) - p
 }
 
-// at returns the shift of an image of h x w pixels.
+// at returns the crop of an image of h x w pixels, as the shift by which pixels are read.
 func (o shiftOp) at(h, w int) pixelShift {
 	return pixelShift{right: o.offset(o.right, w), down: o.offset(o.down, h)}
 }

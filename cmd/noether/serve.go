@@ -25,7 +25,8 @@ func serveCommand() *cobra.Command {
 or models, and the scores as JSON, CSV and Parquet.
 
 By default it listens on this machine only. With another --listen address every request needs a token: NOETHER_TOKEN from
-the environment, or a new one, which is printed.`,
+the environment, or else a new one. If NOETHER_TOKEN is set, requests from this machine need it too. The printed address
+contains the token.`,
 		Example: "  noether serve runs\n  NOETHER_TOKEN=... noether serve runs --listen :7410",
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -40,7 +41,7 @@ the environment, or a new one, which is printed.`,
 	return c
 }
 
-// minToken is the smallest length of a token.
+// minToken is the smallest length of NOETHER_TOKEN, in bytes.
 const minToken = 16
 
 func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) error {
@@ -63,7 +64,7 @@ func runServe(c *cobra.Command, dirs []string, listen string, hosts []string) er
 	return errors.Join(server.Serve(c.Context(), listener, listen), server.Close())
 }
 
-// addressOf returns the address to open in a browser.
+// addressOf returns the URL to open in a browser, with the token if there is one.
 func addressOf(l net.Listener, listen, token string) string {
 	host, _, _ := net.SplitHostPort(listen)
 	_, port, _ := net.SplitHostPort(l.Addr().String())

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// A hubAddress is a parsed address hf://ORG/NAME[@REVISION][/FILE] of a model, or the same after
-// hf://datasets/ of a data set.
+// A hubAddress is a parsed address of the Hugging Face hub: hf://ORG/NAME[@REVISION][/FILE] for a
+// model, hf://datasets/ORG/NAME[@REVISION][/FILE] for a data set.
 type hubAddress struct {
 	kind       string // models or datasets
 	repository string // ORG/NAME
-	revision   string // a branch, a tag or a commit
+	revision   string // a branch, a tag or a commit; main if the address names none
 	file       string // a file, a folder, or a pattern of a data set's files; "": none is named
 }
 
@@ -27,7 +27,7 @@ const (
 	dataSetUsage = "hf://datasets/ORGANISATION/NAME, with @REVISION and /FILE where needed"
 )
 
-// IsHub reports whether an address is one of the hub.
+// IsHub reports whether an address is one of the Hugging Face hub.
 func IsHub(address string) bool { return strings.HasPrefix(address, hubScheme) }
 
 // IsHubData reports whether an address is one of a data set of the hub.
@@ -38,8 +38,8 @@ var (
 	hubCommit  = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// parseHub reads an address. A slash in a revision is written as %2F, except in refs/pr/N and
-// refs/convert/NAME.
+// parseHub parses an address of the hub; any other is an error. A slash in a revision is written as
+// %2F, except in refs/pr/N and refs/convert/NAME.
 func parseHub(text string) (hubAddress, error) {
 	kind, bare, usage := models, text, "no model: write hf://ORGANISATION/NAME, with @REVISION and /FILE where needed"
 	if rest, ok := strings.CutPrefix(text, hubDataSets); ok {
@@ -60,7 +60,8 @@ func parseHub(text string) (hubAddress, error) {
 	return hubAddress{kind, match[1], revision, file}, nil
 }
 
-// isLocalSlash reports whether a path with slashes stays within its folder.
+// isLocalSlash reports whether a relative path with slashes stays within its folder, and has no
+// backslash, colon or zero byte.
 func isLocalSlash(name string) bool {
 	return filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\\x00:")
 }
@@ -80,6 +81,7 @@ func (a hubAddress) String() string {
 }
 
 // HubName returns the name of the repository of an address of the hub, without its organisation.
+// For an address that is not valid it returns the address without hf://.
 func HubName(address string) string {
 	a, err := parseHub(address)
 	if err != nil {
@@ -88,8 +90,9 @@ func HubName(address string) string {
 	return path.Base(a.repository)
 }
 
-// Pinned returns an address of the hub with the commit in place of the revision, given a file that
-// Model or DataFiles returned for it. It returns other addresses as they are.
+// Pinned returns an address of the hub with the commit in place of the revision. file is a path
+// that Model or DataFiles returned for the address; the commit is part of it. Other addresses, and
+// those for which file has no commit, are returned as they are.
 func Pinned(address, file string) string {
 	a, err := parseHub(address)
 	if !IsHub(address) || err != nil {
@@ -104,7 +107,8 @@ func Pinned(address, file string) string {
 	return a.String()
 }
 
-// SameModel reports whether two addresses are equal but for the revision of a model of the hub.
+// SameModel reports whether two addresses are equal, or are those of a model of the hub and differ
+// in the revision only.
 func SameModel(a, b string) bool {
 	if a == b {
 		return true

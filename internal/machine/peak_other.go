@@ -4,8 +4,8 @@ package machine
 
 import "runtime"
 
-// PeakMemory returns the memory in bytes that the Go runtime has obtained, without that of
-// libraries.
+// PeakMemory returns the memory in bytes that the Go runtime has obtained from the system, without
+// that of C libraries.
 func PeakMemory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

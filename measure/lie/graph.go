@@ -10,26 +10,28 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A layer is a measured layer with the field of its values.
+// A layer is a measured layer. Its field says how its values lie on the image.
 type layer struct {
 	name  string
 	field field
 }
 
-// A program is a graph that computes the Lie derivatives of n images under one generator.
+// A program is a graph that computes the Lie derivatives of layers for n images under one
+// generator. L, J and X are those of the package comment; z is a layer's activation.
 type program struct {
 	b      *onnx.Builder // of the graph
 	n      int
 	image  onnx.Value // x: n images
 	dx     onnx.Value // X x
 	layers []layer
-	z      []onnx.Value // of each layer, and last the output
-	moved  []onnx.Value // X z, empty for zero
-	lie    []onnx.Value // L of each layer and the output
-	parts  []onnx.Value // the Lie derivatives of the parts of the network, carried to the output
+	z      []onnx.Value // of each layer, and last the output if it has class scores
+	moved  []onnx.Value // X z of each z, empty for zero
+	lie    []onnx.Value // L z of each z
+	parts  []onnx.Value // J_l L_l of each layer l, and last L of the part after all layers
 }
 
-// Names of inputs and outputs. Exporters do not usually write names with spaces.
+// Names of the input and the output. Names with spaces are unlikely to be those of tensors of the
+// model.
 const (
 	imageName = "lie images"
 	sumsName  = "lie sums"
@@ -40,7 +42,7 @@ const (
 	lieSquares  = iota // |L z|^2
 	nullSquares        // |J X x - X z'|^2 with z' of another sample
 	squares            // |z|^2
-	partSquares        // |J_l L_l|^2
+	partSquares        // |J_l L_l|^2; for the output, that of the part after all layers
 	columns
 )
 
@@ -53,8 +55,9 @@ func tensors(m *model.Model, layers int) int {
 	return layers
 }
 
-// newProgram writes the Lie derivatives of layers of a model. If parts is set, it writes those of
-// the parts of the network too.
+// newProgram writes the nodes that compute the Lie derivatives of layers of a model for batches of
+// n images. slopes is the value of Settings.Slopes. If parts is set, it writes those for the parts
+// of the network too; the model must then have class scores.
 func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes string, n int, parts bool) (*program, error) {
 	p := &program{b: onnx.NewBuilder(m.Opset()), n: n, layers: layers}
 	shape := m.ImageShape()
@@ -99,7 +102,7 @@ func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes st
 	return p, p.b.Err()
 }
 
-// differentiate writes L z = J X x - X z.
+// differentiate writes the nodes of L z = J X x - X z.
 func (p *program) differentiate() error {
 	tangents, err := grad.JVP(p.b, p.z, []onnx.Value{p.image}, []onnx.Value{p.dx})
 	if err != nil {
@@ -119,10 +122,10 @@ func (p *program) subtract(a, b onnx.Value) onnx.Value {
 	return p.b.Sub(a, b)
 }
 
-// differentiateParts writes the Lie derivatives of the parts of the network, multiplied by the
-// Jacobians of the output. grad.Pushforward replaces the tangent that arrives at each layer by X z,
-// as if the part before it were equivariant. The arriving tangent minus X z is the part's Lie
-// derivative. grad.Pushforwards then multiplies each of these by the Jacobian of the output.
+// differentiateParts writes the nodes of J_l L_l, where L_l is the Lie derivative of the part of
+// the network that ends in layer l. grad.Pushforward replaces the tangent that arrives at each
+// layer by X z, as if the part before it were equivariant. The arriving tangent minus X z is L_l.
+// grad.Pushforwards then multiplies each L_l by J_l, the Jacobian of the output.
 func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)
@@ -159,7 +162,8 @@ func (p *program) differentiateParts() error {
 	return nil
 }
 
-// model returns the graph, whose output has n rows of columns for each tensor.
+// model returns the graph. Its output has a row for each of the n images: the sums lieSquares to
+// partSquares of each layer, then those of the output.
 func (p *program) model() (*onnx.Model, error) {
 	b := p.b
 	sum := func(v onnx.Value) onnx.Value {

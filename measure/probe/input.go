@@ -9,10 +9,10 @@ import (
 )
 
 // A probeInput holds the input vectors of a probe, or its target vectors. The vector of a sample is
-// the concatenation of its rows in one or two tables, and optionally a parameter. It is safe for
-// concurrent reading.
+// the concatenation of its rows in one or two tables, and optionally the parameter of the
+// transformation. Its methods except standardise may be called concurrently.
 type probeInput struct {
-	id        string // identifies the vectors in the hash of a probe
+	id        string // identifies the vectors in the hash that identifies a trained probe
 	tables    []*features.Table
 	rows      [][]int   // of each table, the row of every sample; -1 where it has none
 	unit      bool      // whether the vector of each table is scaled to length 1
@@ -21,7 +21,8 @@ type probeInput struct {
 	scale     []float32 // multiplied with each component after mean is subtracted
 }
 
-// newProbeInput returns an input whose sample i is at positions[i] of the data.
+// newProbeInput returns an input whose sample i is at positions[i] of the data set. id is the first
+// part of the field id.
 func newProbeInput(id string, positions []int, tables ...*features.Table) *probeInput {
 	f := &probeInput{id: id, tables: tables}
 	for _, t := range tables {
@@ -63,7 +64,8 @@ func (f *probeInput) has(i int) bool {
 	return !slices.ContainsFunc(f.rows, func(rows []int) bool { return rows[i] < 0 })
 }
 
-// row copies the vector of sample i to dst.
+// row copies the vector of sample i to dst, which has width elements. It is an error if the sample
+// has none.
 func (f *probeInput) row(dst []float32, i int) error {
 	at := 0
 	for k, t := range f.tables {
@@ -103,13 +105,14 @@ func normalise(v []float32) {
 	}
 }
 
-// standardise sets mean and scale so that each component has mean 0 and variance 1 over the given
-// samples. A component that does not vary is only centred.
-func (f *probeInput) standardise(rows []int) error {
+// standardise sets mean and scale so that each component except the parameter has mean 0 and
+// variance 1 over the given samples, and adds a mark to id. A component that does not vary is only
+// centred.
+func (f *probeInput) standardise(samples []int) error {
 	d := f.dim()
 	sum, square := make([]float64, d), make([]float64, d)
 	v := make([]float32, f.width())
-	for _, i := range rows {
+	for _, i := range samples {
 		if err := f.row(v, i); err != nil {
 			return err
 		}
@@ -118,7 +121,7 @@ func (f *probeInput) standardise(rows []int) error {
 			square[j] += float64(x) * float64(x)
 		}
 	}
-	n := float64(len(rows))
+	n := float64(len(samples))
 	f.mean, f.scale = make([]float32, d), make([]float32, d)
 	for j := range f.mean {
 		mean := sum[j] / n

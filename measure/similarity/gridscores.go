@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Scores computes the statistics of every pair.
+// Scores computes the selected statistics of every pair of layers. Without samples it returns
+// measure.ErrTooFew.
 func (a *accumulator) Scores() ([]measure.PairScore, error) {
 	if len(a.pending.places) > 0 {
 		flushed, err := a.withPending()
@@ -44,7 +45,7 @@ func (a *accumulator) Scores() ([]measure.PairScore, error) {
 	return out, nil
 }
 
-// withPending returns a copy to which the pending block has been added.
+// withPending returns a copy to which the samples of the incomplete block have been added.
 func (a *accumulator) withPending() (*accumulator, error) {
 	data, err := a.MarshalBinary()
 	if err != nil {
@@ -58,9 +59,9 @@ func (a *accumulator) withPending() (*accumulator, error) {
 	return c, nil
 }
 
-// estimate computes the selected statistics of pair i. used gets the number of samples of each. all
-// has all stored samples, and part those that pairwise statistics take. gathered holds the
-// representations whose moments were gathered, by layer.
+// estimate computes the selected statistics of pair i of layers into out, and the number of samples
+// that each takes into used. all has all stored samples, and part those that statistics of
+// pairwiseInput take. gathered has an element for each layer, which fromMoments sets.
 func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*representation, out estimates, used map[string]int) error {
 	plan, settings := a.plans[i], a.comparison.settings
 	u, v := a.pairLayers(i)
@@ -100,8 +101,8 @@ func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*repres
 	return nil
 }
 
-// withEnoughSamples returns the statistics for which n samples are enough. The others get an
-// undefined estimate.
+// withEnoughSamples returns the statistics for which n samples are enough. It sets the estimates of
+// the others to undefined.
 func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	return slices.DeleteFunc(slices.Clone(selected), func(k statistic) bool {
 		if n < k.minSamples {
@@ -111,33 +112,35 @@ func withEnoughSamples(selected []statistic, n int, out estimates) []statistic {
 	})
 }
 
-// fromMoments computes statistics of pair i from gathered moments. The pairs of a layer share what
-// is computed from the moments of the layer alone.
+// fromMoments computes statistics of pair i from the second moments that the accumulator has
+// summed. What is computed from the moments of one layer alone is kept in gathered, for all its
+// pairs.
 func (a *accumulator) fromMoments(i int, gathered []*representation, selected []statistic, out estimates) error {
-	r := a.calculator(nil) // nil: the gathered moments have their groups
+	r := a.calculator(nil) // nil: the moments are already summed for each group of the jackknife
 	u, v := a.pairLayers(i)
 	for _, w := range []int{u, v} {
 		if gathered[w] == nil {
-			gathered[w] = r.newRepresentation(nil) // nil: without observations
+			gathered[w] = r.newRepresentation(nil) // nil: without the values of samples
 			gathered[w].moments = a.layerMoments[w]
 		}
 	}
 	return r.momentStatistics(context.Background(), a.pairs[i], gathered[u], gathered[v], selected, out)
 }
 
-// exceedsBudget reports whether the decompositions of the moments of all layers take more memory
-// than the budget, so that each must be released after its pair.
+// exceedsBudget reports whether the matrix decompositions of the moments of all layers take more
+// memory than the budget, so that those of a pair must be released after it.
 func (a *accumulator) exceedsBudget() bool {
 	var held int64
 	for u, layer := range a.layers {
-		if a.layerMoments[u] != nil { // five p x p matrices of float64
+		if a.layerMoments[u] != nil { // five p x p matrices of float64, for p variables
 			held += 8 * 5 * int64(layer.p) * int64(layer.p)
 		}
 	}
 	return a.grid.Budget > 0 && held > a.grid.Budget
 }
 
-// calculator returns a calculator for the settings of the study.
+// calculator returns a calculator for the settings of the measure. cuts are the indices at which
+// the groups of the jackknife begin, and the number of samples; nil: no interval.
 func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
 	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()
@@ -148,13 +151,13 @@ func (a *accumulator) calculator(cuts []int) *calculator {
 // other.
 type groupedRows struct {
 	calculator      *calculator       // with the groups of these samples
-	order           []int             // places in the order of the layout
+	order           []int             // places (positions in the order of the layout) of the samples
 	rows            [][]int           // for each layer, the rows of the samples among its stored values
 	representations []*representation // for each layer; nil until it is needed
 	lowMemory       bool              // the representations of all layers do not fit into memory together
 }
 
-// rowsBelow returns the stored samples of places below a limit.
+// rowsBelow returns the stored samples whose places are below a limit.
 func (a *accumulator) rowsBelow(limit int) *groupedRows {
 	l := a.grid.Layout
 	out := &groupedRows{representations: make([]*representation, len(a.layers))}
@@ -190,14 +193,15 @@ func (a *accumulator) rowsBelow(limit int) *groupedRows {
 		}
 		out.rows = append(out.rows, rows)
 		width := min(int64(layer.p), n)
-		// Five matrices of float64, and a float32 triangle of each group.
+		// Five matrices of float64, and for each group half a symmetric matrix of float32.
 		held += 8*5*width*width + 2*int64(len(cuts))*width*width
 	}
 	out.lowMemory = a.grid.Budget > 0 && held > a.grid.Budget
 	return out
 }
 
-// fromValues computes statistics of one input from the stored values of layers u and v.
+// fromValues computes statistics that have the same input (in) from the stored values of layers u
+// and v.
 func (a *accumulator) fromValues(from *groupedRows, u, v int, selected []statistic, in input, out estimates) error {
 	ctx, n := context.Background(), len(from.order)
 	if selected = withEnoughSamples(selected, n, out); len(selected) == 0 {
@@ -229,7 +233,7 @@ func (a *accumulator) fromValues(from *groupedRows, u, v int, selected []statist
 	return err
 }
 
-// representation returns the representation of layer u.
+// representation returns the representation of layer u on the samples of from, which keeps it.
 func (a *accumulator) representation(ctx context.Context, from *groupedRows, u int) (*representation, error) {
 	if from.representations[u] == nil {
 		p := a.layers[u].p

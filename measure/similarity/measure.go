@@ -27,16 +27,17 @@ func (*comparison) Version() int { return 5 }
 
 func (f *comparison) Settings() any { return f.settings.encode() }
 
-// Statistics returns the names of the selected statistics. A study may have several entries of the
-// measure with different ones, such as the statistics that depend on which layer is A in an entry
-// of their own.
+// Statistics returns the names of the selected statistics. A study may list the measure several
+// times with different statistics, for instance with those that depend on which layer is A in an
+// entry of their own.
 func (f *comparison) Statistics() []string { return f.settings.Statistics }
 
 // Directional reports whether a selected statistic depends on which layer is A. For instance, the
 // weights of pwcca are those of A, and linear-regression predicts A from B.
 func (f *comparison) Directional() bool { return Descriptor().Directional(f.settings.Statistics...) }
 
-// Skip returns why none of the selected statistics can be computed, or "".
+// Skip returns why none of the selected statistics can be computed for the first pair of a grid, or
+// "".
 func (f *comparison) Skip(g measure.Grid) string {
 	for _, l := range []onnx.Layer{g.A[0], g.B[0]} {
 		if l.Shape == nil {
@@ -52,8 +53,8 @@ func (f *comparison) Skip(g measure.Grid) string {
 	return why
 }
 
-// Cost returns the bytes held for all layers and pairs, and for a block of samples that is being
-// filled.
+// Cost returns the bytes that an accumulator holds for all layers and pairs, and for the block of
+// samples that is being filled.
 func (f *comparison) Cost(g measure.Grid) int64 {
 	layers, index := layersOf(g, f.settings)
 	b, l := int64(f.blockOf(g)), int64(g.Layout.Block)
@@ -97,11 +98,11 @@ func (f *comparison) New(g measure.Grid) (measure.GridAccumulator, error) {
 type plan struct {
 	settings Settings
 	layout   measure.Layout
-	p, q     int              // variables of both layers
-	stored   int              // samples whose values are stored, the first ones of the order
+	p, q     int              // variables (values of a sample) of layer A and of layer B
+	stored   int              // samples whose values are stored, the first in the layout's order
 	moments  bool             // second moments are gathered
 	groups   bool             // second moments of each group of the jackknife are gathered too
-	refused  map[input]string // why the statistics of an input cannot be computed
+	refused  map[input]string // why the statistics that have an input cannot be computed
 }
 
 // planOf returns the plan of pair i of a grid.
@@ -110,7 +111,7 @@ func (f *comparison) planOf(g measure.Grid, i int) plan {
 	a, b := newLayer(g.A[pair[0]], f.settings), newLayer(g.B[pair[1]], f.settings)
 	out := plan{settings: f.settings, layout: g.Layout, p: a.p, q: b.p, refused: map[input]string{}}
 	fits := func(bytes int64) bool { return g.Budget == 0 || bytes <= g.Budget }
-	// measure.NewLayout gives blocks of minBatch samples or more to 80 samples or more.
+	// With 80 samples or more, the blocks of measure.NewLayout have minBatch samples or more.
 	if len(f.settings.selected(minibatchInput)) > 0 && g.Layout.Block < minBatch {
 		out.refused[minibatchInput] = fmt.Sprintf("%s needs 80 samples or more: it takes blocks of %d of %d; take %s", MinibatchCKA, g.Layout.Block, g.Layout.N, DebiasedCKA)
 	}
@@ -128,7 +129,10 @@ func (f *comparison) planOf(g measure.Grid, i int) plan {
 	return out
 }
 
-// chooseMoments decides whether to gather moments or to store values, whichever takes less memory.
+// chooseMoments decides whether to gather moments or to store values. If both layers have fewer
+// than n - 1 variables, for n samples, and moments take less memory, it takes moments. Otherwise it
+// takes values, and if these do not fit, moments without those of groups, and so without intervals.
+// If nothing fits, it refuses.
 func (p *plan) chooseMoments(fits func(int64) bool) {
 	n := p.layout.N
 	stored := p.storedBytes(n)
@@ -161,9 +165,9 @@ func (p plan) storedBytes(n int) int64 { return 4 * int64(n) * int64(p.p+p.q) }
 // momentBytes returns the bytes of all moments of the pair and its layers.
 func (p plan) momentBytes() int64 { return p.layerBytes(p.p) + p.layerBytes(p.q) + p.pairBytes() }
 
-// layerBytes returns the bytes of the moments of one layer: means and triangles, in float64 for all
-// samples and in float32 for each group, the fourth moments of debiased CKA, and 64 bytes for the
-// fields of each of these.
+// layerBytes returns the bytes of the moments of a layer of width variables: means, and halves of
+// symmetric matrices in float64 for all samples and in float32 for each group, the fourth moments
+// of debiased CKA, and 64 bytes for the fields of each of these.
 func (p plan) layerBytes(width int) int64 {
 	w, groups := int64(width), int64(p.momentGroups())
 	bytes := 8*w + 4*w*(w+1) + groups*(8*w+2*w*(w+1)+64)
@@ -203,7 +207,7 @@ func (p plan) debiased() bool { return slices.Contains(p.settings.Statistics, De
 
 func (p plan) inFloat64() bool { return len(inFloat64(p.settings.selected())) > 0 }
 
-// drawsNull reports whether pairs are shuffled for the null of a selected statistic.
+// drawsNull reports whether the null of a selected statistic is computed on shuffled pairs.
 func (p plan) drawsNull() bool {
 	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
 }

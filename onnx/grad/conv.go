@@ -7,8 +7,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before]. See
-// inputGradient and kernelGradient; dB is the sum of dY over all axes but the channels.
+// Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before], for
+// sample n, output channel o, input channel i (of the group of o), position p and tap k (see
+// geometry). The gradients are inputGradient and kernelGradient; dB is the sum of dY over all axes
+// but the channels.
 func conv(op *operation) {
 	f := op.geometryOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
 	op.accumulate(0, func() onnx.Value { return op.inputGradient(f, op.dy(0), op.x(1), op.x(0)) })
@@ -16,8 +18,9 @@ func conv(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(op.dy(0), len(f.kernel)+2) })
 }
 
-// Y = inputGradient of a convolution with weights W, for the output gradient X. So dX is that
-// convolution of dY, and dW its kernelGradient with input and output exchanged.
+// Y is the inputGradient of a convolution with weights W, where X is the gradient of that
+// convolution's output. So dX is the convolution of dY, and dW its kernelGradient with input dY and
+// output gradient X.
 func convTranspose(op *operation) {
 	f := op.geometryWithPads(op.kernelOf(op.x(0), op.x(1)))
 	op.transposedPads(&f)
@@ -31,8 +34,8 @@ func convTranspose(op *operation) {
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, n+2) })
 }
 
-// trimmed crops the n spatial axes of g to the sizes of v if some output_padding (extra) is a whole
-// stride or more: then g has positions that v lacks.
+// trimmed crops the n spatial axes of g to the sizes of v if an axis has an output_padding (extra)
+// of its stride or more: then g has positions that v lacks.
 func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.Value {
 	for i := range extra {
 		if extra[i] >= strides[i] {
@@ -43,7 +46,8 @@ func (op *operation) trimmed(g, v onnx.Value, n int, extra, strides []int) onnx.
 }
 
 // transposedPads sets the padding of a transposed convolution that has the attribute output_shape,
-// or an auto_pad for which the output is as long as the input times the stride.
+// or an auto_pad: VALID for no padding, SAME_UPPER or SAME_LOWER for an output that is as long as
+// the input times the stride.
 func (op *operation) transposedPads(f *geometry) {
 	auto := op.attrString("auto_pad", "NOTSET")
 	same := auto == "SAME_UPPER" || auto == "SAME_LOWER"
@@ -98,10 +102,10 @@ func (op *operation) channelSums(g onnx.Value, rank int) onnx.Value {
 	return op.ReduceSum(g, false, append([]int{0}, spatialAxes(rank)...)...)
 }
 
-// inputGradient is the gradient by the input v of a convolution with weights w (out x in / group x
-// kernel): at each position, the sum of w dy over the output positions whose kernel reads it.
-// Without strides it is itself a convolution, with reversed kernels and exchanged channels, which
-// runtimes compute in fewer passes than a transposed convolution.
+// inputGradient is the gradient with respect to the input v of a convolution with weights w (out x
+// in / group x kernel): at each position, the sum of w dy over the output positions whose window
+// contains it. Without strides it is itself a convolution, with reversed kernels and with input and
+// output channels exchanged, which runtimes compute in fewer passes than a transposed convolution.
 func (op *operation) inputGradient(f geometry, dy, w, v onnx.Value) onnx.Value {
 	shape := op.shape(w)
 	if !f.strided() && f.runtimeBefore == "" && isFixed(shape) {
@@ -114,7 +118,7 @@ func (op *operation) inputGradient(f geometry, dy, w, v onnx.Value) onnx.Value {
 	return op.transposedConv(f, dy, w, v)
 }
 
-// convMirrored is inputGradient without strides, with mirrored weights.
+// convMirrored is inputGradient without strides, for weights that mirrored has rearranged.
 func (op *operation) convMirrored(f geometry, dy, mirrored onnx.Value) onnx.Value {
 	n := len(f.kernel)
 	pads := make([]int, 2*n)
@@ -143,7 +147,7 @@ func (op *operation) transposedConv(f geometry, dy, w, v onnx.Value) onnx.Value 
 	exact := f.runtimeBefore == "" && len(shape) == n+2 && isFixed(shape[2:]) && !slices.Contains(f.kernel, -1)
 	for i := range n {
 		extra[i] = f.strides[i] - 1
-		if exact { // the end of the padded input that no output reads
+		if exact { // positions at the end of the padded input that no output reads
 			extra[i] = (shape[2+i] + f.before[i] + f.after[i] - f.reach(i) - 1) % f.strides[i]
 			exact = extra[i] >= 0
 		}
@@ -156,16 +160,16 @@ func (op *operation) transposedConv(f geometry, dy, w, v onnx.Value) onnx.Value 
 	return op.crop(op.Op("ConvTranspose", attrs, dy, w), f.before, f.runtimeBefore, v)
 }
 
-// mirrored rearranges weights, out x in / group x kernel, to in x out / group x reversed kernel.
-// Constant weights become another constant, unless a gradient by them is wanted: differentiating
-// again must find that they are read.
-func (op *operation) mirrored(v onnx.Value, w []int, group int) onnx.Value {
-	out, in, kernel := w[0]/group, w[1], w[2:]
-	if constant, ok := op.info.Weights(string(v)); ok && !op.active[v] {
+// mirrored rearranges weights w, out x in / group x kernel, to in x out / group x reversed kernel.
+// Constant weights become another constant, unless their gradient is wanted: then the nodes must
+// read w itself, so that the result can be differentiated again with respect to w.
+func (op *operation) mirrored(w onnx.Value, shape []int, group int) onnx.Value {
+	out, in, kernel := shape[0]/group, shape[1], shape[2:]
+	if constant, ok := op.info.Weights(string(w)); ok && !op.active[w] {
 		return op.Const("", mirror(constant, group))
 	}
 	taps := tensor.Size(kernel)
-	g := op.Transpose(op.Reshape(v, group, out, in, taps), 0, 2, 1, 3)
+	g := op.Transpose(op.Reshape(w, group, out, in, taps), 0, 2, 1, 3)
 	g = op.reversed(op.Reshape(g, group*in, out, taps), 2, taps)
 	return op.Reshape(g, append([]int{group * in, out}, kernel...)...)
 }
@@ -194,7 +198,7 @@ func (op *operation) reversed(x onnx.Value, axis, size int) onnx.Value {
 	if size == 1 {
 		return x
 	}
-	if op.Opset() >= 10 { // since when steps may be negative
+	if op.Opset() >= 10 { // Slice has steps, which may be negative
 		return op.Slice(x, axis, -1, -size-1, -1)
 	}
 	positions := upTo(size)
@@ -202,8 +206,8 @@ func (op *operation) reversed(x onnx.Value, axis, size int) onnx.Value {
 	return op.Gather(x, op.Ints(positions...), axis)
 }
 
-// kernelGradient is the gradient by the weights w (out x in / group x kernel) of a convolution of x
-// with output y:
+// kernelGradient is the gradient with respect to the weights w (out x in / group x kernel) of a
+// convolution of x. dy is the gradient of its output, and the letters are those of conv:
 //
 //	dw[o, i, k] = sum over n, p of dy[n, o, p] x[n, i, p stride + k dilation - before]
 //
@@ -235,10 +239,11 @@ func (op *operation) foldable(f geometry, x onnx.Value) (channels int, ok bool) 
 	return shape[1], true
 }
 
-// foldedKernelGradient is kernelGradient with the channels of x folded into the last axis instead
-// of the batch: one image, n x height x (width c), in which neighbouring taps lie c positions
-// apart, for c channels. With the channels as the batch, a runtime would compute one matrix product
-// for each, only as wide as the kernel has taps. Folded, it computes one product for all channels.
+// foldedKernelGradient is kernelGradient with the c channels of x folded into the last axis,
+// instead of taken as the batch: one image, samples x height x (width c), in which neighbouring
+// taps lie c positions apart. With the channels as the batch, a runtime would compute one matrix
+// product for each, only as wide as the kernel has taps. Folded, it computes one product for all
+// channels.
 func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels int) onnx.Value {
 	n, last := len(f.kernel), len(f.kernel)-1
 	space := slices.Clone(op.shape(x)[2:])
@@ -258,8 +263,9 @@ func (op *operation) foldedKernelGradient(f geometry, x, dy onnx.Value, channels
 	return op.Transpose(g, slices.Concat([]int{0, n + 1}, upTo(n + 1)[1:])...)
 }
 
-// channelsFirst is x, n x (group in) x space, as a batch of in samples, each of group n channels.
-// swap is the permutation that exchanges the first two axes.
+// channelsFirst is x, samples x (group in) x space, rearranged to in x (group samples) x space, for
+// group groups of in channels. w are the weights, and swap is the permutation that exchanges the
+// first two axes.
 func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx.Value {
 	image := op.Transpose(x, swap...)
 	if f.group == 1 {
@@ -283,7 +289,7 @@ func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx
 		batch = s[0]
 	}
 	spaceValue := func() onnx.Value { return op.Slice(op.Shape(x), 0, 2, 2+n, 1) }
-	if in > 1 { // with one channel in each group, the n channels of a group follow one another already
+	if in > 1 { // with one channel in each group, the samples of a group follow one another already
 		image = op.reshapeAny(image, append([]int{f.group, in, batch}, space...), func() onnx.Value {
 			return op.Concat(0, op.Ints(f.group, in), op.Slice(op.Shape(x), 0, 0, 1, 1), spaceValue())
 		})
@@ -294,8 +300,8 @@ func (op *operation) channelsFirst(f geometry, x, w onnx.Value, swap []int) onnx
 	})
 }
 
-// reshapeAny reshapes x to sizes. If more than one of them is not positive, and so unknown, it
-// reshapes x to a computed shape instead.
+// reshapeAny reshapes x to sizes, in which numbers that are not positive stand for unknown sizes.
+// If more than one is unknown, it reshapes x to the tensor that computed returns instead.
 func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.Value) onnx.Value {
 	unknown := 0
 	for i, size := range sizes {
@@ -310,8 +316,8 @@ func (op *operation) reshapeAny(x onnx.Value, sizes []int, computed func() onnx.
 	return op.ReshapeTo(x, computed())
 }
 
-// cropTaps crops the kernel gradient g to the taps of each axis. It has more taps if some positions
-// of x are read by no window.
+// cropTaps crops the kernel gradient g to the given number of taps of each axis. It has more taps
+// if no window reads the last positions of x.
 func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int) onnx.Value {
 	for i, k := range taps {
 		if !op.usesAll(f, x, i) {
@@ -321,9 +327,9 @@ func (op *operation) cropTaps(g onnx.Value, f geometry, x onnx.Value, taps []int
 	return g
 }
 
-// usesAll reports whether fewer positions than a dilation remain unused at the end of the i-th
-// spatial axis of x, so that the kernel gradient has no additional taps. It is false if that is
-// unknown.
+// usesAll reports whether fewer positions than the dilation follow the last window on the i-th
+// spatial axis of x with its padding, so that the kernel gradient has no additional taps. It is
+// false if that is unknown.
 func (op *operation) usesAll(f geometry, x onnx.Value, i int) bool {
 	shape := op.shape(x)
 	if len(shape) != len(f.kernel)+2 || shape[2+i] < 1 || f.runtimeBefore != "" || f.kernel[i] < 1 {

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Y = alpha A' B' + beta C, where A' is A, or its transpose if transA is set, and likewise B': dA'
-// = alpha dY B'^T, dB' = alpha A'^T dY, dC = beta dY.
+// Y = alpha A' B' + beta C, where A' is A, or its transpose if transA is set, and likewise B':
+// dA' = alpha dY B'^T, dB' = alpha A'^T dY, dC = beta dY.
 func gemm(op *operation) {
 	alpha, beta := op.attrFloat("alpha", 1), op.attrFloat("beta", 1)
 	transA, transB := op.attr("transA", 0) != 0, op.attr("transB", 0) != 0
@@ -39,8 +39,9 @@ func gemm(op *operation) {
 	})
 }
 
-// Y = A B over the last two axes: dA = dY B^T, dB = A^T dY. A vector on the left is a row and one
-// on the right a column, an axis that the product does not keep.
+// Y = A B over the last two axes: dA = dY B^T, dB = A^T dY. If A is a vector it counts as a matrix
+// of one row, and if B is one, as a matrix of one column; Y lacks the axis of size 1 that this
+// adds.
 func matMul(op *operation) {
 	rankA, rankB := op.rank(op.x(0)), op.rank(op.x(1))
 	a, b, dy := op.x(0), op.x(1), op.dy(0)
@@ -66,7 +67,7 @@ func matMul(op *operation) {
 }
 
 // unbroadcastMatrix sums g, batch x rows x columns, to the shape of the node's i-th input. shape is
-// that of the input as a matrix.
+// that input's shape, with the axis that makes a matrix of a vector.
 func (op *operation) unbroadcastMatrix(g onnx.Value, batch, shape []int, i int) onnx.Value {
 	if len(shape) == len(op.shape(op.x(i))) {
 		return op.sumTo(g, append(slices.Clone(batch), shape[len(shape)-2:]...), op.x(i))
@@ -84,7 +85,7 @@ func (op *operation) matrixTransposed(x onnx.Value, rank int) onnx.Value {
 	return op.Transpose(x, perm...)
 }
 
-// asRows flattens all axes but the last.
+// asRows reshapes x to a matrix with the last axis as its columns.
 func (op *operation) asRows(x onnx.Value, shape []int) onnx.Value {
 	if last := shape[len(shape)-1]; last > 0 {
 		return op.Reshape(x, -1, last)

@@ -68,8 +68,8 @@ func averagePool(op *operation) onnx.Value {
 }
 
 // poolGeometry is the geometry of a pool. With ceil_mode the last window may end beyond the
-// padding. The padding after is extended to its end; where sizes are free, by the largest amount
-// that may be needed.
+// padding. The padding at the end (after) is then extended to the end of that window; where sizes
+// are unknown before the graph runs, by the largest amount that may be needed.
 func (op *operation) poolGeometry() geometry {
 	f := op.geometryOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1
@@ -92,8 +92,8 @@ func (op *operation) poolGeometry() geometry {
 	return f
 }
 
-// windowCounts is the number of elements in the mean of each window: 1 x 1 x space of the output,
-// or a number.
+// windowCounts is the number of elements over which averagePool takes the mean of each window, of
+// shape 1 x 1 x space of the output, or one number for all windows.
 func (op *operation) windowCounts(f geometry) onnx.Value {
 	n := len(f.kernel)
 	include := op.attr("count_include_pad", 0) != 0
@@ -103,7 +103,7 @@ func (op *operation) windowCounts(f geometry) onnx.Value {
 	}
 	given := op.geometryWithPads(f.kernel) // without what poolGeometry adds
 	ones, rest := op.onesLike(op.x(0), n), f
-	if include { // the attribute pads counts, but not what ceil_mode adds
+	if include { // the padding of the attribute pads is counted, but not what ceil_mode adds
 		rest.before, rest.after = make([]int, n), make([]int, n)
 		for i := range n {
 			rest.after[i] = max(f.after[i]-given.after[i], 0)
@@ -130,8 +130,8 @@ func (op *operation) cropToOutput(v onnx.Value, f geometry) onnx.Value {
 	return op.crop(v, make([]int, len(f.kernel)), "", op.y(0))
 }
 
-// onesLike is ones of shape 1 x 1 x space, with the last n axes of x as space, enlarged by pads if
-// there are any.
+// onesLike is a tensor of ones of shape 1 x 1 x space, where space are the sizes of the last n axes
+// of x, enlarged by pads if there are any.
 func (op *operation) onesLike(x onnx.Value, n int, pads ...int) onnx.Value {
 	more := make([]int, n) // padding at both ends of each axis together
 	for i := range pads {

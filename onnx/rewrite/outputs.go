@@ -10,7 +10,8 @@ import (
 )
 
 // WithOutputs returns a model whose outputs are exactly the named tensors, in that order. It shares
-// the weights of m, and leaves out the nodes, weights and inputs that no output needs.
+// the weights of m, and leaves out the nodes, weights and inputs that no output needs. An unknown
+// or repeated name, or no name, is an error.
 func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 	types := m.ElementTypes()
 	g := m.Proto().Graph
@@ -46,8 +47,9 @@ func WithOutputs(m *onnx.Model, names []string) (*onnx.Model, error) {
 }
 
 // TensorAsInput returns the model with the tensor that v names as an additional input, of the type
-// and the shape of v. The node that computed the tensor remains, under another name of its output;
-// WithOutputs removes the nodes that only that tensor needed.
+// and the shape of v, and no longer as an output. It is an error if no node computes the tensor.
+// That node remains, with another name for its output; WithOutputs removes the nodes that only the
+// tensor needed.
 func TensorAsInput(m *onnx.Model, v onnx.ValueInfo) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Node = slices.Clone(g.Node)
@@ -83,7 +85,8 @@ func Prune(m *onnx.Model) *onnx.Model {
 	return m.WithGraph(g)
 }
 
-// prune removes nodes, weights and declarations that the outputs of a graph do not need.
+// prune removes nodes, weights, inputs and declarations of types (value_info) that the outputs of a
+// graph do not need.
 func prune(g *pb.GraphProto) {
 	needed := map[string]bool{}
 	for _, out := range g.Output {

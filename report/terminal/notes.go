@@ -16,8 +16,8 @@ func (p *printer) warnings(rows []scores.Row, general []string) {
 	p.notes("Warnings", report.WarningNotes(rows, general), "score")
 }
 
-// notes prints notes under a title, each with the number of its occurrences and the first two
-// places. unit is the noun for an occurrence.
+// notes prints at most longestList notes under a title, each with the number of its occurrences and
+// the first two of them. unit is the noun for an occurrence.
 func (p *printer) notes(title string, all []report.Note, unit string) {
 	if len(all) == 0 {
 		return
@@ -36,7 +36,7 @@ func (p *printer) notes(title string, all []report.Note, unit string) {
 	}
 }
 
-// firstItems joins the first items: "a, b", or "a, b, …" if there are more than most.
+// firstItems joins at most most items: "a, b", or "a, b, …" if there are more.
 func firstItems(items []string, most int) string {
 	if len(items) > most {
 		items = append(items[:most:most], "…")

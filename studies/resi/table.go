@@ -18,15 +18,18 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A test asks whether a statistic of similarity agrees with what is known of some networks. value
-// is 1 if it does wholly, at least low, and NaN if it has no scores.
+// A test asks whether a statistic of similarity agrees with what is known of some networks.
 type test struct {
-	name  string
-	low   float64
+	name string
+	low  float64 // smallest possible value
+	// value is 1 if the statistic agrees in all cases, and NaN if it has no scores.
 	value func(t *evaluation) float64
 }
 
-// tests returns the six tests of ReSi for the runs of labels, dots, noise and layers.
+// tests returns the six tests of ReSi for the four runs that studies/resi.yaml describes:
+// labels (networks trained with random labels), dots (with dots on the images that show the class:
+// shortcuts), noise (with noise as augmentation) and layers (of single networks). The networks of a
+// group differ in their seed only.
 func tests() []test {
 	return []test{
 		{"accuracy", -1, func(t *evaluation) float64 { return t.correlation("accuracy", "clean") }},
@@ -38,27 +41,27 @@ func tests() []test {
 	}
 }
 
-// An evaluation is a statistic with the scores of some networks.
+// An evaluation is a statistic with the scores of all networks, or of those of all seeds but one.
 type evaluation struct {
 	statistic string
 	sign      float64        // 1 if larger is more similar, -1 if smaller is
 	runs      [][]scores.Row // of labels, dots, noise and layers
-	without   string         // seed of the networks that are left out
+	without   string         // seed of the networks that are left out; "": none
 }
 
-// A pair is a score of two networks, or of two layers of one, and its mean over both directions.
+// A pair is the similarity of two networks, or of two layers of one network.
 type pair struct {
-	scores.Row
-	similarity float64 // larger is more similar
+	scores.Row         // of the first direction
+	similarity float64 // the mean over both directions if both were scored; larger is more similar
 }
 
-// leftOut reports whether a network is left out.
+// leftOut reports whether a network is left out. "" stands for no network.
 func (t *evaluation) leftOut(network string) bool {
 	_, seed := groupOf(network)
 	return network != "" && seed == t.without
 }
 
-// pairs returns the similarities of the pairs of a run that belong to a test.
+// pairs returns the pairs of a run whose scores belong to a test, without undefined scores.
 func (t *evaluation) pairs(run int, belongs func(scores.Row) bool) []pair {
 	var out []pair
 	for _, r := range t.runs[run] {
@@ -77,13 +80,14 @@ func (t *evaluation) pairs(run int, belongs func(scores.Row) bool) []pair {
 	return out
 }
 
-// networks returns the similarities of the penultimate layers of the networks of a run.
+// networks returns the pairs of different networks of a run. Each has its penultimate layer only.
 func (t *evaluation) networks(run int) []pair {
 	return t.pairs(run, func(r scores.Row) bool { return r.Model != r.OtherModel })
 }
 
-// conformity returns the fraction of the pairs of a group that are more similar than pairs of
-// different groups: of all combinations of both.
+// conformity takes all combinations of a pair of networks of one group and a pair of networks of
+// different groups, and returns the fraction in which the first pair is more similar. It is NaN if
+// there are none.
 func (t *evaluation) conformity(run int) float64 {
 	var within, between []float64
 	for _, p := range t.networks(run) {
@@ -106,9 +110,10 @@ func (t *evaluation) conformity(run int) float64 {
 	return more / float64(len(within)*len(between))
 }
 
-// correlation returns Spearman's correlation of the dissimilarities with differences of
-// predictions, over the pairs of a group: the mean over all groups of all runs. The differences are
-// the absolute ones of a score of single networks, or a score of pairs.
+// correlation returns Spearman's correlation, over the pairs of networks of a group, of the
+// dissimilarity with a difference of the two networks: the mean over all groups of all runs. The
+// difference is the score of the pair by the given statistic of the given measure or, if it scores
+// single networks, the absolute difference of their scores.
 func (t *evaluation) correlation(measure, statistic string) float64 {
 	var sum, n float64
 	for run, rows := range t.runs {
@@ -138,7 +143,7 @@ func (t *evaluation) correlation(measure, statistic string) float64 {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			g := groups[name]
 			if run > 0 && slices.ContainsFunc(t.runs[0], func(r scores.Row) bool { o, _ := groupOf(r.Model); return o == name }) {
-				continue // the group is in the first run too
+				continue // the group has been counted in the first run
 			}
 			if r := correlation.Spearman(g[0], g[1]); !math.IsNaN(r.Value) {
 				sum, n = sum+r.Value, n+1
@@ -148,8 +153,10 @@ func (t *evaluation) correlation(measure, statistic string) float64 {
 	return sum / n
 }
 
-// monotonicity returns the fraction of the triples of layers, one of which lies between the others,
-// of which the outer ones are less similar than either of them and the middle one.
+// monotonicity takes three layers of a network in the order of depth, and compares the similarity
+// of the first and the last with that of the first and the middle, and with that of the middle and
+// the last. It returns the fraction of all such comparisons in which the outer two are not more
+// similar.
 func (t *evaluation) monotonicity() float64 {
 	var right, all float64
 	for run := range t.runs {
@@ -182,10 +189,14 @@ func (t *evaluation) monotonicity() float64 {
 }
 
 // A result is the outcome of a test of a statistic.
-type result struct{ value, low, high, rank float64 }
+type result struct {
+	value     float64
+	low, high float64 // 95 % interval of the value
+	rank      float64 // among all statistics; NaN if value is
+}
 
-// resultOf returns the result without its rank. The interval is a jackknife over seeds: each
-// replicate leaves out the networks of one seed.
+// resultOf returns the result without its rank. The interval is that of a jackknife over seeds,
+// each replicate of which leaves out the networks of one seed.
 func resultOf(of test, statistic measure.StatisticDescriptor, runs [][]scores.Row, seeds []string) result {
 	t := &evaluation{statistic: statistic.Name, sign: 1, runs: runs}
 	if statistic.Direction == measure.Lower {
@@ -294,7 +305,7 @@ func writeTable(out io.Writer, runs [][]scores.Row) error {
 	return w.Error()
 }
 
-// number writes a value with so many decimals, and NaN as nothing.
+// number writes a value with so many decimals, without a ".0" at the end, and NaN as nothing.
 func number(v float64, decimals int) string {
 	if math.IsNaN(v) {
 		return ""

@@ -15,15 +15,16 @@ type STIROptions struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
 	Data   []string    // names, or patterns of names, of data in both studies; nil: the first data in both
 	Layer  string      // pattern of one layer; "": the penultimate layers
-	Images int         // setting images of stir
-	Steps  int         // setting steps of stir
+	Images int         // setting images of the measure stir
+	Steps  int         // setting steps of the measure stir
 }
 
 // STIRStudy returns a study that measures STIR (shared invariances of two models, package stir)
 // between models of two studies, with each of the two as reference. It uses data whose name both
-// studies have, as the first study defines them, the optimiser adam and the first study's seed. A
-// name of a model ends in its study, (A) or (B), as in "resnet20 (B)". Paths must be absolute, as
-// in the study.yaml of a run folder.
+// studies have, as the first study defines them, the optimiser Adam and the first study's seed. The
+// name of a model ends in (A) if it is of the first study, else in (B), as in "resnet20 (B)". Paths
+// in the studies must be absolute, as in the study.yaml of a run folder. It is an error if a study
+// lacks a model, if a model's file no longer exists, or if no data are selected.
 func STIRStudy(a, b *Study, s STIROptions) (*Study, error) {
 	data, err := s.data(a, b)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Study) checkModelFile(m Model) error {
 }
 
 // data returns the selected entries of data of the first study whose names the second study also
-// has.
+// has. It is an error if there are none.
 func (s STIROptions) data(a, b *Study) ([]*config.Node, error) {
 	var out []*config.Node
 	var common []string
@@ -107,7 +108,8 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// model returns an entry of models with another name and the one selected layer.
+// model returns an entry of models with another name, without tags, and with the selected layer
+// alone, or the default layers if none is selected.
 func (s STIROptions) model(entry *config.Node, newName string) *config.Node {
 	m := entry.Clone()
 	m.Set("name", newName)
@@ -118,6 +120,7 @@ func (s STIROptions) model(entry *config.Node, newName string) *config.Node {
 	return m
 }
 
+// settings returns the settings of stir for pairs of models.
 func (s STIROptions) settings(between []*config.Node) *config.Node {
 	n := mapping("between", list(between...), "optimiser", text("adam"))
 	if s.Layer != "" {
@@ -128,7 +131,7 @@ func (s STIROptions) settings(between []*config.Node) *config.Node {
 	return n
 }
 
-// text returns a node of a string, and list a node of a list.
+// text returns a string node, and list a list node.
 func text(s string) *config.Node { return &config.Node{Kind: config.String, Text: s} }
 
 func list(items ...*config.Node) *config.Node { return &config.Node{Kind: config.List, Items: items} }
