@@ -5,8 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
+	"sync/atomic"
 
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
@@ -130,17 +130,21 @@ func (f *feeder) update(b *batch) error {
 		f.transformActivations(b)
 	}
 	errs, dropped := make([]error, len(tasks)), make([][]error, len(tasks))
-	var group errgroup.Group
-	group.SetLimit(f.cores)
-	for i, t := range tasks {
-		group.Go(func() error {
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(tasks)); i = next.Add(1) - 1 {
 			errs[i] = guard.Run(func() (err error) {
-				dropped[i], err = f.updateTask(t, b)
+				dropped[i], err = f.updateTask(tasks[i], b)
 				return err
 			})
-			return nil
-		})
+		}
 	}
+	// Few goroutines, and this one among them: each new one must be woken, and grow its stack.
+	var group sync.WaitGroup
+	for range min(f.cores, len(tasks)) - 1 {
+		group.Go(work)
+	}
+	work()
 	group.Wait()
 	for i, t := range tasks {
 		for _, cause := range dropped[i] {
