@@ -82,7 +82,7 @@ void sums_of_rows(Sums *out, const float *previous, const float *a, const float 
 	for (int64_t at = 0; at < n; at += chunk) {
 		int64_t m = at + chunk < n ? chunk : n - at;
 		if (previous)
-			add(&out[rows], previous + at, previous + at, b + at, m, 0);
+			add(&out[rows], previous + at, previous + at, b + at, m, chunk);
 		for (int64_t r = 0; r < rows; r++) {
 			const float *x = a + r * n + at;
 			int64_t next = r + 1 < rows ? n : chunk - r * n;
