@@ -4,14 +4,15 @@
 //
 //	NOETHER_TESTDATA=/data PEERS=/peers go run ./bench [-rounds 3] [TABLE ...]
 //
-// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS is
-// a folder outside this repository. It has bench.py, which holds reference implementations in PyTorch
-// and numpy, and export.py, which exports networks. Without it the columns of PyTorch and numpy, and
-// the rows of exported networks, stay empty. Noether and its peer, the reference implementation of
-// the same task, take turns. A table has the median of the rounds, the smallest and the largest
-// value, and the peak memory.
-// Without names, all tables but cells, grid, grid-memory, stir, submission and the three of
-// networks are measured. Tables that are not measured keep their stored results.
+// Each benchmark runs in a process of its own. NOETHER_TESTDATA is the folder of test data. PEERS
+// is a folder outside this repository. It has bench.py, which holds reference implementations in
+// PyTorch and numpy, and export.py, which exports networks. Without it the columns of PyTorch and
+// numpy, and the rows of exported networks, stay empty. In each round, Noether and its peer, the
+// reference implementation of the same task, are measured one after the other. A table has the
+// median over the rounds, the smallest and the largest value, and the peak memory.
+//
+// Without names of tables, all are measured but cells, grid, grid-memory, stir, submission and the
+// three whose names begin with networks. Tables that are not measured keep their stored results.
 package main
 
 import (
@@ -75,7 +76,8 @@ func run(ctx context.Context, rounds int, folder, remark string, names []string)
 	return nil
 }
 
-// choose returns the tables of the given names; without names, those that are not slow.
+// choose returns the tables of the given names; without names, those that are not slow. An unknown
+// name is an error.
 func choose(names []string) ([]table, error) {
 	var chosen []table
 	for _, t := range tables {
@@ -95,7 +97,8 @@ func choose(names []string) ([]table, error) {
 	return chosen, nil
 }
 
-// machineText describes the processor, its logical CPUs and the version of Go.
+// machineText describes the machine: the number of logical CPUs, which it calls cores, the
+// processor and the version of Go.
 func machineText() string {
 	model := runtime.GOARCH
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {

@@ -20,14 +20,14 @@ type ParquetOptions struct {
 	Label string   // column of the labels; "": see OpenParquet
 }
 
-// Parquet is a source over encoded images in Parquet files.
+// Parquet is a source of the encoded images in Parquet files.
 type Parquet struct {
 	files       []*os.File
 	groups      []parquetGroup // row groups that have rows
 	labels      []int
 	classes     []string
 	factors     []string
-	values      [][]float64 // values[k][i] is factor k of sample i
+	values      [][]float64 // values[k][i] is the value of factor k for sample i
 	fingerprint string
 
 	mu     sync.Mutex    // guards the fields below
@@ -39,17 +39,17 @@ type Parquet struct {
 
 // OpenParquet opens images in Parquet files, as the package datasets of Hugging Face writes them. A
 // column of bytes, or of groups with a field named bytes, contains an encoded image (a JPEG or PNG
-// file, for instance) in each row.
+// file, for instance) in each row, which is a sample.
 //
 // The label is the column named label or fine_label, or the only column that the metadata of
 // Hugging Face datasets declare a ClassLabel. The metadata of a ClassLabel name the classes.
-// Without them a label is a number, the index of a class, or a text, and the classes are the sorted
-// texts. Every other column of numbers is a factor if it has a finite number in each row. All files
-// must have the same columns.
+// Without them the labels are whole numbers, the indices of classes, or texts, and the classes are
+// the sorted texts. Every other column of numbers is a factor, a known property of the samples, if
+// it has a finite number in each row. All files must have the same columns.
 //
 // Labels and factors are read when the files are opened, images when At is called. If the files
-// have no page index (the offsets of their pages, a page being some rows of a column), it is slow
-// to read images in another order than theirs.
+// have no page index, which holds the offsets of their pages (a page is some rows of a column),
+// images are read slowly in any order but that of the rows.
 //
 // The fingerprint hashes the labels, the factors and the content of the files (of a file above 256
 // MiB, evenly spaced blocks).

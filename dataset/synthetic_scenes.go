@@ -33,14 +33,14 @@ type Scenes struct {
 	fingerprint string
 }
 
-// OpenScenes returns a source of images of several figures. Their number is drawn uniformly, and
-// each figure has its own factors. Later figures cover earlier ones. The mask of a sample has the
-// class of each pixel: 1 + k where a figure of kind k covers at least half of the pixel, otherwise
-// 0, the background. A textured background is the product of two gratings of random frequency,
-// orientation and phase between two random dark colours.
+// OpenScenes returns a source of images of several figures. Their number is drawn uniformly, and so
+// are kind, scale, rotation, position and hue of each figure. Later figures cover earlier ones. The
+// mask of a sample has the class of each pixel: 1 + k where a figure of kind k covers at least half
+// of the pixel, otherwise 0, the background. A textured background is the product of two gratings
+// of random frequency, orientation and phase, which varies between two random dark colours.
 //
-// If Figures is 1 to 1, the label of an image is the kind of its figure. Else no image has a label.
-// Sample i depends on i and on all options but N.
+// If Figures is [1, 1], the label of an image is the kind of its figure. Else no image has a label.
+// Sample i depends on i and on all options but N. Options out of range are an error.
 func OpenScenes(o ScenesOptions) (*Scenes, error) {
 	if o.Scale == nil {
 		o.Scale = []float64{0.2, 0.45}
@@ -77,7 +77,7 @@ func (s *Scenes) Classes() []string {
 	return nil
 }
 
-// Factors returns nil.
+// Factors returns nil: a scene has no factors, which would be properties of a whole image.
 func (s *Scenes) Factors() []string { return nil }
 
 // Fingerprint returns a hash of the options and of scenesVersion.
@@ -91,7 +91,7 @@ func (s *Scenes) maskClasses() []string {
 }
 
 // MaskClasses returns the names of the classes of pixels of a source with masks. It returns nil if
-// they are not known, which is so for a folder of masks.
+// they are not known, as for a folder of masks, or if the source has no masks.
 func MaskClasses(src Source) []string {
 	for {
 		switch s := src.(type) {
@@ -147,7 +147,8 @@ func (s *Scenes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	return Sample{Index: i, Name: fmt.Sprintf("shapes#%d", i), Input: input, Label: label, Truth: &Truth{Mask: framed}}, nil
 }
 
-// paint draws the figure over an image, c x h x w, and writes its class to the mask, 1 x h x w.
+// paint draws the figure over an image, c x h x w. It sets the mask, 1 x h x w, to the class of the
+// figure where it covers at least half of the pixel.
 func (f Figure) paint(image, mask tensor.Tensor, class int) {
 	o, _ := findOutline(f.Kind)
 	colour := []float32{1}

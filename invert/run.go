@@ -12,34 +12,35 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is a search in progress. It processes one batch after the other, each with all steps.
+// A run is a search in progress. It processes one batch of samples after the other, each with all
+// steps. An iteration is the index of a step.
 type run struct {
 	search    *Search
 	problem   Problem
 	constants []tensor.Tensor // in the order of stepBuilder.constants, one row for each sample
 	images    tensor.Tensor   // best images of the finished batches
-	loss      []float32       // their losses
+	loss      []float32       // their values of losses.criterion
 	dropped   []bool          // whether the loss or gradient norm of a sample became NaN or infinite
 
-	batch, iteration int       // current batch and step
+	batch, iteration int       // indices of the current batch and step
 	saved            time.Time // when the last checkpoint was written
 
 	// The tensors of the current batch. A step reads one copy of the state and writes the other.
-	state          [2][][]float32 // both copies of it, in the order of stepBuilder.state
+	state          [2][][]float32 // the two copies, each in the order of stepBuilder.state
 	scheduleValues [][]float32    // in the order of stepBuilder.schedule
 	constantRows   [][]float32    // in the order of stepBuilder.constants
 	measured       [][]float32    // loss and gradient norm of each sample, which a step writes
 	shards         []shard
 }
 
-// A shard holds the inputs and outputs of one of the concurrent runs of the engine: its rows of the
-// tensors of a batch.
+// A shard holds the inputs and outputs of one of the calls of the engine that run concurrently: its
+// rows of the tensors of a batch.
 type shard struct {
 	// in[0] and out[0] are for even steps, which read the first copy of the state and write the
 	// second one; in[1] and out[1] are for odd steps. The index is called the parity of a step.
 	in, out   [2][]*ort.Value
 	state     [2][]*ort.Value // in the order of stepBuilder.state; they stay on the engine's device
-	constants []*ort.Value    // likewise
+	constants []*ort.Value    // in the order of stepBuilder.constants; likewise on the device
 	others    []*ort.Value    // of the schedule, and those that a step writes besides the state
 }
 
@@ -116,8 +117,8 @@ func (r *run) bind() error {
 	return nil
 }
 
-// bindShard makes the rows of shard k the inputs and outputs of its runs. observed are the outputs
-// besides the state.
+// bindShard makes the rows of shard k the inputs and outputs of its calls of the engine. observed
+// are the outputs besides the state.
 func (r *run) bindShard(k int, observed []tensorInfo) error {
 	l, step := &r.shards[k], r.search.step
 	values := [2]map[string]*ort.Value{{}, {}} // by name, for each copy of the state
@@ -149,7 +150,8 @@ func (r *run) bindShard(k int, observed []tensorInfo) error {
 	return r.search.session.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
 }
 
-// wrapRows appends a shard's rows of a tensor to a list, as a value for the engine.
+// wrapRows appends a shard's rows of a tensor to a list, as a value for the engine. data that have
+// the size of one shard are shared by all.
 func (r *run) wrapRows(list *[]*ort.Value, shard int, p tensorInfo, data []float32) error {
 	if size := tensor.Size(p.shape); len(data) > size {
 		data = data[shard*size : (shard+1)*size]
@@ -159,7 +161,7 @@ func (r *run) wrapRows(list *[]*ort.Value, shard int, p tensorInfo, data []float
 	return err
 }
 
-// upload copies the constants and the state before the next step to the device.
+// upload copies the constants, and the state that the next step reads, to the device.
 func (r *run) upload() error {
 	for _, l := range r.shards {
 		for _, v := range slices.Concat(l.constants, l.state[r.iteration%2]) {
@@ -171,7 +173,8 @@ func (r *run) upload() error {
 	return nil
 }
 
-// download copies a copy of the state from the device: the tensors of the given names, or all.
+// download brings one of the two copies of the state from the device: the tensors of the given
+// names, or all.
 func (r *run) download(parity int, names ...string) error {
 	for _, l := range r.shards {
 		for i, p := range r.search.step.state {
@@ -203,7 +206,7 @@ func (r *run) initialise() {
 		switch p.name {
 		case "x", "best":
 			r.copyRows(v, r.problem.Start)
-		case "criterion":
+		case "criterion": // of the best images: none so far
 			for k := range v {
 				v[k] = float32(math.Inf(1))
 			}
@@ -220,8 +223,8 @@ func (r *run) copyConstants() {
 	}
 }
 
-// copyRows copies the rows of the current batch. It fills up a smaller last batch with copies of
-// its last row.
+// copyRows copies the rows of the current batch from src, which has a row for each sample. It fills
+// up a smaller last batch with copies of its last row.
 func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 	from, to := r.rows()
 	n := copy(dst, src.Slice(from, to).Data)
@@ -231,7 +234,7 @@ func (r *run) copyRows(dst []float32, src tensor.Tensor) {
 }
 
 // optimise takes the remaining steps of the current batch, and one more, which evaluates the images
-// after the last step.
+// that the last step has written.
 func (r *run) optimise(ctx context.Context) error {
 	o := r.search.options
 	from, to := r.rows()
@@ -263,7 +266,7 @@ func (r *run) optimise(ctx context.Context) error {
 	return nil
 }
 
-// runShards runs one step of all shards concurrently.
+// runShards runs a step of the given parity for all shards concurrently.
 func (r *run) runShards(ctx context.Context, parity int) error {
 	errs := make([]error, len(r.shards))
 	var wait sync.WaitGroup
@@ -293,12 +296,13 @@ func (r *run) checkGradient(n int) error {
 	}
 	constants := r.constants
 	if r.search.options.Ball != (Ball{}) {
-		constants = constants[1:]
+		constants = constants[1:] // the first one is the centre of the ball
 	}
 	return r.search.objective.checkGradient(r.measured[0][:n], constants)
 }
 
-// report reports the progress. parity is the index of the copy of the state that was written last.
+// report reports the progress, with the mean loss of the best images. parity is the index of the
+// copy of the state that was written last.
 func (r *run) report(parity int) error {
 	if r.problem.Progress == nil {
 		return nil
@@ -331,9 +335,9 @@ func (r *run) stateTensor(name string, parity int) []float32 {
 	return nil
 }
 
-// storeBatch stores the results of the current batch. Once the loss or gradient norm of a sample is
-// NaN or infinite, its image does not change any more. So the values of the last step decide
-// whether the sample is dropped.
+// storeBatch adds the results of the current batch to those of the run. Once the loss or gradient
+// norm of a sample is NaN or infinite, its image does not change any more. So the values of the
+// last step decide whether the sample is dropped.
 func (r *run) storeBatch() error {
 	from, to := r.rows()
 	parity := (r.search.options.Steps + 1) % 2

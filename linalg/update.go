@@ -25,9 +25,10 @@ func newMeanStep(na int, ma []float64, nb int, mb []float64) meanStep {
 	return st
 }
 
-// addRow adds a row of products, of variable i with the variables from j on, to a row of a scatter.
-// The first observations replace the values of the row: memory that was never written is then not
-// read, which would cost a page fault more.
+// addRow adds a row of products, of variable i with the variables from j on, to a row of a scatter
+// matrix. x is the change of the mean of variable i, y that of the other variables. The first
+// observations replace the values of the row, which are zero: reading memory that was never written
+// would cost a further page fault.
 func addRow[S, T float32 | float64](dst []S, products []T, x, y meanStep, i, j int) {
 	products = products[:len(dst)]
 	if x.first {
@@ -42,8 +43,8 @@ func addRow[S, T float32 | float64](dst []S, products []T, x, y meanStep, i, j i
 	}
 }
 
-// An Update adds observations to a Scatter tile by tile, for a caller that computes the products
-// itself. The zero Update has no effect.
+// An Update adds observations to a Scatter in tiles (rectangular parts of the matrix), for a caller
+// that computes the products itself. The zero Update has no effect.
 type Update[T float32 | float64] struct {
 	s *Scatter[T]
 	meanStep
@@ -55,9 +56,9 @@ func (s *Scatter[T]) Begin(n int, mean []float64) Update[T] {
 	return Update[T]{s, newMeanStep(s.N, s.Mean, n, mean)}
 }
 
-// AddProducts adds one tile of the sums of products of the new observations about their mean: of
-// the variables top to bottom with the variables left to right (exclusive), row-major. Values below
-// the diagonal are ignored.
+// AddProducts adds one tile of the sums, over the new observations, of products of deviations from
+// their mean: of the variables from top to bottom-1 with those from left to right-1, row-major.
+// Values below the diagonal are ignored.
 func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom, left, right int) {
 	if u.s == nil {
 		return
@@ -92,8 +93,9 @@ func (c *CrossScatter[T]) Begin(n int, meanX, meanY []float64) CrossUpdate[T] {
 	return CrossUpdate[T]{c, newMeanStep(c.N, c.MeanX, n, meanX), newMeanStep(c.N, c.MeanY, n, meanY)}
 }
 
-// AddCrossProducts adds one tile of the sums of products of the new observations about their means:
-// of the variables top to bottom of x with the variables left to right of y (exclusive), row-major.
+// AddCrossProducts adds one tile of the sums, over the new observations, of products of deviations
+// from their means: of the variables of x from top to bottom-1 with those of y from left to
+// right-1, row-major.
 func AddCrossProducts[S, E float32 | float64](u CrossUpdate[S], products []E, top, bottom, left, right int) {
 	if u.c == nil { // products may be nil
 		return

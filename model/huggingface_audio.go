@@ -10,23 +10,22 @@ import (
 	"github.com/noether-ml/noether/model/logmel"
 )
 
-// extractorConfig holds the keys of a preprocessor_config.json that affect a waveform. Their
-// defaults are those of the library transformers.
+// extractorConfig holds the keys of a preprocessor_config.json that are used for audio.
 type extractorConfig struct {
 	Type        string  `json:"feature_extractor_type"`
 	Rate        int     `json:"sampling_rate"` // values per second
 	Size        int     `json:"feature_size"`  // number of mel bands; 1 for a waveform
 	DoNormalize *bool   `json:"do_normalize"`
 	Padding     float64 `json:"padding_value"`
-	Side        string  `json:"padding_side"`
+	Side        string  `json:"padding_side"` // right or left
 	FFT         int     `json:"n_fft"`        // values of a frame of the spectrogram
 	Hop         int     `json:"hop_length"`   // values from one frame to the next
 	Chunk       float64 `json:"chunk_length"` // seconds of an input
 	Samples     int     `json:"n_samples"`    // values of an input
-	Dither      float64 `json:"dither"`
+	Dither      float64 `json:"dither"`       // standard deviation of noise that is added
 }
 
-// isAudioConfig reports whether a config is for audio.
+// isAudioConfig reports whether a preprocessor_config.json is for audio.
 func isAudioConfig(data []byte) (bool, error) {
 	var c struct {
 		Type string          `json:"feature_extractor_type"`
@@ -38,7 +37,8 @@ func isAudioConfig(data []byte) (bool, error) {
 	return c.Rate != nil || strings.HasPrefix(c.Type, "Wav2Vec2") || strings.HasPrefix(c.Type, "Whisper"), nil
 }
 
-// parseExtractor reads a config for audio. Missing keys have the defaults of transformers.
+// parseExtractor reads a preprocessor_config.json for audio. Missing keys have the defaults of the
+// library transformers. A key whose value is not supported is an error.
 func parseExtractor(data []byte) (Preprocess, error) {
 	c := extractorConfig{Rate: 16000}
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -80,7 +80,7 @@ func (c extractorConfig) whisper() (Preprocess, error) {
 		return Preprocess{}, fmt.Errorf("chunk_length %v and n_samples %d: they must not be negative, and a chunk has at most %d seconds", c.Chunk, c.Samples, dataset.MaxSeconds)
 	}
 	fft := cmp.Or(c.FFT, 400)
-	// The library computes (y + 4) / 4 of the logarithm y: the mean is -4.
+	// transformers computes (y + 4) / 4 of the logarithm y: Mean is -4 and Std is 4.
 	p := Preprocess{
 		Frame: dataset.Frame{Rate: c.Rate, Length: cmp.Or(c.Samples, int(cmp.Or(c.Chunk, 30)*float64(c.Rate)))},
 		Features: &logmel.Settings{Rate: c.Rate, FFT: fft, Window: fft, Hop: cmp.Or(c.Hop, 160), Mels: cmp.Or(c.Size, 80), High: 8000,

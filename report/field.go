@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Field is a property of score rows that a chart shows by an axis, a colour or a panel: one of
-// FieldNames. An Axis may also name a column of numbers of its chart's table.
+// A Field is a property of rows of scores that a chart shows by an axis, a colour or a panel: one
+// of FieldNames. An Axis may also name a column of numbers of its chart's table.
 type Field string
 
 // A FieldLabel holds the texts of a field.
@@ -19,9 +19,9 @@ type FieldLabel struct {
 	Empty string `json:"empty,omitempty"` // shown for the empty value
 }
 
-// fields holds the labels of all fields and their values in a row. The two models of a comparison are
-// "reference" and "compared", its second layer is "other"; "model" names both models. "pair" and
-// "part" are of the scores of probes, see Parts.
+// fields holds the labels of all fields and their values in a row. The two models of a comparison
+// are "reference" and "compared", its second layer is "other"; "model" names both models. "pair"
+// and "part" are for scores of probes; Parts describes the latter.
 var fields = map[Field]struct {
 	FieldLabel
 	of func(*scores.Row) string // the value of the field in a row; nil for the model, see Field.Of
@@ -40,7 +40,7 @@ var fields = map[Field]struct {
 	"depth":     {FieldLabel{"depth of the layer", ""}, func(r *scores.Row) string { return fmt.Sprint(r.Depth) }},
 	"statistic": {FieldLabel{"statistic", ""}, func(r *scores.Row) string { return r.Measure + "." + r.Statistic }},
 	"pair":      {FieldLabel{"factor under transformation", ""}, func(r *scores.Row) string { return strings.Join(nonEmpty(r.Factor, r.Transform), " under ") }},
-	"part":      {FieldLabel{"part of the range", ""}, byParameter}, // Parameter has been replaced by its part; see Parts
+	"part":      {FieldLabel{"part of the range", ""}, byParameter}, // in rows whose Parameter was replaced by its part; see Parts
 }
 
 func byParameter(r *scores.Row) string { return r.Parameter }
@@ -67,9 +67,9 @@ func FieldNames() []string {
 // Title returns the title of the field, such as "transformation".
 func (f Field) Title() string { return fields[f].Title }
 
-// Of returns the value of a field in a row. That of "transform" includes the value of the
-// parameter, that of "name" does not. The argument measures says how two compared models are
-// labelled.
+// Of returns the value of the field in a row. That of "transform" includes the value of the
+// parameter, that of "name" does not. measures is used for "model" only: it says how two compared
+// models are labelled.
 func (f Field) Of(measures Measures, r *scores.Row) string {
 	if f == "model" {
 		return measures.ModelLabel(r)
@@ -99,36 +99,38 @@ func (f Field) varies(measures Measures, rows []scores.Row) bool {
 // Plachouras et al. 2025.
 var quarterNames = []string{"– –", "–", "+", "+ +"}
 
-// Parts returns for each row the name of its part of the range of its transformation, or "" for a
-// row without a parameter. Each value of the parameter stands for a part. If a transformation has
-// four values, quarterNames names them, otherwise "1", "2" and so on. Transformations with different
-// ranges share names. order holds all names that can occur, from the lowest part to the highest.
+// Parts returns for each row the name of the part of its transformation's range to which its
+// parameter belongs, or "" for a row without a parameter. Each value of the parameter that occurs
+// with the row's measure and transformation stands for a part. The names are quarterNames if there
+// are four values, otherwise "1", "2" and so on, from the lowest value to the highest, so that
+// transformations with different ranges share names. order holds all names that can occur:
+// quarterNames, and then the numbers.
 func Parts(rows []scores.Row) (parts, order []string) {
-	type scale struct{ measure, transform string }
-	scaleOf := func(r *scores.Row) scale { return scale{r.Measure, r.Transform} }
-	known := map[scale]map[string]bool{}
+	type group struct{ measure, transform string }
+	groupOf := func(r *scores.Row) group { return group{r.Measure, r.Transform} }
+	known := map[group]map[string]bool{}
 	for i := range rows {
 		if r := &rows[i]; r.Parameter != "" {
-			if known[scaleOf(r)] == nil {
-				known[scaleOf(r)] = map[string]bool{}
+			if known[groupOf(r)] == nil {
+				known[groupOf(r)] = map[string]bool{}
 			}
-			known[scaleOf(r)][r.Parameter] = true
+			known[groupOf(r)][r.Parameter] = true
 		}
 	}
-	names := map[scale]map[string]string{}
+	names := map[group]map[string]string{}
 	most := 0
-	for s, values := range known {
-		names[s] = map[string]string{}
+	for g, values := range known {
+		names[g] = map[string]string{}
 		for i, v := range slices.SortedFunc(maps.Keys(values), byNumber) {
-			names[s][v] = fmt.Sprint(i + 1)
+			names[g][v] = fmt.Sprint(i + 1)
 			if len(values) == len(quarterNames) {
-				names[s][v] = quarterNames[i]
+				names[g][v] = quarterNames[i]
 			}
 		}
 		most = max(most, len(values))
 	}
 	for i := range rows {
-		parts = append(parts, names[scaleOf(&rows[i])][rows[i].Parameter])
+		parts = append(parts, names[groupOf(&rows[i])][rows[i].Parameter])
 	}
 	order = slices.Clone(quarterNames)
 	for i := range most {

@@ -8,7 +8,8 @@ import (
 )
 
 // WriteCSV writes rows as CSV with a header line. Numbers have the fewest digits that read back as
-// the same float64. NaN, and a depth or trial that does not apply, are empty.
+// the same float64. NaN, the depth of a score of no layer, and the trial of a mean over trials are
+// empty.
 func WriteCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	c.Write(Columns)

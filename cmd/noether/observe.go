@@ -26,13 +26,13 @@ func addObserveFlags(c *cobra.Command) *observeFlags {
 	f.StringVar(&o.log, "log", "", "log to standard error as text or json, instead of the progress bar")
 	f.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and profiles at this address, such as localhost:9090")
-	f.StringSliceVar(&o.hosts, "metrics-host", nil, "additional host name of requests for metrics, such as that of a service")
+	f.StringSliceVar(&o.hosts, "metrics-host", nil, "further host name by which metrics may be requested, such as that of a service; may be repeated")
 	return o
 }
 
-// start starts the logs, metrics and traces that the flags and the environment select. The function
-// stop ends the metrics and traces. It takes the error of the run and returns that error: as a
-// loggedError if there is a log.
+// start starts the logs, metrics and traces that the flags and the environment select. When the run
+// has ended, call stop with its error, which may be nil: it ends the metrics and traces, and
+// returns that error, as a loggedError if there is a log.
 func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(error) error, err error) {
 	if f.log != "" {
 		if o.Log, err = observe.NewLogger(os.Stderr, f.log, f.level); err != nil {
@@ -65,7 +65,8 @@ func (f *observeFlags) start(c *cobra.Command, o *study.Options) (stop func(erro
 	}, nil
 }
 
-// logged converts an error that occurred before start to a loggedError, if --log is set.
+// logged converts an error that occurred before start to a loggedError, if --log is set. Errors of
+// usage are not logged.
 func (f *observeFlags) logged(err error) error {
 	var usage *usageError
 	if f.log == "" || errors.As(err, &usage) {

@@ -95,7 +95,8 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return nil
 }
 
-// metricsText writes a loss and, for classifiers, an accuracy.
+// metricsText formats a loss and, where they are not NaN, the accuracy of a classifier and the mean
+// IoU (intersection over union) of classes of pixels.
 func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)

@@ -1,13 +1,13 @@
 // Package video provides samples of videos: patches, small squares cut out of their frames.
 //
 // It implements the natural video test of Goodfellow et al. (2009, section 6). Frames are reduced
-// to 320 x 180 pixels and whitened with a band-pass filter, which gives all frequencies of natural
-// images about the same power. Their contrast is scaled by a factor that varies smoothly over time.
-// A sample is a patch of a frame. The trajectory of a patch x is
+// to 320 x 180 pixels and whitened with a band-pass filter, which gives the frequencies that it
+// passes about the same power in natural images. Their contrast is normalised by a factor that
+// varies smoothly over time. A sample is a patch of a frame. The trajectory tau of a patch x is
 //
 //	tau(x, gamma) = the patch at the position of x, gamma frames later,  gamma = -5..5.
 //
-// All samples together represent the input distribution, P(x) in the paper.
+// All samples together represent the distribution of inputs, P(x) in the paper.
 //
 // A scene is a sequence of frames without a cut. Each file has at least one, and within a file a
 // new scene starts where the image changes abruptly (see Options.Cuts). A place is the position of
@@ -21,7 +21,7 @@
 //	trajectory := src.Trajectory(2000) // indices of 11 samples, or nil near the ends of a scene
 //
 // Open reads video files with the ffmpeg program, animated GIFs, and folders of frames. OpenCamera
-// moves a camera over still images: sideways, in a rotation, or around them. Every frame is decoded
-// once, in order. Patches are stored in a temporary file, so memory does not grow with the length
-// of a video.
+// simulates a camera that moves over still images: sideways, in a rotation, or around them. Every
+// frame is decoded once, in order. Patches are stored in a temporary file, so memory does not grow
+// with the length of a video.
 package video

@@ -22,8 +22,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A snapshot is a commit of a repository. In the hub's cache its files are links to blobs, files
-// that are named by the hash of their content.
+// A snapshot is a commit of a repository of the Hugging Face hub. In the cache of the hub's clients
+// its files are links to blobs, files that are named by the hash of their content.
 type snapshot struct {
 	hub     *Hub
 	address hubAddress
@@ -50,8 +50,9 @@ func (s *snapshot) absenceMark(name string) string {
 	return filepath.Join(s.folder(), ".no_exist", s.commit, filepath.FromSlash(name))
 }
 
-// stored returns the commit of an address that was last downloaded, with the files of a model that
-// the hub's cache has, and reports whether there are any.
+// stored returns the commit that the revision of an address stood for at the last download, with
+// the files that the hub's cache has in the folders in which the model can be. It reports whether
+// there are any.
 func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
 	s := &snapshot{hub: h, address: a, commit: a.revision}
 	if !hubCommit.MatchString(a.revision) {
@@ -64,7 +65,8 @@ func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
 	return s, len(s.files) > 0
 }
 
-// askCommit asks the hub for the commit of a revision and for its files.
+// askCommit asks the hub for the commit of the revision of an address and for its files. It records
+// in the hub's cache which commit the revision stands for.
 func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
 	s := &snapshot{hub: h, address: a}
 	address, err := url.Parse(h.Address + "/api/" + a.kind + "/" + a.repository + "/revision/" + url.PathEscape(a.revision))
@@ -111,7 +113,7 @@ func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot,
 	return s, nil
 }
 
-// hubFile downloads a file of a commit into the hub's cache, unless the cache has it.
+// hubFile downloads the file called name of a commit into the hub's cache, unless the cache has it.
 func (c *Cache) hubFile(ctx context.Context, s *snapshot, name string) error {
 	if s.has(name) {
 		return nil
@@ -170,14 +172,14 @@ func (s *snapshot) link(name, blob string) error {
 
 // A blobInfo describes the content of a file of a repository.
 type blobInfo struct {
-	hash string // SHA-256 of large files, else the SHA-1 of Git
-	size int64  // -1 if unknown
+	hash string // hexadecimal: SHA-256 of large files, else the SHA-1 of Git
+	size int64  // in bytes; -1 if unknown
 }
 
 var hubHash = regexp.MustCompile(`^(?:W/)?"?([0-9a-f]{64}|[0-9a-f]{40})"?$`)
 
-// describe asks the hub for the hash and size of a file. If the answer redirects to the server of
-// large files, it contains both, and the redirect is not followed.
+// describe asks the hub for the hash and size of a file. An answer that redirects to the server of
+// large files contains both, so this redirect is not followed.
 func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInfo, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.stall(), fmt.Errorf("no answer within %v", c.stall()))
 	defer cancel()
@@ -222,8 +224,8 @@ func (c *Cache) describe(ctx context.Context, h *Hub, address *url.URL) (blobInf
 	return blobInfo{match[1], size}, nil
 }
 
-// downloadBlob downloads a file to blob and verifies it. It resumes what an interrupted download
-// has left.
+// downloadBlob downloads a file to the path blob and verifies its hash. It resumes an interrupted
+// download. text is the address in messages.
 func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text string, about blobInfo, blob string) error {
 	if about.size > c.maxFile() {
 		return c.tooLarge()
@@ -264,7 +266,7 @@ func (c *Cache) downloadBlob(ctx context.Context, h *Hub, address *url.URL, text
 	})
 }
 
-// hubHashOf returns the hash of a file, of the same kind as another hash: SHA-256, or Git's SHA-1
+// hubHashOf returns the hash of a file, of the same kind as the hash like: SHA-256, or Git's SHA-1
 // of a blob.
 func hubHashOf(file, like string) (string, error) {
 	if len(like) == 2*sha256.Size {

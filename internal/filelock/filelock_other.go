@@ -14,9 +14,11 @@ const idle = 7 * 24 * time.Hour
 // Shared returns nil: there are no locks.
 func Shared(string) io.Closer { return nil }
 
-// TryExclusive returns no lock, and reports whether a file does not exist or was not modified for a
-// week.
+// TryExclusive returns no lock. A file is free if it does not exist or was not modified for a week.
 func TryExclusive(path string) (lock io.Closer, free bool) {
 	info, err := os.Stat(path)
-	return nil, err != nil || time.Since(info.ModTime()) > idle
+	if err != nil {
+		return nil, os.IsNotExist(err)
+	}
+	return nil, time.Since(info.ModTime()) > idle
 }

@@ -30,8 +30,8 @@ func (s pairMatrix) diagonal() []float64 {
 	return out
 }
 
-// gram returns the centred Gram matrix of a sample: the inner products of observations minus their
-// mean. It takes the memory of the matrix and of two chunks.
+// gram returns the centred Gram matrix of observations: the inner products of their deviations from
+// the mean. It takes the memory of the matrix and of two chunks of observations.
 func gram(ctx context.Context, x *centredSample) (pairMatrix, error) {
 	k := pairMatrix{x.n, make([]float64, x.n*x.n)}
 	size := min(max(32, 1<<22/x.p), x.n) // observations in a chunk of about four million values
@@ -73,12 +73,12 @@ func (s pairMatrix) mirror() {
 	}
 }
 
-// principalComponents are the principal components of a sample, from its centred Gram matrix:
-// eigenvalues, descending, and the coordinates of the observations, scaled to unit length. A Gram
-// matrix loses directions below 1e-7 of the largest to rounding.
+// principalComponents are the principal components of observations, from the eigendecomposition of
+// their centred Gram matrix. Components whose standard deviation is below about 1e-7 of the largest
+// are left out: they are lost in the rounding of the Gram matrix.
 type principalComponents struct {
-	values  []float64
-	vectors *mat.Dense // n x n; only the first len(values) columns are used
+	values  []float64  // eigenvalues, descending
+	vectors *mat.Dense // n x n: eigenvectors as columns, of which the first len(values) are used
 }
 
 func newPrincipalComponents(k pairMatrix) (principalComponents, error) {
@@ -94,7 +94,7 @@ func newPrincipalComponents(k pairMatrix) (principalComponents, error) {
 	return principalComponents{values[:r], vectors}, nil
 }
 
-// sample returns the first r components as a sample of n observations of r variables.
+// sample returns the scores of the first r components: n observations of r variables.
 func (c principalComponents) sample(ctx context.Context, r int) (*centredSample, error) {
 	n, _ := c.vectors.Dims()
 	values := make([]float64, n*max(r, 1)) // a constant representation has one component, of zeros
@@ -110,8 +110,8 @@ func (c principalComponents) sample(ctx context.Context, r int) (*centredSample,
 	return newCentredSample(ctx, "", source, identityOrder(n))
 }
 
-// spans reports whether a centred Gram matrix has the rank n - 1, beyond doubt by rounding. Then
-// every representation of the n samples is a linear function of this one.
+// spans reports whether a centred Gram matrix certainly has the rank n - 1, also in view of
+// rounding errors. Then every representation of the n samples is an affine function of this one.
 func (s pairMatrix) spans() bool {
 	var trace float64
 	for i := range s.n {
@@ -120,7 +120,8 @@ func (s pairMatrix) spans() bool {
 	if trace == 0 {
 		return false
 	}
-	// Give the direction that centring removed the mean variance.
+	// Centring leaves no variance along (1, ..., 1). Give this direction the mean variance, so that
+	// the matrix has a Cholesky factor if its rank is n - 1.
 	full := append([]float64(nil), s.data...)
 	add := trace / float64(s.n) / float64(s.n)
 	for i := range full {
@@ -130,17 +131,18 @@ func (s pairMatrix) spans() bool {
 	return ok && reciprocalCondition(upper) > wellConditioned*1e-2
 }
 
-// A hsicSum holds the sums over pairs of samples from which HSIC of two Gram matrices K and L is
-// computed. k_i and l_i are the sums of their rows.
+// An hsicSum holds the sums over pairs of samples from which HSIC, the Hilbert-Schmidt independence
+// criterion, of two Gram matrices K and L is computed. k_i and l_i are the sums of their rows.
 type hsicSum struct {
 	m        int     // samples
 	inner    float64 // sum_ij K_ij L_ij
 	kl       float64 // sum_i k_i l_i
 	k, l     float64 // sum_ij K_ij, sum_ij L_ij
-	trk, trl float64 // traces
+	trk, trl float64 // traces of K and L, summed only with the diagonals
 }
 
-// biased returns <HKH, HLH>, the biased estimate of HSIC (Gretton et al. 2005).
+// biased returns <HKH, HLH>, where H subtracts the mean: the biased estimate of HSIC, up to a
+// factor (Gretton et al. 2005).
 func (a hsicSum) biased() float64 {
 	m := float64(a.m)
 	return a.inner - 2/m*a.kl + a.k/m*(a.l/m)
@@ -159,11 +161,11 @@ type hsicSums struct {
 	rest []hsicSum
 }
 
-// newHSICSums returns the sums of two Gram matrices, with or without their diagonals. The groups
-// are between the cuts.
+// newHSICSums returns the sums of two Gram matrices, with or without their diagonals. Group g has
+// the samples from cuts[g] to cuts[g+1]-1.
 func newHSICSums(k, l pairMatrix, cuts []int, diagonal bool) hsicSums {
 	n, groups := k.n, max(0, len(cuts)-1)
-	parts := max(1, groups) // of the row sums
+	parts := max(1, groups) // in which each row is summed: the groups, or all samples
 	bounds := cuts
 	if groups == 0 {
 		bounds = []int{0, n}
@@ -233,8 +235,9 @@ func (s pairMatrix) squaredDistances() {
 	}
 }
 
-// radial turns squared distances into the kernel exp(-d^2 / (2 s^2)) in place. s is a fraction of
-// the median distance over pairs. It reports false where more than half of the distances are 0.
+// radial turns squared distances d^2 into the kernel exp(-d^2 / (2 s^2)) in place, where s is
+// fraction times the median of d over pairs. It reports false, and leaves the matrix as it is, if
+// that median is 0: more than half of the distances are.
 func (s pairMatrix) radial(fraction float64) bool {
 	distances := make([]float64, 0, s.n*(s.n-1)/2)
 	for i := range s.n {

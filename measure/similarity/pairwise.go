@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// fromPairs computes the statistics of n x n values.
+// fromPairs computes the selected statistics, which need a value for each pair of samples, and adds
+// them to out.
 func (r *calculator) fromPairs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
-	var others []statistic
+	var others []statistic // those that resampled computes
 	for _, k := range selected {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -46,7 +47,7 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 	return r.resampled(ctx, others, x, y, out)
 }
 
-// rbf computes rbf-cka.
+// rbf computes rbf-cka, CKA with a radial kernel.
 func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).radial)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, e
 	return cka(newHSICSums(a.k, b.k, r.cuts, diagonal), a.self, b.self, unbiased), nil
 }
 
-// mutualNeighbours computes mutual-knn.
+// mutualNeighbours computes mutual-knn, the fraction of the nearest neighbours in common.
 func (r *calculator) mutualNeighbours(ctx context.Context, x, y *representation) (estimate, error) {
 	k := r.settings.Neighbours
 	a, b, err := ofBoth(ctx, x, y, (*representation).neighbours)

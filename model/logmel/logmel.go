@@ -4,12 +4,14 @@
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
 // multiplied by a Hann window w. A sample is one value of the waveform. With X the discrete Fourier
-// transform of a frame, M the mel filter bank of package audio, and capitalised names the fields of
-// Settings,
+// transform of frame t, M the mel filter bank of package audio, j the imaginary unit, and
+// capitalised names the fields of Settings,
 //
 //	X[k, t] = sum over i of w[i] x[t Hop + i] exp(-2 pi j k i / FFT)
 //	S[m, t] = sum over k of M[m, k] |X[k, t]|^Power
 //	y[m, t] = (log(S[m, t] + Offset) - Mean) / Std
+//
+// Clamp, Range and Log, which change the last line, are described with Settings.
 //
 // The transform is one convolution with the cosines and sines of all frequencies. If the waveform
 // is padded by FFT / 2 samples on both sides ("reflect", "zeros"), frame t is centred at sample t
@@ -38,11 +40,11 @@ type Settings struct {
 	FFT    int     // samples of a frame; default: Window
 	Window int     // samples of the Hann window, in the middle of the frame; default: 25 ms
 	Hop    int     // samples from one frame to the next; default: 10 ms
-	Mels   int     // number of bands; default: 64
+	Mels   int     // number of bands, the filters of the filter bank; default: 64
 	Low    float64 // lowest frequency of the bands in Hz
 	High   float64 // highest frequency of the bands in Hz; default: half the rate
 	Scale  string  // mel scale, "htk" (default) or "slaney"
-	Area   bool    // bands of equal area (librosa) instead of equal height (torchaudio)
+	Area   bool    // filters of equal area (librosa) instead of equal height (torchaudio)
 	Power  float64 // 1: of magnitudes; 2 (default): of powers
 	Pad    string  // "reflect" (default), "zeros" or "none"
 	Log    string  // "natural" (default), "log10" or "db" (10 log10)
@@ -52,7 +54,7 @@ type Settings struct {
 	// lower values are raised to the largest value less Range; 0: none is raised.
 	Range float64
 	Mean  float64 // subtracted from the logarithm
-	Std   float64 // divides the difference; default: 1
+	Std   float64 // divides the result; default: 1
 
 	DropLast bool `json:",omitzero"` // leave out the last frame, as Whisper does
 }
@@ -204,7 +206,7 @@ func (s Settings) power(b *onnx.Builder, spectrum onnx.Value) onnx.Value {
 	return p
 }
 
-// compress takes the logarithm and applies Range, Mean and Std.
+// compress takes the logarithm of the powers of the bands and applies Range, Mean and Std.
 func (s Settings) compress(b *onnx.Builder, y onnx.Value) onnx.Value {
 	offset := b.Scalar(float32(s.Offset))
 	if s.Clamp {

@@ -10,9 +10,9 @@ import (
 // allInputs stands for all inputs in linearInputs.
 const allInputs = math.MaxInt
 
-// linearInputs has the number k for an operator that is linear in each of its first k inputs while
-// the others are fixed, apart from a term that is added (see addend). Concat is linear in all its
-// inputs together.
+// linearInputs has, by operator, the number k of inputs in which it is linear: in each of the first
+// k inputs while all others are fixed, apart from a term that is added (see addend). Concat is
+// linear in all its inputs together.
 var linearInputs = map[string]int{
 	"Conv": 2, "ConvTranspose": 2, "Einsum": allInputs, "Gemm": 2, "MatMul": 2, "Mul": 2, "Concat": allInputs,
 	"AveragePool": 1, "Cast": 1, "CastLike": 1, "CumSum": 1, "DepthToSpace": 1, "Expand": 1, "Flatten": 1, "Gather": 1, "GatherElements": 1,
@@ -21,11 +21,12 @@ var linearInputs = map[string]int{
 	"Upsample": 1,
 }
 
-// addend is the index of an input that is added to the result of a linear operator, such as a bias
-// or the constant of a padding. It is 0, which is never such an input, where there is none.
+// addend has, by operator, the index of an input that is added to the result, such as a bias or the
+// constant of a padding. Operators that are not listed have no such input.
 var addend = map[string]int{"Conv": 2, "ConvTranspose": 2, "Gemm": 2, "Pad": 2}
 
-// isLinear reports whether every active input is one in which the node is linear, or its addend.
+// isLinear reports whether the node is linear in every active input, that is, every one with a
+// tangent (derivative along a direction), where the addend counts as one.
 func (op *operation) isLinear() bool {
 	if !onnx.IsStandard(op.node) {
 		return false
@@ -39,12 +40,14 @@ func (op *operation) isLinear() bool {
 	return true
 }
 
-// pushLinear applies a linear operator to the tangents: to each by itself, with the other inputs as
-// they are, and adds the results up. The tangent of the addend takes its place in one of the terms.
+// pushLinear sets the tangents of the outputs of a linear operator. For each input with a tangent
+// it applies the operator to this tangent and the other inputs, and adds up the results. In the
+// first of these terms the tangent of the addend replaces the addend, in the others nothing is
+// added.
 func (f *forward) pushLinear(op *operation) {
 	kind := op.node.GetOpType()
 	attrs := onnx.AttrsOf(op.node)
-	delete(attrs, "value") // the constants that Pad (before opset 11) and Resize write outside of x
+	delete(attrs, "value") // of Pad before opset 11; like extrapolation_value of Resize, a constant: its tangent is 0
 	delete(attrs, "extrapolation_value")
 	inputs, tangents := make([]onnx.Value, len(op.node.Input)), make([]onnx.Value, len(op.node.Input))
 	for i := range inputs {
@@ -93,8 +96,8 @@ func (f *forward) pushLinear(op *operation) {
 	}
 }
 
-// addedTangent is the tangent of an addend as an input: before opset 11, that of Gemm is not
-// optional.
+// addedTangent returns the input of a term in place of the addend: its tangent, or no input if the
+// tangent is zero. Before opset 11 Gemm needs this input, which is then the number 0.
 func (op *operation) addedTangent(tangent onnx.Value) onnx.Value {
 	if tangent == "" && op.node.GetOpType() == "Gemm" && op.Opset() < 11 {
 		return op.num(0)
@@ -102,7 +105,8 @@ func (op *operation) addedTangent(tangent onnx.Value) onnx.Value {
 	return tangent
 }
 
-// addAll adds two lists of tensors, of which the first may be empty.
+// addAll returns the sums of the tensors of a and b, element by element, or b if a is empty. It
+// overwrites b.
 func (op *operation) addAll(a, b []onnx.Value) []onnx.Value {
 	for i := range a {
 		b[i] = op.Add(a[i], b[i])

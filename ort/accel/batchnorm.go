@@ -16,13 +16,13 @@ type batchNorms struct {
 	opset   int                   // version of the standard operators, see gradientPattern
 	readers map[string]int        // see countReaders
 	merged  map[string]string     // outputs of sums and ReLUs, to the output of the native operator that includes them
-	native  map[string]nativeNode // by the first output that they replace
-	masked  map[string]bool       // gradients of ReLUs that a native operator includes
+	native  map[string]nativeNode // by the first tensor that they replace
+	masked  map[string]bool       // tensors: gradients of ReLUs that a native operator includes
 }
 
 // rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
 // the sum and the ReLU that follow, and the gradients that package grad writes for these, by native
-// operators. It reports whether there are any.
+// operators (those of this project, in C). It reports whether it has replaced any.
 func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	nodes := b.Nodes()
 	r := &batchNorms{newGraph(b), b.Opset(), countReaders(nodes, outputs), map[string]string{}, map[string]nativeNode{}, map[string]bool{}}
@@ -63,16 +63,16 @@ func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	return true
 }
 
-// isTraining reports whether a node normalises feature maps and its further outputs are mean and
-// variance of the batch.
+// isTraining reports whether a node is a BatchNormalization of feature maps in training mode whose
+// further outputs are the mean and the variance of the batch, since its momentum is 0.
 func (r *batchNorms) isTraining(n *pb.NodeProto) bool {
 	return n.GetOpType() == "BatchNormalization" && onnx.IsStandard(n) && len(n.Output) == 3 && !slices.Contains(n.Output, "") &&
 		onnx.AttrInt(n, "training_mode", 0) == 1 && onnx.AttrFloat(n, "momentum", 0.9) == 0 &&
 		len(r.static.Shape(n.Input[0])) >= 3 && r.static.Type(n.Input[0]) == onnx.Float
 }
 
-// merge lets the native operator before node n include what n computes, if n is a sum or a ReLU and
-// no other node reads the result of that operator.
+// merge lets the native operator whose result node n reads include what n computes, if n is a sum
+// or a ReLU and no other node reads that result.
 func (r *batchNorms) merge(n *pb.NodeProto) {
 	for k, t := range n.Input {
 		y := t
@@ -99,7 +99,7 @@ func (r *batchNorms) merge(n *pb.NodeProto) {
 }
 
 // gradient replaces the gradients of a BatchNormalization that package grad writes, if n is the sum
-// that is the gradient by the input.
+// that is the gradient with respect to the input.
 func (r *batchNorms) gradient(n *pb.NodeProto) {
 	if !isOp(n, "Add") {
 		return
@@ -136,8 +136,9 @@ func (r *batchNorms) gradient(n *pb.NodeProto) {
 	}
 }
 
-// includeMask matches a gradient of a ReLU that no native operator includes yet. It returns the
-// gradient by its output, and the tensor that is positive where this gradient is kept.
+// includeMask reports whether tensor t is the gradient of a ReLU that no native operator includes
+// yet, and marks it as included. It returns the gradient dy with respect to the ReLU's output, and
+// the tensor that is positive where t is dy, and not where t is 0.
 func (r *batchNorms) includeMask(t string) (dy, mask string, ok bool) {
 	n := r.producers[t]
 	if n == nil || r.masked[t] {
@@ -151,12 +152,13 @@ func (r *batchNorms) includeMask(t string) (dy, mask string, ok bool) {
 	return dy, r.maskSource(mask), true
 }
 
-// batchNormTensors are names of tensors of the gradient of a BatchNormalization. sum and along are
-// the sums of dy and of dy (x - mean) for each channel.
+// batchNormTensors are names of tensors of the gradients of a BatchNormalization y of x. dy and dx
+// are the gradients with respect to y and x; sum and along are the sums of dy and of dy (x - mean)
+// for each channel.
 type batchNormTensors struct{ x, scale, mean, variance, dy, dx, sum, along string }
 
-// gradientPattern returns a graph of the gradients of a BatchNormalization in training mode, as
-// package grad writes them, for inputs of a shape.
+// gradientPattern returns a graph of the gradients of a BatchNormalization in training mode with
+// the epsilon of norm, as package grad writes them, for inputs of a shape.
 func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchNormTensors, error) {
 	b := onnx.NewBuilder(opset).Sharing()
 	x, dy := b.Input("x", onnx.Float, shape...), b.Input("dy", onnx.Float, shape...)
@@ -171,13 +173,14 @@ func gradientPattern(norm *pb.NodeProto, opset int, shape []int) (*graph, batchN
 		return nil, batchNormTensors{}, err
 	}
 	p := newGraph(b)
-	along := p.producers[string(d[1])].Input[0] // the gradient by scale is along / sqrt(variance + epsilon)
+	along := p.producers[string(d[1])].Input[0] // the gradient with respect to scale is along / sqrt(variance + epsilon)
 	return p, batchNormTensors{string(x), string(v[0]), string(y[1]), string(y[2]), string(dy), string(d[0]), string(d[2]), along}, nil
 }
 
-// matches reports whether tensor t is computed like tensor like of a pattern, from tensors that
-// bound has by the names in the pattern. Inputs of the pattern that bound lacks match any tensor.
-// It adds all tensors to bound that match.
+// matches reports whether tensor t of the graph is computed as tensor like is in a pattern. bound
+// has, by the names of tensors of the pattern, the tensors that they must match. An input of the
+// pattern that bound lacks matches any tensor. matches adds the tensors that it has compared to
+// bound.
 func (g *graph) matches(t string, pattern *graph, like string, bound map[string]string) bool {
 	if known, ok := bound[like]; ok {
 		return known == t

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Identity returns the fields that name the cell in its record, without layers and scores.
+// Identity returns the fields that name the cell in its record (its results in the run folder),
+// without layers and scores.
 func (c *Cell) Identity() scores.Cell {
 	out := scores.Cell{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name,
 		Parameter: c.View.Parameter, Drawn: c.drawn, Trial: c.View.Trial, Measure: c.Method.Name()}
@@ -22,8 +23,8 @@ func (c *Cell) Identity() scores.Cell {
 	return out
 }
 
-// ScoredLayers returns the layers of a finished cell with their scores. If a comparison was split
-// into several grids, the pairs of layers are put back into their original order.
+// ScoredLayers returns the layers of a finished cell with their scores. If the pairs of layers of a
+// comparison were divided into several grids, they are put back into their original order.
 func (c *Cell) ScoredLayers() []scores.Layer {
 	if c.Procedure != nil {
 		return c.Procedure.Scored
@@ -64,8 +65,8 @@ func (c *Cell) ModelNames() string {
 	return c.Model.Entry.Name + ", " + c.other.Entry.Name
 }
 
-// A Cell is the work whose results one record holds: a measure for a model, a data set, a value of
-// a transformation and a trial.
+// A Cell is the work whose results one record holds: a measure for a model (or two, for a
+// comparison), a data set, a value of a transformation and a trial.
 type Cell struct {
 	Key    string // hash of all that the scores depend on, see Plan.cellKey
 	Model  *Model
@@ -74,18 +75,18 @@ type Cell struct {
 	View   View
 	Method measure.Method
 
-	Tasks     []*Task           // of a measure: one per layer, or one for the prediction; of a comparison: one per grid of layers
+	Tasks     []*Task           // of a measure: one per layer, or one for the prediction; of a comparison: one per grid (some pairs of layers)
 	Procedure *ProcedureRun     // set for a procedure, which has no tasks
 	order     map[[2]string]int // rank of each pair of layers in the record; nil: the order of the tasks
 	Done      bool              // the run folder holds its record
 
 	Failed bool // it failed in this run
 
-	drawn string // parameter values that were drawn for all samples of the trial, as text; else ""
+	drawn string // parameter values, as text, that were drawn once for all samples of the trial; "": none
 }
 
-// Classes returns the names of the classes that a cell of predictions has, in the order of the
-// model's outputs, or nil.
+// Classes returns the names of the classes of the model's outputs, in their order, for a cell that
+// measures predictions, else nil.
 func (c *Cell) Classes() []string {
 	if len(c.Tasks) == 0 {
 		return nil
@@ -96,8 +97,8 @@ func (c *Cell) Classes() []string {
 	return nil
 }
 
-// Parameter returns the value of the transformation that the cell's scores belong to: the listed
-// one, or the one that was drawn for the trial.
+// Parameter returns the value of the transformation's parameter that the cell's scores belong to:
+// one that the study lists, or the one that was drawn for the trial.
 func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
 
 // HasUnsaved reports whether a task of the cell has results that are not saved in the run folder.
@@ -107,7 +108,7 @@ func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).h
 // one trial. The zero View is the clean input.
 type View struct {
 	Name      string // name of the transformation; "" for clean inputs
-	Parameter string // value of the listed parameter, as written in the study file
+	Parameter string // value of the parameter, as written in the study file, if the study lists values; else ""
 	Trial     int    // counted from 0
 
 	On        string               // what is transformed: "input" or "activations"

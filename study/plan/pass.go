@@ -9,8 +9,8 @@ import (
 )
 
 // A Pass reads the samples of a data set once and feeds several tasks, the accumulators of measures
-// at single layers. The models run on each batch clean, once for all views, and then under each
-// view (a transformation value in a trial).
+// at single layers or of comparisons of layers. The models run on each batch clean, once for all
+// views, and then under each view (a transformation value in a trial).
 type Pass struct {
 	owner  passOwner
 	Models []*Model
@@ -20,7 +20,7 @@ type Pass struct {
 	Batch  int          // samples that the engine runs at once
 	cores  int          // goroutines that feed accumulators
 	Seed   uint64       // of the study
-	packed memoryDemand // of the tasks that the function pack has added
+	packed memoryDemand // of the tasks that add has added
 }
 
 // Limits are the memory that the accumulators of a pass may hold, in bytes, and the number of cores
@@ -35,7 +35,7 @@ func LimitsOf(s *spec.Study, o *Options) Limits {
 	return Limits{DivideMemory(s, o).Accumulators, o.Workers()}
 }
 
-// A passOwner is what the tasks of a pass have in common: a model, and data whose labels are
+// A passOwner is what all tasks of a pass have in common: a model, and data whose labels are
 // indices of that model's outputs. For comparisons of two models the model is nil, so that one pass
 // can compare a model with several others.
 type passOwner struct {
@@ -50,8 +50,8 @@ func (c *Cell) owner() passOwner {
 	return passOwner{c.Model, c.Data}
 }
 
-// maxSessions is the largest number of models in one pass. Each holds its weights, its activations
-// and memory of the engine.
+// maxSessions is the largest number of models in one pass. Each has a session of the engine, which
+// holds its weights and activations.
 const maxSessions = 8
 
 // DropFailed removes the tasks of failed cells, and the models that no remaining task reads.
@@ -65,7 +65,8 @@ func (p *Pass) DropFailed() {
 	}
 }
 
-// canRun reports whether the pass has at most maxSessions models after further tasks are added.
+// canRun reports whether the pass has at most maxSessions models, or no more models than now, after
+// further tasks are added.
 func (p *Pass) canRun(tasks ...*Task) bool {
 	models := slices.Clone(p.Models)
 	for _, t := range tasks {
@@ -94,8 +95,8 @@ func addModels(models []*Model, t *Task) []*Model {
 // Data returns the data of the pass, with the labels of its model.
 func (p *Pass) Data() *Data { return p.owner.data }
 
-// A memoryDemand is the memory of the accumulators of some tasks, in bytes: their sum, and the most
-// that one of them borrows while it is fed.
+// A memoryDemand is the memory of the accumulators of some tasks, in bytes: sum is what they hold
+// together, and borrowed the most that one of them uses in addition while it is fed.
 type memoryDemand struct {
 	tasks         int
 	sum, borrowed int64
@@ -133,7 +134,7 @@ func (p *Pass) Title() string {
 	return strings.Join(names, ", ")
 }
 
-// Start returns the first position whose sample some task has not been fed.
+// Start returns the first position of a sample that some task has not been fed, or Hi.
 func (p *Pass) Start() int {
 	at := p.Hi
 	for _, t := range p.AllTasks() {
@@ -167,7 +168,7 @@ func (p *Pass) Runs(m *Model, view int) bool {
 	return false
 }
 
-// Forwards returns the number of samples in all forward passes.
+// Forwards returns the number of samples in all forward passes that are left, over all models.
 func (p *Pass) Forwards() int64 {
 	var sum int64
 	for _, m := range p.Models {

@@ -20,8 +20,8 @@ func forEachView(views []View, f func(View) error) error {
 }
 
 // procedureViews returns the views of a procedure (a measure that works in steps): one for each
-// trial, of each transformation if the procedure takes one. A procedure takes all values of a
-// transformation at once.
+// trial and, if the procedure takes a transformation, each transformation. A view has all values of
+// its transformation. Ready-made pairs of clean and transformed samples count as a transformation.
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {
@@ -52,7 +52,7 @@ func hasTrajectories(src dataset.Source) bool {
 	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
 }
 
-// procedureView returns the view of a transformation that has all its values, for procedures.
+// procedureView returns the view of a transformation for a procedure, with all its values.
 func procedureView(t *spec.Transform) View {
 	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: t.AllValues()}
 }

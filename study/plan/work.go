@@ -2,18 +2,18 @@ package plan
 
 import "slices"
 
-// ModelWork is the remaining work of a study for one model: its own cells, and its comparisons with
-// other models, which are cells of the first of their models. A run with Options.Only set to the
-// model does this work. A cell is a measure for one model or pair of models, data set,
-// transformation value and trial; a procedure is a measure that works in steps on samples in memory,
-// such as the training of probes.
+// ModelWork is the remaining work of a study for one model: its own cells, and those comparisons
+// with other models of which it is the first model. A run with Options.Only set to the model does
+// this work. A cell is a measure for one model or pair of models, data set, transformation value
+// and trial; a procedure is a measure that works in steps on samples in memory, such as the
+// training of probes.
 type ModelWork struct {
 	Model      string
 	Cells      int   // number of unfinished cells
-	Passes     int   // number of readings of the samples; each procedure counts as one
-	Forwards   int64 // number of samples in all forward passes; of procedures, the passes that their work is worth
-	Bytes      int64 // peak memory of the accumulators
-	Blocks     int   // number of blocks (see Shard) of the largest data set: the largest useful number of shards
+	Passes     int   // how often samples are read from first to last, within the study's memory bound; each cell of a procedure counts as one
+	Forwards   int64 // number of forward passes of one sample; for procedures an estimate, in which a step with a gradient counts as three
+	Bytes      int64 // peak memory of the accumulators, within the same bound
+	Blocks     int   // number of blocks of the largest data set: the largest useful number of shards, see Shard
 	Parameters int64 // number of parameters of the model
 	InputBytes int64 // size of one input of the model, in bytes
 }

@@ -1,13 +1,17 @@
-// Matrix products and the epilogue for one instruction set. microkernel.c includes this file once
-// for each set, with W, the number of float32 in a vector, and NAME, which adds the instruction set
-// to a name. Twelve sums, two vectors of a panel and a factor fit into 16 registers, and twelve
-// products in flight hide the latency of each.
+// Matrix products and the epilogue (bias, addend, ReLU and mask) for one instruction set.
+// microkernel.c includes this file once for each set, with W, the number of float32 in a vector,
+// and NAME, which adds the instruction set to a name. A panel is 2 W rows of a matrix, stored
+// column by column. microkernel.h describes the functions.
+//
+// NR, the number of columns that are computed at once, is 6: twelve vectors of sums, two of a panel
+// and one of a factor fit into 16 registers, and twelve independent multiply-adds hide the latency
+// of each.
 
 typedef float NAME(vec) __attribute__((vector_size(4 * W), aligned(4), may_alias));
 typedef int NAME(bits) __attribute__((vector_size(4 * W), aligned(4), may_alias));
 
-// accumulate adds the product of a panel and NR columns to sum. displacement is NULL for contiguous
-// columns.
+// accumulate adds the product of a panel, 2 W x depth, and NR columns to sum. Element k of column j
+// is x[j][displacement[k]]; displacement is NULL for contiguous columns, with the elements x[j][k].
 INLINE void NAME(accumulate)(const float *restrict panel, size_t depth, const float *const *x, const ptrdiff_t *restrict displacement,
 	NAME(vec) sum[NR][2]) {
 	UNROLL(1) for (size_t k = 0; k < depth; k++, panel += 2 * W) {
@@ -44,7 +48,8 @@ static void NAME(gemm)(const float *restrict panel, size_t depth, const float *r
 	}
 }
 
-// apply applies an epilogue, without its bias, to one vector.
+// apply applies an epilogue, without its bias, to one vector of sums, and writes it to the result
+// from index at on.
 INLINE void NAME(apply)(NAME(vec) v, const Epilogue *e, size_t at) {
 	if (e->addend != NULL)
 		v += *(const NAME(vec) *)(e->addend + at);
