@@ -199,7 +199,7 @@ type printFlags struct{ json, all bool }
 
 func (p *printFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.json, "json", false, "print JSON")
-	f.BoolVar(&p.all, "all", false, "print tables of every statistic, with the best and the worst layer")
+	f.BoolVar(&p.all, "all", false, "print tables of single statistics too, with the best and the worst layer")
 }
 
 // terminalWidth returns the width of a file's terminal; 0 if it is none.
