@@ -13,11 +13,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrNotConverged is returned if an eigenvalue or singular value iteration fails.
+// ErrNotConverged is returned if the iteration for eigenvalues or singular values does not
+// converge. The functions of this file return no other errors.
 var ErrNotConverged = errors.New("linalg: the decomposition does not converge")
 
 // Eigen returns the eigenvalues of a symmetric n x n matrix, descending, and its eigenvectors as
-// columns in the same order. a is row-major, upper triangle; it is overwritten.
+// columns in the same order. a is row-major; only its upper triangle is read. It is overwritten.
 func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error) {
 	values, err = eigen(a, n)
 	if err != nil {
@@ -28,12 +29,13 @@ func Eigen(a []float64, n int) (values []float64, vectors *mat.Dense, err error)
 
 // LeadingEigen returns all eigenvalues of a symmetric n x n matrix, descending, and the
 // eigenvectors of the k largest as columns, n x k. k is the result of count, which is called with
-// all eigenvalues. vectors is nil for k = 0. a is row-major, upper triangle; it is overwritten.
+// all eigenvalues. vectors is nil for k = 0. a is row-major; only its upper triangle is read. It is
+// overwritten.
 func LeadingEigen(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	return leadingEigen(a, n, count)
 }
 
-// leadingEigen implements LeadingEigen. LoadBackend replaces it.
+// leadingEigen implements LeadingEigen. LoadBackend, which loads a native LAPACK, replaces it.
 var leadingEigen = leadingOfAll
 
 // leadingOfAll implements LeadingEigen by computing all eigenvectors.
@@ -41,15 +43,16 @@ func leadingOfAll(a []float64, n int, count func(values []float64) int) (values 
 	return leadingOf(syev, a, n, count)
 }
 
-// A syevFunc is a Dsyev of LAPACK.
+// A syevFunc is an implementation of LAPACK's Dsyev, which computes the eigenvalues and
+// eigenvectors of a symmetric matrix.
 type syevFunc func(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool
 
-// syev is the Dsyev that lapack64 uses.
+// syev calls the Dsyev of lapack64.
 func syev(job lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, values, work []float64, lwork int) bool {
 	return lapack64.Syev(job, blas64.Symmetric{Uplo: ul, N: n, Stride: lda, Data: a}, values, work, lwork)
 }
 
-// leadingOf implements LeadingEigen by a Dsyev, which computes all eigenvectors.
+// leadingOf implements LeadingEigen by a given Dsyev, which computes all eigenvectors.
 func leadingOf(syev syevFunc, a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	if values, err = eigenBy(syev, a, n); err != nil {
 		return nil, nil, err
@@ -60,10 +63,10 @@ func leadingOf(syev syevFunc, a []float64, n int, count func(values []float64) i
 	return values, vectors, nil
 }
 
-// Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix a, in half the
-// time of SVD, from the eigenvectors of the smaller of a aᵀ and aᵀ a. Singular values are accurate
-// to about 1e-8 of the largest. For smaller ones, the columns of U, or of V if a has fewer rows
-// than columns, are zero.
+// Decompose returns the thin singular value decomposition U diag(s) Vᵀ of a matrix a, with s
+// descending, from the eigenvectors of the smaller of a aᵀ and aᵀ a, in half the time of SVD.
+// Singular values have errors of about 1e-8 of the largest. For those below that, the columns of U,
+// or of V if a has fewer rows than columns, are zero.
 func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error) {
 	rows, cols := a.Dims()
 	if rows < cols {
@@ -97,8 +100,9 @@ func Decompose(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error
 // relativeTolerance is the accuracy of Decompose, as a fraction of the largest singular value.
 const relativeTolerance = 1e-8
 
-// SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix. The errors of
-// all singular values are of the order of the rounding of the largest. a is overwritten.
+// SVD returns the thin singular value decomposition U diag(s) Vᵀ of an m x n matrix, with s
+// descending. The error of each singular value is about the rounding error of the largest. a is
+// overwritten.
 func SVD(a *mat.Dense) (u *mat.Dense, s []float64, v *mat.Dense, err error) {
 	m, n := a.Dims()
 	k := min(m, n)
@@ -114,12 +118,13 @@ func SingularValues(a *mat.Dense) ([]float64, error) {
 	return singular(lapack.SVDNone, a, blas64.General{Stride: 1}, blas64.General{Stride: 1})
 }
 
-// singular returns the singular values of a, which it overwrites. Unless job is lapack.SVDNone, it
-// writes the singular vectors to u and vt.
+// singular returns the singular values of a, descending, and overwrites a. Unless job is
+// lapack.SVDNone, it writes the left singular vectors to the columns of u and the right ones to the
+// rows of vt.
 func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64, error) {
 	m, n := a.Dims()
 	s := make([]float64, min(m, n))
-	size := make([]float64, 1)
+	size := make([]float64, 1) // length of work: the result of a call with -1 in place of the length
 	lapack64.Gesvd(job, job, a.RawMatrix(), u, vt, s, size, -1)
 	work := make([]float64, int(size[0]))
 	if !lapack64.Gesvd(job, job, a.RawMatrix(), u, vt, s, work, len(work)) {
@@ -132,9 +137,9 @@ func singular(job lapack.SVDJob, a *mat.Dense, u, vt blas64.General) ([]float64,
 // of a, and replaces the columns of a by the eigenvectors.
 func eigen(a []float64, n int) ([]float64, error) { return eigenBy(syev, a, n) }
 
-// eigenBy implements eigen by a Dsyev.
+// eigenBy implements eigen by a given Dsyev.
 func eigenBy(syev syevFunc, a []float64, n int) ([]float64, error) {
-	values, size := make([]float64, n), make([]float64, 1)
+	values, size := make([]float64, n), make([]float64, 1) // size: see singular
 	syev(lapack.EVCompute, blas.Upper, n, a, n, values, size, -1)
 	work := make([]float64, int(size[0]))
 	if !syev(lapack.EVCompute, blas.Upper, n, a, n, values, work, len(work)) {

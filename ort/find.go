@@ -16,7 +16,7 @@ const envLibrary = "ONNXRUNTIME_LIB"
 // errNotFound is the error of Find if the library is in none of the searched folders.
 var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm ci --ignore-scripts' in the folder runtime of the checkout, 'pip install onnxruntime' in a Python environment, or set --onnxruntime or " + envLibrary + " to the path of a library")
 
-// Find returns the path of the ONNX Runtime library for the CPU. See FindFor.
+// Find is FindFor for the CPU.
 func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, cpu) }
 
 // FindFor returns the path of the ONNX Runtime library for a device, and the paths that it tried,
@@ -24,19 +24,20 @@ func Find(explicit string) (path string, tried []string, err error) { return Fin
 //
 //   - explicit, if it is not empty: a file, or the folder of the library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
-//   - the Python package onnxruntime or onnxruntime-gpu, in the environment that the executable
-//     belongs to or in the active one. For the CPU it is taken only if a library lies beside the
-//     executable and is not newer; for Auto, only if it has CUDA. For WebGPU, which it lacks, it is
-//     not taken here;
+//   - the Python package onnxruntime or onnxruntime-gpu, in the Python environment that the
+//     executable of this program belongs to, or in the active one. For the CPU it is taken here
+//     only if a library lies beside the executable and is not newer; for Auto, only if the package
+//     has CUDA; for WebGPU, which the package lacks, not here;
 //   - the folder of the executable;
 //   - runtime/node_modules/onnxruntime-node, which npm installs, beside the executable, in the
 //     parent of its folder, in the working directory and in the parents of that;
 //   - noether/onnxruntime in the user's cache folder;
-//   - the Python package, of any version;
+//   - the Python package, without these conditions;
 //   - what the system's loader finds; path is then a bare file name.
 //
 // If explicit or the environment variable is set, the library must be there: no other place is
-// searched.
+// searched. It is an error if there is no library, or if a Python package that would be taken for
+// another device than the CPU is too old.
 func FindFor(explicit, device string) (path string, tried []string, err error) {
 	for _, named := range []struct{ by, path string }{{"--onnxruntime", explicit}, {envLibrary, os.Getenv(envLibrary)}} {
 		if named.path == "" {
@@ -78,7 +79,8 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 	return "", tried, errNotFound
 }
 
-// hasCUDA reports whether a folder of libraries contains the CUDA execution provider.
+// hasCUDA reports whether a folder of libraries contains ONNX Runtime's CUDA execution provider,
+// the library by which it runs models on NVIDIA's GPUs.
 func hasCUDA(folder string) bool {
 	found, _ := filepath.Glob(filepath.Join(folder, "*onnxruntime_providers_cuda*")) // the pattern is well formed
 	return len(found) > 0
@@ -148,8 +150,9 @@ func searchFolders(executable string) []string {
 	return folders
 }
 
-// npmFolder returns the folder of a platform in the package onnxruntime-node, relative to a
-// checkout. Node.js has its own names for systems and processors.
+// npmFolder returns the folder of the library for a system and processor in the npm package
+// onnxruntime-node, relative to a checkout of this repository. Node.js has its own names for
+// systems and processors.
 func npmFolder(goos, goarch string) string {
 	if goos == "windows" {
 		goos = "win32"

@@ -9,10 +9,12 @@ import (
 	"runtime"
 )
 
-// ErrNoDesktop is returned on a machine without a desktop, and in a remote session.
+// ErrNoDesktop is returned on a machine without a desktop or without its program that opens files,
+// and in a session by SSH.
 var ErrNoDesktop = errors.New("there is no desktop to open a file on")
 
-// Open opens a file with the default program of the desktop. It does not wait for the program.
+// Open opens a file with the default program of the desktop. It does not wait for the program, and
+// returns only errors of starting it, such as ErrNoDesktop.
 func Open(path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -34,8 +36,8 @@ func Open(path string) error {
 	return nil
 }
 
-// opener returns the program of a system that opens files, and its first arguments; "" without a
-// desktop.
+// opener returns the program by which a system (a GOOS) opens files, and its first arguments; "" if
+// there is no desktop. env returns environment variables.
 func opener(system string, env func(string) string) (name string, args []string) {
 	switch system {
 	case "windows":

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// CPUTime returns the processor time of the process so far, user and system, over all cores.
+// CPUTime returns the processor time of the process so far, user and system, over all cores; 0 if
+// it is not known.
 func CPUTime() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

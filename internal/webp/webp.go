@@ -1,7 +1,7 @@
 // Package webp decodes WebP images with libwebp, if the system has it.
 //
-// The pixels are those of golang.org/x/image/webp with the colours of package chroma, and those that
-// PIL reads, to the bit. The library takes half of the time.
+// The pixels are equal to the bit to those of PIL, and to those of golang.org/x/image/webp after
+// its chroma is converted by package chroma. libwebp takes half of the time of the latter.
 package webp
 
 import (
@@ -20,7 +20,8 @@ type library struct {
 	path     string
 	problem  error // why there is no library; nil: there is one
 	readInfo func(data *byte, bytes uintptr, width, height *int32) int32
-	// decode returns its argument pixels, or nil for data that it cannot decode.
+	// decode writes an image to pixels, of size bytes, with pitch bytes from row to row. It returns
+	// pixels, or nil for data that it cannot decode.
 	decode func(data *byte, bytes uintptr, pixels *byte, size uintptr, pitch int32) *byte
 }
 
@@ -54,9 +55,10 @@ func Hint() string {
 		Homebrew: "webp", Conda: "libwebp-base"})
 }
 
-// Decode returns the pixels of an image of width x height: rows from the top, of red, green and blue
-// for each pixel. Transparency is dropped. It returns false if there is no library, and for what it
-// leaves to another decoder: animations, images of another size, and damaged ones.
+// Decode returns the pixels of an image of width x height: rows from the top, of red, green and
+// blue for each pixel. Transparency is dropped. ok is false if there is no library, and for data
+// that the caller must decode in another way or reject: animations, images of another size, damaged
+// ones.
 func Decode(data []byte, width, height int) (pixels []uint8, ok bool) {
 	l := loaded()
 	if l.problem != nil || len(data) == 0 || width <= 0 || height <= 0 {

@@ -10,19 +10,21 @@ import (
 
 // A sketch stores, for each unit, a sample of its largest values from which the k-th largest can be
 // found with a given error. It is the quantile sketch of Karnin, Lang and Liberty, "Optimal
-// quantile approximation in streams" (2016), for the upper tail only. As in Cormode et al.,
-// "Relative error streaming quantiles" (2021), the larger half of a level is not compacted.
+// quantile approximation in streams" (2016), for the upper tail only.
 //
-// Values at or below a bound are dropped. The others are added to level 0. When level 0 is full, it
-// is compacted: it is sorted, and of each 2^step values of its lower half one is moved to level 1
-// and the others are dropped. A value at level h > 0 thus represents 2^(step+h-1) values, its
-// weight. When such a level is full, every second value of its lower half is moved to the next
-// level. A hash chooses the first or the second value of each pair; the next compaction takes the
-// others.
+// The sample is divided into levels, whose values each represent a number of values, their weight.
+// Values at or below a bound are dropped. The others are added to level 0, with weight 1. When
+// level 0 is full, it is compacted: it is sorted, and of each 2^step values of its lower half one
+// is moved to level 1 and the others are dropped. A value at level h > 0 thus has weight
+// 2^(step+h-1). When such a level is full, every second value of its lower half is moved to the
+// next level. A hash chooses the first or the second value of each pair; the next compaction takes
+// the others. The larger half of a level is not compacted, as in Cormode et al., "Relative error
+// streaming quantiles" (2021).
 //
 // A compaction does not change the total weight. It changes the rank of a value by less than the
-// weight of a value at the next level, and the ranks of the largest values not at all. When the
-// total weight exceeds target by a quarter, the lowest values are dropped and the bound is raised.
+// weight of a value at the next level, and that of the largest values not at all. If the total
+// weight exceeds target by more than a quarter when a level needs room, the lowest values are
+// dropped and the bound is raised.
 type sketch struct {
 	units       int       // number of units
 	first       int       // index of the first unit in its layer, for the hash
@@ -37,12 +39,12 @@ type sketch struct {
 }
 
 const (
-	minLevel       = 8    // smallest capacity of a level, before it is raised to those below
-	maxLevel       = 8192 // largest capacity of the last level
+	minCapacity    = 8    // smallest capacity of a level, before levels raises it further
+	maxCapacity    = 8192 // largest capacity of the last level
 	bottomCapacity = 32   // smallest capacity of level 0; sorting is cheaper for more values at once
-	minCapacity    = 12   // level 0 replaces levels of less capacity, at most maxStep of them
-	// smallest capacity of the first two levels that are not replaced; larger levels are sorted
-	// less often
+	replacedBelow  = 12   // level 0 replaces levels of less capacity, at most maxStep of them
+	// smallest capacity of the two lowest levels that are not replaced: larger ones are sorted less
+	// often
 	minUpperCapacity = 24
 	maxStep          = 4 // largest step, so that the lower half of level 0 has at least one value to move
 )
@@ -50,15 +52,15 @@ const (
 // levels returns the capacities of a sketch's levels, in order of weight, and its step. k is the
 // rank of the threshold, and relative the allowed relative error of that rank. Each level has about
 // two thirds of the capacity of the next one. The last level has the capacity perError / relative,
-// and there are as many levels as twice the target weight needs. The lowest levels, of less than
-// minCapacity, are replaced by a single level 0. step is the number of levels that are replaced, or
-// 1 if there are none.
+// and the number of levels is the smallest with which the last level, when full, has twice the
+// target weight. The lowest levels, of less than replacedBelow, are replaced by a single level 0.
+// step is the number of levels that are replaced, or 1 if there are none.
 func levels(k int, relative float64) (capacities []int, step int) {
-	top := float64(minLevel)
+	top := float64(minCapacity)
 	if relative > 0 {
 		top = max(top, perError/relative)
 	}
-	top = min(top, maxLevel)
+	top = min(top, maxCapacity)
 	n := 1
 	for top*float64(int(1)<<(n-1)) < 2*float64(keptWeight(k, relative)) {
 		n++
@@ -67,8 +69,8 @@ func levels(k int, relative float64) (capacities []int, step int) {
 		return []int{even(2 * float64(keptWeight(k, relative)))}, 1
 	}
 	for h := range n {
-		capacity := even(max(minLevel, top*math.Pow(2./3, float64(n-1-h))))
-		if capacity < minCapacity && step < maxStep && h < n-1 {
+		capacity := even(max(minCapacity, top*math.Pow(2./3, float64(n-1-h))))
+		if capacity < replacedBelow && step < maxStep && h < n-1 {
 			step++
 			continue
 		}
@@ -88,7 +90,7 @@ func levels(k int, relative float64) (capacities []int, step int) {
 }
 
 // perError is the product of the last level's capacity and the relative error of the rank that
-// results. It was measured on values in many orders.
+// results. It was determined by experiment, with values added in many orders.
 const perError = 4.2
 
 // even rounds a number up to an even integer.
@@ -164,8 +166,9 @@ func (s *sketch) add(u int, v float32) bool {
 	return true
 }
 
-// compactBottom makes room at level 0, which is full. If level 1 has room too, it moves values up
-// without regard to the total weight, which is the fast and usual case.
+// compactBottom makes room at level 0, which is full. If level 1 has room for the values, it moves
+// them up without regard to the total weight. This case is fast, and usual where level 0 has the
+// capacity bottomCapacity.
 func (s *sketch) compactBottom(u int) {
 	n := s.levels()
 	if s.offsets[1] == bottomCapacity && n > 1 && int(s.counts[u*n+1])+bottomCapacity/2>>s.step <= s.capacity(1) {
@@ -257,7 +260,7 @@ func (s *sketch) trim(u int) {
 // valueAt returns the value of a rank, where the largest value has rank 1, and whether the total
 // weight reaches that rank. It sorts the levels.
 func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
-	var heads [32]int // of each level: index of the largest value not yet counted
+	var heads [32]int // of each level, of which there are fewer than 32: index of the largest value not yet counted
 	for h := range s.levels() {
 		values := s.level(u, h)
 		slices.Sort(values)
@@ -283,7 +286,7 @@ func (s *sketch) valueAt(u, rank int) (v float32, reached bool) {
 }
 
 // threshold returns approximately the k-th largest value of unit u, which must have at least k
-// values.
+// values. It may be the bound, if values equal to the bound were dropped.
 func (s *sketch) threshold(u int) float32 {
 	if v, ok := s.valueAt(u, s.k); ok {
 		return v

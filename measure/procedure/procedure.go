@@ -2,12 +2,12 @@
 // steps on samples in memory, such as the inversion of a representation or the training of a probe.
 //
 // A Procedure runs a Job: one or two models with their layers, a source of samples, and a
-// checkpoint. A procedure that needs a transformation gets all its values or its range, so that it
-// can follow a sample along a trajectory (its transformed versions, or the frames before and after
-// it, in order) or draw a value for each sample. A trial is one of several repetitions of all
-// random draws of a study. It runs until its scores are computed or its context ends. A later run
-// restores the checkpoint and continues. Procedures are seeded and reproducible on one machine: a
-// resumed run gives exactly the scores of an uninterrupted one.
+// checkpoint, in one trial (one of several repetitions of all random draws of a study). If it needs
+// a transformation, the job has all its values or its range, so that the procedure can follow a
+// sample along a trajectory (its transformed versions, or the frames before and after it, in order)
+// or draw a value for each sample. A procedure runs until its scores are computed or its context
+// ends. A later run restores the checkpoint and continues. Procedures are seeded and reproducible
+// on one machine: a resumed run gives exactly the scores of an uninterrupted one.
 //
 // For example, to run a procedure on a job:
 //
@@ -52,8 +52,9 @@ type Needs struct {
 	Labels      bool // samples must have labels
 	Prediction  bool // models must have class scores
 	Transform   bool // a transformation: one job for each of the study, with all its values
-	// ReadyPairs, with Transform: data that are ready-made pairs can also be used, in one job with
-	// ReadyPairs as its Transform.
+	// ReadyPairs, with Transform: the procedure also accepts data whose samples come in pairs with
+	// transformed versions from files. It then gets one job, whose Transform is the variable
+	// ReadyPairs.
 	ReadyPairs bool
 	// OwnTrajectories, with Transform: the procedure also accepts data whose samples form
 	// trajectories, such as gratings and video, without a transformation. It then gets one job
@@ -88,12 +89,12 @@ type Job struct {
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
 	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels.
 	Data dataset.Source
-	// Repeated reports whether an earlier trial uses some of the samples too, although every trial
-	// should use new ones.
+	// Repeated reports whether, despite Needs.NewSamples, an earlier trial uses some of the samples
+	// too, because there are too few for all trials.
 	Repeated bool
 	// Read reads the samples at the given positions of Data, in order, in the frame f: the part and
 	// size of an image that a model gets. Samples that cannot be read are left out and recorded. If
-	// they are more than 1 %, it returns an error.
+	// more than 1 % of the samples cannot be read, it returns an error.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	Checkpoint train.Checkpoint // of this job; may be nil

@@ -10,9 +10,11 @@ import (
 	"github.com/noether-ml/noether/measure/similarity"
 )
 
-// Kinds of inversions: how x' is found.
+// Kinds of inversions: how the image x' is found for an image x. m1 and m2 are the reference model
+// and the other one.
 const (
-	// Arbitrary inversion starts from noise and finds x' with the same representation by m1 as x.
+	// Arbitrary inversion starts from noise, or as Settings.Start says, and finds an x' that has the
+	// same representation by m1 as x.
 	Arbitrary = "arbitrary"
 	// Adversarial inversion also maximises the distance between m2's representations of x' and x.
 	Adversarial = "adversarial"
@@ -35,7 +37,8 @@ type Settings struct {
 	Batch      int      `key:"batch" json:"batch" min:"1" doc:"images that are inverted together, divided among concurrent runs of the engine; default: by the size of the model"`
 }
 
-// defaultBeta is the weight in the code of Nanda et al. 2022.
+// defaultBeta is the default of Beta, the weight in the code of Nanda et al. 2022 (see the
+// package).
 const defaultBeta = 0.1
 
 // Defaults returns the settings of Nanda et al. 2022.

@@ -7,15 +7,16 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A mapPort is an output that is a map: c x h x w, or h x w x c, or h x w.
+// A mapPort is an output of a model that is a map: one sample has the shape c x h x w, h x w x c,
+// or h x w.
 type mapPort struct {
 	*Port
 	channels, height, width int
 	last                    bool // whether the channels come last
-	flat                    bool // whether there is no axis for channels
+	flat                    bool // whether there is no axis for channels; channels is then 1
 }
 
-// The values of the argument of maps.
+// The values of the argument integers of maps.
 const (
 	ofFloats   = false
 	ofIntegers = true
@@ -53,16 +54,18 @@ func (m mapPort) value(b *onnx.Builder) onnx.Value {
 	return x
 }
 
-// coversImage reports whether a map has the aspect ratio of the image, to within 5 %, and at least
-// one position for each 4 x 4 pixels. The feature maps of a backbone have fewer.
+// coversImage reports whether a map has the aspect ratio of the image, to within 5 %, at least one
+// position for each 4 x 4 pixels, which the feature maps of a backbone lack, and more than one
+// position.
 func (q *query) coversImage(m mapPort) bool {
 	ratio := float64(m.height*q.about.Width) / float64(m.width*q.about.Height)
 	return math.Abs(math.Log(ratio)) < 0.05 && 4*m.height >= q.about.Height && m.height*m.width > 1
 }
 
-// oneMap returns the map that satisfies a condition. If there are several, it returns the only one
-// that is not auxiliary; else the first whose name is that of a result; else the first if all have
-// one shape, as torchvision's result and auxiliary result do; else nil.
+// oneMap returns the map that satisfies a condition, or nil. If there are several, it leaves out
+// those whose names have the word "aux" (auxiliary results of training). Of the others it returns
+// the only one; else the first whose name has a word for a result, such as "out"; else the first if
+// all have one shape, as torchvision's result and auxiliary result do; else nil.
 func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 	var found []mapPort
 	for _, m := range maps {
@@ -95,7 +98,8 @@ func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 const maxGuessedClasses = 256
 
 // findLogits finds a map with a score for each class. If it has one channel, positions with a score
-// above 0 have class 1, the others class 0.
+// above 0 have class 1, the others class 0. Here and below, guess says that the study does not name
+// the layout of the output, so it must be recognised with little doubt (see layout.find).
 func findLogits(q *query, guess bool) *Decoder {
 	// A map of 3 channels may be an image.
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
@@ -145,19 +149,21 @@ func findLabels(q *query, guess bool) *Decoder {
 
 // classOf returns the class with the highest score at each position, batch x 1 x h x w.
 func classOf(b *onnx.Builder, scores onnx.Value) onnx.Value {
-	// A score that is not finite spreads to the class.
+	// If a score is not finite, the class is NaN.
 	bad := b.Mul(b.ReduceSum(scores, true, 1), b.Scalar(0))
 	return b.Add(b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, scores), onnx.Float), bad)
 }
 
 // newClassMap returns the decoder of a map of classes. classes is their number; 0: unknown. planes
-// is the number of channels that build returns: 2 for class and probability, 1 for the class.
+// is the number of channels of the map that build adds to the graph: 2 for class and probability, 1
+// for the class.
 func newClassMap(m mapPort, classes, planes int, build func(b *onnx.Builder) onnx.Value) *Decoder {
 	f := Format{Kind: ClassMap, Outputs: []string{m.Name}, Height: m.height, Width: m.width, Channels: planes, Classes: classes}
 	return &Decoder{Format: f, build: func(b *onnx.Builder) onnx.Value { return build(b.Scope("decoded")) }}
 }
 
-// findHeatMaps finds a map for each keypoint, which is where the map is largest.
+// findHeatMaps finds a map with a channel for each keypoint. The keypoint is where the channel is
+// largest.
 func findHeatMaps(q *query, guess bool) *Decoder {
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {
 		return !m.flat && m.height*m.width > 1 && (!guess || m.named("heatmap", "heat_map") && q.coversImage(m))
@@ -172,10 +178,10 @@ func findHeatMaps(q *query, guess bool) *Decoder {
 		at := b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 2, "keepdims": 1}, flat), onnx.Float)
 		row := b.Op("Floor", nil, b.Div(at, b.Scalar(float32(m.width))))
 		column := b.Sub(at, b.Mul(row, b.Scalar(float32(m.width))))
-		centre := func(x onnx.Value, n int) onnx.Value { // of a position, as a fraction of n positions
+		centre := func(x onnx.Value, n int) onnx.Value { // of position x along a side of n positions, as a fraction of the side
 			return b.Mul(b.Add(x, b.Scalar(0.5)), b.Scalar(1/float32(n)))
 		}
-		// A value that is not finite spreads to the keypoint.
+		// If a value of the channel is not finite, the score of the keypoint is NaN.
 		top := b.Add(b.ReduceMax(flat, true, 2), b.Mul(b.ReduceSum(flat, true, 2), b.Scalar(0)))
 		return b.Concat(2, centre(column, m.width), centre(row, m.height), top)
 	}}

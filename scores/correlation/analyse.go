@@ -38,16 +38,17 @@ type Options struct {
 	Seed      uint64 // seed of the resampling
 }
 
-// A Fit describes the relation of X and Y over points.
+// A Fit describes the relation of X and Y over points. The scale of the fit is the logit scale if
+// Options.Logit is set, else that of Y.
 type Fit struct {
 	Points   []Point
 	Units    int         // independent units among the points
-	Pearson  Coefficient // of X and Y, on the logit scale if Options.Logit is set; N is Units
+	Pearson  Coefficient // of X, and Y on the scale of the fit; N is Units
 	Spearman Coefficient
-	Line     Line // on the scale of the fit
+	Line     Line // by X, of Y on the scale of the fit
 	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting each
-	// point from a line fitted to the points of all other units. A point is left out if the points of
-	// the other units all have the same X.
+	// point from a line fitted to the points of all other units. A point is left out if no line can be
+	// fitted to those, because they are fewer than two or all have the same X.
 	LeaveOneOut []float64
 	Warnings    []string
 
@@ -59,7 +60,9 @@ type Fit struct {
 	residuals []float64 // Y minus the leave-one-out prediction, on the scale of the fit
 }
 
-// Analyse computes the relation of X and Y over at least four points.
+// Analyse computes the relation of X and Y over at least four points. It returns an error if there
+// are fewer, all X are equal, a score is not finite, or with Options.Logit a Y has no logit: it
+// lies outside [0, 1], or is 0 or 1 and its N is unknown.
 func Analyse(points []Point, o Options) (*Fit, error) {
 	if len(points) < 4 {
 		return nil, fmt.Errorf("%w for a correlation: %d; at least 4 are needed", errTooFew, len(points))
@@ -224,14 +227,14 @@ func (f *Fit) MeanAbsoluteError() float64 {
 type Value struct{ Value, Low, High float64 }
 
 // At returns the value of the line at x, on the scale of Y, with the interval that holds 95 % of
-// the lines fitted to resampled points.
+// the lines fitted to resampled units. Its bounds are NaN if there are fewer than 40 such lines.
 func (f *Fit) At(x float64) Value {
 	return f.interval(x, func(int) float64 { return 0 })
 }
 
 // Predict returns the predicted Y of a single model or data set from its X. The interval combines
 // the uncertainty of the line with the scatter around it, which is estimated from the leave-one-out
-// residuals.
+// residuals. Its bounds may be NaN, as those of At.
 func (f *Fit) Predict(x float64) Value {
 	if len(f.residuals) == 0 {
 		return f.At(x)

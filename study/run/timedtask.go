@@ -14,16 +14,17 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A taskTime is the time that a task (a measure at one layer) takes alone on one core.
+// A taskTime is the time that a task (the accumulator of a measure at one layer under one
+// transformation value) takes alone on one core.
 type taskTime struct {
 	feed  time.Duration // for one sample
 	score time.Duration // for all scores of the task
 }
 
-// shapeTimes are the times of tasks of one shape (see plan.Task.Shape): firstView for a layer under
-// its first view (a transformation value in a trial) in a pass, laterView under the others. Later
-// views may be faster, because a measure may share between views what it computes of the clean
-// activations.
+// shapeTimes are the times of tasks of one shape, which take equally long (see plan.Task.Shape): at
+// index firstView for the first view (a transformation value in a trial) of a layer in a pass (a
+// reading of the samples), at laterView for the others. Later views may be faster, because a
+// measure may share what it computes from the clean activations between views.
 type shapeTimes [2]taskTime
 
 const (
@@ -31,13 +32,13 @@ const (
 	laterView
 )
 
-// A timedTask is a task whose accumulator is fed a few batches to time it.
+// A timedTask is a task that is timed: its accumulator is fed a few batches.
 type timedTask struct {
 	task        *plan.Task
 	viewRank    int // firstView or laterView
 	view        int // index into Pass.Views
 	acc         plan.Accumulator
-	activations []tensor.Tensor // of the current batch, for each of the task's readings
+	activations []tensor.Tensor // of the current batch, for each of the task's readings (the layers that it reads)
 	ops         []transform.Op  // transformations of the samples of the batch
 	scratch     []tensor.Tensor // buffers of scaled
 	samples     int             // number of samples fed
@@ -46,7 +47,8 @@ type timedTask struct {
 	err         error
 }
 
-// addTime adds the times of a task to those of its shape.
+// addTime stores the times of a task as those of its shape. The times under a first view also stand
+// for later views until those of a later view are stored.
 func (e *estimator) addTime(t *timedTask) {
 	shape, name := t.task.Shape(), t.task.Cell.Method.Name()
 	times, timed := e.shapes[shape]

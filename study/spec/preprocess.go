@@ -91,7 +91,8 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 	return p.set(n, k)
 }
 
-// set overrides the preset with the keys that are set in k. The node n is the mapping, for errors.
+// set overrides the preset with the keys that are set in k. n is the mapping's node, for the
+// position of errors in the study file.
 func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
 	f := &p.Frame
 	if k.Resize > 0 {

@@ -7,10 +7,10 @@ type Layout struct {
 }
 
 // Act writes tau z to dst, at least at the counted positions. tau is the action of the
-// transformation on positions (see Field). dst and z are in the given layout, without values that
-// precede the first position, such as those of a class token. Channel c is written to channel
-// to[c], or to c if to is nil. Where values are interpolated and floor is not nil, the sums that
-// FloorSums defines are added to floor.
+// transformation on positions (see Field). dst and z have the given layout, hold nothing but
+// positions (no class token, for instance), and do not overlap. Channel c is written to channel
+// to[c], or to c if to is nil. If tau interpolates (Exact is false) and floor is not nil, the sums
+// over this sample are added to floor.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
@@ -62,5 +62,5 @@ type FloorSums struct{ Difference, Norm float64 }
 func (s *FloorSums) add(restored, z []float32) {
 	p := sumsOf(restored, z)
 	s.Difference += p.Difference
-	s.Norm += p.BB
+	s.Norm += p.BB // |z|^2
 }

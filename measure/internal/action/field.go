@@ -63,9 +63,9 @@ type Grid struct {
 // A position is counted if three positions lie inside the map without its margin: the position
 // itself, the one that tau reads it from, and the one that tau moves it to. If the map wraps around
 // and tau permutes the axes, no position lies outside, so all are counted unless there is a margin.
-// No position may be counted at all; this is so if tau has no inverse. For the floor (see
-// FloorSums), tau^-1 may read a position at the border that tau reads from outside; the nearest
-// value inside is then used.
+// If tau has no inverse, no position is counted; otherwise too there may be none. For the floor
+// (see FloorSums), tau^-1 may read a position at the border whose value tau reads from outside the
+// map; tau then reads the nearest value inside.
 func newField(p transform.PointMap, g Grid) *Field {
 	inverse, ok := p.Inverse()
 	if !ok {
@@ -245,7 +245,7 @@ type fieldKey struct {
 func (k fieldKey) positions() int { return k.grid.Height * k.grid.Width }
 
 // maxCached is the number of positions of all fields above which a Cache drops its oldest fields.
-// The latest field is kept in any case. A position takes about 40 bytes.
+// The latest field is kept in any case. A field takes about 40 bytes for each position.
 const maxCached = 1 << 20
 
 // Of returns the field of the action on maps of the size g.

@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A projection stores the vectors of a layer for the first samples, pooled over positions, and
-// projects them to the plane of the first two principal components of x and T(x) together.
+// A projection stores the vectors of a layer on the first samples and their transformed versions,
+// pooled over positions, and projects them to the plane of the first two principal components of
+// all of them together.
 type projection struct {
 	pool   func(dst, z []float32) // writes the means of the channels over positions
 	pooled []float32              // scratch
@@ -32,7 +33,8 @@ func newProjection(l onnx.Layer) *projection {
 	return &projection{pool: features.Mean.Pool(l), pooled: make([]float32, dim), dim: min(dim, maxStored)}
 }
 
-// projectionCost returns an upper bound on the bytes of a projection of n samples.
+// projectionCost returns an upper bound on the bytes of a projection of n samples, whose slices may
+// have twice the capacity that they need.
 func projectionCost(l onnx.Layer, n int) int64 {
 	dim := features.Mean.Dim(l)
 	return int64(n)*(8+2*2*4*int64(min(dim, maxStored))) + 4*int64(dim)
@@ -44,7 +46,7 @@ func (p *projection) add(index int, clean, transformed []float32) {
 	p.transformed = p.vector(p.transformed, transformed)
 }
 
-// vector appends the pooled vector of a layer, reduced to dim components, to a slice.
+// vector appends the pooled vector of the activation z, reduced to dim components, to a slice.
 func (p *projection) vector(to, z []float32) []float32 {
 	p.pool(p.pooled, z)
 	if len(p.pooled) == p.dim {
@@ -83,8 +85,8 @@ func (p *projection) read(r *state.Reader, n int) {
 // Names of the per-sample values of a projection.
 var projectionNames = []string{"projection-clean-1", "projection-clean-2", "projection-moved-1", "projection-moved-2"}
 
-// samples returns the coordinates of each sample, or nothing if there are too few, or the
-// decomposition fails.
+// samples returns the coordinates of each sample, in the order of the indices. It returns nil if
+// there are fewer than two samples, or the decomposition fails.
 func (p *projection) samples() []measure.SampleScore {
 	k := len(p.index)
 	if k < 2 {
@@ -124,10 +126,10 @@ func (p *projection) samples() []measure.SampleScore {
 	var axes [2][]float64
 	for a := range axes {
 		axes[a] = make([]float64, n)
-		length := math.Sqrt(max(0, values[a]))
+		singular := math.Sqrt(max(0, values[a])) // singular value of rows
 		largest := 0.0
 		for i := range n {
-			v := vectors.At(i, a) * length // the coordinate of row i along component a
+			v := vectors.At(i, a) * singular // the coordinate of row i along component a
 			axes[a][i] = v
 			if math.Abs(v) > math.Abs(largest) {
 				largest = v

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Scores returns the means over all samples, then those over each class that has samples.
+// Scores returns the scores over all samples (part 0 of the tables), then those over each class
+// that has samples (part 1 + its index). Without samples it returns measure.ErrTooFew.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.values.n(0) == 0 {
 		if a.leftOut > 0 {
@@ -90,7 +91,7 @@ func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, b
 		}
 	}
 	if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
-		if high-low < 1e-9 && d.Extreme != nil { // the value is the same without each group
+		if high-low < 1e-9 && d.Extreme != nil { // no group changes the value
 			low, high = d.Extreme(means, n)
 		}
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
@@ -114,7 +115,7 @@ func (a *accumulator) leftOutWarning() []string {
 	return []string{fmt.Sprintf("%d of %d samples are left out: %s", a.leftOut, a.leftOut+a.values.n(0), a.spec.LeftOut)}
 }
 
-// undefined returns the scores where all samples are left out.
+// undefined returns scores of NaN, for the case that all samples are left out.
 func (a *accumulator) undefined() (scores []measure.Score) {
 	for _, column := range a.spec.Columns {
 		if column.Statistic != "" {
@@ -143,8 +144,8 @@ func (a *accumulator) constantPrediction() []string {
 	return []string{fmt.Sprintf("the predictions hardly vary: class %q for %.0f %% of the samples, so invariance shows little", a.site.Classes[slices.Index(a.classes, top)], 100*fraction)}
 }
 
-// completeNull returns the null after closing all open blocks. At the end a block is open if its
-// last samples could not be read.
+// completeNull returns the sums of the null with the last shuffled pair of each open block, which
+// closeBlock adds. After all samples, a block is still open if its last ones could not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -155,7 +156,7 @@ func (a *accumulator) completeNull() (table, error) {
 	return null, nil
 }
 
-// noNull is the warning of scores whose null does not fit into memory.
+// noNull is the warning of scores whose null would not fit into the memory bound.
 const noNull = "no null: it would exceed the memory bound"
 
 // score returns the score of a column over a part of the samples.
@@ -187,8 +188,9 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	return s
 }
 
-// Samples returns the stored terms of the means, in the order of the sample indices. There are none
-// unless the site has KeepSamples or Project.
+// Samples returns the stored values of each sample, whose means are the scores, in the order of the
+// sample indices, and then the coordinates of the projection. There are none unless the site has
+// KeepSamples or Project.
 func (a *accumulator) Samples() []measure.SampleScore {
 	order := dataset.Indices(len(a.index))
 	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
