@@ -9,20 +9,20 @@ import (
 )
 
 // Stretch makes a waveform of perSecond samples a second faster (rate above 1) or slower and keeps
-// its pitch: n samples become round(n / rate).
+// its pitch: n samples become round(n / rate). rate must be above 0.
 //
 // It is a phase vocoder with identity phase locking (Laroche and Dolson 1999). Frames have N
 // samples, the power of two nearest to 50 ms (in ratio), and output frames are Hs = N / 4 samples
 // apart. Output frame k has the magnitudes of X, the spectrum of the input frame at sample (k Hs)
 // rate. Its phases continue those of the output frame before it. With X' the spectrum of the input
-// Hs samples earlier,
+// Hs samples earlier, bin b of the spectrum of output frame k is
 //
-//	Y[k] = X exp(j arg(Y[k-1, p] conj(X'[p])))
+//	Y[k, b] = X[b] exp(j arg(Y[k-1, p] conj(X'[p])))
 //
-// where j is the imaginary unit and p the spectral peak that a bin belongs to. No frequency is
-// estimated, and rate 1 returns the input up to rounding. At an attack, where more than three
-// quarters of the energy of a frame is new since X', the phases are those of the input, so that the
-// attack stays sharp.
+// where j is the imaginary unit and p the spectral peak whose region contains b. No frequency is
+// estimated, and rate 1 returns the input up to rounding. At an attack (the onset of a sound),
+// where more than three quarters of the energy of a frame is new since X', the phases are those of
+// the input, so that the attack stays sharp.
 func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	n := int(math.Round(float64(len(wave)) / rate))
 	if len(wave) == 0 || n == 0 {
@@ -41,7 +41,7 @@ func Stretch(wave []float32, rate float64, perSecond int) []float32 {
 	result := make([]float32, n)
 	for i := range result {
 		k := i + v.n/2 // frames are centred
-		// Where the windows are nearly 0, as they may be at the ends, so is out.
+		// At the ends the sum of the squared windows may be nearly 0; then out is, too.
 		result[i] = float32(out[k] / math.Max(weight[k], 1e-3))
 	}
 	return result
@@ -120,7 +120,8 @@ func (v *vocoder) attack() bool {
 	return added > 0.75*total
 }
 
-// lockPhases rotates the phases of all bins in the region of a peak by the angle of the peak.
+// lockPhases sets out to the spectrum of the input frame, with all bins in the region of a peak
+// rotated by the same angle (see Stretch).
 func (v *vocoder) lockPhases() {
 	v.findPeaks()
 	lo := 0
@@ -139,8 +140,9 @@ func (v *vocoder) lockPhases() {
 	}
 }
 
-// findPeaks lists the bins that are larger than two neighbours on each side, the peaks. The region
-// of a peak ends after the smallest bin before the next peak.
+// findPeaks sets peaks and ends. A peak is a bin whose magnitude is larger than those of two
+// neighbours on each side; without any, bin 0 is the peak. The region of a peak ends after the
+// smallest magnitude before the next peak.
 func (v *vocoder) findPeaks() {
 	v.peaks, v.ends = v.peaks[:0], v.ends[:0]
 	bins := len(v.magnitude)

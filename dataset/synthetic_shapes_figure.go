@@ -17,9 +17,9 @@ import (
 // is the rotated image as nearly as pixels allow.
 type Figure struct {
 	Kind     string  // a name of ShapeKinds
-	Scale    float64 // diameter of the circumscribed circle, as a fraction of the side
+	Scale    float64 // diameter of the circumscribed circle, as a fraction of the shorter side
 	Rotation float64 // degrees, counter-clockwise
-	X, Y     float64 // offset from the image's centre, right and down, in fractions of the side
+	X, Y     float64 // offset from the image's centre, right and down, in fractions of that side
 	Hue      float64 // degrees: 0 red, 120 green, 240 blue; saturation and value are 1
 }
 
@@ -54,13 +54,13 @@ var outlines = []outline{
 	{kind: "disc", outer: 1},
 	{kind: "ring", outer: 1, inner: 0.6},
 	{kind: "square", contours: [][]point{box(0, math.Sqrt2/2, math.Sqrt2/2)}},
-	{kind: "star", contours: [][]point{wheel(10, 1, math.Sin(math.Pi/10)/math.Sin(3*math.Pi/10))}},
+	{kind: "star", contours: [][]point{radialPolygon(10, 1, math.Sin(math.Pi/10)/math.Sin(3*math.Pi/10))}},
 	{kind: "stripes", contours: [][]point{
 		box(-0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
 		box(0, math.Sqrt2/2, 0.1*math.Sqrt2),
 		box(0.4*math.Sqrt2, math.Sqrt2/2, 0.1*math.Sqrt2),
 	}},
-	{kind: "triangle", contours: [][]point{wheel(3, 1, 1)}},
+	{kind: "triangle", contours: [][]point{radialPolygon(3, 1, 1)}},
 }
 
 func findOutline(kind string) (outline, bool) {
@@ -81,9 +81,9 @@ func cross(l, w float64) []point {
 	return []point{{w, -l}, {w, -w}, {l, -w}, {l, w}, {w, w}, {w, l}, {-w, l}, {-w, w}, {-l, w}, {-l, -w}, {-w, -w}, {-w, -l}}
 }
 
-// wheel returns a polygon of n corners at equal angles from the top. Their distances from the
-// centre alternate between even and odd.
-func wheel(n int, even, odd float64) []point {
+// radialPolygon returns a polygon of n corners at equal angles from the top. Their distances from
+// the centre alternate between even and odd.
+func radialPolygon(n int, even, odd float64) []point {
 	corners := make([]point, n)
 	for i := range corners {
 		r := even
@@ -146,9 +146,9 @@ func segmentDistance2(p, a, b point) float64 {
 	return dx*dx + dy*dy
 }
 
-// Draw draws the figure on dst, c x h x w: in its colour if c is 3, in white if c is 1. Scale, X
-// and Y refer to the shorter side of dst. Draw returns an error for an unknown kind, another number
-// of channels and factors that are not finite.
+// Draw overwrites dst, c x h x w, with the figure on black: in its colour if c is 3, in white if c
+// is 1. Draw returns an error for an unknown kind, another number of channels, a scale that is not
+// above 0, and factors that are not finite.
 func (f Figure) Draw(dst tensor.Tensor) error {
 	o, ok := findOutline(f.Kind)
 	if !ok {
@@ -157,7 +157,7 @@ func (f Figure) Draw(dst tensor.Tensor) error {
 	if dst.Rank() != 3 || dst.Shape[0] != 1 && dst.Shape[0] != 3 {
 		return fmt.Errorf("a figure needs a tensor of 1 or 3 channels x height x width, not %v", dst.Shape)
 	}
-	// A sum with NaN or an infinity less itself is NaN.
+	// If a factor is not finite, neither is the sum, and sum - sum is NaN.
 	if sum := f.Scale + f.Rotation + f.X + f.Y + f.Hue; !(f.Scale > 0) || sum-sum != 0 {
 		return fmt.Errorf("the scale must be above 0 and the factors finite, not %+v", f)
 	}
@@ -180,8 +180,8 @@ func (f Figure) fill(dst tensor.Tensor, o outline, colour []float32) {
 	})
 }
 
-// cover calls visit for the pixels of an h x w image within the circumscribed circle, each with its
-// coverage (see Figure). i is the row and j the column.
+// cover calls visit for the pixels of an h x w image up to one pixel beyond the circumscribed
+// circle, each with its coverage (see Figure). i is the row and j the column.
 func (f Figure) cover(o outline, h, w int, visit func(i, j int, coverage float32)) {
 	side := float64(min(h, w))
 	radius := side * f.Scale / 2
@@ -199,8 +199,8 @@ func (f Figure) cover(o outline, h, w int, visit func(i, j int, coverage float32
 	}
 }
 
-// hueColour returns the red, green and blue of a hue in degrees at full saturation and value: each
-// channel is a trapezium on the circle, 1 within 60 degrees of its primary and 0 from 120 on.
+// hueColour returns the red, green and blue of a hue in degrees at full saturation and value. Each
+// channel is 1 within 60 degrees of its primary colour, and falls linearly to 0 at 120 degrees.
 func hueColour(degrees float64) []float32 {
 	rgb := make([]float32, 3)
 	for c := range rgb {

@@ -23,8 +23,8 @@ type trajectoryWrapper interface {
 	trajectory(i int) []int
 }
 
-// Amounts returns the amounts of a source's trajectories, also of a wrapped one; nil if it has
-// none.
+// Amounts returns the amounts of the trajectories of a source, or of the one that it wraps; nil if
+// there are none.
 func Amounts(src Source) []float64 {
 	switch src := src.(type) {
 	case Trajectories:

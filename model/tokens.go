@@ -10,8 +10,10 @@ import (
 // inferred.
 const maxPrefix = 16
 
-// setTokens sets the arrangement of the tokens of the layers (prefix and grid), from the options or
-// from the grid of the patch convolution. It returns an error if that in the options fits no layer.
+// setTokens sets the arrangement of the tokens (prefix and grid) of the layers with the axes batch,
+// token and channel ("NTC"). It is that of the options or, for other numbers of tokens, that of the
+// output of the convolution that divides an image into patches. It returns an error if the
+// arrangement of the options fits no layer.
 func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(shapes)
@@ -36,8 +38,8 @@ func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	return nil
 }
 
-// patchGrid returns the output size of the first convolution whose stride equals its kernel: it
-// divides an image into patches.
+// patchGrid returns the output size of the first convolution whose stride equals the size of its
+// kernel, if that is more than 1 x 1: it divides an image into patches.
 func (m *Model) patchGrid(shapes map[string][]int) (h, w int, ok bool) {
 	for _, n := range m.graph.Nodes() {
 		if n.GetOpType() != "Conv" || len(n.Output) == 0 {

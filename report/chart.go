@@ -16,14 +16,15 @@ type Mark string
 // The marks.
 const (
 	LineMark Mark = "line" // curves with points, interval bands and a dotted null
-	BarMark  Mark = "bar"  // horizontal bars with interval rules and a tick at the null
+	BarMark  Mark = "bar"  // horizontal bars with a line for the interval and a tick at the null
 	TileMark Mark = "tile" // tiles in the colours of their values
 	StepMark Mark = "step" // histograms
 )
 
 // A Chart describes a kind of chart as data: its mark, its fields and all its texts. The report
-// page and package figure draw it. In the texts Titled and Untitled, {statistic}, {panel}, {layer},
-// {down} and {across} are replaced by their values.
+// page and package figure draw it. In the texts Titled and Untitled, {statistic}, {panel} (the
+// values of the fields that divide panels), {layer}, {down} and {across} are replaced by their
+// values.
 type Chart struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
@@ -54,7 +55,7 @@ type Chart struct {
 	Texts      int    `json:"texts,omitempty"` // maximum number of these sentences
 }
 
-// An Axis describes an axis. The title may hold {statistic}.
+// An Axis describes an axis. The title may hold {statistic} and {item} ("sample" or "unit").
 type Axis struct {
 	Field   Field  `json:"field"`
 	End     Field  `json:"end,omitempty"` // if a mark spans an interval, its end; Field is its start
@@ -123,8 +124,8 @@ var tileSides = []Sides{
 	{"variant", "transform"}, {"factor", "parameter"}, {"model", "parameter"},
 }
 
-// ChartsOf returns the charts that suit the rows of a measure and its attachments, the first one to
-// be shown first.
+// ChartsOf returns the charts that suit the rows of a measure and its attachments (distributions
+// and tuning curves). The first of them is to be shown first.
 func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	var own []scores.Row
 	for _, r := range OverTrials(rows) {
@@ -189,7 +190,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 
 // HeatSides returns the first sides of a heat map that suit rows. The rows must be those of
 // OverTrials or Overview, one for all trials. Factors are a side only if no row is over all
-// samples.
+// samples. If no sides suit, they are models and transformations.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {
@@ -215,7 +216,7 @@ func (s Sides) suit(measures Measures, rows []scores.Row, layered, grid bool) bo
 	case !layered && (s.Down == "layer" || s.Across == "layer"):
 		return false
 	}
-	withoutValue := func(f Field) Field { // values of the parameter alone do not make a side of transformations
+	withoutValue := func(f Field) Field { // a side of transformations needs several of them, not only several values of one
 		if f == "transform" {
 			return "name"
 		}
@@ -235,8 +236,8 @@ func withParameter(rows []scores.Row) []scores.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 }
 
-// Confidence returns the least confidence of a score whose factor is one, such as confidence=0.5,
-// and NaN for other scores.
+// Confidence returns the least confidence of the samples of a score, from a factor such as
+// confidence=0.5, and NaN for scores without such a factor.
 func Confidence(r *scores.Row) float64 {
 	text, ok := strings.CutPrefix(r.Factor, "confidence=")
 	v, err := strconv.ParseFloat(text, 64)
@@ -246,14 +247,14 @@ func Confidence(r *scores.Row) float64 {
 	return v
 }
 
-// everyFactor reports whether no row is over all samples.
+// everyFactor reports whether every row is limited to a factor, so that none is over all samples.
 func everyFactor(rows []scores.Row) bool {
 	return !slices.ContainsFunc(rows, func(r scores.Row) bool { return r.Factor == "" })
 }
 
 // DepthsDiffer reports whether the deepest layers of the models have different depths. Then depth
-// is relative by default, because at the same absolute depth a deeper model has done less of its
-// work.
+// is relative by default, because at the same absolute depth a deeper model has computed a smaller
+// part of its layers.
 func DepthsDiffer(rows []scores.Row) bool {
 	high := map[string]int{}
 	for _, r := range rows {

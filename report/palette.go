@@ -13,7 +13,7 @@ import (
 // A Colour is a colour in hexadecimal digits, "#rrggbb".
 type Colour string
 
-// RGBA returns the colour as an opaque color.RGBA.
+// RGBA returns the colour as an opaque color.RGBA. It panics if the colour has another form.
 func (c Colour) RGBA() color.RGBA {
 	out := color.RGBA{A: 255}
 	if _, err := fmt.Sscanf(string(c), "#%02x%02x%02x", &out.R, &out.G, &out.B); err != nil {
@@ -24,7 +24,8 @@ func (c Colour) RGBA() color.RGBA {
 
 // SeriesColours are the colours of series on a light and on a dark background: six of Okabe and
 // Ito, shifted for contrast, and two more. With more series than colours, the page draws all but
-// one in grey, and figures repeat the colours with other markers and dashes.
+// the one that the reader chooses in grey, and figures repeat the colours with other markers and
+// dashes.
 var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#0072b2", "#56b4e9"}, {"#c65300", "#f0935a"}, {"#00805d", "#35c596"},
 	{"#a8447f", "#e58fc0"}, {"#8f6400", "#e3c63c"}, {"#4d5a94", "#a9b3f2"},
@@ -45,8 +46,8 @@ type Look struct {
 	Dashes []float64 `json:"dashes"`
 }
 
-// LookOf returns the look of the series of an index. Beyond the number of colours, markers and
-// dashes change.
+// LookOf returns the look of series i, from 0. Series that repeat a colour have other markers and
+// dashes.
 func LookOf(i int) Look {
 	round := i / len(SeriesColours)
 	return Look{i % len(SeriesColours), markers[(i+round)%len(markers)], dashes[round%len(dashes)]}
@@ -62,7 +63,8 @@ func Looks() []Look {
 }
 
 // The colours of a heat map, from low to high values: viridis (Smith and van der Walt 2015), and
-// blue to orange for values of both signs. Both work in greyscale and for colour-blind readers.
+// blue to orange for values of both signs. Colour-blind readers can tell the colours of both apart.
+// In greyscale viridis shows the value, and blue to orange its magnitude without the sign.
 var (
 	sequential = []Colour{"#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"}
 	diverging  = []Colour{"#134b85", "#2f78b3", "#5da2cb", "#9dcae1", "#d2e5ef", "#f2f0eb", "#fce0ba", "#fbbf74", "#e8932f", "#c5690d", "#994a07"}
@@ -77,7 +79,8 @@ type ColourScale struct {
 
 // NewColourScale returns the scale of the values of a statistic with the given range. It is [0, 1],
 // widened to all values, if Unit is set. Otherwise it is a symmetric interval if there are values
-// of both signs, and the interval of the values if not.
+// of both signs, and the interval of the values if not. If they are all equal, it extends 0.5 below
+// and above.
 func NewColourScale(values []float64, of measure.Range) ColourScale {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	if len(values) == 0 {
@@ -102,7 +105,7 @@ func (s ColourScale) colours() []Colour {
 	return sequential
 }
 
-// At returns the colour of a value, interpolated linearly, grey for one that is not finite.
+// At returns the colour of a value, interpolated linearly. It is grey if the value is not finite.
 func (s ColourScale) At(v float64) color.Color {
 	if !finite(v) {
 		return color.Gray{0xe4}
@@ -115,7 +118,7 @@ func (s ColourScale) At(v float64) color.Color {
 	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
-// Ink returns the colour of text on a background: black or white.
+// Ink returns the colour of text on a background: nearly black, or white.
 func Ink(background color.Color) color.Gray {
 	r, g, b, _ := background.RGBA()
 	if luminance := (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff; luminance < 0.45 {
@@ -124,8 +127,8 @@ func Ink(background color.Color) color.Gray {
 	return color.Gray{0x11}
 }
 
-// MarshalJSON implements json.Marshaler: the range, with the values, colours and text colours of
-// equally spaced stops.
+// MarshalJSON implements json.Marshaler: Unit and Signed, with the values, colours and text colours
+// of equally spaced stops from Low to High.
 func (s ColourScale) MarshalJSON() ([]byte, error) {
 	colours := s.colours()
 	stops, inks := make([]float64, len(colours)), make([]Colour, len(colours))

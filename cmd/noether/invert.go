@@ -45,8 +45,8 @@ func invertCommand(engine *engineFlags) *cobra.Command {
 		Short: "Find images that a model maps to the same representation",
 		Long: `Finds for each image x an image x' that a layer of the model maps to the same representation. The search
 starts from noise, and image content that the layer ignores stays noise (Nanda et al. 2022, equation 4).
-It writes into a folder: contact.png, each x beside its x'; x.npy and inverted.npy, n x c x h x w;
-distances.npy; summary.json.
+It writes into a folder: contact.png, each x beside its x'; contact.json, its caption; x.npy and
+inverted.npy, n x c x h x w; distances.npy; summary.json.
 
 With --against, the search also maximises the distance in a second model; --controversial starts near x.
 A stopped search resumes when the command is run again.`,
@@ -72,7 +72,7 @@ A stopped search resumes when the command is run again.`,
 	p.IntVar(&f.size, "size", 0, "side of the images, for a model of free size")
 	p.IntVar(&f.limit, "limit", 16, "number of images, selected at random")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
-	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (the same noise for all), shuffled, near (x with little noise)")
+	p.StringVar(&f.start, "start", string(invert.Noise), "noise (integers 0 to 255), normal (N(0, 1)), white, black, one (the same noise for all), shuffled (the images in another order), near (x with little noise)")
 	p.StringVar(&f.optimiser, "optimiser", string(invert.Adam), "adam, or paper: steps of fixed length along the gradient")
 	p.IntVar(&f.steps, "steps", 0, "number of steps (default: 150; 1000 with --optimiser paper)")
 	p.Float64Var(&f.stepSize, "step-size", 0, "step size (default: 0.01 per pixel; a length of 0.5 with --optimiser paper)")
@@ -80,7 +80,7 @@ A stopped search resumes when the command is run again.`,
 	p.Float64Var(&f.radius, "radius", 0, "radius of the ball; images have values from 0 to 1")
 	p.StringVar(&f.against, "against", "", "second model, in which the distance is maximised")
 	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "layer of the second model")
-	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "preprocessing of the second model (default: the one beside it, else that of the first model)")
+	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "preprocessing of the second model (default: --preprocess, else the one beside that model)")
 	p.BoolVar(&f.controversial, "controversial", false, "start from x with little noise")
 	p.BoolVar(&f.normalised, "normalised", false, "with --against: relative distances, with the second weighted by --beta")
 	p.Float64Var(&f.beta, "beta", 0.1, "weight of the second distance, with --normalised")
@@ -118,8 +118,8 @@ func (f *invertFlags) check() error {
 	return nil
 }
 
-// checkUnused returns an error for a flag that is set but has no effect with the other flags, and
-// for steps of zero.
+// checkUnused returns an error for a flag that is set but has no effect with the other flags, for
+// --steps or --step-size of 0, and for a --start that contradicts --controversial.
 func (f *invertFlags) checkUnused(given func(flag string) bool) error {
 	for _, pair := range [][2]string{
 		{"against-layer", "against"}, {"against-preprocess", "against"}, {"beta", "normalised"}, {"radius", "norm"},

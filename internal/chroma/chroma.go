@@ -9,7 +9,7 @@ type Codec struct {
 	// roundRight is the rounding constant of the right one of two interpolated pixels, in 16ths;
 	// that of the left one is 8.
 	roundRight int32
-	// narrow is the number of chroma pixels up to which a row is repeated, not interpolated.
+	// narrow is the largest number of chroma pixels of a row that are repeated, not interpolated.
 	narrow int
 	// convert converts a row to pixels of 3 bytes.
 	convert func(dst, luma, cb, cr []uint8)
@@ -22,8 +22,8 @@ var (
 )
 
 // RGB returns an image as rows of pixels of 3 bytes. Chroma of half the resolution is interpolated
-// with triangle weights ("fancy upsampling"); the standard library repeats it instead. At coloured
-// edges the two differ by tens of levels, which can change predictions.
+// with triangle weights ("fancy upsampling"); Go's standard library repeats it instead. At coloured
+// edges the two differ by tens of the 256 levels, which can change predictions.
 func (c Codec) RGB(img *image.YCbCr) []uint8 {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()

@@ -71,8 +71,8 @@ func rememberIntact(path, sum string) {
 	intact.files[sum+" "+path] = info
 }
 
-// serves reports whether the cache has what a target needs of a content: its data, or the files of
-// the archive.
+// serves reports whether the cache has the content with a SHA-256 in the form that a target needs:
+// as the downloaded file or, if t.tree is set, as the files of the archive in a folder (a tree).
 func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
 	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
 }
@@ -94,6 +94,7 @@ func (c *Cache) writeTreeSums(sum string, sums treeSums) error {
 	})
 }
 
+// readTreeSums reads what writeTreeSums wrote. A line of another form is an error.
 func (c *Cache) readTreeSums(sum string) (treeSums, error) {
 	f, err := os.Open(c.treeSumsFile(sum))
 	if err != nil {

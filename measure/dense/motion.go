@@ -17,10 +17,11 @@ type motion struct {
 	right, down point // where (1, 0) and (0, 1) are moved to, relative to origin
 	fixed       bool  // points do not move
 	wrap        bool  // what leaves the image at one side comes in at the other
-	mirror      bool  // left and right are exchanged
+	mirror      bool  // the moved image is a mirror image: left and right of a person are exchanged
 }
 
-// newMotion returns how an Op moves the points of an image of h x w pixels.
+// newMotion returns how an Op moves the points of an image of h x w pixels. The error is
+// paired.ErrLeftOut if that is unknown or the map has no inverse.
 func newMotion(op transform.Op, h, w int) (motion, error) {
 	p, ok := transform.PointMapOf(op, h, w)
 	if !ok {
@@ -29,12 +30,14 @@ func newMotion(op transform.Op, h, w int) (motion, error) {
 	if p.Fixed() {
 		return motion{right: point{x: 1}, down: point{y: 1}, fixed: true}, nil
 	}
-	back, ok := p.Inverse()
+	inverse, ok := p.Inverse()
 	if !ok {
 		return motion{}, paired.ErrLeftOut
 	}
-	at := func(x, y float64) point { // the centre of a pixel is half a pixel from its corner
-		row, column := back.SourceOf(y*float64(h)-0.5, x*float64(w)-0.5)
+	// at returns where (x, y) is moved to: the position that the inverse map reads it from. The
+	// centre of a pixel is half a pixel from its corner.
+	at := func(x, y float64) point {
+		row, column := inverse.SourceOf(y*float64(h)-0.5, x*float64(w)-0.5)
 		return point{tidy((column + 0.5) / float64(w)), tidy((row + 0.5) / float64(h))}
 	}
 	m := motion{origin: at(0, 0), wrap: p.Wrap, mirror: p.Mirrors()}
@@ -54,7 +57,7 @@ func (m motion) apply(p point) point {
 	return point{m.origin.x + p.x*m.right.x + p.y*m.down.x, m.origin.y + p.x*m.right.y + p.y*m.down.y}
 }
 
-// outline returns the corners of the moved image.
+// outline returns the corners of the moved image, which still fills the square if it wraps around.
 func (m motion) outline() [4]point {
 	if m.wrap {
 		return unitSquare
@@ -65,16 +68,15 @@ func (m motion) outline() [4]point {
 var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 
 // box returns a moved box, cut at the border of the image, and the fraction of it that is inside.
-// If ellipse is set, the box is drawn around the moved ellipse inside b, not around the moved
-// corners.
+// If ellipse is set, it is the box around the moved ellipse that is inscribed in b, not the box
+// around the moved corners.
 func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float64) {
 	corners := [4]point{
 		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),
 		m.apply(point{b.Right, b.Bottom}), m.apply(point{b.Left, b.Bottom}),
 	}
 	centre := point{(corners[0].x + corners[2].x) / 2, (corners[0].y + corners[2].y) / 2}
-	shift := point{} // if the map wraps around, moves the centre of the box back into the image
-
+	shift := point{} // subtracted to move the centre of the box back into an image that wraps around
 	if m.wrap {
 		shift = point{math.Floor(centre.x), math.Floor(centre.y)}
 	}

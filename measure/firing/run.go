@@ -24,7 +24,7 @@ type run struct {
 	label    []int32    // label by place
 	places   placeIndex // finds places by sample index
 	readable []int      // places of the samples that can be read
-	tracks   trackIndex // of the samples by place
+	tracks   trackIndex // which samples have trajectories with images in common
 	nulls    nullInputs // inputs drawn at random for the null
 
 	// current group and stage, and the number of images of the stage that are done
@@ -90,12 +90,13 @@ func (r *run) run(ctx context.Context) error {
 	return r.reportUnits(ctx)
 }
 
-// A stage is one pass over images. The function numbers returns the numbers of the images (see
-// image), read reads some of them, and each is called with the activations on every batch. At the
-// end finish is called.
+// A stage is one pass over images. Its functions are called in this order, read and each on every
+// batch: prepare (may be nil) allocates accumulators unless a checkpoint has restored them, numbers
+// returns the numbers of the images (see image), read reads the images of a batch, each processes
+// their activations, and finish ends the stage.
 type stage struct {
 	name    string
-	prepare func() // allocates accumulators unless a checkpoint has restored them; may be nil
+	prepare func()
 	numbers func() []int
 	read    func(ctx context.Context, numbers []int) ([]image, error)
 	each    func(s *activations) error
@@ -205,7 +206,8 @@ func (r *run) estimatorOptions(c chunk) ThresholdOptions {
 	return ThresholdOptions{Units: c.count(), Rank: r.rank, References: r.references, sparse: r.sparse[c.layer], Error: r.settings.tolerance(), first: c.lo}
 }
 
-// rateStage counts the inputs at which units fire, for thresholds from a sketch.
+// rateStage counts the inputs at which units fire if their thresholds are from a quantile sketch,
+// for which these counts are unknown until then.
 func (r *run) rateStage(g group) stage {
 	return stage{
 		name:    "global rates",

@@ -3,8 +3,8 @@ package resample
 import "math"
 
 // Wilson returns the 95 % score interval for a proportion p of n trials (Wilson 1927). Unlike p
-// plus or minus two standard deviations, it is contained in [0, 1], and its coverage is right for p
-// near 0 and 1. Both bounds are NaN for n = 0.
+// plus or minus two standard deviations, it is contained in [0, 1], and its coverage is near 95 %
+// for p near 0 and 1, too. Both bounds are NaN for n = 0.
 func Wilson(p float64, n int) (low, high float64) {
 	if n == 0 {
 		return math.NaN(), math.NaN()

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// scores returns the scores, given 1 for each correct prediction of a test image with the untrained
-// and with the trained stitch, else 0.
+// scores returns the accuracy with the trained stitch, the gain over the untrained stitch, and the
+// penalty, the accuracy of b alone less that with the trained stitch. untrained and trained have 1
+// for each test image that is classified correctly with that stitch, else 0.
 func (r *run) scores(untrained, trained []float64) []measure.Score {
 	accuracy := meanOf("accuracy", trained, nil, 0)
 	accuracy.Low, accuracy.High = resample.Wilson(accuracy.Value, len(trained))

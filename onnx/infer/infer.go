@@ -135,7 +135,8 @@ func (in *inference) node(n *pb.NodeProto, declared map[string]*pb.ValueInfoProt
 }
 
 // mergeDeclared completes an inferred layout with the rank and the sizes that the file declares. An
-// axis without a letter whose declared dimension has the name of a batch dimension is the batch.
+// axis of unknown meaning whose declared dimension has the name of an input's batch dimension is
+// the batch.
 func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	if v == nil || v.GetType().GetTensorType().GetShape() == nil {
 		return l
@@ -163,7 +164,8 @@ func (in *inference) mergeDeclared(l layout, v *pb.ValueInfoProto) layout {
 	return l
 }
 
-// inputLayout returns the layout of an input, whose axes are stated or else guessed from its rank.
+// inputLayout returns the layout of an input, whose axes are stated or else guessed (see
+// inputAxes).
 func (in *inference) inputLayout(g *pb.GraphProto, input onnx.ValueInfo) layout {
 	if input.Shape == nil {
 		return nil
@@ -230,8 +232,8 @@ func inputAxes(g *pb.GraphProto, input onnx.ValueInfo) onnx.Axes {
 
 // sequenceAxes guesses the axes of an input of rank 3 from the first convolution, matrix product or
 // recurrent operator that depends on it. A convolution reads NCT, a matrix product NTC, and a
-// recurrent operator TNC; if nodes lie between the input and that operator, they are assumed to
-// transpose NTC. Without such an operator the axes are NCT.
+// recurrent operator TNC. If nodes lie between the input and a recurrent operator, they are assumed
+// to transpose NTC to TNC. Without any of these operators the axes are NCT.
 func sequenceAxes(g *pb.GraphProto, input string) onnx.Axes {
 	reached := map[string]bool{input: true}
 	for _, n := range g.Node {

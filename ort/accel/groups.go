@@ -14,7 +14,7 @@ import (
 
 // A costModel decides which groups are computed in NHWC. A group gains by its convolutions that use
 // Winograd's algorithm. The unit of gain and costs is what one multiplication of these convolutions
-// gains. Multiplications are counted as in the plain sum over the kernel.
+// gains. Multiplications are counted as in direct convolution.
 type costModel struct {
 	// layoutChange is the cost of changing the layout of one element at the border of a group.
 	layoutChange int
@@ -202,7 +202,8 @@ func (g *graph) supportsNHWC(n *pb.NodeProto) bool {
 	return false
 }
 
-// reluGradient matches the gradient of a ReLU, and returns the gradient by its output and the mask.
+// reluGradient recognises the gradient of a ReLU: dy, the gradient by the ReLU's output, times a
+// mask that is 1 where the output is positive, else 0.
 func (g *graph) reluGradient(n *pb.NodeProto) (dy, mask string, ok bool) {
 	return g.operands(n.Output[0], "Mul", func(t string) bool { return g.maskSource(t) != "" })
 }

@@ -96,7 +96,7 @@ func (s *Study) SetMemory(bytes Size) { s.Memory, s.memorySet = bytes, true }
 // samples) may hold more.
 func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultMemory }
 
-// AsksForImages reports whether the study sets a number of images above 0 itself.
+// AsksForImages reports whether the study itself, not the default, sets a number of images above 0.
 func (s *Study) AsksForImages() bool { return s.imagesSet && s.Images > 0 }
 
 // check validates the keys against each other: unique names, and options that can be combined.
@@ -180,7 +180,8 @@ func entryNode(n *config.Node, i int) *config.Node {
 	return n
 }
 
-// resolve converts a path relative to the study file to one relative to the working directory.
+// resolve converts a path relative to the study file to one relative to the working directory. It
+// expands a leading ~/ and leaves URLs and absolute paths as they are.
 func (s *Study) resolve(path string) string {
 	if strings.HasPrefix(path, "~/") {
 		if home, err := os.UserHomeDir(); err == nil {

@@ -18,9 +18,11 @@ type Branch struct {
 	Layers []*Layer
 }
 
-// Model returns an ONNX model of branches. Its input "x" is b x channels x side x side, with values
-// in [-1, 1]. Each layer I, counted from 1, has an output NAME/layerI, b x units, or layerI for a
-// branch without a name. A shared layer is named after the first branch that has it.
+// Model returns an ONNX model of branches. Its input "x" is b x channels x side x side for a batch
+// of b images, with values in [-1, 1]. Layer number I of a branch NAME, counted from 1, has an
+// output NAME/layerI, b x units, or layerI for a branch without a name. A shared layer is named
+// after the first branch that has it. Layers that do not fit on one another are an error, and so
+// is a model without layers.
 func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Flatten(b.Input("x", onnx.Float, -1, channels, side, side), 1)
@@ -45,8 +47,8 @@ func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// Encode returns the activations of a layer, p x m, on patterns, p x n. The next layer is trained
-// on them.
+// Encode returns the activations of a layer of m units, p x m, on p patterns of n values, p x n.
+// The next layer is trained on them.
 func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tensor) (tensor.Tensor, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, l.W1.Shape[1])
@@ -92,9 +94,9 @@ func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Te
 	return nil
 }
 
-// Images returns the filters of the units of the top layer, each c x side x side. For the first
-// layer these are the rows of W1, for deeper layers the linear combinations of the filters below,
-// weighted by W1. This treats units as linear (Goodfellow et al. 2009, figure 4).
+// Images returns the filters of the units of the top layer, each channels x side x side. For the
+// first layer these are the rows of W1, for deeper layers the linear combinations of the filters
+// below, weighted by W1. This treats units as linear (Goodfellow et al. 2009, figure 4).
 func Images(side, channels int, layers ...*Layer) []tensor.Tensor {
 	images := layers[0].W1
 	for _, l := range layers[1:] {

@@ -38,7 +38,8 @@ func (g Gabor) wave(x, y float64) (window, angle float64) {
 }
 
 // Fit fits a Gabor function to a filter, h x w, by least squares. Amplitude and phase are solved
-// for; the other six parameters are searched by the Nelder-Mead method from several starts.
+// for; the other six parameters are searched by the Nelder-Mead method from several starts. A
+// filter of fewer than 8 values, and one that is all 0 or not finite, is an error.
 func Fit(filter tensor.Tensor) (Gabor, error) {
 	if filter.Rank() != 2 || filter.Len() < 8 {
 		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the shape %v: it must be h x w with at least 8 values", filter.Shape)
@@ -48,7 +49,7 @@ func Fit(filter tensor.Tensor) (Gabor, error) {
 		return Gabor{}, fmt.Errorf("fitting a Gabor function: the filter has the energy %g", f.energy)
 	}
 	best := Gabor{Explained: math.Inf(-1)}
-	const steps, simplex = 400, 0.3 // largest number of steps; size of the first simplex, in the units of gabor
+	const steps, simplex = 400, 0.3 // largest number of steps; size of the first simplex, in the units of target.gabor
 	for _, start := range f.starts() {
 		problem := optimize.Problem{Func: func(p []float64) float64 { return f.error(p) }}
 		found, err := optimize.Minimize(problem, start, &optimize.Settings{MajorIterations: steps}, &optimize.NelderMead{SimplexSize: simplex})
@@ -93,8 +94,8 @@ func (f *target) gabor(p []float64) Gabor {
 // error returns the fraction of the energy that is not explained.
 func (f *target) error(p []float64) float64 { return 1 - f.solved(p).Explained }
 
-// solved returns the function with the best amplitude and phase: g = c C + s S, where C and S are
-// the window times cosine and sine, and c and s solve 2 x 2 normal equations.
+// solved returns the function with the best amplitude and phase: g = alpha C + beta S, where C and
+// S are the window times cosine and sine, and alpha and beta solve 2 x 2 normal equations.
 func (f *target) solved(p []float64) Gabor {
 	g := f.gabor(p)
 	var cc, cs, ss, cw, sw float64
@@ -111,9 +112,9 @@ func (f *target) solved(p []float64) Gabor {
 		g.Explained = 0
 		return g
 	}
-	a, b := (cw*ss-sw*cs)/det, (sw*cc-cw*cs)/det
-	g.Amplitude, g.Phase = math.Hypot(a, b), math.Atan2(-b, a)
-	left := f.energy - 2*(a*cw+b*sw) + a*a*(cc-ridge) + 2*a*b*cs + b*b*(ss-ridge)
+	alpha, beta := (cw*ss-sw*cs)/det, (sw*cc-cw*cs)/det
+	g.Amplitude, g.Phase = math.Hypot(alpha, beta), math.Atan2(-beta, alpha)
+	left := f.energy - 2*(alpha*cw+beta*sw) + alpha*alpha*(cc-ridge) + 2*alpha*beta*cs + beta*beta*(ss-ridge)
 	g.Explained = 1 - left/f.energy
 	return g
 }
@@ -138,7 +139,8 @@ func (f *target) starts() [][]float64 {
 }
 
 // peakFrequencies returns the n frequencies of the largest power, in cycles per pixel right and
-// down. It leaves out frequencies within 1.5 cycles over the shorter side of a stronger one.
+// down. It leaves out a frequency if its distance from a stronger one is at most 1.5 cycles over
+// the shorter side.
 func (f *target) peakFrequencies(n int) [][2]float64 {
 	type peak struct{ power, fx, fy float64 }
 	var peaks []peak
@@ -179,8 +181,8 @@ func (f *target) power(fx, fy float64) float64 {
 	return re*re + im*im
 }
 
-// Noise returns the fraction of energy that Gabor functions explain of n filters of white Gaussian
-// noise, h x w each.
+// Noise draws n filters of white Gaussian noise, h x w each, and returns the fraction of the energy
+// of each that a Gabor function explains.
 func Noise(h, w, n int, r *rand.Rand) ([]float64, error) {
 	out := make([]float64, n)
 	for i := range out {

@@ -1,7 +1,7 @@
 package action
 
-// readPlane writes the values of one channel that the taps read from src to the positions of the
-// runs in dst.
+// readPlane computes one channel: dst at the positions of the runs, from the values of src that the
+// taps read.
 func (t *taps) readPlane(dst, src []float32) {
 	k := 0
 	for _, r := range t.runs {
@@ -22,7 +22,7 @@ func (t *taps) readPlane(dst, src []float32) {
 	}
 }
 
-// interpolate writes consecutive positions of a channel, of which the first has index k in at.
+// interpolate computes consecutive positions of a channel, of which the first has index k in t.at.
 func (t *taps) interpolate(row, src []float32, k int) {
 	n := len(row)
 	at, fractions := t.at[k:][:n], t.fractions[k:][:n]
@@ -34,7 +34,8 @@ func (t *taps) interpolate(row, src []float32, k int) {
 	}
 }
 
-// between interpolates between a, b to the right of a, and c and d below a and b.
+// between interpolates between a, b to the right of a, and c and d below a and b. fraction is how
+// far the point lies right of and below a.
 func between(a, b, c, d float32, fraction [2]float32) float32 {
 	a += fraction[0] * (b - a)
 	c += fraction[0] * (d - c)
@@ -49,7 +50,8 @@ func (t *taps) interpolateAround(row, src []float32, k int) {
 	}
 }
 
-// differPlane adds the sums of one channel to the floor. moved is tau z, and plane is z.
+// differPlane adds the sums of one channel to s. t are the taps of tau^-1, moved is tau z, and
+// plane is z.
 func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	var buffer [chunk]float32
 	k := 0
@@ -83,8 +85,8 @@ func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	}
 }
 
-// readRow writes the channels of the position with index k in at. Channel c is written to channel
-// to[c], or to c if to is nil.
+// readRow computes the channels of the position with index k in t.at. Channel c is written to
+// channel to[c], or to c if to is nil.
 func (t *taps) readRow(row, src []float32, k int, to []int32) {
 	n := len(row)
 	at := func(p int) []float32 { return src[p*n:][:n] }
@@ -122,14 +124,14 @@ func scatter(dst, src []float32, to []int32) {
 	}
 }
 
-// differRows adds the sums of all channels to the floor. moved is tau z, with channel c of z in
-// channel to[c]. moved and z are positions x channels.
+// differRows is differPlane for all channels. Channel c of z is channel to[c] of moved. moved and z
+// are positions x channels.
 func (t *taps) differRows(moved, z []float32, channels int, to []int32, s *FloorSums) {
 	restored, original := make([]float32, channels), make([]float32, channels)
 	k := 0
 	for _, r := range t.runs {
 		for at := r.From; at < r.To; at++ {
-			t.readRow(restored, moved, k, nil) // nil: in the order of moved
+			t.readRow(restored, moved, k, nil) // nil: keeps the order of channels in moved
 			scatter(original, z[at*channels:(at+1)*channels], to)
 			s.add(restored, original)
 			k++
