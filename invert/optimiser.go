@@ -12,8 +12,8 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// update returns x after a step. direction is the gradient of each sample divided by its norm, or
-// 0.
+// update returns the images x after a step, before they are projected. direction is the gradient of
+// each sample divided by its norm, or 0 where the norm is 0.
 func (s *stepBuilder) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {
@@ -25,7 +25,7 @@ func (s *stepBuilder) update(direction onnx.Value, o Options) onnx.Value {
 	return b.Sub(s.x, b.Mul(direction, s.addSchedule("length")))
 }
 
-// updateAdam returns x after a step of Adam (Kingma and Ba 2015, algorithm 1).
+// updateAdam is update with Adam (Kingma and Ba 2015, algorithm 1) on the gradients g.
 func (s *stepBuilder) updateAdam(g onnx.Value) onnx.Value {
 	b := s.b
 	m, v := s.addState("mean", s.image...), s.addState("variance", s.image...)
@@ -39,8 +39,9 @@ func (s *stepBuilder) updateAdam(g onnx.Value) onnx.Value {
 	return b.Sub(s.x, b.Mul(b.Div(m, root), s.addSchedule("length")))
 }
 
-// scheduleAt returns the value of a scheduled scalar in a step, counted from 0: the step length
-// (with Adam, corrected for the bias of the mean), or Adam's correction of the variance.
+// scheduleAt returns the value of a scheduled scalar in a step, counted from 0: "length", the step
+// length (with Adam, corrected for the bias of the mean), or "correction", the factor by which Adam
+// corrects the bias of the variance.
 func (o Options) scheduleAt(name string, step int) float32 {
 	t := float64(step + 1)
 	switch {

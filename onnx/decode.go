@@ -7,18 +7,20 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Numbers of fields in the schema of ONNX.
+// Numbers of fields in onnx.proto, the protobuf schema of ONNX files.
 const (
 	fieldGraph       = 7 // of ModelProto
 	fieldInitializer = 5 // of GraphProto
 	fieldRawData     = 9 // of TensorProto
 )
 
-// minShared is the smallest size, in bytes, of raw data that share the memory of the file.
+// minShared is the smallest size, in bytes, of raw data that share the memory of the file's
+// content.
 const minShared = 1 << 12
 
-// decode decodes a message. The raw data of large initializers of the main graph share the memory
-// of data, which the caller must not use afterwards. proto.Unmarshal would hold all weights twice.
+// decode decodes the content of an ONNX file. The raw data of large initializers of the main graph
+// share the memory of data, which the caller must not use afterwards. proto.Unmarshal alone would
+// copy them, so that all weights would be in memory twice.
 func decode(data []byte) (*pb.ModelProto, error) {
 	p := new(pb.ModelProto)
 	var s sharedWeights
@@ -37,12 +39,12 @@ func decode(data []byte) (*pb.ModelProto, error) {
 
 // sharedWeights are the raw data of initializers that are left out of a message.
 type sharedWeights struct {
-	initializers int
+	initializers int            // number of those that were visited
 	raw          map[int][]byte // by the index of the initializer
 }
 
-// withoutWeights returns a serialised model without the raw data of large initializers. ok is false
-// if it is not a message.
+// withoutWeights returns a serialised model without the raw data of large initializers, and records
+// these. ok is false if the model is not a valid protobuf message.
 func (s *sharedWeights) withoutWeights(model []byte) (out []byte, ok bool) {
 	s.raw = map[int][]byte{}
 	return replaceField(model, fieldGraph, func(graph []byte) ([]byte, bool) {
@@ -50,7 +52,8 @@ func (s *sharedWeights) withoutWeights(model []byte) (out []byte, ok bool) {
 	})
 }
 
-// initializer returns a serialised tensor, without its raw data if these are large.
+// initializer returns a serialised initializer, the next of the graph, without its raw data if
+// these are large.
 func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
 	out, ok = replaceField(tensor, fieldRawData, func(raw []byte) ([]byte, bool) {
 		delete(s.raw, s.initializers) // if the field occurs several times, the last one is valid
@@ -64,8 +67,8 @@ func (s *sharedWeights) initializer(tensor []byte) (out []byte, ok bool) {
 	return out, ok
 }
 
-// replaceField returns a serialised message in which a function has replaced the values of a field
-// of bytes. ok is false if it is not a message or if the function returns false.
+// replaceField returns a serialised message in which f has replaced every value of a field of type
+// bytes or message. ok is false if message is not a valid protobuf message or f returns false.
 func replaceField(message []byte, field protowire.Number, f func(value []byte) ([]byte, bool)) (out []byte, ok bool) {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)

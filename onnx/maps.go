@@ -13,7 +13,7 @@ import (
 type Maps struct {
 	Channels     int
 	Grid         []int // height and width, or length
-	Base         int   // number of values before the first position: those of tokens without a position
+	Base         int   // number of values before the first position, such as those of a class token
 	ChannelStep  int
 	PositionStep int
 }
@@ -36,7 +36,7 @@ func (m Maps) Size() (h, w int, plane bool) {
 	return 1, m.Grid[0], false
 }
 
-// Maps returns the feature maps of the layer, or why it has none.
+// Maps returns where the layer's feature maps are, or why it has none; why is "" if it has some.
 func (l Layer) Maps() (m Maps, why string) {
 	axes := string(l.Axes)
 	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {
@@ -68,9 +68,9 @@ func (l Layer) Maps() (m Maps, why string) {
 	return m, ""
 }
 
-// tokenMaps returns the maps of t tokens of c channels. If their order is not known, it is guessed:
-// if t - 1 is a square, the first token is taken for a class token, and the others for a square
-// grid; if t is a square, all are a grid; otherwise they are a sequence.
+// tokenMaps returns the maps of t tokens of c channels. If l.Tokens does not state their grid, it
+// is guessed: if t - 1 is a square, the first token is taken for a class token, and the others for
+// a square grid; if t is a square, all are a grid; otherwise they are a sequence.
 func (l Layer) tokenMaps(t, c int) Maps {
 	m := Maps{Channels: c, Grid: []int{t}, ChannelStep: 1, PositionStep: c}
 	if k := l.Tokens; k != nil && k.Prefix+k.Height*k.Width == t {

@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// readUnits returns the distributions of unit scores within each layer, from units.parquet, or none
-// if the file does not exist. They are shown below the layer statistic that summarises the units.
+// readUnits returns the distributions of the scores of single units within each layer, from the
+// file units.parquet of the measure firing, or none if it does not exist. They are shown below the
+// layer statistic that summarises the units.
 func readUnits(root *os.Root) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "units.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
@@ -24,7 +25,7 @@ func readUnits(root *os.Root) ([]Distribution, []Omission, error) {
 }
 
 type unitValue struct {
-	statistic string // of the layer
+	statistic string // of the layer, which summarises the value over units
 	value     float64
 }
 

@@ -32,7 +32,7 @@ type streamingSource interface {
 	Batches(ctx context.Context, epoch int, indices []int, size int) iter.Seq2[Batch, error]
 }
 
-// batches iterates over samples of a source.
+// batches iterates over samples of a source, in batches; see streamingSource.
 func batches(ctx context.Context, src Source, epoch int, indices []int, size int) iter.Seq2[Batch, error] {
 	if s, ok := src.(streamingSource); ok {
 		return s.Batches(ctx, epoch, indices, size)
@@ -76,7 +76,7 @@ type FitOptions struct {
 	Identity string
 	// Resumed is called once with the epochs of a checkpoint. Optional.
 	Resumed func([]Epoch) error
-	// AfterStep is called after each run of the engine. Optional.
+	// AfterStep is called after each run of the engine, of up to Spec.StepsPerRun steps. Optional.
 	AfterStep func(StepProgress)
 	// AfterEpoch is called after each epoch, before its checkpoint is saved. The trainer has the
 	// weights of the epoch. An error ends the training. Optional.
@@ -107,7 +107,8 @@ type Epoch struct {
 	Number     int     // from 1
 	Train      float64 // mean loss of the batches, each before its step, with Spec.Penalty
 	Validation float64 // mean validation loss after the epoch; NaN without validation samples
-	// number of the epoch with the smallest validation loss so far that was not rolled back
+	// Best is the number of the best epoch so far: of those that were not rolled back, the one with
+	// the smallest validation loss. Without validation samples it is Number.
 	Best int
 	// Objective is the validation loss plus the mean of the penalty over batches of validation
 	// samples. NaN without validation samples.
@@ -125,8 +126,10 @@ type Epoch struct {
 	Seconds float64 // duration
 }
 
-// Fit trains for several epochs and returns their results. validation may be nil. Otherwise the
-// trainer ends with the weights of the best epoch, unless KeepLast is set.
+// Fit trains for several epochs and returns their results, those of a checkpoint included. If an
+// epoch fails, it returns the results of the finished epochs with the error. validation may be nil,
+// unless there is a Patience or a RollbackFactor. With validation samples the trainer ends with the
+// weights of the best epoch, unless KeepLast is set.
 func (t *Trainer) Fit(ctx context.Context, train, validation Source, f FitOptions) ([]Epoch, error) {
 	f.Batch = cmp.Or(f.Batch, 32)
 	switch {
@@ -247,8 +250,8 @@ func (r *fitter) bestEpoch() int {
 	return r.epochs[len(r.epochs)-1].Best
 }
 
-// trainOnce takes the steps of one epoch, on the samples in the given order, and returns the means
-// over them.
+// trainOnce takes the steps of one epoch, on the samples in the given order, and returns the mean
+// metrics over the samples.
 func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Metrics, err error) {
 	perRun := max(1, r.trainer.program.spec.StepsPerRun)
 	group := make([]Batch, 0, perRun)
@@ -287,7 +290,7 @@ func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Me
 	return sum.dividedBy(seen), ctx.Err()
 }
 
-// dividedBy returns sums divided by a number of samples.
+// dividedBy returns sums divided by a number of samples. MeanIoU, which is no sum, is NaN.
 func (m Metrics) dividedBy(n int) Metrics {
 	return Metrics{m.Loss / float64(n), m.Accuracy / float64(n), math.NaN()}
 }
@@ -312,7 +315,7 @@ func (t *Trainer) Evaluate(ctx context.Context, src Source, batch int) (Metrics,
 	return metrics, err
 }
 
-// evaluate returns the metrics and the mean of the penalty.
+// evaluate returns the metrics and the mean over samples of Spec.Penalty.
 func (t *Trainer) evaluate(ctx context.Context, src Source, batch int) (metrics Metrics, penalty float64, err error) {
 	n := src.Len()
 	if n == 0 || batch < 1 {

@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// IsArchive reports by its name whether a file is an archive that Tree unpacks.
+// IsArchive reports whether a file name, path or URL has the extension of an archive that Tree
+// unpacks.
 func IsArchive(name string) bool {
 	before, _, _ := strings.Cut(name, "#")
 	if u, _, ok := strings.Cut(before, "?"); ok && IsURL(before) {
@@ -28,10 +29,11 @@ func IsArchive(name string) bool {
 }
 
 // Tree returns the path of a folder with the files of an archive: a tar, tar.gz, tgz or zip at a
-// URL. If the archive has a single top folder, Tree returns the path of that folder.
+// URL. If the archive has a single top folder, Tree returns the path of that folder. sum is the
+// archive's expected SHA-256, or "", as for File.
 //
 // An archive is not trusted. Only files and folders are unpacked. Links, devices and names that
-// lead outside the folder are errors, as are more files or bytes than the bounds.
+// lead outside the folder are errors, as are more than MaxFiles files or MaxFile bytes.
 func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {
@@ -51,8 +53,8 @@ func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	return dir, nil
 }
 
-// Local checks a file of this machine against a SHA-256, which may be "", and returns its path. For
-// an archive it returns the folder with the archive's files.
+// Local checks a file of this machine against a SHA-256, which may be "", and returns its path. An
+// archive is unpacked into the cache, and Local returns the folder with its files, as Tree does.
 func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	actual, err := FileHash(file)
 	switch {
@@ -157,7 +159,8 @@ func unpack(ctx context.Context, archive, name, dir string, maxBytes int64, maxF
 	return u.sums, u.tar(bufio.NewReaderSize(f, 1<<20))
 }
 
-// An unpacker writes the files of an archive. bytes and files are the bounds that remain.
+// An unpacker writes the files of an archive. bytes and files are the numbers of bytes, and of
+// files and folders, that it may still write.
 type unpacker struct {
 	ctx             context.Context
 	root            *os.Root
@@ -185,7 +188,9 @@ func (u *unpacker) tar(in *bufio.Reader) error {
 			if !found {
 				return errors.New("the archive is empty, or not a tar")
 			}
-			if end.reached { // the two blocks of zeros that end a tar come before the end of the stream
+			// A complete tar ends with two blocks of zeros, at which the reader stops. If it read on to
+			// the end of the stream, they are missing.
+			if end.reached {
 				return errors.New("the archive is damaged: it has no end mark, so files may be missing")
 			}
 			if _, err := io.Copy(io.Discard, from); err != nil { // reads and verifies the checksum of gzip

@@ -41,7 +41,7 @@ type Cache struct {
 	Dir      string        // the folder of the cache
 	Size     int64         // largest total size in bytes; 0: 100 GB
 	MaxFile  int64         // bytes of a file, and of all files of an archive; 0: 50 GB
-	MaxFiles int           // largest number of files of an archive; 0: two million
+	MaxFiles int           // largest number of files and folders of an archive; 0: two million
 	Timeout  time.Duration // of a download with all its retries; 0: six hours
 	Stall    time.Duration // time without a byte after which a download is retried; 0: a minute
 	Retries  int           // number of tries after the first; 0: 4
@@ -160,7 +160,7 @@ func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 	return c.namedPath(sum, t.name)
 }
 
-// content downloads a URL if the cache lacks it, and returns the hash of its content.
+// content makes sure that the cache has the content of a URL (see File), and returns its SHA-256.
 func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	if t.sha256 != "" && c.serves(ctx, t, t.sha256) {
 		return t.sha256, nil
@@ -199,8 +199,9 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	return fresh.SHA256, nil
 }
 
-// download stores a URL's content in the cache and returns its entry. known is the entry of the
-// stored content, which is returned if the content did not change.
+// download stores a URL's content in the cache and returns its entry. If the cache has a content
+// already, known is the entry of that content. download returns known if the server states that the
+// content did not change.
 func (c *Cache) download(ctx context.Context, t target, known entry) (fresh entry, err error) {
 	part := c.path("parts", key(t))
 	err = c.retry(ctx, t.text, func() error {
@@ -214,8 +215,8 @@ func (c *Cache) download(ctx context.Context, t target, known entry) (fresh entr
 	return fresh, err
 }
 
-// retry calls do until it succeeds, fails with a permanent error, or was tried often enough. It
-// pauses between the tries.
+// retry calls do until it succeeds, fails with a permanent error, has failed c.retries() times
+// after the first, or the context ends. It pauses between the tries.
 func (c *Cache) retry(ctx context.Context, text string, do func() error) error {
 	pause := c.pause()
 	for try := 1; ; try++ {
@@ -256,7 +257,8 @@ func (c *Cache) attempt(ctx context.Context, t target, known entry, part string)
 }
 
 // transfer opens a response and writes it to the part file, whose length it returns. With resume it
-// continues at the end of that file. begin is called before the first byte is written.
+// continues at the end of that file. begin is called before the first byte is written. If the
+// content is unchanged, nothing is written.
 func (c *Cache) transfer(ctx context.Context, text, part string, resume bool,
 	open func(ctx context.Context, offset int64) (*body, error), begin func(*body) error) (*body, int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -4,14 +4,14 @@ import "runtime/debug"
 
 // BoundGarbage limits the memory that garbage may occupy between two collections, in a process
 // whose live heap may grow to the given number of bytes; 0 stands for a small heap. The limit is a
-// fifth of the live heap if memory is at most 256 MiB. For larger values the share falls, so that
-// the garbage of a heap of that size stays at 51 MiB, but not below a twentieth. Nearly all memory
+// fifth of the live heap if memory is at most 256 MiB. For larger values it is a smaller share,
+// such that a heap of that size has 51 MiB of garbage, but at least a twentieth. Nearly all memory
 // of a study is in a few large buffers without pointers, so frequent collections cost little, while
 // Go's default of 100 % would double the memory.
 //
-// A heap of few bytes would be collected after every image that is decoded. So the process holds an
-// array that is never read or written: it counts as live, but takes no memory, and lets garbage grow
-// to 8 MiB where the share is a fifth.
+// A small heap would be collected after every image that is decoded. So the process holds an array
+// that is never read or written: it counts as live, but takes no memory, and lets garbage grow to 8
+// MiB where the share is a fifth.
 func BoundGarbage(memory int64) {
 	if unused == nil {
 		unused = make([]byte, 40<<20)

@@ -19,7 +19,7 @@ type layerAction struct {
 	settings Settings
 	fields   *action.Cache // the actions tau
 	counted  []action.Run  // counted positions of the row in Pair; reused memory
-	pairs    [2]pair       // of the last sample, and of the one before it
+	pairs    [2]pair       // of the latest sample, and of the one before it
 }
 
 func newAction(l onnx.Layer, s Settings, fields *action.Cache) (paired.Action, error) {
@@ -70,9 +70,10 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transfor
 	return nil
 }
 
-// Pair implements paired.Action. It is called for the pair of a sample, and for the shuffled pair
-// of tau z of the previous sample with the transformed row of the last one. If both have the same
-// T, the norms are known from their own pairs, and only the dot product is computed.
+// Pair implements paired.Action. After Act it is called for the pair of the latest sample, and for
+// a shuffled pair: tau z of the previous sample with the transformed row of the latest one. If both
+// samples have the same T, the norms are known from their own pairs, and only the dot product is
+// computed. Another shuffled pair closes a block (see package paired).
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64
@@ -93,7 +94,7 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 		s = a.sums(acted, transformed)
 		dot = s.Dot()
 	}
-	if max(s.AA, s.BB) > 100*min(s.AA, s.BB) { // cancellation in Sums.Dot
+	if max(s.AA, s.BB) > 100*min(s.AA, s.BB) { // Sums.Dot would lose digits by cancellation
 		dot = a.dot(acted, transformed)
 	}
 	if !finite(s.AA) {
@@ -106,7 +107,7 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	return nil
 }
 
-// A pair is a row of tau z with its sums with the transformed row of the same sample.
+// A pair holds the two rows of a sample, tau z and the transformed one, and their sums.
 type pair struct {
 	acted, transformed *float32 // the first values, by whose addresses a row is recognised
 	field              *action.Field
@@ -123,8 +124,9 @@ func (a *layerAction) dot(acted, transformed []float32) float64 {
 	return action.DotOver(x, y, rows, a.counted)
 }
 
-// compared returns the values of tau z and of a transformed row as rows of which the runs in
-// a.counted count: the channels, or a single row.
+// compared returns the values x of tau z and y of a transformed row, each divided into rows of
+// equal length. The rows are the channels, or all values are one row if every position counts or
+// channels are the last axis. It sets a.counted to the runs of values that count in a row.
 func (a *layerAction) compared(acted, transformed []float32) (x, y []float32, rows int) {
 	positions, channels := a.maps.Positions(), a.maps.Channels
 	n := channels * positions
@@ -167,8 +169,8 @@ func relative(difference, norm float64) float64 {
 	return math.Sqrt(difference / norm)
 }
 
-// cosineOf returns the cosine of the angle between two rows with a dot product: 1 if both are 0, 0
-// if one is.
+// cosineOf returns the cosine of the angle between two rows, given their sums and dot product: 1 if
+// both rows are 0, 0 if one is.
 func cosineOf(s action.Sums, dot float64) float64 {
 	switch {
 	case s.AA == 0 && s.BB == 0:

@@ -16,7 +16,7 @@ const (
 	saveFactor   = 20 // smallest ratio of the time between two saves to the duration of a save
 )
 
-// saveIfDue saves a checkpoint once a minute, or less often if it is large.
+// saveIfDue saves a checkpoint once a minute, or less often if saving takes long.
 func (r *run) saveIfDue() error {
 	if time.Since(r.lastSave) < max(saveEvery, saveFactor*r.saveTime) {
 		return nil
@@ -63,8 +63,8 @@ func (r *run) write(to io.Writer) error {
 		f.write(w)
 	}
 	w.Int(len(r.estimators))
-	for _, g := range r.estimators {
-		g.write(w)
+	for _, e := range r.estimators {
+		e.write(w)
 	}
 	w.Int(len(r.moments))
 	for _, m := range r.moments {
@@ -96,7 +96,7 @@ func (r *run) restore() error {
 	}
 	return state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
 		if !slices.Equal(f.Ints(), r.division()) {
-			return false // the run had another memory bound, so its work was divided differently
+			return false // the work was divided differently, for instance with another memory bound
 		}
 		r.read(f)
 		return true
@@ -131,9 +131,9 @@ func (r *run) read(f *state.Reader) {
 func (r *run) readAccumulators(f *state.Reader, g group) {
 	if r.readLength(f, g) {
 		for _, c := range g {
-			global := r.newEstimator(c)
-			global.read(f)
-			r.estimators = append(r.estimators, global)
+			e := r.newEstimator(c)
+			e.read(f)
+			r.estimators = append(r.estimators, e)
 		}
 	}
 	if r.readLength(f, g) {

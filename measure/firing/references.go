@@ -56,11 +56,11 @@ func (a assignment) unit() int  { return int(a >> 2) }
 func (a assignment) side() int  { return int(a & 1) }
 func (a assignment) null() bool { return a&2 != 0 }
 
-// newReferenceUnits assigns the units of a group to references. estimators has one element for each
-// chunk.
+// newReferenceUnits assigns the units of a group to references and random inputs. estimators has
+// one element for each chunk.
 func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, tracks trackIndex, nulls nullInputs) *referenceUnits {
 	f := &referenceUnits{}
-	used := make([]bool, len(where.sampleOf)) // by place
+	used := make([]bool, len(where.sampleOf)) // by place: whether it is a reference or random input
 	for _, e := range estimators {
 		for _, t := range e.sides {
 			for u := range t.units {
@@ -74,22 +74,22 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 		used[p] = true
 	}
 	at := make([]int32, len(used)) // index of a place in f.places
-	for p, isReference := range used {
-		if isReference {
+	for p, ok := range used {
+		if ok {
 			at[p] = int32(len(f.places))
 			f.places = append(f.places, p)
 		}
 	}
 	var trackOf []int32
-	var replaced []int
+	var random []int // indices in nulls.places
 	reference := func(index int32) int32 { return at[where.place(index)] }
 	null := func(dst []int32, unit int, strongest []int32) []int32 {
 		trackOf = trackOf[:0]
 		for _, index := range strongest {
 			trackOf = append(trackOf, tracks.track(where.place(index)))
 		}
-		replaced, dst = nulls.replace(replaced, unit, trackOf), dst[:0]
-		for _, i := range replaced {
+		random, dst = nulls.replace(random, unit, trackOf), dst[:0]
+		for _, i := range random {
 			dst = append(dst, at[nulls.places[i]])
 		}
 		return dst
@@ -100,16 +100,16 @@ func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeInd
 	return f
 }
 
-// assignUnits lists the units of a chunk by reference, by a counting sort. reference returns the
-// number of the reference with a sample index, and null the numbers of the random inputs that
-// replace a unit's references.
-func assignUnits(references int, c chunk, g *ThresholdEstimator, reference func(index int32) int32, null func(dst []int32, unit int, strongest []int32) []int32) unitsByReference {
+// assignUnits lists the units of a chunk by reference, by a counting sort. references is the number
+// of references and random inputs. The function reference returns the number of the reference with
+// a sample index, and null the numbers of the random inputs that replace a unit's references.
+func assignUnits(references int, c chunk, e *ThresholdEstimator, reference func(index int32) int32, null func(dst []int32, unit int, strongest []int32) []int32) unitsByReference {
 	out := unitsByReference{start: make([]int32, references+1)}
 	var random []int32
 	const ofNull = true
 	visit := func(each func(r int32, w assignment)) {
 		for u := range c.count() {
-			for side, t := range g.sides {
+			for side, t := range e.sides {
 				strongest := t.strongest(u)
 				random = null(random, c.lo+u, strongest)
 				for slot, index := range strongest {
@@ -197,15 +197,16 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	return t
 }
 
-// countFiring counts the units that fire at an image. It considers the units of the references on
-// whose trajectories the image is. kind is the index of the kind of trajectory.
+// countFiring counts the units that fire at an image, in the result of their layer. It considers
+// the units of the references on whose trajectories the image is. row holds the activations of the
+// chunk's units. kind is the index of the kind of trajectory.
 func (f unitsByReference) countFiring(row []float32, memberships []membership, c chunk, result *layerResult, kind int) {
 	q, t := result.q, &result.trajectories[kind]
 	for _, v := range memberships {
 		for _, w := range f.units[f.start[v.reference]:f.start[v.reference+1]] {
 			unit, side := w.unit(), w.side()
 			switch {
-			case row[unit]*signs[side] < q[side][c.lo+unit]:
+			case row[unit]*signs[side] < q[side][c.lo+unit]: // it does not fire
 			case w.null():
 				t.null[side][c.lo+unit] += v.times
 			case !v.itself:

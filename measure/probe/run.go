@@ -32,8 +32,8 @@ type run struct {
 }
 
 // newRun starts a run: it extracts the clean representations of all layers, unless the store has
-// them, and reads labels and factors of the samples. The caller must call end at the end of the
-// run.
+// them, and reads labels and factors of the samples. Unless there is an error, the caller must call
+// end at the end of the run.
 func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
 	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
 	if r.store == nil {
@@ -59,8 +59,8 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 	return r, end, nil
 }
 
-// request returns the request for the representations, transformed by v, of all layers that can be
-// pooled.
+// request returns the request for the representations of the samples transformed by v, of all
+// layers that can be pooled.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
@@ -72,8 +72,8 @@ func (r *run) request(v sampleTransform) features.Request {
 	return out
 }
 
-// extract adds the transformed representations of all layers to the store, for the samples at
-// positions (nil: all). Those that the store has are not computed.
+// extract adds the representations of the transformed samples, of all layers, to the store: for the
+// samples at positions of the data (nil: all). Those that the store has are not computed.
 func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) error {
 	request := r.request(v)
 	request.Positions = positions
@@ -84,7 +84,8 @@ func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) e
 	return err
 }
 
-// open opens the representation of one layer, for the samples at positions (nil: all).
+// open opens the representations by one layer of the transformed samples at positions of the data
+// (nil: all).
 func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, positions []int) (*features.Table, error) {
 	request := r.request(v)
 	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, positions, r.job.Memory/4
@@ -95,23 +96,23 @@ func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, pos
 	return tables[0], nil
 }
 
-// newInput returns the vectors of a layer that the tables hold. id identifies the tables among
-// those of the layer; empty: the clean vectors.
+// newInput returns the input vectors of a probe, which the tables hold for a layer. id tells the
+// tables from others of the layer; it is empty for the clean vectors.
 func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
 	q := r.request(sampleTransform{})
 	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
 	return newProbeInput(full, r.samples.Positions, tables...)
 }
 
-// seed returns the seed of the s-th network of a kind for a target. It does not depend on the
-// transformation.
+// seed returns the seed of the s-th network of a kind of probe for a target. It does not depend on
+// the transformation.
 func (r *run) seed(target, kind string, s int) uint64 {
 	k := r.job.Key
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
-// shuffle returns, for each sample, the index of the sample whose target it gets in the null of
-// seed s. It is drawn at random within the sample's part, such as the training samples.
+// shuffle returns, for each sample, the index of the sample whose target it gets in the null of the
+// s-th network. It is drawn at random within the sample's part, such as the training samples.
 func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
@@ -179,8 +180,8 @@ func pairScores(layer int, scores []measure.Score) []measure.PairScore {
 	return out
 }
 
-// seedsAndNulls returns two probes for each seed: one to score, and one with shuffled targets for
-// the null. targetName seeds their random numbers.
+// seedsAndNulls returns two probes for each of the Training.Seeds: one to score, and one with
+// shuffled targets for the null. Ridge has one of each. targetName seeds their random numbers.
 func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
 	n := r.training.Seeds
 	if p.kind == Ridge {
@@ -200,16 +201,16 @@ func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*pro
 	return seeds, nulls
 }
 
-// trainingWork estimates the work of training a probe, in forward passes of the model. It assumes
-// at most 30 epochs, and three forward passes of the probe for a step. The multiplications of a
-// forward pass of the model are estimated as the number of its parameters plus 25 for each byte of
-// activations.
+// trainingWork estimates the work of training a probe, in forward passes of the model on one
+// sample. It assumes at most 30 epochs, and three forward passes of the probe for each sample. A
+// forward pass of the model is taken for as many multiplications as it has parameters, plus 25 for
+// each byte of activations. Ridge regression counts as one forward pass.
 func (r *run) trainingWork(p *probeSpec) int64 {
 	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
 }
 
-// trainingWork returns the work of training a probe with in inputs, out outputs and n training
-// samples. See the method.
+// trainingWork is the method trainingWork for a probe with in inputs, out outputs and n training
+// samples.
 func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, out, n int) int64 {
 	if kind == Ridge {
 		return 1

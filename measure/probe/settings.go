@@ -119,8 +119,8 @@ func (r *Representation) needs(transform bool) procedure.Needs {
 	return procedure.Needs{Transform: transform, Layers: procedure.Same, Samples: r.Samples}
 }
 
-// needsWithPairs returns the needs of a measure that compares x and T(x), and for which data of
-// ready-made pairs suffice.
+// needsWithPairs returns the needs of a measure that compares x and T(x). Instead of a
+// transformation, the data may have ready-made pairs of both.
 func (r *Representation) needsWithPairs() procedure.Needs {
 	n := r.needs(true) // true: with a transformation
 	n.ReadyPairs = true
@@ -138,7 +138,7 @@ func (r *Representation) skip(j *procedure.Job) string {
 	return ""
 }
 
-// layers returns the indices of the layers that can be pooled.
+// layers returns the indices, in j.A.Layers, of the layers that can be pooled.
 func (r *Representation) layers(j *procedure.Job) []int {
 	var out []int
 	for i, l := range j.A.Layers {
@@ -149,4 +149,5 @@ func (r *Representation) layers(j *procedure.Job) []int {
 	return out
 }
 
+// dim returns the length of a layer's pooled vectors.
 func (r *Representation) dim(l onnx.Layer) int { return features.Pooling(r.Pool).Dim(l) }

@@ -34,7 +34,7 @@ func geometryStatistics() []statistic {
 		{name: EffectiveRank, minSamples: 2, wideBelow: wideForFew, cost: perAxis, columns: true, compute: func(v *subsetPair) (float64, error) { return rankOf(v, v.x) }},
 	}
 	for i := range out {
-		// difference: the statistics of a constant representation are computed like all others.
+		// With difference set, a constant representation does not get the fixed value of a similarity.
 		out[i].input, out[i].difference, out[i].unpaired = pairwiseInput, true, true
 	}
 	return out
@@ -46,11 +46,11 @@ type GeometrySettings struct {
 	Samples int    `key:"samples" json:"samples" default:"4096" min:"4" max:"32768" doc:"largest number of samples, taken in random order; memory grows with the square"`
 }
 
-// Moved is the Variant of the scores of geometry on transformed inputs.
+// Moved is the Variant of the scores of the measure geometry on transformed inputs.
 const Moved = "moved"
 
-// NewGeometry returns the measure geometry, statistics of the representation by one layer, on x and
-// on T(x).
+// NewGeometry returns the measure geometry: statistics of the representation by one layer, on x and
+// on T(x). Settings out of range are an error.
 func NewGeometry(s GeometrySettings) (measure.Measure, error) {
 	settings := Defaults()
 	settings.Pool, settings.Samples = s.Pool, s.Samples
@@ -83,7 +83,7 @@ func (*geometry) Needs() measure.Needs {
 
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
-// Cost is that of two representations, on x and on T(x).
+// Cost is the memory for two representations, on x and on T(x).
 func (m *geometry) Cost(s measure.Site) int64 { return 2 * m.comparison.Cost(gridOf(s)) }
 
 func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
@@ -99,17 +99,17 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 }
 
 // gridOf returns the comparison of a layer with itself, on x or on T(x). Each of the two takes half
-// of the budget.
+// of the memory (Budget).
 func gridOf(s measure.Site) measure.Grid {
 	layers := []onnx.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
 }
 
-// A geometryAccumulator holds the samples on x and on T(x), each as a comparison of a layer with
-// itself.
+// A geometryAccumulator holds the representations of the samples, on x and on T(x), each as a
+// comparison of a layer with itself.
 type geometryAccumulator struct {
 	site  measure.Site
-	views [2]*accumulator
+	views [2]*accumulator // on x, on T(x)
 }
 
 // Update adds the samples of a batch.
@@ -197,7 +197,8 @@ func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// magnitude returns the length of the mean representation (Klabunde et al. 2025).
+// magnitude returns the length of the mean representation (Klabunde et al. 2025). s is one of the
+// two representations in v, as in the functions below.
 func magnitude(v *subsetPair, s *subset) (float64, error) {
 	k, err := s.gram(v.ctx, raw)
 	if err != nil {
@@ -206,7 +207,7 @@ func magnitude(v *subsetPair, s *subset) (float64, error) {
 	return s.unit() * sqrt(floats.Sum(k.data)) / float64(v.n()), nil
 }
 
-// concentricity returns the mean cosine of a sample and the mean of all samples.
+// concentricity returns the mean over samples of the cosine between the sample and the mean sample.
 func concentricity(v *subsetPair, s *subset) (float64, error) {
 	k, err := s.gram(v.ctx, raw)
 	if err != nil {
@@ -215,10 +216,10 @@ func concentricity(v *subsetPair, s *subset) (float64, error) {
 	return k.concentricity(), nil
 }
 
-// uniformity returns log mean exp(-2 d^2) over all pairs of samples, with each sample and itself
-// (Wang and Isola 2020).
+// uniformity returns log mean exp(-2 d^2) over all pairs of samples with Euclidean distance d, the
+// pairs of a sample with itself included (Wang and Isola 2020).
 func uniformity(v *subsetPair, s *subset) (float64, error) {
-	d, err := s.distances(v.ctx, true) // in units of the source
+	d, err := s.distances(v.ctx, true) // in units of the activations
 	if err != nil {
 		return 0, err
 	}
@@ -229,9 +230,10 @@ func uniformity(v *subsetPair, s *subset) (float64, error) {
 	return math.Log(sum) - 2*math.Log(n), nil
 }
 
-// intrinsicDimension returns the intrinsic dimension by TwoNN (Facco et al. 2017).
+// intrinsicDimension returns the intrinsic dimension by TwoNN, from the ratio of the distances to a
+// sample's two nearest neighbours (Facco et al. 2017).
 func intrinsicDimension(v *subsetPair, s *subset) (float64, error) {
-	d, err := s.distances(v.ctx, false) // scaled
+	d, err := s.distances(v.ctx, false) // up to a factor, which leaves ratios unchanged
 	if err != nil {
 		return 0, err
 	}
@@ -251,8 +253,8 @@ func rankOf(v *subsetPair, s *subset) (float64, error) {
 	return effectiveRank(c.s), nil
 }
 
-// differenceOf returns the statistic that is the absolute difference of a property of both
-// representations.
+// differenceOf returns a statistic: the absolute difference between the values of a property for
+// the two representations.
 func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*subsetPair) (float64, error) {
 	return func(v *subsetPair) (float64, error) {
 		a, err := property(v, v.x)
@@ -260,7 +262,7 @@ func differenceOf(property func(*subsetPair, *subset) (float64, error)) func(*su
 			return a, err
 		}
 		b, err := property(v, v.y)
-		v.warnings = slices.Compact(v.warnings) // both representations may have the same
+		v.warnings = slices.Compact(v.warnings) // both representations may have the same warning
 		return math.Abs(a - b), err
 	}
 }

@@ -17,7 +17,7 @@ import (
 // one. It implements train.Checkpoint for the search of the current inversion.
 type jobCheckpoint struct {
 	store   train.Checkpoint
-	shape   []int                     // shape of the images
+	shape   []int                     // of the images: n x c x h x w
 	done    map[string]*invert.Result // by name of the inversion
 	current []byte                    // loaded state of the current search
 }
@@ -29,7 +29,7 @@ const (
 )
 
 // loadCheckpoint returns the checkpoint of a job, with what an earlier run of the same job has
-// saved. shape is the shape of the images.
+// saved for images of the given shape. from may be nil; then nothing is loaded or saved.
 func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) {
 	k := &jobCheckpoint{store: from, shape: shape, done: map[string]*invert.Result{}}
 	if from == nil {
@@ -54,7 +54,7 @@ func (k *jobCheckpoint) add(name string, f *invert.Result) error {
 	return k.Save(noState)
 }
 
-// Load returns the state of the current search.
+// Load returns the state of the current search, or nil if none was saved.
 func (k *jobCheckpoint) Load() (io.ReadCloser, error) {
 	if len(k.current) == 0 {
 		return nil, nil
@@ -62,9 +62,9 @@ func (k *jobCheckpoint) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(k.current)), nil
 }
 
-// Save replaces the state of the current search.
+// Save replaces the state of the current search, and writes it with all finished inversions.
 func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
-	k.current = nil // the search has read it
+	k.current = nil // the search has read it before it saves
 	if k.store == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ const (
 )
 
 // loadShared reads an inversion that another job with the same reference model has saved. It
-// returns nil if there is none.
+// returns nil if there is none for images of the given shape.
 func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {

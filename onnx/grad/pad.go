@@ -6,8 +6,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// output = data padded: ddata is the part of doutput that belongs to data. In the modes that repeat
-// elements, their gradients are added up. dconstant_value is the sum of doutput over the padding.
+// output is data with padding. The gradient of data is the part of doutput that belongs to data. In
+// the modes that repeat elements of data, the gradients of all copies of an element are added up.
+// In mode constant, the gradient of constant_value (input 2) is the sum of doutput over the
+// padding.
 func pad(op *operation) {
 	mode := op.attrString("mode", "constant")
 	if mode == "constant" {
@@ -48,8 +50,8 @@ func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.V
 	return op.Op("Pad", attrs, eye, op.Ints(before, 0, after, 0))
 }
 
-// unpadded is dy without the padding of mode constant, and with zeros where negative padding has
-// cut off.
+// unpadded is dy without the padding of mode constant, and with zeros for the elements of data that
+// negative padding has cut off.
 func (op *operation) unpadded() onnx.Value {
 	if op.Opset() < 11 || op.x(1) != "" && op.x(3) == "" {
 		if pads, ok := op.attrOrInput("pads", 1); ok {
@@ -67,7 +69,8 @@ func (op *operation) unpadded() onnx.Value {
 	return op.Op("Pad", nil, inputs...)
 }
 
-// pads is the padding of every axis, before all axes and then after all axes.
+// pads returns the number of elements that are added before each axis, in order of the axes, and
+// then those after each axis.
 func (op *operation) pads() []int {
 	rank := op.rank(op.x(0))
 	list, known := op.attrOrInput("pads", 1)
@@ -113,23 +116,23 @@ func padSources(mode string, before, after, n int) []int {
 	return sources
 }
 
-// addRuns adds element i of an axis of g at position sources[i] of an axis of n elements. It takes
-// a run of positions that ascend, descend or stay the same at a time.
-func (op *operation) addRuns(g onnx.Value, at int, sources []int, n int) onnx.Value {
+// addRuns returns g with another axis of n elements: element i of the given axis of g is added at
+// position sources[i]. Each run of sources that ascend, descend or stay the same is added at once.
+func (op *operation) addRuns(g onnx.Value, axis int, sources []int, n int) onnx.Value {
 	var sum onnx.Value
 	for _, r := range runsOf(sources) {
-		part := op.Slice(g, at, r.start, r.start+r.count, 1)
+		part := op.Slice(g, axis, r.start, r.start+r.count, 1)
 		low := sources[r.start]
 		length := r.count
 		switch {
 		case r.slope < 0:
-			part = op.reversed(part, at, r.count)
+			part = op.reversed(part, axis, r.count)
 			low -= r.count - 1
 		case r.slope == 0 && r.count > 1:
-			part = op.ReduceSum(part, true, at)
+			part = op.ReduceSum(part, true, axis)
 			length = 1
 		}
-		part = op.padAxis(part, at, low, n-low-length)
+		part = op.padAxis(part, axis, low, n-low-length)
 		if sum != "" {
 			part = op.Add(sum, part)
 		}
@@ -138,7 +141,7 @@ func (op *operation) addRuns(g onnx.Value, at int, sources []int, n int) onnx.Va
 	return sum
 }
 
-// A run is a part of a list of positions where each is the one before plus slope.
+// A run is a part of a list of positions in which each is the one before it plus slope: -1, 0 or 1.
 type run struct{ start, count, slope int }
 
 // runsOf divides a list of positions into runs.

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/window"
 )
 
-// The layouts of operators that compute across space and channels.
+// The rules for the layouts of operators that compute across space and channels.
 
-// spaces has, for each number of spatial axes of a feature map, their letters.
+// spaces has the letters of the spatial axes of a feature map, by the number of these axes.
 var spaces = []string{1: "T", 2: "HW", 3: "THW"}
 
 // featureMap returns x with the letters that convolutions and pools imply: batch, channels, space.
@@ -56,7 +56,7 @@ func (op *operation) pool(x layout) layout {
 	return op.windows(featureMap(x), onnx.AttrInts(op.node, "kernel_shape"))
 }
 
-// windows returns x with the spatial sizes of the output of a sliding kernel.
+// windows returns the layout of the output of a sliding kernel on x. Only spatial sizes change.
 func (op *operation) windows(x layout, kernel []int) layout {
 	out := slices.Clone(x)
 	n := len(x) - 2
@@ -77,7 +77,7 @@ func (op *operation) windows(x layout, kernel []int) layout {
 	return out
 }
 
-// globalPool returns a feature map of spatial size 1.
+// globalPool returns the layout of a feature map that is reduced to spatial size 1.
 func globalPool(x layout) layout {
 	out := featureMap(x)
 	for i := 2; i < len(out); i++ {
@@ -143,8 +143,8 @@ func (op *operation) moveBlocks(x layout, expands bool) layout {
 }
 
 // recurrent returns the layouts of the outputs of LSTM, GRU and RNN with the attribute layout 0,
-// its default. X is t x n x c, Y is t x directions x n x hidden, Y_h and Y_c are directions x n x
-// hidden.
+// its default. For t steps and n samples, the input X is t x n x c. Of the outputs, Y is t x
+// directions x n x hidden, Y_h and Y_c are directions x n x hidden.
 func (op *operation) recurrent(x layout) []layout {
 	if len(x) != 3 {
 		return nil

@@ -15,8 +15,8 @@ import (
 )
 
 // maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
-// float32 in the message of the model. More weights could exceed the size limit of a message in
-// float32. They keep their type and are read through Cast nodes.
+// float32 in the model itself, a protobuf message of at most 2 GiB. If there are more, all keep
+// their type and are read through Cast nodes.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -31,9 +31,10 @@ func ReadFloat32(path string) (*onnx.Model, error) {
 	return m, nil
 }
 
-// ToFloat32 returns a model in which float16 and bfloat16 are replaced by float32, since the CPU
-// kernels of ONNX Runtime are complete for float32 only. A model without half precision is returned
-// unchanged.
+// ToFloat32 returns a model in which float16 and bfloat16 are replaced by float32, also in inputs
+// and outputs, since the CPU kernels of ONNX Runtime are complete for float32 only. A model without
+// these types is returned unchanged. A tensor attribute of these types in an external file is an
+// error.
 func ToFloat32(m *onnx.Model) (*onnx.Model, error) {
 	if HalfPrecision(m) == onnx.Undefined {
 		return m, nil
@@ -115,7 +116,7 @@ func isTypeAttribute(a *pb.AttributeProto) bool {
 	return false
 }
 
-// halfBytes returns the size of all half-precision initializers.
+// halfBytes returns the size in bytes of the main graph's half-precision initializers.
 func halfBytes(p *pb.ModelProto) int64 {
 	var total int64
 	for _, t := range p.Graph.Initializer {
@@ -129,7 +130,7 @@ func halfBytes(p *pb.ModelProto) int64 {
 
 // A widener rewrites graphs to float32.
 type widener struct {
-	embedded bool // convert weights in the message, rather than add Cast nodes
+	embedded bool // convert weights in the model itself, rather than add Cast nodes
 }
 
 // graph rewrites one graph, without its subgraphs.
@@ -160,8 +161,8 @@ func (w widener) graph(g *pb.GraphProto) error {
 	return nil
 }
 
-// castOf renames a half-precision weight and returns a Cast node from it to a float32 tensor of the
-// old name. A runtime evaluates the node once, when it loads the model.
+// castOf renames a half-precision weight, and returns a node that casts it to a float32 tensor of
+// the old name. ONNX Runtime evaluates the node once, when it loads the model.
 func castOf(t *pb.TensorProto) *pb.NodeProto {
 	wide := t.GetName()
 	t.Name = new(wide + "/" + onnx.Type(t.GetDataType()).String())
@@ -188,7 +189,7 @@ func widenAttributes(nodes []*pb.NodeProto) error {
 	return nil
 }
 
-// widenTensor rewrites a half-precision tensor that is in the message.
+// widenTensor converts a half-precision tensor to float32. Values in an external file are an error.
 func widenTensor(t *pb.TensorProto) error {
 	if pbutil.External(t) {
 		return errors.New("is half precision and in an external file, which is supported for initializers only")

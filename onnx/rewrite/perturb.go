@@ -43,7 +43,8 @@ func (v Perturbation) Check() error {
 	return nil
 }
 
-// Perturb returns the model with perturbed weights.
+// Perturb returns the model with perturbed weights. It returns an error if v is out of range, or if
+// the model has no such weights or some that are not finite, before or after the noise.
 func Perturb(m *onnx.Model, v Perturbation) (*onnx.Model, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
@@ -148,8 +149,8 @@ func zeroSmallest(w []float32, fraction float64) {
 	}
 }
 
-// quantize rounds w to multiples of a step. The multiples are integers of the given number of bits,
-// one of which is the sign; the largest |w| is the largest of them.
+// quantize rounds w to integer multiples of a step. The integers have the given number of bits, one
+// of which is the sign, and the largest of them stands for the largest |w|.
 func quantize(w []float32, bits int) {
 	largest := 0.0
 	for _, x := range w {

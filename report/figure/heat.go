@@ -20,7 +20,8 @@ import (
 // maxCells is the maximum number of columns and of rows of a heat map.
 const maxCells = 400
 
-// drawHeat draws heat maps. Layers of more models than there can be panels are drawn by model.
+// drawHeat draws heat maps. If there are too many models for a panel each, and the options name no
+// fields, it draws layers (down) by models (across) instead.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	f, err := heatMaps(rows, o)
 	if errors.Is(err, errPanels) && o.Across == "" && o.Down == "" {
@@ -30,13 +31,13 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	return f, err
 }
 
-// heatMaps draws a heat map for each panel. If the options name no field for its sides, they are those
-// that the report would show.
+// heatMaps draws a heat map for each panel. Its sides are the fields of its rows (down) and of its
+// columns (across). If the options name neither, they are those that the report would show.
 func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	all := report.OverTrials(rows)
 	if o.Across == "" && o.Down == "" {
 		sides := report.HeatSides(all, o.measures)
-		if sides.Down != "pair" { // rows of single classes, and of values that have a mean, are not shown
+		if sides.Down != "pair" { // summary leaves out single classes, and values that have a mean
 			sides = report.HeatSides(summary(rows), o.measures)
 		}
 		o.Down, o.Across = sides.Down, sides.Across
@@ -53,8 +54,8 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	if ofLayers { // rows of whole models have no layer
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
 	}
-	if down == "pair" {
-		o.maxAcross = 2 // because names of pairs are long
+	if down == "pair" { // a factor under a transformation
+		o.maxAcross = 2 // panels side by side, because names of pairs are long
 	}
 	order := curveOrder
 	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "parameter" || f == "part" }) {
@@ -98,8 +99,8 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// matrixRows returns the rows that a heat map with the given sides shows. all holds the rows for
-// all trials, see report.OverTrials.
+// matrixRows returns the scores that a heat map with the given sides shows. all holds one score for
+// all trials, with each parameter value apart (report.OverTrials).
 func matrixRows(rows, all []scores.Row, across, down Field) []scores.Row {
 	switch {
 	case across == "part" || down == "part":
@@ -110,8 +111,8 @@ func matrixRows(rows, all []scores.Row, across, down Field) []scores.Row {
 	return numbersOnly(summary(rows))
 }
 
-// inParts returns the rows of single parts of a range, in order of the parts. It replaces the
-// parameter by the name of the part; see report.Parts.
+// inParts returns the scores of single parts of a transformation's range, in order of the parts. It
+// replaces the parameter by the name of the part; see report.Parts.
 func inParts(rows []scores.Row) []scores.Row {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Parameter == "" })
 	parts, order := report.Parts(rows)
@@ -158,7 +159,7 @@ func axisName(f Field) string {
 	return f.Title()
 }
 
-// shownBySides returns the fields that the sides of a heat map show.
+// shownBySides returns the fields that the sides of a heat map show, so that they divide no panels.
 func shownBySides(across, down Field) []Field {
 	shown := []Field{across, down}
 	for side, also := range map[Field][]Field{
@@ -176,13 +177,13 @@ func shownBySides(across, down Field) []Field {
 type matrix struct {
 	across, down []string    // names of the columns and of the rows
 	values       [][]float64 // down x across
-	depths       []string    // of the layers, if these are the rows; shown if their names become equal
+	depths       []string    // of the rows, if these are layers; shown if the shortened names are equal
 	scale        *colourBar
 	style        style
 }
 
-// newMatrix returns the values of rows by the fields of the columns (across) and of the rows
-// (down).
+// newMatrix returns the values of scores by the fields of the columns (across) and of the rows
+// (down). More than maxCells rows or columns are an error.
 func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, scale *colourBar) (*matrix, error) {
 	m := &matrix{across: across.Distinct(measures, rows), down: down.Distinct(measures, rows), scale: scale}
 	if len(m.across) > maxCells || len(m.down) > maxCells {
@@ -230,8 +231,8 @@ func (m *matrix) orderLike(order, names []string) []string {
 	return out
 }
 
-// axes sets up the axes of a panel of width room and height high. Names of columns take at most
-// 0.3, names of rows at most 0.42 of the width.
+// axes sets up the axes of a panel of width room and height high. A name of a column takes at most
+// 0.3 of the width, that of a row at most 0.42.
 func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(len(m.across))-0.5, 0.5-float64(len(m.down)), 0.5
 	const columnNameWidth = 3.4 * vg.Millimeter // of a rotated name
@@ -247,7 +248,7 @@ func (m *matrix) axes(p *plot.Plot, room, high vg.Length) {
 }
 
 // rotates reports whether the names of columns are too long to stand side by side in a panel of the
-// given width, of which the names of rows may take 0.42.
+// given width, of which they have half, beside the names of rows.
 func (m *matrix) rotates(room vg.Length) bool {
 	each := 0.5 * room / vg.Length(len(m.across))
 	return slices.ContainsFunc(m.across, func(n string) bool {
@@ -255,8 +256,9 @@ func (m *matrix) rotates(room vg.Length) bool {
 	})
 }
 
-// ticks labels every row or column, or only some at equal steps if there are more than most. The
-// i-th lies at sign * i on the axis. room is the largest width of a label.
+// ticks labels every row or column, or only some at equal steps, so that there are at most as many
+// labels as most says. The i-th row or column lies at sign * i on the axis. room is the largest
+// width of a label.
 func (m *matrix) ticks(names []string, sign float64, room vg.Length, most int) plot.ConstantTicks {
 	every := (len(names) + most - 1) / max(1, most)
 	labels := m.style.fitAll(m.style.small, names, room)

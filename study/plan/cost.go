@@ -10,7 +10,7 @@ type Cost struct {
 	Data     string        `json:"data"`
 	Samples  int           `json:"samples"`
 	Layers   int           `json:"layers"` // number of different layers that the passes and procedures read
-	Cells    int           `json:"cells"`
+	Cells    int           `json:"cells"`  // units of work, see Cell
 	Passes   int           `json:"passes"`
 	Forwards int64         `json:"forwards"`   // number of samples in all forward passes
 	Bytes    int64         `json:"bytes"`      // peak memory of the accumulators
@@ -18,7 +18,7 @@ type Cost struct {
 	Open     time.Duration `json:"open_ns"`    // opening the models for all passes
 	Read     time.Duration `json:"read_ns"`    // decoding and transforming samples
 	Engine   time.Duration `json:"engine_ns"`  // forward passes
-	Measure  time.Duration `json:"measure_ns"` // feeding accumulators
+	Measure  time.Duration `json:"measure_ns"` // updating accumulators with activations
 	Score    time.Duration `json:"score_ns"`   // computing scores
 	Save     time.Duration `json:"save_ns"`    // writing states (saved accumulators) and records
 	Total    time.Duration `json:"total_ns"`

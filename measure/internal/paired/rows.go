@@ -23,7 +23,7 @@ func (r *rowColumns) of(i int) (own, shuffled []float64) {
 }
 
 // compute computes the columns of sample i of the batch, and of the samples after it in the same
-// block. It computes none if Pair returns an error for one of them.
+// block. If Pair would return an error for one of them, r holds no columns afterwards.
 func (r *rowColumns) compute(a *accumulator, b *measure.Batch, i int) {
 	block := b.Place[i] / a.site.Layout.Block
 	r.from, r.to = i, i+1

@@ -33,8 +33,9 @@ func (o *openPair) copyBorrowed() {
 
 // shuffle adds a shuffled pair: the clean row of the previous sample of the block, with the
 // transformed row of sample i of the batch. It stores the clean row of sample i for the next pair.
-// columns holds the columns of the pair, or is nil. shuffle returns the open pair, or nil if the
-// block is complete.
+// row is that clean row, or tau z with an Action. columns holds the columns of the pair, or is nil
+// if they must be computed. shuffle returns the open pair, or nil if the block is complete. It is
+// an error if the places of a block do not ascend.
 func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32, columns []float64) (*openPair, error) {
 	place := b.Place[i]
 	block := place / a.site.Layout.Block
@@ -84,7 +85,8 @@ func (a *accumulator) closeIfComplete(o *openPair, block int) (*openPair, error)
 	return nil, a.closeBlock(&a.null, block, o)
 }
 
-// closeBlock pairs a block's last clean row with its first transformed row.
+// closeBlock pairs a block's last clean row with its first transformed row, unless the block has a
+// single sample.
 func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	if o.count < 2 {
 		return nil
@@ -92,7 +94,8 @@ func (a *accumulator) closeBlock(t *table, block int, o *openPair) error {
 	return a.addShuffled(t, block, o.label, o.clean, o.transformed)
 }
 
-// addShuffled adds the columns of a shuffled pair to a table.
+// addShuffled adds the columns of a shuffled pair to a table. label is that of the clean row's
+// sample.
 func (a *accumulator) addShuffled(t *table, block, label int, clean, transformed []float32) error {
 	var err error
 	if a.action != nil {
