@@ -105,22 +105,18 @@ func (f *Fit) findUnits() {
 // minUnits is the number of independent units below which a fit has a warning.
 const minUnits = 6
 
-// warn adds warnings about few units, constant scores and coefficients without an interval.
+// warn adds warnings about few units, a constant second score and coefficients without an interval.
+// Analyse refuses a constant first score.
 func (f *Fit) warn() {
 	if f.Units < minUnits {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("%d independent units: too few to tell a relation from chance", f.Units))
 	}
-	for _, c := range []struct {
-		name string
-		of   func(Point) float64
-	}{{"the first score", func(p Point) float64 { return p.X }}, {"the second score", func(p Point) float64 { return p.Y }}} {
-		var values []float64
-		for _, p := range f.Points {
-			values = append(values, c.of(p))
-		}
-		if isConstant(values) {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("%s is %.4g everywhere, so that there is no correlation", c.name, values[0]))
-		}
+	var values []float64
+	for _, p := range f.Points {
+		values = append(values, p.Y)
+	}
+	if isConstant(values) {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("the second score is %.4g everywhere, so that there is no correlation", values[0]))
 	}
 	for _, c := range []struct {
 		name string
