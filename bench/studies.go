@@ -14,6 +14,8 @@ import (
 	"time"
 )
 
+// The columns of the table of whole studies. share is the column of decodingTime and otherTime
+// together, as a percentage of engineTime.
 const (
 	studyColumn  = "study, three rotations"
 	engineTime   = "engine"
@@ -22,7 +24,8 @@ const (
 	share        = "of the engine's time"
 )
 
-// studyTimes returns rows on the time that a study takes beyond the engine's.
+// studyTimes returns rows on the time of whole studies: that of the engine (ONNX Runtime), and how
+// much waiting for decoded images and all other work add to it.
 func studyTimes() []row {
 	const photos, cifar = "images: $DATA/imagenet-samples", "cifar10: $DATA/cifar10/test_batch.bin"
 	const predictions, distances = "accuracy, effective-invariance, prediction-divergence", "accuracy, effective-invariance, prediction-divergence, distance"
@@ -59,8 +62,8 @@ const (
 	shardRotated = 2
 )
 
-// shards returns rows on the processor time of one task of a large study, which the model of cost in
-// the guide on clusters multiplies.
+// shards returns rows on the processor time of one task of a large study, from which
+// docs/guides/cluster.md estimates the cost of the whole study.
 func shards() []row {
 	var rows []row
 	for _, s := range []struct{ net, title string }{{"resnet18", "ResNet-18"}, {"resnet50", "ResNet-50"}} {
@@ -75,8 +78,9 @@ func shards() []row {
 }
 
 // shardTime runs a study of 96 photographs under two rotations on one thread, with distances at the
-// sums of the network's blocks. Its metrics are the processor time of a forward pass without the
-// opening ("ms"), and the seconds that run.json states for opening ("open") and for scores ("score").
+// sums of the network's residual blocks. Its metrics are the processor time of a forward pass in ms
+// ("ms"), without the time for opening the model and the data, and the seconds that run.json states
+// for opening ("open") and for scores ("score").
 func shardTime(net string) source {
 	text := fmt.Sprintf(`name: shard
 data: [{name: data, images: $DATA/imagenet-samples, limit: %d}]
@@ -94,9 +98,10 @@ measures: [accuracy, effective-invariance, distance]
 	}
 }
 
-// studyTime runs a study of a network, or of the ResNet-20 of the test data if net is "". Its metrics
-// are the times that run.json states, in seconds: "engine", "decoding" (that the engine waits for
-// images) and "other"; and "share", that of both in the engine's, in percent.
+// studyTime runs a study of a network, or of the ResNet-20 of the test data if net is "". Its
+// metrics are the times that run.json states, in seconds: "engine", "decoding" (the engine waits
+// for images) and "other" (the rest); and "share", the sum of "decoding" and "other" in percent of
+// "engine".
 func studyTime(net, text string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		seconds, _, total, err := runStudy(ctx, r, net, text)
@@ -110,9 +115,9 @@ func studyTime(net, text string) source {
 	}
 }
 
-// runStudy runs a study of a network, or of the ResNet-20 of the test data if net is "", with further
-// flags. It returns the seconds of each stage and those of all, as run.json states them, and those of
-// the processor.
+// runStudy runs a study of a network, or of the ResNet-20 of the test data if net is "", with
+// further flags of the command run. It returns the seconds of each stage and of the whole run
+// (total), as run.json states them, and the processor time of the command in seconds (cpu).
 func runStudy(ctx context.Context, r *runner, net, text string, flags ...string) (stages map[string]float64, cpu, total float64, err error) {
 	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
 	if net != "" {
@@ -176,8 +181,8 @@ func commands() []row {
 	return rows
 }
 
-// commandTime runs a command of the program. Its metrics are the seconds that it takes ("s"), and its
-// peak memory ("MiB-peak").
+// commandTime runs a command of the program. Its metrics are the seconds that the command takes
+// ("s"), and its peak memory in MiB ("MiB-peak").
 func commandTime(args ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		model, err := r.model(ctx, "resnet18", "224")

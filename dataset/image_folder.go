@@ -24,16 +24,19 @@ type Folder struct {
 }
 
 // OpenFolder opens a folder of images. With a CSV file of labels, the samples are the files that it
-// lists, in its order. Otherwise the layout defines the labels:
+// lists, in its order. With a Pattern, the labels and factors are parts of the file names.
+// Otherwise the layout defines the labels; to set two of Labels, Pattern and Layout is an error.
+// The layouts:
 //
 //	classes  one folder per class, with images at any depth, as for torchvision's ImageFolder;
 //	         the classes are sorted by name
-//	synsets  no folders, and file names that start with a WordNet synset, such as
-//	         n01440764_tench.JPEG; the classes are the sorted synsets
+//	synsets  no folders, and file names that start with the identifier of a synset (a set of
+//	         synonyms of WordNet), such as n01440764_tench.JPEG; the classes are the sorted
+//	         identifiers
 //	flat     no labels, images at any depth
 //
 // The default layout is "classes" if all images are in subfolders, "synsets" if every name starts
-// with a synset, else "flat". Names that start with a dot are ignored.
+// with such an identifier, else "flat". Names that start with a dot are ignored.
 //
 // The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
 // 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer

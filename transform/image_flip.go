@@ -14,13 +14,13 @@ type Flip struct {
 // Draw implements Transform. A Flip is its own Op.
 func (t Flip) Draw(*rand.Rand) Op { return t }
 
-// Random is false.
+// Random is false: Draw draws nothing.
 func (t Flip) Random() bool { return false }
 
 // OnMaps is true: the transformation also acts on feature maps.
 func (t Flip) OnMaps() bool { return true }
 
-// Permutes is true.
+// Permutes is true: every output pixel is a copy of an input pixel.
 func (t Flip) Permutes(h, w int) bool { return true }
 
 // Apply implements Op.

@@ -52,7 +52,8 @@ complete cells are written, the others are listed, and the exit code is 1.`,
 	return c
 }
 
-// mergeRuns merges shards and prints the scores, whether or not they are complete.
+// mergeRuns merges shards and prints the scores. If shards are missing, it also lists them on the
+// standard error, and the returned error contains a *study.Incomplete.
 func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Options, p printFlags) error {
 	result, err := study.Merge(ctx, s, dirs, o)
 	if result == nil {
@@ -71,7 +72,8 @@ func mergeRuns(ctx context.Context, s *study.Study, dirs []string, o study.Optio
 	return errors.Join(showErr, err)
 }
 
-// reportCommand prints and writes what run and merge do, from the scores of a run folder.
+// reportCommand prints the scores of a run folder and writes its report, as run and merge do at
+// their end.
 func reportCommand() *cobra.Command {
 	var p printFlags
 	c := &cobra.Command{

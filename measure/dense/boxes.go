@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of lists of boxes, for package paired. First the values of the sample, then
-// sums over boxes, from which ratios are computed. After boxSums come two columns (boxes in pairs,
-// all boxes) for each size, each confidence and each class.
+// The columns of a pair of lists of boxes, for package paired: first the statistics of the single
+// sample, then sums over boxes, whose ratios are the statistics over all samples. From column
+// boxSums on there are two columns (boxes in pairs, all boxes) for each size, confidence and class.
 const (
 	sampleMatched = iota
 	sampleIoU
@@ -33,7 +33,7 @@ const (
 // sizes are COCO's classes of object area, in pixels of the model's image: see sizeOf.
 var sizes = []string{"small", "medium", "large"}
 
-// sizeOf returns the index of the size of a box in an image of h x w pixels.
+// sizeOf returns the index in sizes of the size of a box, in an image of h x w pixels.
 func sizeOf(b output.Box, h, w int) int {
 	switch area := b.Area() * float64(h) * float64(w); {
 	case area < 32*32:
@@ -44,7 +44,8 @@ func sizeOf(b output.Box, h, w int) int {
 	return 2
 }
 
-// confidenceSteps are the confidences of curves: 0.1 to 0.9.
+// confidenceSteps is the number of confidences, 0.1 to 0.9, for each of which matched is computed
+// over the boxes of at least that score.
 const confidenceSteps = 9
 
 // confidenceOf returns the confidence of a step, 0.1 for step 0.
@@ -73,19 +74,19 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	if f.Keypoints > 0 {
 		spec.Derived = append(spec.Derived, ratio("keypoint-distance", all, distanceSum, distanceCount, "no keypoint of a pair is visible"))
 	}
-	curve := func(factor string) { // adds the two columns and the statistic matched of a factor
+	addMatched := func(factor string) { // adds the two columns and the statistic matched of a factor
 		at := len(columns)
 		columns = append(columns, paired.Column{}, paired.Column{})
 		spec.Derived = append(spec.Derived, proportion(ratio("matched", factor, at, at+1, "")))
 	}
 	for _, size := range sizes {
-		curve("size=" + size)
+		addMatched("size=" + size)
 	}
 	for step := range confidenceSteps {
-		curve(confidenceFactor(step))
+		addMatched(confidenceFactor(step))
 	}
 	for k := range f.ClassLimit() {
-		curve("class=" + f.ClassName(k))
+		addMatched("class=" + f.ClassName(k))
 	}
 	spec.Columns = columns
 	spec.Action = func(measure.Site) (paired.Action, error) { return &boxAction{format: f, settings: s}, nil }
@@ -195,7 +196,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 		addDistances(out, b, c, a.format)
 	}
 	byClass := boxSums + 2*(len(sizes)+confidenceSteps) // first column of the classes
-	a.count(x, y, m, func(s, o output.Box, paired bool) {
+	a.count(x, y, m, func(b, partner output.Box, paired bool) {
 		add := func(column int, in bool) {
 			out[column+1]++
 			if in {
@@ -203,8 +204,8 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 			}
 		}
 		add(inPairs, paired)
-		add(boxSums+2*sizeOf(s, a.format.Height, a.format.Width), paired)
-		add(byClass+2*s.Class, paired && s.Class == o.Class)
+		add(boxSums+2*sizeOf(b, a.format.Height, a.format.Width), paired)
+		add(byClass+2*b.Class, paired && b.Class == partner.Class)
 	})
 	for step := range confidenceSteps {
 		at := boxSums + 2*(len(sizes)+step)
@@ -227,20 +228,20 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	quotient(sampleDistance, distanceSum, distanceCount)
 }
 
-// count calls f for each box of x and of y that counts, with its partner. paired reports whether it
-// has one.
+// count calls f for each box of x and of y that counts, with its partner. paired reports whether
+// the box has a partner.
 func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.Box, paired bool)) {
 	partnerOfX, partnerOfY := map[int]int{}, map[int]int{}
 	for _, p := range m.pairs {
 		partnerOfX[p.A], partnerOfY[p.B] = p.B, p.A
 	}
-	visit := func(s, o imageBoxes, counted []bool, partner map[int]int) {
-		for i, b := range s.boxes {
+	visit := func(own, other imageBoxes, counted []bool, partner map[int]int) {
+		for i, b := range own.boxes {
 			if !counted[i] {
 				continue
 			}
 			if j, ok := partner[i]; ok {
-				f(b, o.boxes[j], true)
+				f(b, other.boxes[j], true)
 			} else {
 				f(b, output.Box{}, false)
 			}
@@ -250,8 +251,8 @@ func (a *boxAction) count(x, y imageBoxes, m matching, f func(b, partner output.
 	visit(y, x, m.countedB, partnerOfY)
 }
 
-// addDistances adds the distances in pixels between the keypoints that are visible in both boxes,
-// divided by the square root of the area of b.
+// addDistances adds to out the number of the keypoints that are visible in both boxes, and the sum
+// of the distances between them, in units of the square root of the area of b.
 func addDistances(out []float64, b, c output.Box, f *output.Format) {
 	h, w := float64(f.Height), float64(f.Width)
 	unit := math.Sqrt(b.Area() * h * w)

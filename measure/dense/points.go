@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of lists of keypoints, for package paired: the value of the sample, then
-// the sum and the number of the distances of all keypoints. After pointSums come these two for each
-// keypoint.
+// The columns of a pair of lists of keypoints, for package paired: the mean distance of the single
+// sample, then the sum and the number of the distances of all keypoints. From column pointSums on
+// come these two for each keypoint. Distances are in units of the square root of the image's area.
 const (
 	samplePointDistance = iota
 	pointDistances
@@ -32,8 +32,9 @@ func addPoints(spec *paired.Spec, f *output.Format) {
 	spec.Action = func(measure.Site) (paired.Action, error) { return &pointAction{f}, nil }
 }
 
-// A pointAction compares the keypoints of heat maps. A row of tau f(x) has the position of each
-// moved keypoint, and 1 if it is visible and inside the image, else 0.
+// A pointAction compares the keypoints of heat maps. A row of tau f(x) has, for each moved
+// keypoint, x and y in fractions of the image's sides, and 1 if it is visible and inside the image,
+// else 0.
 type pointAction struct{ format *output.Format }
 
 // Len implements paired.Action.
@@ -61,7 +62,8 @@ func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.
 	return nil
 }
 
-// read returns the keypoints of a row.
+// read returns the keypoints of a row of f(x) or f(Tx), which has x, y and confidence of each. It
+// returns an error if one of them is not finite.
 func (a *pointAction) read(row []float32, view string) ([]output.Keypoint, error) {
 	points := make([]output.Keypoint, a.format.Keypoints)
 	for k := range points {

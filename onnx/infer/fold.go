@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/pbutil"
 )
 
-// outputValue returns the value of an output of the given shape, or nil if it cannot be inferred.
-// Elements that depend on an unknown one are NaN.
+// outputValue returns the value of the output with the index output, which has the given shape, or
+// nil if it cannot be inferred. Elements that depend on an unknown one are NaN.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {
@@ -88,9 +88,10 @@ func (op *operation) concatValue(shape []int) *array {
 	})
 }
 
-// rearranged returns, for an operator that rearranges or converts the elements of x, its first
-// input, a function from an index of the output to the element there. It is nil for other
-// operators. The function must be called with all indices in row-major order, as generate does.
+// rearranged returns, for an operator that rearranges or converts the elements of its first input,
+// x, a function from an index of the output to the element there. It is nil for other operators,
+// and where the axis, the indices or the bounds are unknown. The function must be called with all
+// indices in row-major order, as generate does.
 func (op *operation) rearranged(x *array, output int) func(index []int) float64 {
 	switch op.node.GetOpType() {
 	case "Identity", "Expand":
@@ -274,7 +275,7 @@ var binaryOps = map[string]func(a, b float64) float64{
 	"Or":             func(a, b float64) float64 { return boolValue(a != 0 || b != 0, a, b) },
 }
 
-// boolValue returns 1 or 0, or NaN if an operand is unknown.
+// boolValue returns 1 or 0 for is, or NaN if one of the operands a and b is unknown.
 func boolValue(is bool, a, b float64) float64 {
 	switch {
 	case math.IsNaN(a) || math.IsNaN(b):

@@ -3,11 +3,11 @@
 // A cell is a measure for one model, data set, value of a transformation and trial; its scores are
 // stored in one record. Its key is a hash of all inputs that its scores depend on. A cell of a
 // measure with accumulators (running sums that are updated batch by batch) has a task for each
-// layer. Passes groups tasks into passes over the data, so that their accumulators fit the memory
-// bound: a pass reads each sample once. A cell of a procedure (a measure that works in steps on
-// samples in memory, such as the training of probes) has no tasks. These tasks are no tasks of a
-// cluster, which are calls of the program. A view is one way of transforming the input: a
-// transformation with one value of its parameter, in one trial.
+// layer, the work of one accumulator. (On a cluster, task has another meaning: one call of the
+// program.) The function Passes groups tasks into passes over the data, so that their accumulators
+// fit the memory bound: a pass reads each sample once. A cell of a procedure (a measure that works
+// in steps on samples in memory, such as the training of probes) has no tasks. A view is one way of
+// transforming the input: a transformation with one value of its parameter, in one trial.
 //
 // The samples of a data set are read in a random order, which depends on the study only. It is
 // divided into blocks of consecutive samples (measure.Layout), and a shard, the part of one

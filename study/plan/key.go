@@ -12,7 +12,7 @@ import (
 
 // cellKey returns a hash of everything that the scores of a cell (a measure for one model, data
 // set, transformation value and trial) depend on. Settings that do not affect scores, such as the
-// batch size, are not part of it.
+// batch size, are not part of it. The hash is 12 bytes of SHA-256, in hexadecimal.
 func (p *Plan) cellKey(c *Cell) string {
 	sum := sha256.Sum256([]byte(p.keyText(c)))
 	return hex.EncodeToString(sum[:12])
@@ -55,8 +55,9 @@ func (p *Plan) keyText(c *Cell) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// encode returns the JSON of what keys depend on in a model, a data set or another part of cells,
-// which is named by the argument of. It is encoded once, since many cells share it.
+// encode returns the JSON of what value returns: what keys depend on in one part of a cell, such as
+// its model or its data set. of identifies the part and must be comparable. Each part is encoded
+// once, since many cells share it.
 func (p *Plan) encode(of any, value func() any) string {
 	text, known := p.encoded[of]
 	if known {

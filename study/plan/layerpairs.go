@@ -9,7 +9,8 @@ import (
 )
 
 // pairLayers returns the layers of two models that a measure's entry in the study compares, and the
-// pairs as indices into these layers.
+// pairs as indices into these layers. They are nil for a measure that reads no layers. It is an
+// error if the layers are to be paired by order and the models have different numbers of them.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case procedure.Penultimate:
@@ -61,7 +62,7 @@ func diagonal(n int) [][2]int {
 }
 
 // procedureLayers returns the layers that a procedure (a measure that works in steps, such as
-// training a probe) reads of a single model.
+// training a probe) reads of a single model; nil if it reads none.
 func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
 	switch m.LayerPairing() {
 	case "":

@@ -39,7 +39,8 @@ type Tokens struct {
 	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for example [14, 14]"`
 }
 
-// TokenLayout returns the layout of the entry's tokens, or nil if the entry does not give it.
+// TokenLayout returns the layout of the entry's tokens, or nil if the entry does not give it. A
+// grid that is not two positive numbers is an error.
 func (m Model) TokenLayout() (*onnx.Tokens, error) {
 	if m.Tokens == nil {
 		return nil, nil
@@ -67,7 +68,7 @@ type Output struct {
 }
 
 // Setting returns how dense outputs of the model (class maps, boxes, keypoints or maps of values)
-// are decoded.
+// are decoded. More than one kind of them is an error.
 func (m Model) Setting() (output.Setting, error) {
 	o := m.Output
 	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Keypoints: o.Keypoints, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
@@ -88,7 +89,7 @@ func (m Model) Setting() (output.Setting, error) {
 }
 
 // An inputValue is the value of an input of the model that is not the image: a number, or a list of
-// numbers.
+// numbers. Nested lists are flattened.
 type inputValue []float64
 
 // DecodeNode implements config.Decoder.
@@ -114,7 +115,8 @@ func (inputValue) JSONSchema() map[string]any {
 }
 
 // AddPosition adds to an error of model.Open the position in the study file of the key that caused
-// it. If the key is not known, it adds that of the entry.
+// it, or of the innermost part of the entry around that key if the entry lacks the key. An error
+// that names no key is returned as it is.
 func (m Model) AddPosition(err error) error {
 	var setting *model.SettingError
 	if !errors.As(err, &setting) || m.node == nil {
@@ -142,5 +144,5 @@ func (m Model) Errorf(key, format string, args ...any) error {
 	return m.node.Errorf(format, args...)
 }
 
-// SetSHA256 writes the hash of the model's file into the study.
+// SetSHA256 writes the hash of the model's file into the entry of the study.
 func (m Model) SetSHA256(sum string) { m.node.Set("sha256", sum) }

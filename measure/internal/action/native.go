@@ -19,8 +19,9 @@ const lanes = 8
 
 var scratch sync.Pool // of *[]float32: memory for blocks of interleaved channels
 
-// actNative is actOnPlanes for taps with fractions. Eight channels at a time are interleaved, so
-// that each position is eight values that are interpolated together.
+// actNative is actOnPlanes where values are interpolated, for maps that do not wrap around. Eight
+// channels at a time are interleaved, so that each position is eight values that are interpolated
+// together.
 func (f *Field) actNative(dst, z []float32, channels, positions int, to []int32, floor *FloorSums) {
 	n := 2 * lanes * positions // a block of z, and one of tau z
 	memory, _ := scratch.Get().(*[]float32)

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// maxLines is the number of log lines in the record of a failure.
+// maxLines is the largest number of log lines in the record of a failure.
 const maxLines = 30
 
-// A Logger forwards log records and keeps the last lines for records of failures.
+// A Logger forwards log records, and keeps the last lines of all levels for records of failures.
 type Logger struct {
 	*slog.Logger
 	last *lastLines
@@ -28,7 +28,7 @@ func NewLogger(to *slog.Logger) Logger {
 // Recent returns the last lines, oldest first.
 func (l Logger) Recent() []string { return l.last.lines() }
 
-// lastLines is an io.Writer that keeps the last lines.
+// lastLines is an io.Writer that keeps the last lines. Each call of Write is one line.
 type lastLines struct {
 	mutex  sync.Mutex
 	recent []string
@@ -55,8 +55,8 @@ func (l *lastLines) lines() []string {
 	return append([]string(nil), l.recent...)
 }
 
-// A teeHandler forwards each record to the handler memory, and to the handler to if that handles
-// the record's level.
+// A teeHandler forwards each record to the handler memory, and also to the handler to if that is
+// enabled for the record's level.
 type teeHandler struct{ memory, to slog.Handler }
 
 func (h *teeHandler) Enabled(context.Context, slog.Level) bool { return true }

@@ -11,9 +11,9 @@
 //	g, err = oracle.InFloat64(g, "y")          // activations in float64, gradients in float32
 //
 // The result has the inputs and outputs of the given model, with their types, and consists of
-// standard operators. ONNX Runtime lacks float64 CPU kernels for many operators. Those that the
-// test networks use are written by others: a convolution becomes a matrix product, for example. The
-// rest are computed in float32.
+// standard operators. ONNX Runtime lacks float64 CPU kernels for many operators. Those of them that
+// the test networks use are replaced by other operators: a convolution becomes a matrix product,
+// for example. The rest are computed in float32.
 package oracle
 
 import (
@@ -32,7 +32,8 @@ import (
 const MinOpset = 11
 
 // InFloat64 returns a model that computes in float64 the named tensors, the inputs of discontinuous
-// operators, and all that these are computed from.
+// operators, and all that these are computed from. A model of an operator set before MinOpset is an
+// error, and so is a malformed node.
 func InFloat64(m *onnx.Model, tensors ...string) (*onnx.Model, error) {
 	if m.Opset() < MinOpset {
 		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", MinOpset, m.Opset())
@@ -74,7 +75,7 @@ type writer struct {
 // discontinuous are operators whose result jumps where their input changes a little.
 var discontinuous = set("Greater GreaterOrEqual Less LessOrEqual Equal Sign ArgMax ArgMin Hardmax TopK Floor Ceil Round")
 
-// shapeOnly are operators that read no elements.
+// shapeOnly are operators that read the shape of their input, but not its elements.
 var shapeOnly = set("Shape Size")
 
 // withAncestors returns the given tensors, the outputs of discontinuous operators, and all that

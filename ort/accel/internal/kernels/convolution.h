@@ -1,7 +1,8 @@
 // Convolutions and their gradients, as sums over kernel offsets (indirect.c) or by Winograd's
-// algorithm (winograd.c). The package comment has the formulas. Work is divided into independent
-// parts, which any thread may compute: functions whose names end in part or panel compute one of
-// them. Weights are float32, out x in x kernel.
+// algorithm (winograd.c). The package comment (kernels.go) has the formulas. Work is divided into
+// independent parts, which any thread may compute: functions whose names end in part or panel
+// compute one of them. Weights are float32: output channels x input channels x kernel elements, in
+// short out x in x kernel. microkernel.h defines panel, MR and NR.
 #ifndef NOETHER_KERNELS_CONVOLUTION_H
 #define NOETHER_KERNELS_CONVOLUTION_H
 
@@ -22,6 +23,7 @@ typedef struct Position {
 	size_t sample, y, x;
 } Position;
 
+// position_of returns position i, counted over all samples row after row.
 static inline Position position_of(const Grid *g, size_t i) {
 	return (Position){i / (g->rows * g->columns), i / g->columns % g->rows, i % g->columns};
 }
@@ -56,7 +58,8 @@ size_t pad_parts(const Input *in);
 void pad_part(void *input, size_t part);
 
 // A Convolution computes pixels of y = epilogue(bias + sum over channels and kernel offsets of w
-// x). If it is transposed, it computes the gradient with respect to the input instead.
+// x), for the weights w and the input x. If it is transposed, its input is a gradient dy instead of
+// x, and its result is dx.
 typedef struct Convolution {
 	const MicroKernels *mk;
 	Input input;
@@ -66,8 +69,9 @@ typedef struct Convolution {
 	float *panels;         // of w, packed or transformed
 	int packed;            // whether panels are filled
 	Epilogue epilogue;
-	size_t out, height, width; // of the result
-	// For sums over kernel offsets. For i in grid, with channel c:
+	size_t out, height, width; // of the result; out: channels
+	// For sums over kernel offsets. For each position i of grid, with input channel c and kernel
+	// offset k; displacement is in floats, from pixel i stride of padded:
 	//
 	//	y[first + i step] = bias + sum over c, k of w[c, offset[k]] padded[i stride + displacement[c, k]]
 	Grid grid;
@@ -80,24 +84,28 @@ typedef struct Convolution {
 	Scratch *scratch;
 } Convolution;
 
+// panel_count returns the number of panels of w, each for MR output channels.
 size_t panel_count(const Convolution *c);
 
 // Panels of indirect.c: panel x channels x offsets x MR, or panel x offsets x channels x MR in
-// NHWC.
+// NHWC. indirect_panel_floats returns the size of all panels together.
 size_t indirect_panel_floats(const Convolution *c);
 void indirect_pack_panel(void *convolution, size_t panel);
 size_t indirect_parts(const Convolution *c);
 void indirect_part(void *convolution, size_t part);
 
-// Panels of winograd.c: element x panel x channels x MR. The input must be NHWC. An input that is
-// NHWC already is not copied, so its padding is not in memory.
+// Panels of winograd.c: element of a transformed kernel x panel x channels x MR. The data of the
+// input must be NHWC: they are the padded copy of an NCHW input, or an NHWC input itself. The latter
+// is not copied, so its padding is not in memory.
 size_t winograd_panel_floats(const Convolution *c);
 void winograd_pack_panel(void *convolution, size_t panel);
 size_t winograd_parts(const Convolution *c);
 void winograd_part(void *convolution, size_t part);
 
 // A WeightGradient computes dw[o, c, k] = sum over samples and pixels i of dy[o, i] padded[c, i
-// stride + displacement[k]], for inputs and gradients in NCHW.
+// stride + displacement[k]], for inputs and gradients in NCHW: the gradient with respect to the
+// weight of output channel o, input channel c and kernel offset k, from dy, that with respect to
+// the result.
 typedef struct WeightGradient {
 	const MicroKernels *mk;
 	Input input, dy; // dy is copied only for Winograd's algorithm
@@ -107,7 +115,7 @@ typedef struct WeightGradient {
 	float *panels; // of dy: panel x samples x pixels x MR
 	// For Winograd's algorithm.
 	size_t side; // of the tiles of dy: 2 or 4
-	float *sums;
+	float *sums; // winograd_gradient_floats(g) floats: the sums of all parts
 	Scratch *scratch;
 } WeightGradient;
 

@@ -1,5 +1,8 @@
 //go:build amd64
 
+// Convolutions as sums over kernel offsets. The pixels are read in place, by lists of addresses
+// (the indirect convolution algorithm, see the package comment in kernels.go).
+
 #include "convolution.h"
 
 #include <string.h>
@@ -45,7 +48,8 @@ void pad_part(void *input, size_t part) {
 		pad_row(in, in->data + part * image * floats, (ptrdiff_t)r - in->top, floats, in->padded + (part * in->rows + r) * in->columns * floats);
 }
 
-// source_of returns the element of a padded input that a pixel reads with displacement 0.
+// source_of returns the address in a padded input that a pixel of the result reads, for a
+// displacement of 0 and the stride of the convolution.
 static const float *source_of(const Input *in, const Position *p, const size_t stride[2]) {
 	return in->padded + p->sample * in->channels * in->rows * in->columns +
 		(p->y * stride[0] * in->columns + p->x * stride[1]) * (in->nhwc ? in->channels : 1);
@@ -97,6 +101,8 @@ typedef struct Block {
 	Run run[PIXELS];
 } Block;
 
+// list_pixels fills a block, whose runs must be 0, with the pixels of the grid from index from on.
+// Addresses are repeated up to a multiple of NR.
 static void list_pixels(const Convolution *c, size_t from, Block *b) {
 	Position p = position_of(&c->grid, from);
 	b->count = min_size(PIXELS, c->input.samples * c->grid.rows * c->grid.columns - from);
@@ -114,8 +120,8 @@ static void list_pixels(const Convolution *c, size_t from, Block *b) {
 		b->x[j] = b->x[b->count - 1];
 }
 
-// prefetch loads into the cache what the epilogue of n channels of a pixel reads and writes, while
-// the sums are computed: a cache line, 16 floats, at a time.
+// prefetch loads into the cache, while the sums are computed, what the epilogue of n channels of a
+// pixel will read and write from index at on: a cache line, 16 floats, at a time.
 static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 	for (size_t c = 0; c < n; c += 16) {
 		if (e->addend != NULL)
@@ -125,8 +131,9 @@ static inline void prefetch(const Epilogue *e, size_t at, size_t n) {
 	}
 }
 
-// indirect_part computes one block of pixels with one group of panels. each is the number of panels
-// in a group, and step the number of columns of a panel that are used at a time.
+// indirect_part computes one block of pixels with one group of panels. In it, each is the number of
+// panels in a group, depth the number of columns of a panel, and step how many of them are used at
+// a time.
 void indirect_part(void *convolution, size_t part) {
 	const Convolution *c = convolution;
 	const size_t groups = panel_groups(c, pixel_blocks(c)), each = ceil_div(panel_count(c), groups), end = min_size((part % groups + 1) * each, panel_count(c));
