@@ -18,7 +18,7 @@ type Cost struct {
 	Scores   float64 `json:"scores"`           // to compute the scores after the last sample
 	Memory   int64   `json:"memory,omitempty"` // peak, in bytes; 0 if it was not measured
 	Blocks   int     `json:"blocks"`           // largest number of shards: they consist of whole blocks of consecutive samples
-	Measured bool    `json:"measured"`         // false: a guess, see guess, scaled to seconds if other models were measured
+	Measured bool    `json:"measured"`         // false: a guess (func guess), scaled to seconds if other models were measured
 	Note     string  `json:"note,omitempty"`   // why it was not measured
 }
 
@@ -62,7 +62,7 @@ func (t Task) Estimate() time.Duration { return time.Duration(t.Seconds * float6
 
 // Balance divides models into at most n tasks of about equal cost, by the method of the package
 // comment. The longest tasks come first, since the array would end late if a long task started
-// last. The result depends on the costs only.
+// last. The result depends only on costs and n; n < 1 counts as 1.
 func Balance(costs []Cost, n int) []Task {
 	if len(costs) == 0 {
 		return nil
@@ -73,8 +73,9 @@ func Balance(costs []Cost, n int) []Task {
 		total += c.total()
 	}
 	// The number of tasks is not monotonic in the limit, but bisection returns tasks of a limit that
-	// was tried. A limit below total/n gives more than n tasks. At the limit high, one task holds all
-	// models, also after rounding.
+	// was tried. A limit below total/n gives more than n tasks, unless a model's smallest shard
+	// exceeds the limit; this shard then ends last at any such limit. At the limit high, one task
+	// holds all models, also after rounding.
 	low, high := total/float64(n)/2, total*(1+1e-9)
 	best := divide(costs, high)
 	for range 60 { // halves the range until it is a rounding error

@@ -11,13 +11,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ShapesOptions are the options of OpenShapes. A range is a low and a high end. Each factor of a
-// sample is drawn uniformly from its range, independently of the others. Equal ends fix a factor.
+// ShapesOptions are the options of OpenShapes. A range is a low and a high end. Each factor, a
+// property of a sample that OpenShapes lists, is drawn uniformly from its range, independently of
+// the others. Equal ends fix a factor.
 type ShapesOptions struct {
 	N        int      // number of samples
 	Size     int      // side of the square image in pixels; 0: 32
 	Channels int      // 3: colour, 1: white on black; 0: 3
-	Seed     uint64   // of every draw
+	Seed     uint64   // of the random numbers
 	Kinds    []string // names of ShapeKinds; a label is an index into this list. nil: all kinds
 
 	// The ranges of the factors, in the units that OpenShapes documents.
@@ -57,6 +58,9 @@ type Shapes struct {
 // The rotation is drawn from the same range for every kind. Kinds with a symmetry look the same at
 // several rotations: a square at four, a disc at all. If a probe is to predict the rotation, choose
 // kinds without symmetry, or a range in which each looks different at every rotation.
+//
+// It is an error if N is not from 1 to 10 million, if a kind is unknown or listed twice, or if a
+// size, a number of channels or a range is not allowed.
 func OpenShapes(o ShapesOptions) (*Shapes, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {

@@ -52,7 +52,7 @@ func Notes(src Source) []string {
 }
 
 // A Condition selects values of a factor: those from Low to High, both included, or, if Values is
-// not nil, those in it, which are numbers or names of categories.
+// not nil, those in it: names of categories or, if the factor has none, numbers.
 type Condition struct {
 	Low, High float64
 	Values    []string
@@ -60,8 +60,9 @@ type Condition struct {
 
 // Where returns the samples whose factors meet all conditions, in the order of the source. The keys
 // of conditions are names of factors. The name "label" stands for the label: Low and High bound its
-// number, and Values are names of classes. Where calls Describe for every sample, which may have to
-// read it.
+// number, and Values are names of classes. A sample without the factor or label does not meet the
+// condition. It is an error if the source does not have a factor or a named category. Where calls
+// Describe for every sample, which may have to read it.
 func Where(ctx context.Context, src Source, conditions map[string]Condition) (Source, error) {
 	var tests []func(Sample) bool
 	for factor, c := range conditions {

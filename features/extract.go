@@ -51,7 +51,7 @@ func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 
 // Layers returns a table for each layer of the request, in order. It runs the model once for all
 // tables that the store does not have. If the request has Positions and the store has all samples,
-// the table has all samples: see Table.Positions.
+// the table has all samples: see Table.Positions. The caller closes the tables.
 func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	tables := make([]*Table, len(r.Layers))
 	missing, err := s.openTables(&r, tables)

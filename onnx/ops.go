@@ -2,8 +2,9 @@ package onnx
 
 import "maps"
 
-// The methods below add common nodes, in the form that the operator set of the graph requires. A
-// comment says where a method does not serve every set.
+// The methods below add common nodes, in the form that the version of the standard operator set
+// (opset) of the graph requires. A comment says which methods do not exist in every opset from
+// MinOpset on.
 
 // Add returns x + y, broadcast.
 func (b *Builder) Add(x, y Value) Value { return b.Op("Add", nil, x, y) }
@@ -35,7 +36,7 @@ func (b *Builder) Sqrt(x Value) Value { return b.Op("Sqrt", nil, x) }
 // Abs returns |x|.
 func (b *Builder) Abs(x Value) Value { return b.Op("Abs", nil, x) }
 
-// Sign returns -1, 0 or 1.
+// Sign returns -1, 0 or 1. It needs opset 9.
 func (b *Builder) Sign(x Value) Value { return b.Op("Sign", nil, x) }
 
 // Relu returns max(x, 0).
@@ -69,8 +70,8 @@ func (b *Builder) Gemm(x, y, c Value, attrs Attrs) Value {
 	return b.Op("Gemm", attrs, x, y)
 }
 
-// Conv returns the convolution of x (b x c x space) with w (out x c / group x kernel). bias may be
-// empty; attrs may hold strides, pads (all beginnings, then all ends), dilations and group.
+// Conv returns the convolution of x (b x c x spatial axes) with w (out x c / group x kernel). bias
+// may be empty; attrs may hold strides, pads (all beginnings, then all ends), dilations and group.
 func (b *Builder) Conv(x, w, bias Value, attrs Attrs) Value {
 	if bias == "" {
 		return b.Op("Conv", attrs, x, w)
@@ -102,7 +103,7 @@ func (b *Builder) Reshape(x Value, shape ...int) Value {
 // ReshapeTo returns x with a shape that is a tensor: int64 of rank 1.
 func (b *Builder) ReshapeTo(x, shape Value) Value { return b.Op("Reshape", nil, x, shape) }
 
-// Expand returns x broadcast to a shape that is a tensor: int64 of rank 1.
+// Expand returns x broadcast to a shape that is a tensor: int64 of rank 1. It needs opset 8.
 func (b *Builder) Expand(x, shape Value) Value { return b.Op("Expand", nil, x, shape) }
 
 // Flatten returns x as a matrix: the axes before axis become its rows, the others its columns.

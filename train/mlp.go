@@ -51,10 +51,10 @@ func linear(b *onnx.Builder, x onnx.Value, name string, base uint64, in, out int
 
 // A FlattenedMLP is an MLP for samples of any shape, which it flattens.
 type FlattenedMLP struct {
-	Shape   []int
+	Shape   []int // of a sample
 	Outputs int
-	Hidden  []int
-	Seed    uint64
+	Hidden  []int  // sizes of the hidden layers
+	Seed    uint64 // of the weights
 }
 
 // Build returns the network with random weights. Input, output and names are those of MLP, except

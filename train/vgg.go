@@ -61,8 +61,9 @@ func (l *layers) maxPool(x onnx.Value) onnx.Value {
 	return l.Op("MaxPool", onnx.Attrs{"kernel_shape": two, "strides": two}, x)
 }
 
-// convNormRelu returns convolution j of a stage, with kernels of 3 positions along each axis,
-// BatchNormalization and ReLU: "stage1.conv2.weight", "stage1.norm2.scale", "stage1/conv2/Relu".
+// convNormRelu returns convolution j of a stage, from in to out channels, with kernels of 3
+// positions along each axis, BatchNormalization and ReLU: "stage1.conv2.weight",
+// "stage1.norm2.scale", "stage1/conv2/Relu".
 func (l *layers) convNormRelu(x onnx.Value, stage string, j, in, out, stride int) onnx.Value {
 	s := l.scope("%s/conv%d", stage, j)
 	x = s.conv(x, fmt.Sprintf("%s.conv%d", stage, j), in, out, 3, stride)

@@ -24,8 +24,9 @@ type Options struct {
 	Paths []string
 	// Frames is the largest number of frames that are read from each file; 0: all.
 	Frames int
-	// Cuts is a change of the histogram of grey values from one frame to the next, 0 to 1. A larger
-	// change starts a new scene; 0: 0.2. At 1 every file is one scene.
+	// Cuts is a threshold, 0 to 1: a new scene starts where the histograms of grey values of
+	// successive frames differ by more, in total variation distance; 0: 0.2. At 1 every file is one
+	// scene.
 	Cuts float64
 	// FFmpeg is the path of the ffmpeg program, which decodes videos; "": the value of the
 	// environment variable NOETHER_FFMPEG, else the one in the search path.
@@ -33,7 +34,8 @@ type Options struct {
 	Patches
 }
 
-// Open reads videos and returns their patches.
+// Open reads videos and returns their patches. The caller closes the Source. It is an error if no
+// scene is long enough for a trajectory.
 func Open(ctx context.Context, o Options) (*Source, error) {
 	src, err := open(ctx, o)
 	if err != nil {
@@ -162,7 +164,8 @@ func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 	return videoClip(e.path, ffmpeg)
 }
 
-// fingerprint hashes the options, and the name and bytes of every file.
+// fingerprint hashes the kind of source, the version, the options, and the name and bytes of every
+// file.
 func fingerprint(ctx context.Context, kind string, options any, list []entry) (string, error) {
 	text, err := json.Marshal(options)
 	if err != nil {

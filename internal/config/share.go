@@ -15,8 +15,9 @@ const minShared = 80
 // maxLine is the largest length of a line, in bytes, that holds a whole value.
 const maxLine = 120
 
-// EncodeSchema returns a schema as text, with repeated schemas defined once under $defs. A
+// EncodeSchema returns a JSON Schema as text, with repeated schemas defined once under $defs. A
 // definition is named by the title of the schema, or by the key where the schema first occurs.
+// Titles of schemas within the given one are otherwise left out.
 func EncodeSchema(schema map[string]any) ([]byte, error) {
 	s := &sharer{count: map[string]int{}, names: map[string]string{}, defs: map[string]any{}}
 	s.visit(schema)
@@ -59,14 +60,15 @@ func layOut(raw json.RawMessage, indent string) string {
 	return string(raw[0]) + "\n" + inner + strings.Join(parts, ",\n"+inner) + "\n" + indent + string(raw[last])
 }
 
-// A sharer finds repeated schemas.
+// A sharer finds repeated schemas and replaces them by references to a definition.
 type sharer struct {
 	count map[string]int    // number of occurrences of a schema, by textOf
 	names map[string]string // names of definitions, by textOf
 	defs  map[string]any    // definitions by name
 }
 
-// textOf returns the text that identifies equal schemas. Descriptions may differ.
+// textOf returns the text that identifies equal schemas. Their own descriptions and titles may
+// differ.
 func textOf(schema map[string]any) string {
 	raw, err := json.Marshal(without(schema, "description", "title"))
 	if err != nil {

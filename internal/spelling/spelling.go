@@ -46,7 +46,8 @@ func substringDistance(a, b string) int {
 }
 
 // fill replaces a row of distances from the empty text to each prefix of b by the distances from a
-// to these prefixes.
+// to these prefixes. From a row of zeros it gives, for each prefix, the distance from a to the
+// nearest substring that ends there.
 func fill(row []int, a, b string) {
 	for i := range len(a) {
 		diagonal := row[0]

@@ -20,8 +20,8 @@ func NewContext(ctx context.Context) (context.Context, *Work) {
 	return context.WithValue(ctx, key{}, w), w
 }
 
-// Hold states that the caller has work which it saves when ctx ends. The caller calls release when
-// the work is saved. Without a Work in ctx, Hold does nothing.
+// Hold states that the caller has work which it saves when ctx ends. The caller calls release
+// once, when the work is saved. Without a Work in ctx, Hold does nothing.
 func Hold(ctx context.Context) (release func()) {
 	w, ok := ctx.Value(key{}).(*Work)
 	if !ok {

@@ -1,7 +1,7 @@
 #include <stdint.h>
 
-// Sums are over the components of rows p, a and b: of a^2, b^2, |a - b|, (a - b)^2, |p - b| and
-// (p - b)^2.
+// Sums are those of a row a, a row b and the row p before a: over their components, the sums of
+// a^2, b^2, |a - b|, (a - b)^2, |p - b| and (p - b)^2.
 typedef struct {
 	double aa, bb, abs, sqr, next_abs, next_sqr;
 } Sums;
@@ -10,7 +10,8 @@ typedef struct {
 // for neither.
 int sums_level(void);
 
-// sums_of_rows adds to out[r] the sums of row r of a and b, by the kernel of a level from 1 on. a and
-// b hold rows of n components. p is the row of a before r. For row 0 it is a itself, unless previous
-// is that row: then the sums of previous and row 0 of b are added to out[rows].
+// sums_of_rows adds to out[r] the sums of row r of a and b, for each of the rows. a and b hold rows
+// of n components. p is row r - 1 of a; for row 0, p is row 0 itself. If previous, the row of a
+// before row 0, is not NULL, the sums with previous as both a and p, and with row 0 of b, are added
+// to out[rows]. level is that of the vector instructions: 1 or 2, at most sums_level().
 void sums_of_rows(Sums *out, const float *previous, const float *a, const float *b, int64_t rows, int64_t n, int level);

@@ -39,15 +39,15 @@ func (r *run) reportUnits(ctx context.Context) error {
 // A curve is the tuning curve of a unit: its values along the trajectory of its strongest input.
 type curve struct {
 	layer, unit int
-	side        int                    // index in signs
+	side        int                    // index in signs, of the sign of the unit
 	rows        []measure.UnitResponse // by step
 }
 
 // A point is one step of a curve; curve is an index into the list of curves.
 type point struct{ curve, step int }
 
-// curves runs the model again on the trajectories of the best units' strongest inputs and records
-// the units' values. kind is the index of the kind of trajectory.
+// curves runs the model again on the trajectories of the strongest inputs of the best units (see
+// bestUnits) and records the units' values. kind is the index of the kind of trajectory.
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve

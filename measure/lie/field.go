@@ -37,8 +37,8 @@ func imageField(shape []int) field {
 	return field{maps: onnx.Maps{Channels: shape[0], Grid: shape[1:]}, axes: "NCHW", h: shape[1], w: shape[2]}
 }
 
-// generate adds X z, the generator applied to a batch of n maps, to the graph. slopes is the value
-// of Settings.Slopes. generate returns "" if X z is zero.
+// generate adds X z, the generator applied to the values z of a layer on n samples, to the graph.
+// slopes is the value of Settings.Slopes. generate returns "" if X z is zero.
 func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n int, z onnx.Value) onnx.Value {
 	if g.Velocity == nil || f.h == 0 {
 		return ""
@@ -64,8 +64,9 @@ func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n
 }
 
 // along adds the derivative of planes z, n x c x h x w, along the velocity v: v_x dz/dx + v_y
-// dz/dy, where v_x = v[0] x + v[1] y + v[2] w, and v_y likewise from v[3:] with h in place of w. An
-// axis is differentiated by a product with a matrix.
+// dz/dy, where v_x = v[0] x + v[1] y + v[2] w, and v_y likewise from v[3:] with h in place of w (x
+// and y are counted from the centre: see transform.Generator.Velocity). An axis is differentiated
+// by a product with a matrix.
 func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value) onnx.Value {
 	var sum onnx.Value
 	const transposed = true
@@ -84,9 +85,10 @@ func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value)
 	return sum
 }
 
-// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. With
-// forward slopes coordinates run from -1 to 1 between the centres of the outermost positions, as
-// with align_corners in PyTorch, and a translation by 1 is half of that.
+// speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. side is
+// the number of positions along the component's axis. With forward slopes coordinates run from -1
+// to 1 between the centres of the outermost positions, as with align_corners in PyTorch, so a
+// translation by t = 1 moves by half the distance of these centres.
 func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
 	t := tensor.New(f.h, f.w)
 	cx, cy := float64(f.w-1)/2, float64(f.h-1)/2

@@ -146,7 +146,8 @@ func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 }
 
 // inversionScores returns the scores that describe the success of an inversion: distances, the
-// fraction missed and the agreement of predictions. rows are the indices of the samples, images
+// fraction missed (that of images farther than the setting delta from the representation, relative
+// to its norm) and the agreement of predictions. rows are the indices of the samples, images
 // their inverted images x', and a and b the responses of the models to x'.
 func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
 	variant := ""
@@ -189,7 +190,7 @@ func (r *run) sameClasses() bool {
 	return a == b && r.a.class != nil && r.b.class != nil
 }
 
-// missedWarnings returns a warning if some images did not get within the distance delta. common is
+// missedWarnings returns a warning if some images did not get within the setting delta. common is
 // the result of inversionScores, in which the second score is the fraction missed.
 func (r *run) missedWarnings(common []measure.Score) []string {
 	fraction := common[1].Value

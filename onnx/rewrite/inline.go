@@ -20,7 +20,8 @@ const maxNested = 64
 // Inline returns a model in whose main graph calls of the model's functions, and If nodes whose
 // condition is known, are replaced by the nodes of the function or branch. Calls and Ifs inside
 // remaining subgraphs, such as the body of a Loop, stay. Tensors of the main graph keep their
-// names.
+// names. It is an error if a call does not fit its function, if the function uses another version
+// of an operator set than the model, or if nesting exceeds 64 levels or onnx.MaxCalled nodes.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -53,7 +54,7 @@ func inlineOnce(m *onnx.Model) (*onnx.Model, error) {
 
 func isIf(n *pb.NodeProto) bool { return n.GetOpType() == "If" && onnx.IsStandard(n) }
 
-// An inliner replaces nodes of a message by their bodies.
+// An inliner replaces nodes of a model by their bodies.
 type inliner struct {
 	proto     *pb.ModelProto
 	functions map[pbutil.Function]*pb.FunctionProto

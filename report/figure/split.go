@@ -238,8 +238,9 @@ func firstNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// headlines returns the rows of the statistics with a direction that can be compared across layers.
-// Rows of a single statistic are returned unchanged.
+// headlines returns the rows of the statistics that report.Headline and report.AcrossLayers select
+// of each measure: those that have a better end and can be compared across layers. The rows of a
+// measure with a single statistic all remain.
 func headlines(rows []scores.Row, measures report.Measures) []scores.Row {
 	keep := map[string]bool{}
 	for _, m := range report.Describe(rows, measures) {

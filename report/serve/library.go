@@ -40,7 +40,7 @@ type library struct {
 type root struct {
 	measures []measure.Descriptor // for runs whose records have no descriptors
 	dir      string               // absolute
-	name     string               // unique among the roots
+	name     string               // base name of dir, with its parent's in front if several roots have the same
 	open     *os.Root
 }
 
@@ -105,8 +105,8 @@ func (l *library) runs() []*run {
 	return l.found
 }
 
-// walk finds run folders, which are folders with a record (run.json). known holds the runs of the
-// last search by id. It does not descend into them and does not follow links.
+// walk finds run folders, which are folders with a record (run.json). It does not descend into them
+// and does not follow links. known holds the runs of the last search by id.
 func (l *library) walk(from *root, known map[string]*run) {
 	fs.WalkDir(from.open.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -161,8 +161,8 @@ type run struct {
 	recordCache scores.Record
 
 	stamps    sync.Mutex
-	stamped   time.Time // when the last stamp was begun
-	lastStamp string
+	stamped   time.Time // when the computation of lastStamp began
+	lastStamp string    // see stamp
 }
 
 // name returns the display name of the run: its path, or the root's name if the root is the run
@@ -222,7 +222,8 @@ func sameFile(before, now os.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// cells reads the finished cells of the current study, without derived cells.
+// cells reads the finished cells of the current study, without the means over cells that
+// scores.Derived computes.
 func (r *run) cells(record scores.Record) ([]scores.Cell, error) {
 	var out []scores.Cell
 	for _, name := range r.finished(record) {

@@ -19,7 +19,7 @@ type runMatrix struct {
 	About   string // what its values mean, one sentence
 	Toward  string // which values are the better or the more invariant ones: "higher is ..." or "lower is ..."
 	Data    string
-	Null    bool // some score has a null
+	Null    bool // some score has a null, its value by chance
 	Columns []string
 	Lines   []matrixLine
 	More    int // runs that are left out
@@ -191,7 +191,7 @@ func newMatrixCell(m report.Matrix, c report.MatrixCell, s packedScore) *matrixC
 		At100: toPercent(s.Value), Low100: toPercent(s.Low), High100: toPercent(s.High), Null100: toPercent(s.Null), HasInterval: s.Low != nil && s.High != nil, HasNull: s.Null != nil}
 }
 
-// selected returns the key of a choice, or that of the first.
+// selected returns key if a choice has it, or else the key of the first choice. There must be one.
 func selected(choices []matrixChoice, key string) string {
 	if i := slices.IndexFunc(choices, func(c matrixChoice) bool { return c.Key == key }); i >= 0 {
 		return key

@@ -29,7 +29,7 @@ import (
 // undefined.
 type Coefficient struct {
 	Value, Low, High float64
-	N                int // number of independent units
+	N                int // number of independent units: see Point.Unit
 }
 
 // String returns the coefficient with its interval.
@@ -41,8 +41,8 @@ func (c Coefficient) String() string {
 //
 //	r = sum (x - mx)(y - my) / sqrt(sum (x - mx)^2 sum (y - my)^2),
 //
-// and NaN if either is constant. The interval is Fisher's: atanh r +- 1.96 / sqrt(n - 3), for n >
-// 3.
+// and NaN if either is constant. The interval is Fisher's, atanh r +- 1.96 / sqrt(n - 3) on the
+// scale of atanh, for n > 3 and |r| < 1.
 func Pearson(x, y []float64) Coefficient { return pearsonOf(x, y, len(x)) }
 
 // pearsonOf is Pearson for points of the given number of independent units, which is the n of the
@@ -105,8 +105,9 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
-// Logit returns log p / (1 - p) with p = (k + 1/2) / (n + 1) and k = n accuracy for n observations,
-// which is finite for accuracies of 0 and 1. If n is 0, p is the accuracy.
+// Logit returns log(p / (1 - p)) with p = (k + 1/2) / (n + 1), where k = n accuracy is the number
+// of correct ones among n observations. It is finite for accuracies of 0 and 1. If n is 0, p is the
+// accuracy.
 func Logit(accuracy float64, n int) float64 {
 	p := accuracy
 	if n > 0 {

@@ -26,8 +26,8 @@ const (
 
 // huber fits a line that is robust against outliers: Huber's M-estimator with the tuning constant
 // 1.345, by iteratively reweighted least squares. The scale is the median of the absolute residuals
-// over 0.6745, computed anew in each iteration, as in statsmodels' RLM. It is an error if there are
-// fewer than two distinct x, or if a value is not finite.
+// over 0.6745, computed anew in each of at most 200 iterations, as in statsmodels' RLM. It is an
+// error if there are fewer than two distinct x, or if a value is not finite.
 func huber(x, y []float64) (Line, error) {
 	if len(x) != len(y) {
 		return Line{}, fmt.Errorf("%d values of x and %d of y", len(x), len(y))

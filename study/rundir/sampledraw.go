@@ -18,8 +18,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// drawSamples returns the image of a sheet, encoded, with the extension of its name, and sets the
-// size of its tiles in sheet. It returns nil for data that are not images.
+// drawSamples returns the encoded image of a sheet, which shows samples before and after a
+// transformation side by side, with its file name extension, and sets the size of its tiles in
+// sheet. It returns nil for data that are not images.
 func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores.SampleSheet) ([]byte, string, error) {
 	first := s.cells[0]
 	frame := first.Model.Net.Frame()
@@ -42,7 +43,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 		}
 		if out == nil {
 			w, h := thumbSize(sample.Input.Shape[2], sample.Input.Shape[1])
-			// A tile is an image and blank pixels up to whole JPEG blocks.
+			// Each image is extended by blank pixels to whole JPEG blocks: a tile.
 			up := func(n int) int { return (n + sheetBlock - 1) / sheetBlock * sheetBlock }
 			sheet.Tile = &scores.SheetTile{Width: w, Height: h, Right: up(w), Down: up(h)}
 			out = contactsheet.Blank(len(tiles)*up(w), len(sheet.Samples)*up(h))
@@ -66,8 +67,8 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 	return b.Bytes(), ".jpg", err
 }
 
-// A boundedBuffer takes at most maxPNGBytes. Then Write returns errTooLarge, which ends the
-// encoding.
+// A boundedBuffer takes at most maxPNGBytes. A Write beyond them returns errTooLarge, which ends
+// the encoding.
 type boundedBuffer struct{ bytes.Buffer }
 
 var errTooLarge = errors.New("the sheet is too large for a PNG")
@@ -79,7 +80,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// transformedSample returns a sample under the transformation of a cell.
+// transformedSample returns a sample under the transformation of a cell, or its ready-made
+// transformed version.
 func (r *Writer) transformedSample(c *plan.Cell, sample dataset.Sample) (tensor.Tensor, error) {
 	if c.View.Transform == nil {
 		if sample.Transformed == nil {
