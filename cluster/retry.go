@@ -35,7 +35,7 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 			tasks = append(tasks, t.Number)
 		}
 	}
-	if len(tasks) == 0 && (status.mergeEnded() || status.Merge == missing) {
+	if len(tasks) == 0 && (status.mustRetryMerge() || status.Merge == missing) {
 		return nil, c.queueMerge(ctx, run, r, s)
 	}
 	if len(tasks) == 0 {
@@ -63,7 +63,7 @@ func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (
 		if err != nil {
 			return nil, err
 		}
-		incomplete := status.mergeEnded() || status.Merge == missing && !status.Active()
+		incomplete := status.mustRetryMerge() || status.Merge == missing && !status.Active()
 		switch {
 		case incomplete && ended:
 			return status, ErrMergeEnded

@@ -48,8 +48,8 @@ type Status struct {
 	Submission int          `json:"submission"`
 	Scheduler  string       `json:"scheduler"`
 	Tasks      []TaskStatus `json:"tasks"`
-	// Merge is queued, running, done, missing (cells), waiting, or, if it has ended without a
-	// result, cancelled, failed, killed or lost.
+	// Merge is the state of the merge: waiting (for the tasks, or not known), queued, running, done
+	// or missing (cells); if it has ended without a result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
 	// Cells is the number of cells of the study; 0 if the run folder has no record yet. A cell is
@@ -79,19 +79,20 @@ func (s *Status) tasksActive() bool {
 	return s.Count(Queued)+s.Count(Running)+s.Count(Unknown) > 0
 }
 
-// mergeEnded reports whether the merge has ended without a result, so that it must be submitted
+// mustRetryMerge reports whether the merge has ended without a result, so that it must be submitted
 // again.
-func (s *Status) mergeEnded() bool {
+func (s *Status) mustRetryMerge() bool {
 	return slices.Contains([]string{Cancelled, Failed, Killed, Lost}, s.Merge)
 }
 
-// killedAfter is the time without a heartbeat after which a task counts as killed if there is no
-// scheduler to query. If that is wrong and the task is submitted again, no harm is done: two tasks
-// with the same work give the same scores.
+// killedAfter is the time without a heartbeat (the regular write of a running task's state file)
+// after which the task counts as killed if there is no scheduler to query. If that is wrong and the
+// task is submitted again, no harm is done: two tasks with the same work give the same scores.
 const killedAfter = 15 * time.Minute
 
 // Find determines the status of a submission from the state files of its tasks and the queue of the
-// scheduler.
+// scheduler. If the scheduler does not answer, Status.Note says so; this is no error. Find returns
+// an error if it cannot write to the run folder, whose clock it reads, or if ctx ends.
 func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	out := &Status{Submission: s.Number, Scheduler: s.Scheduler}
 	l := lookup{submission: s, jobs: map[int]string{}}
@@ -139,7 +140,7 @@ func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 			out.Note = strings.TrimPrefix(out.Note+"; "+printable(fmt.Sprintf("the merge lacks cells of %s, such as %s", plural.Of(len(r.Missing), "model"), m.Example)), "; ")
 		}
 	}
-	if out.mergeEnded() {
+	if out.mustRetryMerge() {
 		out.Note = strings.TrimPrefix(out.Note+"; the merge "+note+": noether cluster retry submits it again", "; ")
 	}
 	return out, nil

@@ -22,8 +22,8 @@ type Table struct {
 	file *os.File  // nil if the rows are in memory
 }
 
-// NewTable returns a table in memory that uses data, n x d. If positions is nil, they are 0 to n -
-// 1.
+// NewTable returns a table in memory that uses data, n x d in row-major order, without a copy. If
+// positions is nil, they are 0 to n - 1.
 func NewTable(positions []int, dim int, data []float32) *Table {
 	if positions == nil {
 		for i := range len(data) / max(1, dim) {
@@ -36,7 +36,7 @@ func NewTable(positions []int, dim int, data []float32) *Table {
 // Len returns the number of samples.
 func (t *Table) Len() int { return len(t.Positions) }
 
-// Row copies the vector of the i-th sample to dst.
+// Row copies the vector of the i-th sample to dst[:Dim].
 func (t *Table) Row(dst []float32, i int) error {
 	dst = dst[:t.Dim]
 	if t.data != nil {
@@ -57,8 +57,8 @@ func (t *Table) Close() error {
 	return t.file.Close()
 }
 
-// bytesOf returns the memory of v. Files are little endian, as are all machines that the engine
-// supports.
+// bytesOf returns the memory of v. Files are little endian, as are all machines that ONNX
+// Runtime, which runs the models, supports.
 func bytesOf(v []float32) []byte {
 	if len(v) == 0 {
 		return nil

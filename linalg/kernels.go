@@ -7,7 +7,7 @@ import (
 )
 
 // chooseKernels sets OPENBLAS_CORETYPE to the fastest kernels that the processor supports, unless
-// it is set. It must be called before the library is loaded.
+// it is set. It must be called before OpenBLAS is loaded.
 //
 // OpenBLAS chooses kernels by the model of the processor. For a processor that is newer than the
 // library it chooses the SSE3 kernels ("Prescott"). With version 0.3.21 on a Xeon of 2023 these are

@@ -11,8 +11,8 @@ import (
 // still be used under its old name.
 //
 // If a node that this builder has added computes v, the tensor is renamed, unless it is an output
-// already or a subgraph reads it. Such a tensor and any other (an input, a weight, a tensor of a
-// model that is being extended) keeps its name, and an Identity node copies it to the output.
+// already or a subgraph reads it. Any other tensor, such as an input, a weight or a tensor of a
+// model that is being extended, keeps its name, and an Identity node copies it to the output.
 func (b *Builder) Output(name string, v Value) {
 	v = b.current(v)
 	if b.err == nil && !b.tensors[string(v)] {

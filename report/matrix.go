@@ -50,8 +50,9 @@ type MatrixCell struct {
 }
 
 // Matrices returns the matrices of the rows: for each data set one of each section, that of the
-// statistic that summarises the section. The first matrix is the headline of the report. Statistics
-// of predictions come before those of layers, and those with a null before others.
+// statistic that summarises the section. The first matrix is the headline of the report. Matrices
+// with a column for each transformation come first. Among these, as among the others, statistics of
+// predictions come before those of layers, and then those with a null before others.
 func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	overview := overviewIndices(rows)
 	var out []Matrix
@@ -242,7 +243,7 @@ func deepestRows(rows []scores.Row, indices []int) []int {
 	})
 }
 
-// A CurvePanel is a statistic whose curves over depth the first screen shows.
+// A CurvePanel is a statistic whose curves over depth the first screen of the report shows.
 type CurvePanel struct {
 	Section   string `json:"section"` // its key, see Section
 	Statistic string `json:"statistic"`
@@ -252,8 +253,8 @@ type CurvePanel struct {
 // maxPanels is the maximum number of panels of curves on the first screen.
 const maxPanels = 4
 
-// CurvePanels returns the statistics for curves over depth: those of layers that can be compared
-// across layers and have a direction, first one for each section, then the second ones.
+// CurvePanels returns up to maxPanels statistics for curves over depth: those of layers that can be
+// compared across layers and have a direction, first one for each section, then the second ones.
 func CurvePanels(rows []scores.Row, known []measure.Descriptor) []CurvePanel {
 	var bySection [][]CurvePanel
 	for _, s := range Sections(rows, known) {

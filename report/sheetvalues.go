@@ -8,7 +8,7 @@ import (
 
 // A SheetValue is the value of a statistic for one sample on a contact sheet.
 type SheetValue struct {
-	Model     string  `json:"model"`
+	Model     string  `json:"model"` // of a comparison: FIRST → SECOND
 	Data      string  `json:"data"`
 	Transform string  `json:"transform"`
 	Parameter string  `json:"parameter"`

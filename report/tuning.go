@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A TuningCurve is the response of a unit along a trajectory: the input with its largest response,
+// A TuningCurve is the response of a unit along a trajectory: the input to which it responds most,
 // moved by one amount after another. The measure is firing-rate, after Goodfellow et al. 2009.
 type TuningCurve struct {
 	Model, Layer, Data, Transform, Measure, Factor string

@@ -26,8 +26,8 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	return p.rows, err
 }
 
-// A csvReader reads rows. Lines without quotes are split at commas, and the first line with quotes
-// and those below it are read by package csv, which takes five times as long.
+// A csvReader reads rows. Lines without quotes are split at commas. The first line that splitLine
+// cannot split and those below it are read by package csv, which takes five times as long.
 type csvReader struct {
 	lines  *bufio.Reader
 	size   int64 // of the file, in bytes; 0 if unknown
@@ -62,7 +62,7 @@ func (p *csvReader) read() error {
 }
 
 // splitLine appends the fields of a line to a slice. It returns nil if the line is empty, has
-// quotes or not one field for each column.
+// quotes, ends with a carriage return or does not have one field for each column.
 func splitLine(fields [][]byte, line []byte) [][]byte {
 	if bytes.IndexByte(line, '"') >= 0 || bytes.HasSuffix(line, []byte("\r")) {
 		return nil

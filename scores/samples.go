@@ -22,7 +22,7 @@ type SampleRow struct {
 	Name      string // name of the sample
 	Label     int    // class; negative if unknown
 	Value     float64
-	// OtherModel is the second model of a comparison; usually empty.
+	// OtherModel is the second model of a comparison, else "".
 	OtherModel string
 }
 
@@ -59,8 +59,8 @@ func NewSampleWriter(w io.Writer) *RowWriter[SampleRow] {
 	})
 }
 
-// ReadSamples reads a file of per-sample values of the given size in bytes and calls each with every
-// row in order.
+// ReadSamples reads a file of per-sample values of the given size in bytes and calls each with
+// every row in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
 	t := columnTexts{known: texts{}}
 	return readParquetRows[parquetSample](r, size, SampleColumns[:len(SampleColumns)-1], func(r parquet.Row) error {

@@ -50,9 +50,10 @@ type Filter struct {
 }
 
 // Reverb convolves audio with the impulse response of audio.MeetingRoom, the room of Plachouras et
-// al. 2025, with a reverberation time. The result has the length of the audio; the direct sound
-// keeps its level and its time. A drawn time below the room's ShortestTime, which the room cannot
-// have, is drawn again; RejectedDraws returns the number of rejected values.
+// al. 2025, with a reverberation time, in which sound decays by 60 dB. The result has the length of
+// the audio; the direct sound keeps its level and its time. A drawn time below the room's
+// ShortestTime, which the room cannot have, is drawn again; RejectedDraws returns the number of
+// rejected values.
 type Reverb struct {
 	audioOnly
 	RT60 Distribution // seconds

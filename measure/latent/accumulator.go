@@ -18,7 +18,7 @@ type accumulator struct {
 	setup
 	site    measure.Site
 	folds   []fold
-	leftOut int // number of samples of which no position lies inside the map before and after T
+	leftOut int // number of samples without a position known to be inside the map before and after T
 	scratch linalg.Scratch
 	block   rows
 	acted   []float32 // tau f(x) of a sample
@@ -52,7 +52,8 @@ func newAccumulator(s setup, site measure.Site) *accumulator {
 	return a
 }
 
-// Update adds the samples of a batch.
+// Update adds the samples of a batch. The error for an infinite or NaN activation is a
+// *measure.NonFinite.
 func (a *accumulator) Update(b *measure.Batch) error {
 	if err := a.check(b); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
 		if a.acted == nil {
 			a.acted = make([]float32, n)
 		}
-		f.Act(a.acted, clean, action.Layout{Channels: c, Planes: a.planes()}, nil, nil) // nil: channels stay; no floor
+		f.Act(a.acted, clean, action.Layout{Channels: c, Planes: a.planes()}, nil, nil) // nil: channels stay, no errors of interpolation
 		a.block.moved = a.appendRows(a.block.moved, counted, a.acted, transformed)
 	}
 	a.block.same = a.appendRows(a.block.same, counted, clean, transformed)
@@ -237,7 +238,7 @@ func (a *accumulator) samples() (n int) {
 	return n
 }
 
-// Scores returns r2 of each operator.
+// Scores returns r2 of each operator, or measure.ErrTooFew if no sample was added.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.samples() == 0 && a.leftOut == 0 {
 		return nil, measure.ErrTooFew

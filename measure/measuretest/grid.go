@@ -24,8 +24,8 @@ type GridCase struct {
 }
 
 // RunGrid checks the case. The grid should have several layers on each side, and the layout several
-// blocks with an incomplete last one. A pass should take milliseconds, since RunGrid makes some
-// hundreds.
+// blocks with an incomplete last one. RunGrid feeds all samples and computes the scores some
+// hundred times, so doing that once should take milliseconds.
 func RunGrid(t *testing.T, c GridCase) {
 	t.Helper()
 	c.contract().check(t)

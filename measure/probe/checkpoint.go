@@ -133,7 +133,7 @@ func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint
 }
 
 // A probeCheckpoint is the train.Checkpoint of one probe. Saving a state takes much longer than a
-// short epoch, so it is due after stateInterval, or when the context has ended.
+// short epoch, so a save is due after stateInterval, or when the context has ended.
 type probeCheckpoint struct {
 	*jobCheckpoint
 	ctx  context.Context

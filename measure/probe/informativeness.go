@@ -21,7 +21,8 @@ type InformativenessSettings struct {
 }
 
 // Informativeness returns the measure informativeness: rmse, r2 and baseline-rmse for factors that
-// are quantities; accuracy, f1 and baseline-accuracy for factors that are classes.
+// are quantities; accuracy, f1 and baseline-accuracy for factors that are classes. Invalid settings
+// are an error.
 func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}

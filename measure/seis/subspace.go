@@ -11,12 +11,12 @@ import (
 )
 
 // noiseFloor is the fraction of the largest eigenvalue below which an eigenvalue of a sum of
-// float32 products is considered rounding. It matters only if more than 99.9 % of the variance is
-// asked for, or if there is hardly any variance.
+// float32 products is considered a rounding error. It matters only if more than 99.9 % of the
+// variance is asked for, or if there is hardly any variance.
 const noiseFloor = 1e-7
 
-// A subspace is spanned by the leading eigenvectors of a scatter. A few more eigenvectors, its
-// margin, are kept to compute the effect of a higher rank.
+// A subspace is spanned by the leading eigenvectors of a scatter matrix. A few more eigenvectors,
+// its margin, are kept to compute the effect of a higher rank.
 type subspace struct {
 	resample.Cutoff            // the rank K, and the eigenvalues
 	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
@@ -26,10 +26,10 @@ type subspace struct {
 // step of resample.NearbyRanks.
 func margin(k int) int { return 1 + k/50 }
 
-// leading returns the subspace of the fewest leading eigenvectors of a scatter that hold at least
-// the given fraction of the sum of its eigenvalues. scatter is d x d, row-major; its upper triangle
-// is used, and it is overwritten. Eigenvalues that are rounding are left out, so a scatter of
-// constants has a subspace of dimension 0.
+// leading returns the subspace of the fewest leading eigenvectors of a scatter matrix that hold at
+// least the given fraction of the sum of its eigenvalues. scatter is d x d, row-major; its upper
+// triangle is used, and it is overwritten. Eigenvalues that are rounding errors are left out, so
+// the scatter matrix of constants has a subspace of dimension 0.
 func leading(scatter []float64, d int, fraction float64) (subspace, error) {
 	if len(scatter) != d*d {
 		panic(fmt.Sprintf("seis: a scatter of %d values for %d variables", len(scatter), d))
@@ -63,7 +63,7 @@ func (s subspace) withoutMargin() subspace {
 	return s
 }
 
-// countAbove returns the number of values, which are descending, that exceed both floor and zero.
+// countAbove returns the number of values that exceed both floor and zero. values are descending.
 func countAbove(values []float64, floor float64) int {
 	n := 0
 	for n < len(values) && values[n] > max(floor, 0) {
@@ -72,7 +72,7 @@ func countAbove(values []float64, floor float64) int {
 	return n
 }
 
-// subspaces finds the leading subspaces of both views.
+// subspaces finds the leading subspaces of the clean and of the transformed activations.
 func (a *accumulator) subspaces() (x *cleanScores, y subspace, err error) {
 	d := a.maps.positions()
 	for i, v := range a.total.Diagonal() {

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A subsetPair holds two representations of the same samples, the argument of statistic.compute:
-// all samples, the samples without a group, or shuffled pairs.
+// A subsetPair is the argument of statistic.compute: two representations of all samples, of those
+// outside one jackknife group, or of shuffled pairs of samples.
 type subsetPair struct {
 	ctx      context.Context
 	settings Settings
@@ -63,8 +63,8 @@ func (v *subsetPair) centring() int {
 	return centred
 }
 
-// unit returns the factor from the units of Gram matrices, points and coordinates to those of the
-// source.
+// unit returns the factor from the scaled values of points and coordinates to those of the source.
+// For Gram matrices it is the square of this.
 func (s *subset) unit() float64 { return 1 / s.of.scale }
 
 // gram returns the inner products of the samples, scaled as the representation is. The caller must
@@ -215,7 +215,7 @@ func (s *subset) coordinates(ctx context.Context, centring int) (*coordinates, e
 			k++
 		}
 		if centring == centred {
-			k = min(k, n-1) // the rest is rounding
+			k = min(k, n-1) // the rest is rounding errors
 		}
 		if k == 0 {
 			return &coordinates{p: p}, nil

@@ -43,7 +43,8 @@ type folder struct {
 // run several trainings, one after the other (see RunAll).
 func (d *folder) cpuSeconds() float64 { return math.Round((machine.CPUTime() - d.opened).Seconds()) }
 
-// openFolder creates the folder, or opens that of the same training.
+// openFolder creates the folder, or opens that of the same training. identity is the hash of its
+// settings, data and initial weights: a folder with another training is an error.
 func openFolder(path string, f *File, identity string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ type logRow struct {
 	layer, epoch                      int     // from 1
 	train, validation, activity, rate float64 // validation and activity are 0 if unknown
 	objective                         float64 // 0 if unknown
-	rolledBack                        bool
+	rolledBack                        bool    // see train.Epoch
 	time                              float64 // duration in seconds
 }
 

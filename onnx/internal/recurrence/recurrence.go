@@ -1,5 +1,5 @@
 // Package recurrence unrolls LSTM, GRU and RNN nodes: it writes what a node computes as operators
-// for each time step. Package grad has rules for these operators.
+// for each time step. Package grad can differentiate these operators.
 package recurrence
 
 import (
@@ -45,8 +45,8 @@ func cellOf(op string) cell {
 }
 
 // Unroll adds the nodes of all time steps to b and returns tensors that equal the node's outputs.
-// The node itself remains, but a gradient needs the gates of each step, which it does not return.
-// The number of steps must be fixed.
+// The node itself remains: it does not return the gates of each step, which gradients need. A
+// number of steps that is not fixed or exceeds maxSteps is an error, as are unsupported attributes.
 func Unroll(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) ([]onnx.Value, error) {
 	r, err := read(b, node, info)
 	if err != nil {
@@ -270,7 +270,7 @@ func (r recurrence) fromHidden(w weights, h onnx.Value) onnx.Value {
 // The steps. h and c are the states before a step, h' and c' those after it; x W includes the input
 // bias, and b is the hidden bias.
 
-// rnnStep: h' = f(x W + h R + b)
+// rnnStep: h' = f(x W + h R + b), with the activation function f
 func rnnStep(r recurrence, w weights, xw onnx.Value, s state) state {
 	return state{h: r.clipAndActivate(w.activations[0], r.Add(xw, r.fromHidden(w, s.h)))}
 }
