@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Array describes one of the arrays that a ready-made input consists of.
+// An Array describes one of the arrays that a ready-made input (see RawArrays) consists of.
 type Array struct {
 	Name    string // key in the npz file, which is the name of an input of the model; "": npy file
 	Shape   []int  // of one sample
@@ -49,13 +49,14 @@ func arraysOf(src Source) []Array {
 type RawArraysOptions struct {
 	Inputs    string // an .npy file, or an .npz file with an array for each input of the model
 	Key       string // the only array of an npz file that is an input; "": all but the labels
-	Labels    string // an .npy or .npz file with an integer for each sample; "": the array "labels" of Inputs, if there is one
-	LabelsKey string // of an npz file
+	Labels    string // an .npy or .npz file with an integer for each sample; "": an array of Inputs
+	LabelsKey string // key of the labels in their npz file; "": "labels", if there is such an array
 }
 
 // A RawArrays is a source of ready-made inputs, such as token ids with an attention mask, which a
 // model takes as they are. The Input of a sample is one vector: the values of its arrays, one array
-// after the other. Sample.Arrays describes them. Frames change nothing.
+// after the other. Sample.Arrays describes them. The Frame that At is given (size, crop and
+// channels of images) changes nothing.
 type RawArrays struct {
 	file        archive
 	name        string
@@ -175,7 +176,8 @@ func (a *RawArrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads sample i.
+// At reads sample i. The error is a *BadSample if a value is not finite in float32, or is an
+// integer that float32 does not represent exactly.
 func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
@@ -204,8 +206,8 @@ func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 // maxExact is the largest integer up to which float32 represents all integers.
 const maxExact = 1 << 24
 
-// decodeExact converts bytes to float32. Values must be finite in float32, and integers at most
-// maxExact in magnitude.
+// decodeExact converts bytes to float32. It returns an error for values that are not finite in
+// float32, and for integers above maxExact in magnitude.
 func (a *npyArray) decodeExact(raw []byte, dst []float32) error {
 	for i := range dst {
 		v := a.value(raw[i*a.bytes:])

@@ -19,10 +19,11 @@ type corrupted struct {
 	fingerprint string
 }
 
-// Corrupt returns a source with the samples of src, corrupted after they are brought to the frame.
-// The result is a test set like one of ImageNet-C, which has 75: 15 corruptions at 5 severities.
-// The seed, the name and the sample's index determine the random numbers, so a sample is corrupted
-// in the same way whenever it is read.
+// Corrupt returns a source with the samples of src, corrupted after they are resized and cropped to
+// the Frame that At is given. At returns an error for samples that are not images. The result is a
+// test set like one of ImageNet-C, which has 75: 15 corruptions at 5 severities. The seed, the name
+// and the sample's index determine the random numbers, so a sample is corrupted in the same way
+// whenever it is read.
 func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)

@@ -19,7 +19,8 @@ const (
 )
 
 // save saves the results of the finished batches, and the state of the current batch before step
-// r.iteration, if there is a checkpoint.
+// r.iteration, if the problem has a checkpoint. The state is what a step reads and updates (see
+// stepBuilder.state).
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.problem.Checkpoint == nil {
@@ -34,7 +35,8 @@ func (r *run) save() error {
 	return nil
 }
 
-// write writes the state to a checkpoint.
+// write writes a checkpoint: the results of the finished batches, then the state of the current
+// one.
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.String(r.fingerprint())
@@ -44,7 +46,7 @@ func (r *run) write(to io.Writer) error {
 	done := min(r.batch*r.search.batch(), r.samples())
 	w.Float32s(r.images.Slice(0, done).Data)
 	w.Float32s(r.loss[:done])
-	for _, dropped := range r.dropped[:done] {
+	for _, dropped := range r.dropped[:done] { // samples whose loss or gradient was not finite
 		w.Bool(dropped)
 	}
 	for i := range r.search.step.state {
@@ -84,7 +86,8 @@ func (r *run) restore() (bool, error) {
 	return found, err
 }
 
-// fingerprint returns a hash of everything that the results depend on.
+// fingerprint returns a hash of what the results depend on. The size of a batch is not part of it:
+// write writes it separately.
 func (r *run) fingerprint() string {
 	h := sha256.New()
 	o := r.search.options

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// An arrayInput is an input of the model that takes an array of ready-made samples.
+// An arrayInput is an input of the model that takes an array of samples as it is (see
+// dataset.RawArrays).
 type arrayInput struct {
 	info     onnx.ValueInfo
 	shape    []int // of one sample
@@ -170,9 +171,10 @@ func convertValues[T float64 | int64 | int32](dst []T, src []float32) {
 	}
 }
 
-// ArraysOf returns the arrays that a model needs which takes neither images nor audio: one for each
-// input of the graph that has no values in values, the constant inputs. length is the size to take
-// for axes of free size. If it is 0, such an axis is an error.
+// ArraysOf returns the arrays that a model which takes neither images nor audio needs: one for each
+// input of the graph but the constant inputs, which are the keys of values. Shapes are without the
+// batch axis. length is the size to take for axes of free size. If it is 0, such an axis is an
+// error.
 func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dataset.Array, error) {
 	var out []dataset.Array
 	for _, in := range graph.Inputs() {

@@ -26,11 +26,11 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// LimitMemory bounds the memory of each later session on the CPU: its weights, its
-// activations and what its operators need. A run that needs more ends with a MemoryError. free is
-// called for each session and returns the bound in bytes; 0: none. Smaller bounds than 64 MiB are
-// taken as 64 MiB. A nil function removes the bound. The engine supports such a bound on x86-64
-// only.
+// LimitMemory bounds the memory of each later session on the CPU: its weights, its activations and
+// what its operators need. A run that needs more ends with a MemoryError, and opening a session
+// whose weights need more with an error that says so. free is called for each session and returns
+// the bound in bytes; 0: none. Smaller bounds than 64 MiB are taken as 64 MiB. A nil function
+// removes the bound. The engine supports such a bound on x86-64 only.
 func (r *Runtime) LimitMemory(free func() int64) {
 	if free == nil {
 		r.free.Store(nil)
@@ -106,10 +106,11 @@ func (e *DeviceLostError) Error() string {
 
 func (e *DeviceLostError) Unwrap() error { return e.cause }
 
-// What messages of the engine and its providers contain if the memory of a device is exceeded, and
-// if a device is lost. Dawn, WebGPU's implementation, reports a buffer that it could not allocate
-// as invalid due to a previous error. CUDA's error 2 is out of memory; 46 stands for an unavailable
-// device, 700 for an illegal address, 719 for a failed launch and 999 for an unknown failure.
+// What messages of the engine and its execution providers contain if the memory of a device is
+// exceeded, and if a device is lost. Dawn, WebGPU's implementation, reports a buffer that it could
+// not allocate as invalid due to a previous error. CUDA's error 2 is out of memory; 46 stands for
+// an unavailable device, 700 for an illegal address, 719 for a failed launch and 999 for an unknown
+// failure.
 var (
 	deviceMemory = regexp.MustCompile(`exceeds the max buffer size limit|\[Invalid Buffer[^\]]*\] is invalid due to a previous error|Failed to create GPU buffer|Too many storage buffers in shader|Failed to allocate memory for requested buffer|(?i:CUDA failure 2:|cudaErrorMemoryAllocation|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|out of (device )?memory)`)
 	deviceLost   = regexp.MustCompile(`(?i)device\]? (is|was) lost|device lost|DEVICE_LOST|DXGI_ERROR_DEVICE_(REMOVED|HUNG|RESET)|Failed to download data from buffer|CUDA failure (46|700|719|999):`)
@@ -120,9 +121,9 @@ var (
 	outOfMemory = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 )
 
-// explain returns an error of the engine for the session as one line: a MemoryError if the main
-// memory was exceeded, a DeviceMemoryError or a DeviceLostError if the session's device failed.
-// doing states what was being done.
+// explain returns an error of the engine for the session as one line: a MemoryError if a node
+// exceeded the main memory, a DeviceMemoryError or a DeviceLostError if the session's device
+// failed. doing states what was being done.
 func (s *Session) explain(doing string, err error) error {
 	if m := outOfMemory.FindStringSubmatch(err.Error()); m != nil {
 		e := &MemoryError{}

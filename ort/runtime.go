@@ -21,7 +21,7 @@ type Runtime struct {
 	capi           *capi
 	starting       sync.Mutex   // held while the first session is created
 	started        atomic.Bool  // a session has been created
-	noAcceleration atomic.Bool  // sessions use no native operators
+	noAcceleration atomic.Bool  // later sessions do not use the operators of package accel
 	limit          atomic.Int64 // time of one run of later sessions, in nanoseconds; 0: no limit
 	opening        sync.Mutex   // held while a session takes its allocator from the environment
 	// turn is held while a WebGPU session uses the device: the provider's sessions share it without
@@ -79,11 +79,11 @@ func Load(path string) (*Runtime, error) {
 	return loaded.runtime, nil
 }
 
-// DisableAcceleration makes later sessions use standard operators only, as Options.NoAcceleration
-// does.
+// DisableAcceleration makes later sessions use the operators of ONNX Runtime only, not those of
+// package accel, as Options.NoAcceleration does.
 func (r *Runtime) DisableAcceleration() { r.noAcceleration.Store(true) }
 
-// LimitRuns sets a time limit: a run of a later session that takes longer ends with a TimeoutError,
+// LimitRuns sets a time limit for later sessions: a run that takes longer ends with a TimeoutError,
 // and so does opening a session that takes longer. The engine ends a run between operators. A
 // single operator that takes longer continues in the background, with its threads and memory. 0 is
 // no limit.

@@ -25,9 +25,10 @@ func replicateKeyOf(r *scores.Row) replicateKey {
 	return replicateKey{identify(r), r.Parameter, r.Trial}
 }
 
-// NewReplicates returns the replicates of the scores of cells. For intervals of means, cells must
-// include the derived cells (see scores.Derived). Scores with a factor, such as those of single
-// classes, are left out.
+// NewReplicates returns the replicates of the scores of cells. A cell has the scores of one measure
+// for one model, data set, parameter value and trial. For intervals of means, cells must include
+// the derived cells (see scores.Derived). Scores with a factor, such as those of single classes,
+// are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
 	out := &Replicates{map[replicateKey][]measure.Replicate{}}
 	replicated := func(s measure.Score) bool { return s.Factor == "" && len(s.Replicates) > 1 }

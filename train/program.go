@@ -21,8 +21,8 @@ const (
 	metricsName   = prefix + "metrics"
 	penaltyName   = prefix + "penalty"
 	predictedName = prefix + "predicted"      // class of each position
-	partnerName   = prefix + "partner target" // t_j of Spec.Mixup
-	lambdaName    = prefix + "lambda"
+	partnerName   = prefix + "partner target" // target of the sample that Spec.Mixup mixes in
+	lambdaName    = prefix + "lambda"         // weight of Spec.Mixup
 )
 
 func scalarName(i int) string       { return fmt.Sprintf("%sscalar %d", prefix, i) }
@@ -46,15 +46,15 @@ type program struct {
 	statistics     []stateTensor
 	optimiserState []stateTensor
 	// norms and masks are those of the BatchNormalization and Dropout nodes in the graph of a step.
-	// With TRADES and MART the forward pass on x comes before that on x'.
-	norms  []batchNorm
-	masks  []mask
-	inputs []onnx.ValueInfo // of the model
-	output onnx.Value       // that the loss is computed from
-	// number of the optimiser's scalars
-	scalars     int
-	classes     int   // number of classes of the output; -1 if unknown
-	taskClasses []int // those of the outputs of Spec.Tasks
+	// With TRADES and MART the forward pass on the samples comes before that on their adversarial
+	// examples.
+	norms       []batchNorm
+	masks       []mask
+	inputs      []onnx.ValueInfo // of the model
+	output      onnx.Value       // that the loss is computed from
+	scalars     int              // number of the optimiser's scalars, such as the learning rate
+	classes     int              // number of classes of the output; -1 if unknown
+	taskClasses []int            // numbers of classes of the outputs of Spec.Tasks; -1 if unknown
 }
 
 // newProgram determines the output and the parameters.
@@ -84,9 +84,9 @@ func newProgram(spec Spec) (*program, error) {
 	return p, p.chooseParameters()
 }
 
-// Parameters returns the names of the weights that are trained if a Spec names none: all with at
-// least one axis that the output depends on, except running statistics. output is the name of the
-// output; "": the only one.
+// Parameters returns the names of the weights that are trained if a Spec names none: all on which
+// the output depends and which have at least one axis, except running statistics. output is the
+// name of the output; "": the only one. It is an error if there are no such weights.
 func Parameters(m *onnx.Model, output string) ([]string, error) {
 	p, err := newProgram(Spec{Model: m, Output: output, Optimiser: SGD{Rate: 1}})
 	if err != nil {
@@ -99,8 +99,8 @@ func Parameters(m *onnx.Model, output string) ([]string, error) {
 	return names, nil
 }
 
-// checkClasses returns an error for a class that an output with a number of classes, -1 if unknown,
-// does not have.
+// checkClasses returns an error if one of classes is not a class of an output that has the given
+// number of classes; -1: unknown.
 func checkClasses(classes []int, number int, output string) error {
 	for _, k := range classes {
 		if k < 0 || number >= 0 && k >= number {
@@ -110,8 +110,8 @@ func checkClasses(classes []int, number int, output string) error {
 	return nil
 }
 
-// chooseParameters sets the parameters: those that the Spec names, or all weights with at least one
-// axis that the output depends on, except running statistics.
+// chooseParameters sets the parameters: those that the Spec names, or all weights on which the
+// output depends and which have at least one axis, except running statistics.
 func (p *program) chooseParameters() error {
 	cut, err := rewrite.WithOutputs(p.spec.Model, p.outputs())
 	if err != nil {
@@ -226,9 +226,10 @@ func (p *program) metricCount() int {
 	return 2
 }
 
-// evaluation returns the graph of an evaluation. Its outputs are the losses, b values; for classes,
-// b indicators of correct predictions, or fractions of positions; for masks, the classes that are
-// predicted; and the penalty, if there is one.
+// evaluation returns the graph of an evaluation of a batch. Its outputs are the loss of each
+// sample; if targets are classes, for each sample 1 if its prediction is correct, else 0, or the
+// fraction of positions where it is correct; if there is a class for each position, the classes
+// that are predicted there; and the penalty, if there is one.
 func (p *program) evaluation() (*onnx.Model, error) {
 	b, losses, correct, err := p.lossGraph(forEvaluation)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them. memory is
-// --memory, the bound of accumulators; mem and limit are --mem and --time, what a task requests.
+// submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them. memory
+// is --memory, which bounds the accumulators (the running sums of measures); mem and limit are
+// --mem and --time, what a task requests.
 type submitFlags struct {
 	out, profile, memory             string
 	vars                             []string
@@ -195,7 +196,8 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	return nil
 }
 
-// refuseRunning returns an error if tasks of an earlier submission are queued or running.
+// refuseRunning returns an error if tasks of the last submission to the run folder are queued or
+// running, unless it was cancelled or --again or --dry-run is given.
 func (f *submitFlags) refuseRunning(ctx context.Context, run string) error {
 	r, err := cluster.Read(run)
 	if errors.Is(err, fs.ErrNotExist) || f.again || f.dryRun {
@@ -240,7 +242,7 @@ func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) err
 	return err
 }
 
-// printTasks prints the costs of models and the tasks.
+// printTasks prints the cost of each model, and the number of tasks with their estimated times.
 func printTasks(s *cluster.Submission) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\topen\tsamples\tscores\tmemory\t")

@@ -20,7 +20,7 @@ const (
 	maxGIF    = 256 << 20 // bytes of a file
 	maxPixels = 1 << 28   // of all frames together: the decoder holds them all in memory
 
-	// gifHeader is the number of bytes before the colour table: the signature, then width (at 6),
+	// gifHeader is the number of bytes before the colour table: the signature, then width (at byte 6),
 	// height (8), flags (10) and two bytes more.
 	gifHeader = 13
 )
@@ -97,8 +97,8 @@ func tensorOf(img *image.RGBA) tensor.Tensor {
 	return t
 }
 
-// checkPixels returns an error if all frames together have more than maxPixels. It reads their
-// descriptors, without decoding, since a short file may decode to more than the memory holds.
+// checkPixels returns an error if the canvas and all frames together have more than maxPixels. It
+// reads their descriptors, without decoding: a short file may decode to more than the memory holds.
 func checkPixels(data []byte) error {
 	if len(data) < gifHeader {
 		return errors.New("damaged gif: it ends within its header")
@@ -109,7 +109,7 @@ func checkPixels(data []byte) error {
 		switch data[at] {
 		case 0x21: // an extension: its label, then blocks
 			at = skipBlocks(data, at+2)
-		case 0x2c: // a frame: its position and size, its colours, the width of codes, then blocks
+		case 0x2c: // a frame: position, size, flags, colour table, width of the LZW codes, then blocks
 			if at+10 > len(data) {
 				return errors.New("damaged gif: it ends within a frame")
 			}

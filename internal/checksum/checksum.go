@@ -27,8 +27,8 @@ func firstLine(text string) string {
 	return fmt.Sprintf("%s%08x\n", studyComment, crc32.Checksum([]byte(text), castagnoli))
 }
 
-// Check returns a text of Prepend without its first line. It returns an error if the checksum does
-// not match. A text without a checksum is returned as it is.
+// Check returns a text that Prepend has written without its first line. It returns an error if the
+// checksum does not match. A text without a checksum is returned as it is.
 func Check(text string) (string, error) {
 	if !strings.HasPrefix(text, studyComment) {
 		return text, nil
@@ -67,7 +67,7 @@ func (p *PageWriter) Close() error {
 func pageLine(sum uint32) string { return fmt.Sprintf("%s%08x -->\n", pageComment, sum) }
 
 // CheckPage returns an error if a page of a PageWriter was cut short or altered. A page without a
-// checksum must be whole.
+// checksum must end with </html>.
 func CheckPage(page []byte) error {
 	end := bytes.LastIndex(page, []byte(pageComment))
 	switch {

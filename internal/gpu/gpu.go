@@ -24,7 +24,7 @@ const (
 	Other      Kind = "other"
 )
 
-// kinds holds all kinds; engines prefer the earlier ones.
+// kinds holds all kinds, in the order in which programs that compute on a GPU prefer them.
 var kinds = []Kind{Discrete, Integrated, Virtual, Other, Software}
 
 // An Adapter is a graphics processor, or a driver that emulates one.
@@ -35,7 +35,7 @@ type Adapter struct {
 	Free   int64 // bytes that this process may allocate now; 0: the driver does not tell
 }
 
-// sorted returns the adapters by the preference of engines, real ones first.
+// sorted sorts the adapters in place, in the order of kinds, and returns them.
 func sorted(list []Adapter) []Adapter {
 	slices.SortStableFunc(list, func(a, b Adapter) int {
 		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))

@@ -1,22 +1,24 @@
 //go:build amd64 && cgo
 
-// Sums of pairs of vectors, compiled for AVX2 and for AVX-512. See native.go.
+// Sums over the components of pairs of vectors (see Sums), compiled for AVX2 and for AVX-512.
+// native.go calls them.
 
 #include "sums.h"
 
 #include <math.h>
 
-// A lane adds at most `steps` values in float32, and is then added to a sum in double. Three rows are
-// read in turns, a chunk of each, so that chunks stay in the first cache. Meanwhile the chunks that are
-// read next are fetched into the second: by itself the processor fetches too late, since a chunk is
-// only two pages long.
+// A lane (an element of a SIMD register) adds at most `steps` values in float, and is then added to
+// a sum in double. Three rows (p, a and b of Sums) are read in turns, a chunk of each, so that
+// chunks stay in the L1 cache. Meanwhile the chunks that are read next are fetched into the L2
+// cache: by itself the processor fetches too late, since a chunk is only two pages long.
+// second_cache is the argument of __builtin_prefetch that means L2.
 enum { lanes = 16, steps = 16, chunk = 2048, second_cache = 2 };
 
 // Compilers turn loops over lanes into vector operations.
 #define EACH_LANE for (int k = 0; k < lanes; k++)
 
-// add_chunk adds the sums over n components. The chunks of a and b that are read next are `next`
-// components further.
+// add_chunk adds the sums over n components of p, a and b to s. The chunks of a and b that are read
+// next are `next` components further.
 static inline __attribute__((always_inline)) void add_chunk(Sums *s, const float *p, const float *a, const float *b, int64_t n, int64_t next) {
 	double all_aa[lanes] = {0}, all_bb[lanes] = {0}, all_abs[lanes] = {0}, all_sqr[lanes] = {0}, all_next_abs[lanes] = {0}, all_next_sqr[lanes] = {0};
 	int64_t i = 0;

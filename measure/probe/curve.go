@@ -10,8 +10,9 @@ import (
 )
 
 // A curve describes a measure of pooled vectors that needs no training, such as invariance, as a
-// function of the transformation's parameter. It scores each value of the transformation, or each
-// part of its range, and all of them together. A score is a mean over samples.
+// function of the transformation's parameter. It scores each value of the transformation if there
+// are several, or each part of its range, and all of them together. A score is a mean over samples.
+// Its null is the value expected by chance.
 type curve struct {
 	parts      int        // number of parts into which a range is divided
 	statistics []estimate // names and ranges of the statistics

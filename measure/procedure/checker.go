@@ -6,9 +6,9 @@ import (
 )
 
 // A Checker is a Procedure that can check, before its job runs, whether the data have the factors
-// and values that its settings name.
+// (known properties of samples, such as hue) and their values that its settings name.
 type Checker interface {
-	// Check returns an *Unknown, or nil. Like Skip it reads no samples.
+	// Check returns an *Unknown, or nil. Like Procedure.Skip it reads no samples.
 	Check(j *Job) error
 }
 

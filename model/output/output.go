@@ -5,7 +5,8 @@
 // from a Setting. It returns a Decoder, which adds nodes to the model's graph that convert the
 // outputs to one float32 tensor with a fixed shape for each sample:
 //
-//	class map   2 x h x w         the class of each position, and its probability (1 x h x w: without)
+//	class map   2 x h x w         the class of each position, and its probability; 1 x h x w if the
+//	                              model computes no probability
 //	boxes       n x (6 + 3 k)     left, top, right, bottom as fractions of the image; score; class;
 //	                              then x, y and visibility of each of k keypoints
 //	keypoints   k x 3             x and y as fractions of the image, and the value of the heat map there
@@ -39,10 +40,10 @@ const (
 )
 
 // Vectors tells whether the first two channels of a map of values are components of vectors along
-// the axes of the image, which turn with it.
+// the axes of the image. Such vectors have to be rotated if the image is.
 type Vectors string
 
-// The components of vectors.
+// The directions in which the two components are positive.
 const (
 	NoVectors Vectors = ""
 	YDown     Vectors = "right, down"
@@ -92,7 +93,8 @@ const boxColumns = 6
 // assumedClasses is the number of classes if neither the file nor the settings state it.
 const assumedClasses = 256
 
-// ClassLimit returns the number of classes that a decoded output may have.
+// ClassLimit returns the number of classes that a decoded output may contain: Classes, or 256 if
+// that is unknown.
 func (f *Format) ClassLimit() int {
 	if f.Classes > 0 {
 		return f.Classes
@@ -144,7 +146,7 @@ type About struct {
 	Ports         []Port
 	Height, Width int                     // of its image, in pixels
 	Channels      int                     // of its image
-	Scored        bool                    // whether an output may score classes of the whole image
+	Scored        bool                    // whether an output may be class scores of the whole image
 	Metadata      func(key string) string // of the file
 	Names         []string                // of its classes, from another file; may be nil
 }

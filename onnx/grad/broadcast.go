@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// unbroadcast sums g, which has the shape that the node's inputs are broadcast to, over the axes
-// along which the i-th input is broadcast. The result has the shape of that input.
+// unbroadcast sums the gradient g, which has the shape that the node's inputs are broadcast to,
+// over the axes along which the i-th input is broadcast. The result has the shape of that input.
 func (op *operation) unbroadcast(g onnx.Value, i int) onnx.Value {
 	return op.sumTo(g, op.broadcastInputs(), op.x(i))
 }
@@ -22,8 +22,8 @@ func (op *operation) broadcastInputs() []int {
 }
 
 // broadcastShape returns the shape that shapes are broadcast to: nil where a rank is unknown, and
-// -1 for an unknown dimension. A free dimension may turn out to be 1, so two different free
-// dimensions give an unknown one.
+// -1 for an unknown dimension. Free dimensions are negative, as in operation.shape. A free
+// dimension may turn out to be 1, so two different free dimensions give an unknown one.
 func broadcastShape(shapes ...[]int) []int {
 	rank := 0
 	for _, s := range shapes {
@@ -48,8 +48,8 @@ func broadcastShape(shapes ...[]int) []int {
 	return shape
 }
 
-// sumTo sums g, of the shape from, over the axes along which v is broadcast to that shape. The
-// result has the shape of v.
+// sumTo sums the gradient g, of the shape from, over the axes along which v is broadcast to that
+// shape. The result has the shape of v.
 func (op *operation) sumTo(g onnx.Value, from []int, v onnx.Value) onnx.Value {
 	to := op.shape(v)
 	if to == nil || from == nil {

@@ -8,7 +8,8 @@ import (
 
 // The layouts of operators that rearrange elements without arithmetic. A layout is the list of a
 // tensor's axes (see axis.go), each with a size and a letter: N for the batch, C channels, H
-// height, W width, T time or tokens, or blank if it has none. x is the layout of the first input.
+// height, W width, T time or tokens, or ? if it is unknown. x is the layout of the first input. A
+// nil layout is unknown.
 
 func (op *operation) transpose(x layout) layout {
 	perm := onnx.AttrInts(op.node, "perm")
@@ -219,7 +220,8 @@ func (l layout) unsized() layout {
 // -1 if it is unknown.
 type cut struct{ axis, start, step, count int }
 
-// cuts returns the cuts of a Slice node, one for each axis. ok is false if its axes are unknown.
+// cuts returns the cuts of a Slice node, one for each axis that it slices. ok is false if its axes
+// are unknown.
 func (op *operation) cuts(x layout) (cuts []cut, ok bool) {
 	starts, startsKnown := op.list("starts", 1)
 	ends, endsKnown := op.list("ends", 2)

@@ -23,7 +23,7 @@ import (
 const (
 	maxPageBytes  = 64 << 20  // of compressed answers
 	maxRowBytes   = 256 << 20 // of rows in memory
-	maxReplicates = 4         // runs
+	maxReplicates = 4         // runs whose replicates (see report.Replicates) are in memory
 )
 
 // A cache holds values with least-recently-used eviction. A value is valid as long as its stamp,
@@ -157,7 +157,7 @@ func (r *run) newStamp() string {
 	return b.String()
 }
 
-// A summary is the summary of a run's scores on its page.
+// A summary is what the page of a run says about its scores: their number, and sentences on them.
 type summary struct {
 	Scores   int
 	Findings []string
@@ -202,10 +202,11 @@ func (s *Server) replicates(r *run, record scores.Record) (*report.Replicates, e
 	return s.replicateCache.get(r.id, r.stamp(), func() (*report.Replicates, error) { return r.replicates(record) })
 }
 
-// rowBytes returns about the memory of rows. Their texts are shared or short.
+// rowBytes estimates the memory of rows in bytes. Their texts are shared or short.
 func rowBytes(rows []scores.Row) int { return len(rows) * (int(unsafe.Sizeof(scores.Row{})) + 128) }
 
-// A response is the headers of an answer whose text is cached until the stamp changes.
+// A response holds the headers of an answer, and the stamp of its text, which is cached until the
+// stamp changes.
 type response struct {
 	kind, stamp string // kind: the media type
 	disposition string // of a download

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// natural lists the data of natural tests.
+// natural lists the data of the natural tests: clips of videos, and images under a moving camera.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
 // A table holds scores of one statistic by model, layer and test. A test is a name of data, followed
@@ -91,7 +91,8 @@ func (t table) hasNatural(model string) bool {
 	return slices.ContainsFunc(t.layers(model, nil), func(l string) bool { return !math.IsNaN(t.mean(model, l)) })
 }
 
-// stack parses the decays up to a layer from its name: decays0.01,0,0.1/layer2 gives 0.01 and 0.
+// stack parses the weight decays up to a layer from its name: decays0.01,0,0.1/layer2 gives 0.01
+// and 0.
 func stack(layer string) ([]float64, error) {
 	name, number, ok := strings.Cut(strings.TrimPrefix(layer, "decays"), "/layer")
 	depth, err := strconv.Atoi(number)
@@ -110,7 +111,8 @@ func stack(layer string) ([]float64, error) {
 	return out, nil
 }
 
-// best returns the decays of the best network of each depth, by the mean over the natural tests.
+// best returns the weight decays of the best network of each depth, by the mean over the natural
+// tests.
 func (p plan) best() ([][]float64, error) {
 	t, err := p.read("invariance")
 	if err != nil {

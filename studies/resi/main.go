@@ -3,9 +3,9 @@
 //	go run ./studies/resi data -n 3000 -o resi data_batch_1.bin
 //	go run ./studies/resi table runs/labels/scores.csv runs/dots/scores.csv runs/noise/scores.csv runs/layers/scores.csv
 //
-// The study is the six tests of Klabunde et al. 2025 (ReSi), which ask whether measures of similarity
-// tell apart networks that should differ. The tests differ from the paper in size: networks and
-// training sets are small. studies/resi.yaml has all commands.
+// The study is the six tests of Klabunde et al. 2025 (ReSi), which ask whether measures of
+// similarity tell apart networks that should differ. Networks and training sets are smaller than in
+// the paper. studies/resi.yaml has all commands.
 package main
 
 import (
@@ -54,7 +54,8 @@ func run(args []string, out io.Writer) error {
 	return writeData(flags.Arg(0), *folder, *n)
 }
 
-// groupOf returns the group and the seed of a network by its name, such as "labels-50-3".
+// groupOf returns the group (the networks that differ only by their seed) and the seed of a network
+// by its name: "labels-50" and "3" for "labels-50-3".
 func groupOf(network string) (group, seed string) {
 	at := strings.LastIndexByte(network, '-')
 	if at < 0 {

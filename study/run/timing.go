@@ -14,9 +14,14 @@ import (
 )
 
 const (
-	timedSamples    = 32              // samples of a pass that are run; two batches if these are more
-	engineTimeLimit = 4 * time.Second // a batch that starts after it is the last, unless it is the first; no view is transformed after it
-	timedBlocks     = 20              // blocks of measure.Layout that accumulators are fed: one of each jackknife group
+	// timedSamples is the number of samples of a pass that are run; two batches if these are more.
+	timedSamples = 32
+	// After engineTimeLimit, a batch that starts is the last, unless it is the first, and no further
+	// view (a transformation value in a trial) is transformed.
+	engineTimeLimit = 4 * time.Second
+	// timedBlocks is the number of blocks of measure.Layout that accumulators are fed: one of each
+	// jackknife group (a part of the samples that an interval leaves out once).
+	timedBlocks = 20
 )
 
 // A passTime holds the times of a pass (a reading of the samples). read and engine are those of one
@@ -34,8 +39,8 @@ type timedBatch struct {
 	clean   *batch
 }
 
-// timePass opens a pass, times a few batches of it, and times the tasks whose shapes have not been
-// timed.
+// timePass opens a pass, times a few batches of it, and times its tasks (accumulators, each of one
+// measure at one layer under one view), except those for which an equal one has been timed.
 func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
 	e.store = &rundir.Store{Dir: os.TempDir()}

@@ -17,8 +17,9 @@ import (
 )
 
 // A finishedTask is the payload of a finished task in a state file, as JSON. A task is the part of
-// a cell (a measure for one model, data set, transformation value and trial) that one accumulator
-// computes, such as a measure at one layer.
+// a cell (a measure for one model, data set, transformation value and trial, a repetition of all
+// random draws) that one accumulator (the running sums of a measure) computes, such as a measure at
+// one layer.
 type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
 	Samples []statisticValues

@@ -1,4 +1,6 @@
-// The update of Adam: the package comment has the formula.
+// The update of Adam. For each element of the parameters p, their gradient g and its moments m and v:
+//
+//     next_m = beta1 m + g;  next_v = beta2 v + g^2;  next_p = k p - s next_m / (sqrt next_v + e)
 #ifndef NOETHER_KERNELS_ADAM_H
 #define NOETHER_KERNELS_ADAM_H
 
@@ -8,12 +10,12 @@ typedef struct AdamConstants {
 	float beta1, beta2;
 } AdamConstants;
 
-// AdamArrays are the parameters, their gradient and moments, and the next values of parameters and
-// moments. The next values may have the memory of the current ones.
+// AdamArrays are the arrays and scalars of the formula. The next values may have the memory of the
+// current ones.
 typedef struct AdamArrays {
 	const float *p, *g, *m, *v;
 	float *next_p, *next_m, *next_v;
-	float rates[3]; // s, e and k of the formula
+	float rates[3]; // s, e and k
 } AdamArrays;
 
 // adam_update updates the elements from from to to, exclusive.
