@@ -15,12 +15,15 @@ type Change struct {
 	Time   Duration  // limit of a task; 0: unchanged
 }
 
-// ErrNothingToRetry is returned by Retry if no task has failed.
+// ErrNothingToRetry is returned by Retry if there is nothing to submit: every task is done, queued
+// or running, and the merge has not ended without a result.
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
-// Retry submits the tasks that are neither done, queued nor running, with the scripts that are
-// now in the run folder, and a merge after them. They resume from their saved states. If only the
-// merge has ended without a result, Retry submits it alone. It returns the numbers of the tasks.
+// Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
+// in the run folder, and a merge after them. They resume from their saved states. If only the merge
+// has ended without a result or lacks cells, Retry submits it alone. It returns the numbers of the
+// tasks; nil for the merge alone. While tasks are running or unknown, it is an error if the status
+// has a Note, such as that the scheduler did not answer.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {
@@ -54,8 +57,9 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 // ErrMergeEnded is the error of Wait if the merge has ended without a result, or lacks cells.
 var ErrMergeEnded = errors.New("the merge has ended without all scores")
 
-// Wait waits until no task of a submission, nor its merge, is queued or running, and returns
-// the status. The error is ErrMergeEnded if the merge has ended without a result, or lacks cells.
+// Wait waits until no task of a submission, nor its merge, is queued or running, and returns the
+// status, which it determines at intervals of every. The error is ErrMergeEnded if the merge has
+// ended without a result, or lacks cells.
 func Wait(ctx context.Context, run string, s *Submission, every time.Duration) (*Status, error) {
 	ended := false
 	for {

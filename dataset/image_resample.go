@@ -28,7 +28,7 @@ func filterOf(name string) (filter, error) {
 	return filter{}, fmt.Errorf("frame: unknown interpolation %q: use bilinear, bicubic or nearest", name)
 }
 
-// cubic is Keys' kernel with a = -0.5.
+// cubic is the cubic convolution kernel of Keys (1981) with its parameter a = -0.5.
 func cubic(x float64) float64 {
 	const a = -0.5
 	x = math.Abs(x)
@@ -41,7 +41,9 @@ func cubic(x float64) float64 {
 	return 0
 }
 
-// taps are the weights of the source pixels of one output pixel.
+// taps are the weights of the source pixels of one output pixel. In this file T is the type of a
+// pixel's channels and A that of weights and sums: int32 in fixed point if T is uint8, otherwise
+// float32.
 type taps[A int32 | float32] struct {
 	first   int // index of the first source pixel
 	weights []A
@@ -75,8 +77,8 @@ func tapsFor[A int32 | float32](in, out int, outputs span, f filter) []taps[A] {
 	return result
 }
 
-// fractionBits is the number of fractional bits of an integer weight, PIL's PRECISION_BITS: 32 bits
-// less 8 of a pixel, one of a sum that exceeds 255, and the sign.
+// fractionBits is the number of fractional bits of an integer weight, PIL's PRECISION_BITS. Of the
+// 32 bits of a sum, 8 are for the value of a pixel, one is for sums above 255, and one is the sign.
 const fractionBits = 32 - 8 - 2
 
 // quantise converts a weight to type A. Integers are rounded in fixed point.
@@ -116,9 +118,9 @@ func round8(dst []uint8, sums []int32) {
 // keepFloat copies the sums of float32 images.
 func keepFloat(dst, sums []float32) { copy(dst, sums) }
 
-// resample resizes an image and returns the part inside the window. It changes the width before the
-// height, each only if it differs, and computes only the pixels inside the window. It reads all
-// strips.
+// resample resizes an image, given as strips of rows, and returns its part inside the window. It
+// changes the width before the height, each only if it differs, and computes only the pixels inside
+// the window. It reads all strips.
 func resample[T uint8 | float32, A int32 | float32](r strips[T], win window, f filter, round rounding[T, A]) (interleaved[T], error) {
 	rows := span{max(0, win.top), min(win.resizedH, win.top+win.height)}
 	cols := span{max(0, win.left), min(win.resizedW, win.left+win.width)}

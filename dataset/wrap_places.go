@@ -3,7 +3,8 @@ package dataset
 import "github.com/noether-ml/noether/internal/seed"
 
 // A grouping lists the samples of a source by place, in the order of the source. A place is a group
-// of samples that trajectories connect, such as the frames of a video at one position of a scene.
+// of samples that trajectories connect, such as the frames of a video at one position of a scene. A
+// trajectory is a sample and gradually changed versions of it (see Trajectories).
 type grouping [][]int
 
 // placesOf returns the places of a source, in the order of their first samples. It returns nil if
@@ -69,7 +70,8 @@ func (g grouping) samples() []int {
 	return out
 }
 
-// limit returns the first places that have n samples or fewer, or the first place if that has more.
+// limit returns as many of the first places as have at most n samples together, but at least one
+// place.
 func (g grouping) limit(n int) grouping {
 	total := 0
 	for i, place := range g {

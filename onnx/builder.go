@@ -155,7 +155,7 @@ func (m *Model) typeOutputs() {
 	}
 }
 
-// Input declares an input. A dimension of -1 is free; a free first dimension is named "batch".
+// Input declares an input. A negative dimension is free; a free first dimension is named "batch".
 func (b *Builder) Input(name string, t Type, shape ...int) Value {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {
@@ -187,8 +187,8 @@ func (b *Builder) Const(name string, t tensor.Tensor) Value {
 	return b.Initializer(TensorProto(name, t))
 }
 
-// Initializer adds an initializer of any type. The caller must not use the message afterwards. If
-// it has no name, a name is chosen.
+// Initializer adds the initializer t, of any type. The caller must not use t afterwards. If it has
+// no name, a name is chosen.
 func (b *Builder) Initializer(t *pb.TensorProto) Value {
 	if b.err != nil {
 		return ""
@@ -216,7 +216,8 @@ func (b *Builder) Int(v int) Value {
 // maxFull is the largest number of elements of a constant that Full returns.
 const maxFull = 1 << 26
 
-// Full returns a float32 constant whose elements are all v. Equal constants are one tensor.
+// Full returns a float32 constant whose elements, at most 2^26, are all v. Equal constants are one
+// tensor.
 func (b *Builder) Full(v float32, shape ...int) Value {
 	if n, err := pbutil.Elements(pbutil.Int64s(shape)); err != nil || n > maxFull {
 		b.Fail("a constant of shape %v is too large", shape)

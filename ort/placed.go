@@ -8,8 +8,8 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A placed is the copy of a Value in the memory of a device. Of the methods of binding.Value, a run
-// of the binding calls GetInternals alone.
+// A placed is the copy of a Value in the memory of a device. It implements binding.Value, whose
+// method GetInternals is the only one that the package binding calls in a run.
 type placed struct {
 	binding.Value // nil
 	session       *Session
@@ -22,8 +22,9 @@ func (p *placed) GetInternals() *binding.ValueInternalData { return &p.handle }
 
 // Place gives values memory on the session's device, where later runs read and write them. A value
 // that is the input of many runs, or the output of one run and the input of the next, is then not
-// copied each time. Upload copies its elements to the device, Download copies them back. On the
-// CPU, Place, Upload and Download do nothing. Close the values before the session.
+// copied each time. Upload copies its elements to the device, Download copies them back. For
+// scalars, and on the CPU, Place, Upload and Download do nothing. Close the values before the
+// session.
 func (s *Session) Place(values ...*Value) error {
 	if s.onCPU {
 		return nil

@@ -46,8 +46,8 @@ func ReadCell(path string) (Cell, error) {
 	return c, err
 }
 
-// ReadCellSum does what ReadCell does. It also returns the CRC-32C of the cell, by which two files
-// with the same cell can be told from files of different cells.
+// ReadCellSum does what ReadCell does. It also returns the CRC-32C of the cell, which is equal for
+// files with the same cell, and nearly always different for files with different cells.
 func ReadCellSum(path string) (c Cell, sum uint32, err error) {
 	readErr := filesys.WithFile(path, func(data []byte) error {
 		c, sum, err = parseCell(data)

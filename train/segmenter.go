@@ -13,8 +13,9 @@ import (
 // of 2 x 2, and has two convolutions of 3 x 3 with BatchNormalization and ReLU. The last layer is a
 // convolution of 1 x 1. The decoder has as many channels at each size as the encoder.
 //
-// The decoder "fcn" sees the encoder's last stage only (a fully convolutional network). "unet" also
-// gets the output of the encoder's stage of its size, as Ronneberger et al. 2015.
+// The decoder "fcn" sees the encoder's last stage only (a fully convolutional network). In "unet"
+// each step also gets the output of the encoder's stage of the same size, as in Ronneberger et al.
+// 2015.
 type Segmenter struct {
 	Encoder ResNet // stages and seed; its Shape is that of an image, c x h x w
 	Decoder string // "fcn" or "unet"
@@ -30,7 +31,8 @@ type Head struct {
 
 // Build returns the network with random weights. Its input is "x", batch x Shape, its outputs "y",
 // batch x Classes x h x w, and those of the heads, batch x Outputs. The encoder's names are those
-// of a ResNet; the decoder's are "decoder1.up.weight", "decoder1/conv2/Relu" and so on.
+// of a ResNet; the decoder's are "decoder1.up.weight", "decoder1/conv2/Relu" and so on. With n
+// stages, images whose sides are not divisible by 2^(n-1) are an error.
 func (n Segmenter) Build() (*onnx.Model, error) {
 	m, err := n.build()
 	if err != nil {

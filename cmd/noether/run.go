@@ -110,8 +110,8 @@ func (r *runFlags) parseShard(c *cobra.Command) (study.Shard, error) {
 	return shard, nil
 }
 
-// defaultFolder returns the default run folder of a study: a folder in runs with a name that is
-// safe for any name of a study.
+// defaultFolder returns the default run folder of a study: a folder in runs with the name of the
+// study, without leading dots and with characters replaced that a file name cannot have.
 func defaultFolder(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r == 0 {
@@ -157,7 +157,8 @@ func loadStudy(c *cobra.Command, path string, vars []string, memory string) (*st
 	return s, err
 }
 
-// looksLikePath reports whether text is a path rather than a word.
+// looksLikePath reports whether a value is a path rather than a word: it starts with a dot or has a
+// separator.
 func looksLikePath(value string) bool {
 	return strings.HasPrefix(value, ".") || strings.ContainsRune(value, filepath.Separator)
 }
@@ -202,7 +203,7 @@ func (p *printFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&p.all, "all", false, "print tables of single statistics too, with the best and the worst layer")
 }
 
-// terminalWidth returns the width of a file's terminal; 0 if it is none.
+// terminalWidth returns the width of a file's terminal; 0 if the file is no terminal.
 func terminalWidth(f *os.File) int {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0

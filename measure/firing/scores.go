@@ -93,7 +93,8 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 		s.Max = high
 		return s
 	}
-	// No unit can score more than 1 / G, nor more than N / k if no values tie with its threshold.
+	// A score L / G is at most 1 / G, since L is at most 1. If no values tie with the threshold,
+	// that is N / k: the number of inputs by the rank of the threshold.
 	s := meanOfTop(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(column(func(v unitScore) float64 { return v.global }))))
 	s.Low, s.High = r.interval(f, column(func(v unitScore) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)
@@ -112,9 +113,9 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	return append(warnConstant(out, constant, rare, n, r.settings.Rate), selective)
 }
 
-// warnConstant adds warnings about units that fire at every input: those that are constant, and
-// those that exceed their smallest value too rarely, of which constant and rare are the numbers. If
-// all n units fire at every input, the scores become NaN.
+// warnConstant adds warnings about units that fire at every input: constant is the number of those
+// that are constant, rare that of those that exceed their smallest value at a fraction of the
+// inputs below rate. If all n units fire at every input, the scores become NaN.
 func warnConstant(scores []measure.Score, constant, rare, n int, rate float64) []measure.Score {
 	var warnings []string
 	if constant == n {
@@ -150,9 +151,9 @@ func meanOver(v []float64, at []int) float64 {
 	return sum / float64(len(at))
 }
 
-// interval returns the interval of the mean of v over the top units, whose value is full. best are
-// the units in descending order of v. It is a jackknife over groups of channels, since units of one
-// channel at different positions are not independent.
+// interval returns the interval of full, the mean of v over the top units. best are the units in
+// descending order of v. The interval is from a jackknife over groups of channels, since units of
+// one channel at different positions are not independent.
 func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (low, high float64) {
 	groups := min(measure.MaxGroups, f.units.channels)
 	if groups < 2 {

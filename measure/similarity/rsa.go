@@ -7,7 +7,7 @@ import (
 )
 
 // dissimilarityRanks returns the ranks of the cosine dissimilarities of all pairs of samples i < j,
-// in that order. They are doubled as in ranks.
+// in that order. They are doubled as in ranks. k holds the inner products of the samples.
 func dissimilarityRanks(k pairMatrix) []uint32 {
 	norm := make([]float64, k.n)
 	for i := range norm {
@@ -90,9 +90,9 @@ func radixSort(values []float64) []sortItem {
 }
 
 // rsa returns Spearman's correlation between the dissimilarities of two representations
-// (Kriegeskorte et al. 2008), from their ranks. Its mean over all shuffles of the pairs is 0. A
-// replicate leaves out all pairs with a sample in a group, and ranks the others again, to first
-// order.
+// (Kriegeskorte et al. 2008), from their ranks. Its mean over all ways to match the samples of one
+// representation with those of the other is 0. A replicate of the jackknife leaves out all pairs
+// with a sample in a group, and ranks the others again, to first order.
 func rsa(x, y []uint32, n int, cuts []int) estimate {
 	xx, yy, xy := newRankProducts(x, x, n, cuts), newRankProducts(y, y, n, cuts), newRankProducts(x, y, n, cuts)
 	if xx.all == 0 || yy.all == 0 {
@@ -116,7 +116,8 @@ type rankProducts struct {
 // newRankProducts returns the sums for doubled ranks of the pairs i < j of n samples. The group g
 // has the samples from cuts[g] to cuts[g+1].
 //
-// Without a group, N pairs become (1 - f) N, and the doubled ranks fall by
+// Let f be the fraction of the N pairs that have a sample in a group, in short the pairs of the
+// group. Without them, (1 - f) N pairs are left, and the doubled rank a falls by
 //
 //	R(a) = 2 |pairs of the group below a| + |pairs of the group that tie with a|
 //

@@ -14,7 +14,7 @@ type geometry struct {
 	strides, dilations []int
 	before, after      []int // padding at both ends
 	// runtimeBefore and runtimeAfter are the padding if it is computed when the graph runs: int64
-	// vectors of n. Otherwise they are empty.
+	// vectors of length n. Otherwise they are empty.
 	runtimeBefore, runtimeAfter onnx.Value
 	group                       int
 }
@@ -96,9 +96,10 @@ func (op *operation) samePads(f *geometry, x onnx.Value, lower bool) {
 
 // padsRuntime writes the computation of a padding that is known only when the graph runs. short and
 // long are the output and the input of a convolution, or the input and the output of a transposed
-// one. The padding of an axis is the length that windows at all positions of short cover, plus
-// extra if that is not nil, minus the length of long, and at least 0. It is divided evenly between
-// both ends. Of an odd number the larger part is at the start if largerBefore is set.
+// one. The padding of an axis is the length that the kernel covers as it slides over all positions
+// of short, plus extra if that is not nil, minus the length of long, and at least 0. It is divided
+// evenly between both ends. Of an odd number the larger part is at the start if largerBefore is
+// set.
 func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []int, largerBefore bool) {
 	n := len(f.kernel)
 	f.before, f.after = make([]int, n), make([]int, n)
@@ -123,9 +124,9 @@ func (op *operation) padsRuntime(f *geometry, short, long onnx.Value, extra []in
 	}
 }
 
-// padded pads the last n axes of a tensor of n + 2 with zeros if the padding of f is computed when
-// the graph runs. Otherwise it returns x: the padding is then an attribute of the operator that
-// reads x.
+// padded pads the last n axes of a tensor of n + 2 axes with zeros if the padding of f is computed
+// when the graph runs. Otherwise it returns x: the padding is then an attribute of the operator
+// that reads x.
 func (op *operation) padded(x onnx.Value, f geometry) onnx.Value {
 	if f.runtimeBefore == "" {
 		return x
@@ -148,7 +149,7 @@ func (f geometry) pads() []int { return slices.Concat(f.before, f.after) }
 // spatialAxes are the axes of a tensor of this rank after batch and channels.
 func spatialAxes(rank int) []int { return upTo(rank)[2:] }
 
-// spatialSizes are the sizes of the last n axes of a tensor, int64 of n.
+// spatialSizes are the sizes of the last n axes of a tensor of n + 2: an int64 vector.
 func (op *operation) spatialSizes(v onnx.Value, n int) onnx.Value {
 	if s := op.shape(v); len(s) >= n && isFixed(s[len(s)-n:]) {
 		return op.Ints(s[len(s)-n:]...)

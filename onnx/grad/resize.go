@@ -8,9 +8,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Interpolation is linear in X and treats one axis after the other: along each, Y = S X, so dX =
-// S^T dY. The matrix S is the result of the operator, in any mode, for the identity matrix. If the
-// sizes are fixed, a runtime computes S once, when it loads the graph.
+// resize is the rule of Resize and Upsample. Interpolation is linear in the input X and treats one
+// axis after the other: along each, the output is Y = S X, so the gradients are dX = S^T dY. The
+// matrix S is the result of the operator, in any mode, for the identity matrix. If the sizes are
+// fixed, a runtime computes S once, when it loads the graph.
 func resize(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	axes := upTo(rank)

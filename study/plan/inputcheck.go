@@ -50,8 +50,9 @@ func cropText(size [2]int) string {
 	return fmt.Sprintf("[%d, %d]", size[0], size[1])
 }
 
-// checkInputs returns an error if a model does not take the kind of the data, or if a
-// transformation does not apply to it.
+// checkInputs returns an error if a model does not take the kind of samples that the data have, if
+// the arrays of two data sets differ in name or shape, or if a transformation does not apply to the
+// samples.
 func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
 	taken := takes(m)
 	needed := false // some data need transformations: they are not ready-made pairs

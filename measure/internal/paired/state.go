@@ -54,7 +54,7 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// dropNull drops the null, as an accumulator does that has no memory for it.
+// dropNull removes the null: an accumulator whose budget of memory it would exceed has none.
 func (a *accumulator) dropNull() {
 	a.dropped, a.null, a.open = true, table{}, nil
 }

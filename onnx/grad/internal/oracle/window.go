@@ -39,7 +39,7 @@ func windowOf(n *pb.NodeProto, kernel []int) (win window, ok bool) {
 	return win, supported && rank > 0 && win.taps <= maxTaps
 }
 
-// spatialAxes returns 2, 3, ..., rank-1.
+// spatialAxes returns the axes after batch and channels: 2, 3, ..., rank-1.
 func spatialAxes(rank int) []int {
 	var axes []int
 	for a := 2; a < rank; a++ {
@@ -75,9 +75,10 @@ func (w *writer) tapSlices(x onnx.Value, win window) []onnx.Value {
 	return list
 }
 
-// conv writes a convolution as a matrix product for each group: the kernels, out x (in * taps),
-// times what their taps read, (in * taps) x positions, with in input and out output channels of a
-// group.
+// conv writes a convolution as a matrix product for each group. With in input and out output
+// channels of a group, it multiplies the kernels, out x (in * taps), by what their taps read, (in *
+// taps) x positions. It returns "" where the shape of the kernels is unknown or windowOf does not
+// support the window.
 func conv(w *writer, n *pb.NodeProto) onnx.Value {
 	k := w.static.Shape(n.Input[1]) // out x in / groups x kernel
 	if len(k) < 3 || slices.Min(k) < 1 {
@@ -102,7 +103,8 @@ func conv(w *writer, n *pb.NodeProto) onnx.Value {
 }
 
 // averagePool writes a mean over windows whose elements all count: without padding, or with
-// count_include_pad.
+// count_include_pad. It returns "" for other padding and where windowOf does not support the
+// window.
 func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
 	win, ok := windowOf(n, onnx.AttrInts(n, "kernel_shape"))
 	if !ok || slices.Max(win.pads) > 0 && onnx.AttrInt(n, "count_include_pad", 0) == 0 {
@@ -111,7 +113,8 @@ func averagePool(w *writer, n *pb.NodeProto) onnx.Value {
 	return w.Div(w.Op("Sum", nil, w.tapSlices(w.x(n, 0), win)...), w.num(float64(win.taps)))
 }
 
-// globalAveragePool writes a mean over the spatial axes.
+// globalAveragePool writes a mean over the spatial axes. It returns "" if there are none or the
+// rank is unknown.
 func globalAveragePool(w *writer, n *pb.NodeProto) onnx.Value {
 	rank := len(w.static.Shape(n.Input[0]))
 	if rank < 3 {

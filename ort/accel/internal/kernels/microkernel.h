@@ -23,7 +23,7 @@ typedef struct Epilogue {
 	const float *bias;          // of each channel, padded to whole panels; NULL: none
 	const float *addend, *mask; // NHWC, of the shape of the result; NULL: none
 	int relu;
-	float *y;                // the result in NHWC; NULL: not written
+	float *y;                // the result in NHWC; NULL: not written, and then mask is NULL
 	float *nchw[STAGES];     // the result in NCHW at each stage; NULL: not written
 	size_t channels, pixels; // of an image of the result
 } Epilogue;
@@ -53,15 +53,15 @@ typedef struct WinogradKernels {
 // MicroKernels are the inner loops for one instruction set.
 typedef struct MicroKernels {
 	size_t mr; // rows of a panel: MR in what follows, from 16 to MAX_MR
-	// gemm_indirect multiplies a panel, depth x MR, by columns that are anywhere in memory:
+	// gemm_indirect multiplies a panel, depth x MR, by NR columns that are anywhere in memory:
 	//
 	//	sums[j][r] = start[r] + sum over k of panel[k][r] x[j][displacement[k]]
 	//
 	// Where start is NULL it adds to sums.
 	void (*gemm_indirect)(const float *panel, size_t depth, const float *const *x, const ptrdiff_t *displacement, const float *start,
 		float *sums);
-	// gemm multiplies a panel by a multiple of NR columns, each of depth contiguous elements,
-	// stride apart.
+	// gemm sets sums[j][r] to the product of a panel and a number of columns, a multiple of NR.
+	// Each column has depth contiguous elements; columns start stride floats apart.
 	void (*gemm)(const float *panel, size_t depth, const float *x, size_t stride, size_t columns, float *sums);
 	WinogradKernels f2, f4; // for output tiles of 2 x 2 and 4 x 4 pixels
 	// finish applies an epilogue, without its bias, to n contiguous sums, at most MR. The first one
@@ -72,7 +72,7 @@ typedef struct MicroKernels {
 } MicroKernels;
 
 // micro_kernels returns the micro-kernels for vectors of at most the given number of float32, 8 or
-// 16; 0 stands for the widest.
+// 16; 0 stands for the widest. Call it only if vector_width is not 0.
 const MicroKernels *micro_kernels(int lanes);
 
 // micro_kernels_for is micro_kernels for a matrix with the given number of rows. With lanes 0 it
