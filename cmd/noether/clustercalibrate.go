@@ -52,7 +52,7 @@ func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	f := c.Flags()
 	f.StringArrayVar(&vars, "var", nil, "NAME=VALUE for ${NAME} in the study")
 	f.StringVar(&model, "model", "", "name of the model")
-	f.StringVar(&memory, "memory", "", "memory bound of accumulators")
+	f.StringVar(&memory, "memory", "", "memory for the running sums of measures")
 	f.DurationVar(&most, "for", 20*time.Second, "largest duration of the measurement")
 	return c
 }

@@ -65,7 +65,7 @@ manifest for kubectl apply. Flags override the profile.`,
 	s.BoolVar(&f.again, "again", false, "submit even if tasks of an earlier submission are queued or running")
 	s.BoolVar(&f.asJSON, "json", false, "print JSON")
 	s.DurationVar(&f.calibrate, "calibrate", 20*time.Second, "largest time to measure each model; 0: balance by parameters times input size")
-	s.StringVar(&f.memory, "memory", "", "memory bound of accumulators, such as 512MiB")
+	s.StringVar(&f.memory, "memory", "", "memory for the running sums of measures, such as 512MiB")
 	s.IntVar(&f.tasks, "tasks", 0, "number of tasks (default: tasks of about an hour each)")
 	s.IntVar(&f.throttle, "throttle", 0, "largest number of tasks that run at once")
 	s.StringVar(&f.partition, "partition", "", "Slurm's partition")

@@ -59,7 +59,7 @@ func (r *runFlags) add(c *cobra.Command) {
 	f.StringVar(&r.shard, "shard", "", "run one shard of the samples, such as 3/16")
 	f.StringArrayVar(&r.only, "only", nil, "run only the cells of this model, and write scores with noether merge; may be repeated")
 	f.BoolVar(&r.complete, "complete", false, "with --shard: finish the cells whose other shards are already in the folder")
-	f.StringVar(&r.memory, "memory", "", "memory bound of accumulators, such as 512MiB")
+	f.StringVar(&r.memory, "memory", "", "memory for the running sums of measures, such as 512MiB")
 	f.DurationVar(&r.saveEvery, "save-every", time.Minute, "smallest time between saves of unfinished work; saving takes at most a twentieth of the time")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure of a cell, model or data set, instead of continuing with the others")
 	f.BoolVar(&r.replace, "replace", false, "if the folder holds the run of another study, remove that run")
