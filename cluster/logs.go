@@ -18,8 +18,8 @@ type Log struct {
 }
 
 // Logs reads the last lines, at most the given number, of the logs of a submission: those of the
-// given tasks, and of merges if merge is set. For a task without a log it returns a Log without
-// lines.
+// given tasks (numbers from 1), and of merges if merge is set. run is the run folder. For a task
+// without a log it returns a Log without lines. A task that the submission lacks is an error.
 func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
 	var out []Log
 	for _, n := range tasks {

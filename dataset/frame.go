@@ -44,7 +44,7 @@ type Frame struct {
 // ForImages reports whether the frame sets a size or channels, which only images have.
 func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds the number of values of one image in its frame, or of one ready-made input (1
+// maxValues bounds the number of values of one image in its frame, or of one sample of an array (1
 // GiB of float32). So an image of extreme aspect ratio is an error and does not exhaust memory.
 const maxValues = 1 << 28
 

@@ -18,7 +18,8 @@ type subset struct {
 	fingerprint string
 }
 
-// Subset returns the samples of a source at the given indices, in that order.
+// Subset returns the samples of a source at the given indices, in that order. An index outside the
+// source is an error.
 func Subset(src Source, indices []int) (Source, error) {
 	for _, p := range indices {
 		if p < 0 || p >= src.Len() {
@@ -64,7 +65,7 @@ func Limit(src Source, n int) Source {
 	return newSubset(src, Indices(max(0, n)))
 }
 
-// Shuffle returns the samples of a source in a random order that the seed base determines. Of a
+// Shuffle returns the samples of a source in a random order, for which base is the seed. Of a
 // source with trajectories it shuffles the places (see Places); the samples of a place stay in
 // their order.
 func Shuffle(src Source, base uint64) Source {
@@ -81,15 +82,16 @@ type SplitOptions struct {
 }
 
 // Split returns the part of a source between two fractions in [0, 1]. Samples are put into a random
-// order that the seed determines, and those from round(from n) to round(to n) are selected, in the
-// order of the source. Disjoint intervals have no sample in common, and adjacent intervals leave
-// none out: part i of k is the interval i/k to (i+1)/k. Of a source with trajectories, places are
-// put into a random order, and a place belongs to the part that has its middle.
+// order that the seed determines. Those from round(from n) to round(to n), of n samples, are
+// selected, in the order of the source. Disjoint intervals have no sample in common, and adjacent
+// intervals leave none out: part i of k is the interval i/k to (i+1)/k. Of a source with
+// trajectories, the places (see Places) are put into a random order, and a place belongs to the
+// part that contains its middle sample.
 //
-// A stratified order distributes the classes evenly, so the number of samples of a class in a part
-// differs from the class's proportion by one or two; with many classes of one or two samples each,
-// by up to the number of classes. It needs the labels: Split then calls Describe for every sample,
-// which may have to read it.
+// A stratified order distributes the classes evenly. So the number of samples of a class in a part
+// differs by one or two from the exact share of the class; with many classes of one or two samples
+// each, by up to the number of classes. It needs the labels: Split then calls Describe for every
+// sample, which may have to read it.
 func Split(ctx context.Context, src Source, from, to float64, o SplitOptions) (Source, error) {
 	if !(0 <= from && from < to && to <= 1) {
 		return nil, fmt.Errorf("splitting: part from %v to %v: it needs 0 <= from < to <= 1", from, to)

@@ -7,13 +7,13 @@
 //
 // A layer is a float32 tensor that depends on the model's input. Layers lists them in the order in
 // which they are computed, each with its operator and its depth (the number of nodes on the longest
-// path to it). Select chooses some of them:
+// path to it from an input). Select chooses some of them:
 //
 //	relus, err := m.Select("op:Relu")
 //
 // Package infer analyses shapes and axes of tensors, package blocks chooses layers along the depth
-// of a network, package rewrite transforms graphs, and package grad differentiates them. A graph
-// cut to these layers, for instance:
+// of a network, package rewrite transforms graphs, and package grad differentiates them. For
+// instance, this cuts the graph to the selected layers:
 //
 //	cut, err := rewrite.WithOutputs(m, onnx.Names(relus))
 //	data, err := cut.Bytes() // for a session of a runtime

@@ -47,7 +47,7 @@ const (
 // readImages reads the images of a run folder: pictures/*.png, then pictures/*/*.png, each in the
 // order of their names. It skips the folders sampleSheets (contact sheets of single samples) and
 // mapSheets (drawings of feature maps), which readSampleSheets and readMapSheets read. Files that
-// are not images, or too large for a page, are left out with a note.
+// are not images, or exceed the limits above, are left out with a note.
 func readImages(root *os.Root) (images []Image, notes []string, err error) {
 	var names []string
 	for _, pattern := range []string{"*.png", "*/*.png"} {

@@ -47,7 +47,7 @@ type Adam struct {
 	WeightDecay  float64
 }
 
-// AdamW is Adam with decoupled weight decay.
+// AdamW is Adam with decoupled weight decay: p is multiplied by 1 - rate WeightDecay in each step.
 type AdamW Adam
 
 // checkRates checks a learning rate and a weight decay.
@@ -113,10 +113,12 @@ func (o AdamW) check() error      { return Adam(o).check() }
 func (o Adam) baseRate() float64  { return o.Rate }
 func (o AdamW) baseRate() float64 { return o.Rate }
 
-// update holds m / (1 - b1) and v / (1 - b2) as its state, which saves two passes over the weights.
+// update holds M = m / (1 - b1) and V = v / (1 - b2) as its state, which saves two passes over the
+// weights; the symbols are those of the package comment, with the learning rate a in step t.
 // scalars returns s and e, which include the bias correction and these factors:
 //
-//	p - s M / (sqrt V + e),  s = a (1 - b1) / (1 - b1^t) / c,  e = eps / c,  c = sqrt((1 - b2) / (1 - b2^t)).
+//	p <- p - s M / (sqrt V + e)
+//	s = a (1 - b1) / (1 - b1^t) / c,  e = eps / c,  c = sqrt((1 - b2) / (1 - b2^t))
 func (o Adam) update(s *updater, p, g onnx.Value) onnx.Value {
 	o = o.complete()
 	b := s.b

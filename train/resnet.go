@@ -9,9 +9,10 @@ import (
 )
 
 // A ResNet is the residual network for small images of He et al. 2016, section 4.2: a convolution,
-// then stages of residual blocks with two convolutions each. From the second stage on the first
-// block has stride 2, and a 1 x 1 convolution in its shortcut. Global average pooling, Dropout and
-// a linear layer follow. StandardResNet returns those of a published depth.
+// then stages of residual blocks with two convolutions each, all with BatchNormalization. From the
+// second stage on the first block has stride 2, and a 1 x 1 convolution in its shortcut (the paper
+// pads channels with zeros there). Global average pooling, Dropout and a linear layer follow.
+// StandardResNet returns the networks of published depths.
 type ResNet struct {
 	Shape   []int // of a sample: channels, and one to three spatial axes
 	Classes int
@@ -23,8 +24,9 @@ type ResNet struct {
 
 // StandardResNet returns the stages of a residual network of a published depth: 18 or 34 (He et al.
 // 2016, table 1, with the first layer that is usual for CIFAR, one convolution of 3 x 3), with
-// stages of w, 2 w, 4 w and 8 w channels; or 6 n + 2 (section 4.2: 20, 32, 44, 56, 110), with
-// stages of w, 2 w and 4 w channels. width is w; 0: 64 and 16.
+// stages of w, 2 w, 4 w and 8 w channels; or 6 n + 2 from 8 to 1202, with n blocks in each stage
+// (section 4.2: 20, 32, 44, 56, 110), with stages of w, 2 w and 4 w channels. width is w; 0: 64 for
+// depths 18 and 34, else 16. Any other depth is an error.
 func StandardResNet(depth, width int) (ResNet, error) {
 	blocks, stages, byDefault := []int{(depth - 2) / 6}, 3, 16
 	switch {

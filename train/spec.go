@@ -28,13 +28,16 @@ type Spec struct {
 	// each task times its weight.
 	Tasks []Task
 	// Penalty, if not nil, writes the nodes of a scalar that is added to the mean loss of a batch
-	// in each step, such as a constraint on activations. Tensors of the model keep their names.
-	// The losses of steps and Epoch.Train include it; losses of evaluations do not.
+	// in each step, such as a constraint on activations. It can read the tensors of the model by
+	// their names. The losses of steps and Epoch.Train include it; losses of evaluations do not.
 	Penalty func(b *onnx.Builder) onnx.Value
-	// Mixup, if above 0, trains on pairs of samples (Zhang et al. 2018): inputs are lambda x_i + (1
-	// - lambda) x_j and the loss is lambda L(y, t_i) + (1 - lambda) L(y, t_j), where j permutes the
-	// batch and lambda, of the distribution Beta(Mixup, Mixup), is one number for each batch.
-	// Training accuracies are mixed likewise. Evaluation does not mix.
+	// Mixup, if above 0, trains on pairs of samples (Zhang et al. 2018), of inputs x and targets t:
+	// inputs are lambda x_i + (1 - lambda) x_j and the loss L of the output y is
+	//
+	//	lambda L(y, t_i) + (1 - lambda) L(y, t_j),
+	//
+	// where j permutes the batch and lambda, of the distribution Beta(Mixup, Mixup), is one number
+	// for each batch. Training accuracies are mixed likewise. Evaluation does not mix.
 	Mixup float64
 	// Adversarial, if not nil, trains on adversarial examples.
 	Adversarial *Adversarial
@@ -70,8 +73,8 @@ func (b *Batch) len() int {
 // Metrics are the loss and the accuracy of a network on some samples.
 type Metrics struct {
 	Loss float64 // mean over samples
-	// fraction of samples, or mean fraction of positions, for which the largest output is the class;
-	// NaN if targets are not classes
+	// Accuracy is the fraction of samples, or the mean fraction of positions, for which the largest
+	// output is that of the true class; NaN if targets are not classes.
 	Accuracy float64
 	// MeanIoU is the mean over the classes of masks of the intersection over union of predicted and
 	// true positions, over all samples; NaN in training, and without masks.

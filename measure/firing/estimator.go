@@ -10,9 +10,11 @@ import (
 )
 
 // A ThresholdEstimator finds the thresholds and global firing rates of many units, and their
-// reference stimuli, in one pass over the inputs. By default it is exact: it stores the k largest
-// values for each sign and counts ties. If ThresholdOptions.Error allows it, it stores a quantile
-// sketch, whose size grows with log k only. It then finds thresholds but no firing rates.
+// reference stimuli (the inputs that activate them most), in one pass over the inputs. By default
+// it is exact: for each sign s of an activation h it stores the k largest s h, of which the least
+// is the threshold, and counts the values that equal it. If ThresholdOptions.Error allows it, it
+// stores a quantile sketch, whose size grows with log k only. It then finds thresholds but no
+// firing rates.
 type ThresholdEstimator struct {
 	units int          // number of units
 	sides []*topValues // for the sign s = 1, and for s = -1 unless the units are sparse
@@ -61,7 +63,8 @@ type Input struct {
 	Reference bool // the input can be a reference stimulus: its trajectory is complete
 }
 
-// Update adds the responses of all units to some inputs: b x units, finite.
+// Update adds the responses of all units to b inputs: b x units, finite. Another shape is an error;
+// values are not checked.
 func (g *ThresholdEstimator) Update(responses tensor.Tensor, inputs []Input) error {
 	if len(inputs) != responses.Shape[0] || responses.Len() != len(inputs)*g.units {
 		return fmt.Errorf("firing: responses of shape %v to %d inputs, for %d units", responses.Shape, len(inputs), g.units)
@@ -126,9 +129,9 @@ func (g *ThresholdEstimator) Len() int { return g.sides[0].n }
 // References returns the number of inputs so far that can be reference stimuli.
 func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
 
-// Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit fires where sign h >=
-// q. global is the fraction of inputs at which it fires. With a sketch it is NaN, and must be
-// counted in a second pass over the inputs.
+// Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit, of activation h,
+// fires where sign h >= q. global is the fraction of inputs at which it fires. With a sketch global
+// is NaN, and must be counted in a second pass over the inputs.
 func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
 	t := g.side(sign)
 	q, count := t.threshold(u)
@@ -138,7 +141,8 @@ func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) 
 	return q, float64(count) / float64(t.n)
 }
 
-// Strongest returns the indices of the reference stimuli of unit u, the strongest first.
+// Strongest returns the indices of the reference stimuli of unit u for a sign of 1 or -1, the
+// strongest first.
 func (g *ThresholdEstimator) Strongest(u, sign int) []int {
 	var out []int
 	for _, i := range g.side(sign).strongest(u) {

@@ -9,16 +9,17 @@ import (
 )
 
 // bases are the principal subspaces of the clean feature maps x and of the transformed ones y, with
-// memory for computing scatters of coordinates in them. Let d be the number of positions, and K the
-// dimension of a subspace. Its margin is a few basis vectors more (see subspace). Only one
-// goroutine at a time may use the bases.
+// memory for computing scatters (sums of products of deviations from the mean) of coordinates in
+// them. Let d be the number of positions, and K and K' the dimensions of the subspaces of x and of
+// y. A margin is a few basis vectors more (see subspace). Only one goroutine at a time may use the
+// bases.
 type bases struct {
 	x, y          subspace
 	u, v          blas32.General // the bases, margins included, in float32
 	overlap       *mat.Dense     // (K + margin) x (K' + margin'): inner products of the vectors of both bases
 	overlapSingle blas32.General // the same in float32
 	square        []float32      // memory for a d x d matrix
-	half          []float32      // memory for S V, a product's first half: d x (K' + margin') or d x K
+	half          []float32      // memory for S V, the first half of a product Uᵀ S V
 	clean         *cleanScores   // results that are shared with other accumulators; x is one of them
 	work          workspace      // for the results of one group of observations at a time
 }
@@ -60,9 +61,9 @@ func (c coordinates) leading() principalMoments {
 	}
 }
 
-// shuffled returns coordinates(cross).leading() in float32, which is accurate enough for a null.
-// cross is the scatter of shuffled pairs, which is multiplied by factor. The result is valid until
-// the bases are used again.
+// shuffled returns coordinates(c).leading() in float32, which is accurate enough for a null. c is
+// factor times cross, the scatter of shuffled pairs, d x d. The result is valid until the bases are
+// used again.
 func (f *bases) shuffled(cross []float64, factor float64) principalSingleMoments {
 	d, p, q := f.u.Rows, f.x.K, f.y.K
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -99,7 +100,8 @@ func (c coordinates) atRanks(p, q int) principalSingleMoments {
 func (f *bases) leadingX() blas32.General { return submatrix(f.u, 0, f.u.Rows, 0, f.x.K) }
 func (f *bases) leadingY() blas32.General { return submatrix(f.v, 0, f.v.Rows, 0, f.y.K) }
 
-// reduceBetween returns Uᵀ S V for the scatter S of x with y.
+// reduceBetween returns Uᵀ S V, where S is the scatter of x with y, and U and V are the bases
+// without their margins. s is the scatter of the 2 d variables (x, y).
 func (f *bases) reduceBetween(s *linalg.Scatter[float32]) blas32.General {
 	d := s.P / 2
 	between := blas32.General{Rows: d, Cols: d, Stride: d, Data: grow(&f.square, d*d)}
@@ -123,9 +125,9 @@ func (f *bases) halfOf(rows, cols int) blas32.General {
 // element of the first row on. A smaller strip multiplies fewer of the zeros below the diagonal.
 const strip = 128
 
-// reduceSquare returns Uᵀ S U, where S is the scatter of the variables from lo on. Let T be the
-// upper triangle of S with its diagonal halved. Then S = T + Tᵀ, so Uᵀ S U = Uᵀ T U + (Uᵀ T U)ᵀ.
-// Only the upper triangle of the result is set.
+// reduceSquare returns Uᵀ S U, where S is the scatter of d variables, from lo on: 0 for x, d for y.
+// Let T be the upper triangle of S with its diagonal halved. Then S = T + Tᵀ, so Uᵀ S U = Uᵀ T U +
+// (Uᵀ T U)ᵀ. Only the upper triangle of the result is valid.
 func (f *bases) reduceSquare(s *linalg.Scatter[float32], lo int, u blas32.General) blas32.General {
 	d := u.Rows
 	half := f.halfOf(d, u.Cols)

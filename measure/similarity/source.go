@@ -63,14 +63,14 @@ type centredSample struct {
 	n, p     int       // number of observations and of variables
 	mean     []float64 // of each variable
 	constant bool      // no variable varies
-	largest  float64   // the largest deviation from the mean, scaled
+	largest  float64   // the largest deviation from the mean, times scale
 	// scale multiplies the deviations. It differs from 1 where their squares might overflow or
 	// vanish in float32.
 	scale float64
 }
 
-// chunkOf returns the number of observations in a chunk of p variables: at most 16 MB of float64.
-// More than 1024 do not make products faster.
+// chunkOf returns the number of observations in a chunk of p variables: 16 MiB of float64, but at
+// least 32 and at most 1024, since more do not make products faster.
 func chunkOf(p int) int { return min(1024, max(32, 1<<21/p)) }
 
 // newCentredSample reads the observations once to compute their means. It returns an error for NaN
@@ -122,7 +122,8 @@ func newCentredSample(ctx context.Context, name string, source Source, order []i
 	return s, nil
 }
 
-// rescale sets the scale to a power of two. No statistic depends on the scale.
+// rescale sets the scale: 1, or a power of two if the largest deviation is below 1e-9 or above 1e9.
+// No statistic depends on the scale.
 func (s *centredSample) rescale() {
 	s.scale = 1
 	if s.largest > 0 && (s.largest < 1e-9 || s.largest > 1e9) {
@@ -166,7 +167,8 @@ func (s *centredSample) read(from, to int, dst []float64) error {
 	return nil
 }
 
-// at returns the sample of some of the observations: positions in the order of s.
+// at returns a sample that reads some of the observations, given as positions in the order of s.
+// The other fields, such as n and the mean, remain those of s.
 func (s *centredSample) at(index []int) *centredSample {
 	out := *s
 	out.order = make([]int, len(index))
@@ -212,8 +214,8 @@ func shuffled(studySeed uint64, n, m int) []int {
 	return seed.Rand(studySeed, "similarity order", n).Perm(n)[:m]
 }
 
-// Pooled returns a Source of the mean of each channel over positions: n x channels. s has rows of
-// channels x positions values.
+// Pooled returns a Source of the mean of each channel over positions: n x channels. A row of s is
+// channels x positions, row-major; it is an error if its length is no multiple of channels.
 func Pooled(s Source, channels int) (Source, error) {
 	n, p := s.Dims()
 	if channels < 1 || p%channels != 0 {

@@ -39,14 +39,16 @@ func concat(op *operation) {
 	}
 }
 
-// concatOfPrefix finds the output of an earlier Concat of the first n inputs. Their gradient is
-// added to that output in one piece. In a DenseNet, where each layer reads all earlier ones, every
-// layer would otherwise be sliced out of every later Concat.
+// concatOfPrefix finds the output of an earlier Concat of the first n inputs, as if this one read
+// it: the gradient of these inputs is added to that output in one piece. Otherwise, in a DenseNet,
+// where each layer reads all earlier ones, every layer would be sliced out of every later Concat.
+// The output is "" if there is none.
 func (op *operation) concatOfPrefix() (output onnx.Value, n int) {
 	for n := len(op.node.Input) - 1; n > 1; n-- {
 		if i, ok := op.concats[concatKey(op.node, n)]; ok && i < op.index {
 			output := onnx.Value(op.nodes[i].Output[0])
-			if op.active[output] && !op.targets[output] { // the gradient by a target is that of its own readers alone
+			// The gradient of a target is a result, so it must be that of its real readers alone.
+			if op.active[output] && !op.targets[output] {
 				return output, n
 			}
 		}
@@ -162,7 +164,8 @@ func interleave(a, b []int) []int {
 }
 
 // output = DepthToSpace(input): dinput = SpaceToDepth(doutput), which orders channels as the mode
-// DCR does, blocks before channels. For the mode CRD these are exchanged.
+// DCR (depth, column, row) does: by position in the block, then by channel of the output. For the
+// mode CRD (column, row, depth) the two are exchanged.
 func depthToSpace(op *operation) onnx.Value {
 	block := op.attr("blocksize", 1)
 	g := op.Op("SpaceToDepth", onnx.Attrs{"blocksize": block}, op.dy(0))

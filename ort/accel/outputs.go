@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Outputs of ConvChannelsLast: the result in NHWC, then in NCHW the result, the sum before ReLU,
-// and the convolution without the addend.
+// Outputs of ConvChannelsLast, the native convolution: its result in NHWC, then in NCHW the result,
+// the sum before ReLU, and the convolution without the addend.
 const (
 	resultNHWC = iota
 	resultNCHW
@@ -17,9 +17,10 @@ const (
 	outputCount
 )
 
-// A fusion merges nodes into the native convolutions before them: ChannelsFirst, ReLU and sums. As
-// a separate node ChannelsFirst would be executed last, since no other node waits for it. It would
-// read feature maps from memory once more, and these would be kept for it.
+// A fusion merges nodes into the native convolutions before them: ReLU, sums and ChannelsFirst,
+// which converts NHWC to NCHW. As a separate node ChannelsFirst would be executed last, since no
+// other node waits for it. It would read feature maps from memory once more, and these would be
+// kept for it.
 type fusion struct {
 	readers map[string]int           // number of nodes that read a tensor
 	toNCHW  map[string]*pb.NodeProto // the ChannelsFirst of a tensor
@@ -27,8 +28,8 @@ type fusion struct {
 }
 
 // fuseOutputs lets native convolutions write NCHW tensors. It merges ReLUs and sums with them even
-// if the tensor before is an output too. It changes the nodes that rewriteGroups has added, which
-// no other model shares.
+// if the tensor before them is an output of the graph too. It changes the nodes that rewriteGroups
+// has added, which no other model shares.
 func fuseOutputs(m *onnx.Model) {
 	nodes := m.Nodes()
 	f := &fusion{countReaders(nodes, nil), map[string]*pb.NodeProto{}, map[string]*pb.NodeProto{}}
@@ -71,7 +72,8 @@ func (f *fusion) fuse(n *pb.NodeProto) {
 }
 
 // fusible reports whether only one node reads a convolution, not counting outputs of the graph, and
-// its epilogue can be extended.
+// its epilogue (the sum with an addend, then ReLU, then a mask) can be extended. With ReLU or a
+// mask it cannot.
 func (f *fusion) fusible(c *pb.NodeProto) bool {
 	others := f.readers[c.Output[resultNHWC]] - 1
 	if toNCHW := f.toNCHW[c.Output[resultNHWC]]; toNCHW != nil {
@@ -101,8 +103,8 @@ func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
 	f.convs[c.Output[resultNHWC]], f.convs[n.Output[resultNHWC]] = nil, n
 }
 
-// setOutputs lets a convolution write its result in NCHW if a node or output needs that, and in
-// NHWC only if a node needs that.
+// setOutputs lets a convolution write its result in NCHW if a node or output needs that. It is
+// written in NHWC only if a node needs that or the convolution has a mask.
 func (f *fusion) setOutputs(c *pb.NodeProto) {
 	if f.convs[c.Output[resultNHWC]] != c {
 		return

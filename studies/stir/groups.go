@@ -33,11 +33,12 @@ type pair struct {
 	rows     []scores.Row
 }
 
-// networkName matches the name of a network in a study: its kind, its seed, and, for a series of
-// updates, the number of its training images.
+// networkName matches the name of a network in a study: its kind, its seed, and, in
+// stir-updates.yaml (networks trained on more and more images), the number of its training images.
 var networkName = regexp.MustCompile(`^(.+?)-(\d+)(-\d+)?$`)
 
-// add adds the scores of a run. A network in two pairs of a group is an error.
+// add adds the scores of a run. A network in two pairs of a group is an error, and so is a name
+// without kind and seed.
 func (g groups) add(rows []scores.Row) error {
 	for _, r := range rows {
 		if r.Measure != "stir" || r.Trial == scores.MeanOverTrials {
@@ -75,7 +76,7 @@ func (g groups) add(rows []scores.Row) error {
 	return nil
 }
 
-// sorted returns the groups by kind, in the order of the table of titles, and by depth.
+// sorted returns the groups in the order of their kinds in titles, and then by depth.
 func (g groups) sorted() []group {
 	return slices.SortedFunc(maps.Keys(g), func(a, b group) int {
 		return cmp.Or(cmp.Compare(rank(a.reference), rank(b.reference)), cmp.Compare(rank(a.other), rank(b.other)), cmp.Compare(a.depth, b.depth))
@@ -112,8 +113,8 @@ func interval(v []float64) (mean, low, high float64) {
 	return mean, low, high
 }
 
-// cells returns the cells of a mean, in the given format, and of the two ends of its interval. The
-// mean of one unit has no interval: low and high are NaN, and their cells are empty.
+// cells returns the cells of a table for a mean, in the given format, and for the two ends of its
+// interval. The mean of one pair has no interval: low and high are NaN, and their cells are empty.
 func cells(format string, mean, low, high float64) []string {
 	out := []string{fmt.Sprintf(format, mean), "", ""}
 	if !math.IsNaN(low) && !math.IsNaN(high) {
@@ -122,7 +123,8 @@ func cells(format string, mean, low, high float64) []string {
 	return out
 }
 
-// titles are the kinds of networks in the studies and in the tables, in the order of the tables.
+// titles are the kinds of networks as named in the studies and in the tables, in the order of the
+// tables. AT is adversarial training.
 var titles = [][2]string{
 	{"plain", "plain"}, {"at", "AT"}, {"one", "AT, 1 step"},
 	{"plain-750", "plain, 750"}, {"plain-1500", "plain, 1500"}, {"plain-3000", "plain, 3000"},
@@ -147,7 +149,7 @@ func title(kind string) string {
 // firstReLU holds the names of the first ReLU of the ResNets and of the VGGs of package train.
 var firstReLU = []string{"Relu", "stage1/conv1/Relu"}
 
-// layerTitle names a layer of a ResNet or a VGG.
+// layerTitle returns the name in tables of a layer of a ResNet or a VGG.
 func layerTitle(layer string) string {
 	stage, _, ok := strings.Cut(layer, "/")
 	switch {

@@ -19,7 +19,8 @@ import (
 // value and trial) in a run folder, then writes scores.csv, scores.parquet and run.json. If it is
 // interrupted, finished work stays and the next Run continues from the last save. After a cancelled
 // context Run saves once more; after a kill or on a full disk the work since the last save is lost.
-// With a shard of the samples it writes states for Merge, and no scores.
+// With a shard of the samples (Options.Shard) it saves states, with some of the models
+// (Options.Only) cells; Merge then writes the tables.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.

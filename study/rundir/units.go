@@ -14,8 +14,8 @@ import (
 )
 
 // unitFiles collects the scores and tuning curves of units (values of a layer, each a channel at a
-// position) of a procedure until its cell is written. It holds them as Parquet, which takes about a
-// tenth of the memory of the rows.
+// position) of a procedure (a measure that works in steps) until its cell is written. It holds them
+// as Parquet, which takes about a tenth of the memory of the rows.
 type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell
@@ -109,8 +109,8 @@ func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 	return nil
 }
 
-// writeUnits writes units.parquet and curves.parquet, if any cell has rows of them: a file among
-// the listed names.
+// writeUnits writes units.parquet and curves.parquet, each if any cell has a file of such rows.
+// listed has the names of the files in the folder of the cells.
 func (r *Writer) writeUnits(listed map[string]bool) error {
 	err := joinRows(r, "units.parquet", r.cellsWith(unitsSuffix, listed), unitsSuffix, scores.NewUnitWriter, scores.ReadUnits)
 	if err != nil {
@@ -119,8 +119,8 @@ func (r *Writer) writeUnits(listed map[string]bool) error {
 	return joinRows(r, "curves.parquet", r.cellsWith(curvesSuffix, listed), curvesSuffix, scores.NewCurveWriter, scores.ReadCurves)
 }
 
-// joinRows writes the rows that the files of a suffix of some cells hold to one file of the run
-// folder. Without cells it writes no file.
+// joinRows writes the rows of some cells to one file of the run folder. It reads them from the
+// cells' files with the given suffix. Without cells it writes no file.
 func joinRows[T any](r *Writer, name string, cells []*plan.Cell, suffix string, open func(io.Writer) *scores.RowWriter[T], read func(io.ReaderAt, int64, func(T)) error) error {
 	if len(cells) == 0 {
 		return nil

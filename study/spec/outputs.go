@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/model/output"
 )
 
-// AddPosition adds to an error the position of the key classes in the study file, or that of the
-// entry if it lacks the key.
+// AddPosition adds to an error the position of the key classes in the study file, or the position
+// of the data entry if it lacks the key.
 func (d Data) AddPosition(err error) error {
 	at := d.node
 	if at == nil {
@@ -28,7 +28,9 @@ func (d Data) AddPosition(err error) error {
 // It returns restrict as true if the other outputs are removed before the softmax. The model has
 // the given number of classes; modelNames are its names of them, or nil. Names that are all
 // ImageNet synsets (WordNet IDs such as n01440764) match the outputs of a model of ImageNet's 1,000
-// classes.
+// classes. The key classes can list the outputs, or be the word present, which keeps only the
+// outputs of such synsets as the data have. It is an error if no rule finds the outputs. Listed
+// indices are not checked against the number of classes.
 func (d Data) Outputs(names []string, classes int, modelNames []string) (outputs []int, restrict bool, err error) {
 	synsets := dataset.ImageNetSynsets()
 	areSynsets := classes == len(synsets) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(synsets, n) })
@@ -110,9 +112,9 @@ func nameIndex(modelNames []string, name string) int {
 	return exact
 }
 
-// MaskOutputs returns for each class of masks the class of a model's decoded output, or -1. The
-// first class is the background. The others are categories, which are matched as by TruthOutputs;
-// by order or number only if the model has a class 0 for the background.
+// MaskOutputs returns for each class of masks the class of a model's decoded output, or -1 if the
+// model has none for it. The first class is the background. The others are categories, which are
+// matched as by TruthOutputs, but by order or ID only if class 0 of the model is the background.
 func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
 	categories := classes[1:]
 	outputs := []int{0} // of the background first
@@ -144,7 +146,8 @@ func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int
 
 // TruthOutputs returns for each class of labelled boxes the class of a model's decoded output.
 // Classes are matched by the key classes if it is set, by name if the model has names, by order if
-// there are equally many, else by the number of the category.
+// both have equally many, else by the ID of the class. The key may list -1 for a class that the
+// model lacks; otherwise a class without a match is an error.
 func (d Data) TruthOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
 	var names []string
 	largest := 0
@@ -204,7 +207,7 @@ func (d Data) listedOutputs(names, synsets, modelNames []string) ([]int, error) 
 	return outputs, nil
 }
 
-// AreIndices reports whether the names of classes are their indices, as those of arrays are.
+// AreIndices reports whether the names of classes are their indices, as in data read from arrays.
 func AreIndices(names []string) bool {
 	for i, n := range names {
 		if n != strconv.Itoa(i) {
@@ -214,8 +217,9 @@ func AreIndices(names []string) bool {
 	return true
 }
 
-// OutputNames returns the names of a model's outputs: that of the data's class which belongs to an
-// output (outputs[i] belongs to names[i]), else the model's name, else the index of the output.
+// OutputNames returns a name for each output of a model of the given number of classes: the name of
+// the data's class that belongs to it (outputs[i] belongs to names[i]), else the model's name if
+// there is one for each output, else the index of the output.
 func OutputNames(names []string, outputs []int, classes int, modelNames []string) []string {
 	out := make([]string, classes)
 	for i := range out {

@@ -4,7 +4,7 @@
 
 OrtStatus *make_problem(const Kernel *k, const OrtKernelContext *context, const Tensor *x, const Tensor *w, Problem *p) {
 	const Window *window = &k->window;
-	const size_t n = window->axes;
+	const size_t n = window->axes; // number of spatial axes, 1 or 2
 	if (n == 0 || x->axes != n + 2 || w->axes != n + 2)
 		return invalid_argument("the input, weights and strides of a convolution have different numbers of axes");
 	if (x->dims[1] != w->dims[1])
