@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// peakMiB returns the most memory that a process has held, in MiB.
+// peakMiB returns the largest resident set size of a process that has ended, in MiB; 0 if it is not
+// known.
 func peakMiB(s *os.ProcessState) float64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {

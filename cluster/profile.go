@@ -53,7 +53,7 @@ type KubernetesProfile struct {
 }
 
 // LoadProfile reads a profile. If path is empty it reads noether/cluster.yaml in the user's
-// configuration folder, if there is one.
+// configuration folder, or returns the default profile if there is none.
 func LoadProfile(path string) (Profile, error) {
 	isDefault := path == ""
 	if isDefault {

@@ -62,9 +62,10 @@ func OwnTask() int {
 	return 0
 }
 
-// RunTask runs a task of a submission (0: the last): one study.Run of some models, or of a shard of
-// one. It writes its state into the run folder. Starting it twice, on one machine or on two, is
-// harmless.
+// RunTask runs a task, by its number from 1, of a submission (0: the last): one study.Run of some
+// models, or of a shard of one. It writes the task's state into the folder run. If ctx ends before
+// the task, it returns an error that wraps ErrStopped. Starting a task twice, on one machine or on
+// two, is harmless.
 func RunTask(ctx context.Context, run string, submission, number int, o study.Options) error {
 	r, err := Read(run)
 	if err != nil {

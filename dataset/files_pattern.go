@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A namePattern extracts the label and factors from file names: "{label}_{speaker}_{take}.wav".
+// A namePattern extracts the label and factors (known properties of a sample) from file names, for
+// instance "{label}_{speaker}_{take}.wav".
 type namePattern struct {
 	text        string
 	matchesPath bool // whether it matches paths relative to the folder; otherwise file names
@@ -19,7 +20,7 @@ type namePattern struct {
 var patternField = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // parsePattern parses a pattern. A field matches the shortest text that lets the rest match,
-// without slashes. There must be text between two fields. A field with an empty name is ignored.
+// without slashes. There must be text between two fields. The text of {} is not used.
 func parsePattern(text string) (namePattern, error) {
 	p := namePattern{text: text, matchesPath: strings.Contains(text, "/")}
 	var expression strings.Builder

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// A versionedLibrary is a library whose file name gives its version.
+// A versionedLibrary is a file of ONNX Runtime's library whose name gives its version.
 type versionedLibrary struct {
 	path    string
 	version [3]int
@@ -51,8 +51,8 @@ func compareVersions(a, b [3]int) int {
 }
 
 // environmentFolders returns the folders in which the Python packages onnxruntime and
-// onnxruntime-gpu keep their library: in the environment that the executable belongs to, and in the
-// active one.
+// onnxruntime-gpu keep their library: in the Python environment that the executable belongs to, and
+// in the active one (venv or Conda).
 func environmentFolders(executable string) []string {
 	packages := []string{filepath.Dir(filepath.Dir(filepath.Dir(executable)))} // of SITE-PACKAGES/noether/bin/noether
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {

@@ -168,7 +168,8 @@ func (m Matrix) extremes(replicates *Replicates) Sentence {
 		return nil
 	}
 	chance, withNull := 0, 0
-	worst, best, differ := map[int]int{}, map[int]int{}, 0
+	worst, best := map[int]int{}, map[int]int{} // by column, the number of models that score worst, or best, there
+	differ := 0                                 // number of models whose two scores differ by more than chance, or lack intervals
 	for model := range m.Models {
 		cells := m.byQuality(slices.DeleteFunc(slices.Clone(m.Cells), func(c MatrixCell) bool { return c.Model != model }))
 		for _, c := range cells {
@@ -242,9 +243,9 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// SectionNote returns a sentence that a section shows beside its charts, or nil: of SEIS, the layer
-// of each model whose equivariance exceeds its invariance most, on average over transformations.
-// Such a layer preserves position.
+// SectionNote returns a sentence that a section shows beside its charts, or nil. Only scores of
+// SEIS (package measure/seis) give one: it names the layer of each model whose equivariance exceeds
+// its invariance most, on average over transformations. Such a layer preserves position.
 func SectionNote(s Section, rows []scores.Row) Sentence {
 	shown := s.Of(Overview(rows))
 	best := make(map[string]*candidate)
@@ -282,7 +283,8 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 	return append(out, Phrase{Text: ": there equivariance is furthest above invariance, on average over the transformations."})
 }
 
-// candidates returns the layers that have both scores, in order of appearance.
+// candidates returns the layers that have both scores of SEIS, equivariance and invariance, in
+// order of appearance.
 func candidates(shown []scores.Row) []*candidate {
 	type view struct{ model, layer, data, transform, parameter, variant string }
 	viewOf := func(r scores.Row) view { return view{r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Variant} }

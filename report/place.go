@@ -68,7 +68,7 @@ func Branches(models []scores.ModelRecord) func(*scores.Row) bool {
 	return func(r *scores.Row) bool { return inside[[2]string{r.Model, r.Layer}] }
 }
 
-// Of returns the place of a layer, such as "layer 7 of 20 (layer2.1)".
+// Of returns the place of a layer, such as "layer 7 of 20 (layer2.1)", or "" if it is not known.
 func (p Places) Of(model, layer string) string { return p.byLayer[[2]string{model, layer}] }
 
 // maxModuleWidth is the maximum width of the name of a module, see Shorten.

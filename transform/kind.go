@@ -34,7 +34,7 @@ type Param struct {
 	Required bool
 	Min, Max float64 // of a number, both included; infinite where there is no bound
 	Above    bool    // Min is excluded
-	Constant bool    // a number that cannot be drawn
+	Constant bool    // a number that is not drawn at random: it takes one value, not a range
 }
 
 // An Arg is the argument of a parameter: a Distribution for a number, an Option for a word.
@@ -80,7 +80,7 @@ func (k Kind) Param(name string) (Param, bool) {
 }
 
 // Make returns the transform of this kind with the given parameters, each checked against its
-// range.
+// range. An unknown parameter is an error, and so is a missing one that is required.
 func (k Kind) Make(args Args) (Transform, error) {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if _, ok := k.Param(name); !ok {
@@ -194,8 +194,8 @@ func (p Param) Range() string {
 	return s
 }
 
-// Title returns the name of a number with its unit, for an axis: "angle (degrees)" or "x (to the
-// right, as a fraction of the width)".
+// Title returns the name of a number with its unit or, if it has none, the part of Doc before a
+// semicolon, for an axis: "angle (degrees)" or "x (to the right, as a fraction of the width)".
 func (p Param) Title() string {
 	doc, _, _ := strings.Cut(p.Doc, ";")
 	if doc = cmp.Or(p.Unit, doc); doc == "" || doc == p.Name {

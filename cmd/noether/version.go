@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// releaseNumber is the version of the program, the wheel and the archives. Between releases it is
-// the version of the next release with -dev.
+// releaseNumber is the version of the program, the Python wheel and the release archives. Between
+// releases it is the version of the next release with -dev.
 const releaseNumber = "0.1.0-dev"
 
 // commit is the commit that the program was built from: 12 digits, with .dirty if files were
@@ -27,7 +27,7 @@ func version() string {
 	return releaseNumber
 }
 
-// builtFrom returns commit if make set it, else the commit that the go command recorded.
+// builtFrom returns commit if make set it, else the commit that the go command recorded, or "".
 func builtFrom() string {
 	info, ok := debug.ReadBuildInfo()
 	if commit != "" || !ok {

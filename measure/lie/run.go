@@ -15,14 +15,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress.
+// A run is a job in progress: one model on one data set.
 type run struct {
 	*method
 	job     *procedure.Job
 	indices []int // of the layers that are measured, in the job
 	layers  []layer
 	samples []dataset.Sample
-	done    int         // generators that are finished
+	done    int         // number of generators that are finished
 	sums    [][]float64 // of each generator: samples x tensors (layers and output) x columns
 }
 
@@ -43,7 +43,7 @@ func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	return r, r.restore()
 }
 
-// width is the number of sums of a sample.
+// width is the number of sums of a sample for one generator.
 func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * columns }
 
 // contributes reports whether contributions are computed: they need an output of class scores.
@@ -136,6 +136,7 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	}
 	score := func(statistic string, value, null func(c []float64) float64) measure.Score {
 		s := r.mean(statistic, terms(value))
+		// A null needs another sample in the batch, and a layer on which the generator is not zero.
 		moves := l < len(r.layers) && r.layers[l].field.h > 0 && r.generators[i].Velocity != nil
 		if moves && null != nil && n > 1 && r.batch() > 1 && !math.IsNaN(s.Value) {
 			s.Null = r.mean(statistic, terms(null)).Value
@@ -193,7 +194,7 @@ const (
 	stateVersion = 1
 )
 
-// save saves the sums, if the checkpoint is due.
+// save saves the sums, if enough time has passed since the checkpoint was saved.
 func (r *run) save() error {
 	if r.job.Checkpoint == nil {
 		return nil

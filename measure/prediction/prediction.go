@@ -48,7 +48,7 @@ type Settings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// predictionColumns store both predictions of a sample.
+// predictionColumns store both predictions of a sample: the class and its probability.
 var predictionColumns = []paired.Column{
 	{Sample: "predicted-clean"},
 	{Sample: "predicted-moved", Transformed: true},

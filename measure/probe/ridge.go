@@ -21,8 +21,9 @@ const maxRidgeDim = 8192
 // chooses the one with the smallest error on the validation samples.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
-// ridge solves min |X w + c - y|^2 + lambda |w|^2 over the training samples, with X centred, by the
-// eigenvectors Q of XᵀX, with eigenvalues Λ:
+// ridge fits a linear layer with weights w and bias c. It minimises |X w + c - y|^2 + lambda |w|^2
+// for the vectors X of the training samples, one in each row, and their targets y. With X centred
+// and the eigenvectors Q of XᵀX, with eigenvalues Λ,
 //
 //	w = Q (Λ + lambda)^-1 Qᵀ Xᵀ y.
 //
@@ -103,7 +104,8 @@ func (p *probeSpec) moments() (*secondMoments, error) {
 	return m, err
 }
 
-// blocks calls use for blocks of b samples: x is b x d, y is b x outputs. use may overwrite both.
+// blocks calls use for blocks of b samples: x, their vectors, is b x d, and y, their targets, is b
+// x outputs. use may overwrite both.
 func (s *source) blocks(use func(x, y []float64)) error {
 	const block = 256
 	k := s.outputs()

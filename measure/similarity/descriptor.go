@@ -6,7 +6,7 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Descriptor describes the measure.
+// Descriptor describes the measure similarity.
 func Descriptor() measure.Descriptor {
 	const null = "shuffled pairs"
 	return measure.Descriptor{

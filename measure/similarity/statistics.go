@@ -59,9 +59,9 @@ type statistic struct {
 	// faster replicates or nulls of their own, which use none of the fields below except
 	// neighbours.
 	compute    func(*subsetPair) (float64, error)
-	cost       func(n, p, q float64) float64 // multiplications, roughly
+	cost       func(n, p, q float64) float64 // multiplications, roughly, for n samples of p and q variables
 	neighbours bool                          // it needs more samples than Settings.Neighbours
-	columns    bool                          // it needs n x p and p x q values in memory
+	columns    bool                          // it needs n x p, n x q and p x q values in memory
 	difference bool                          // 0 rather than 1 if the two representations are equal
 	unpaired   bool                          // it does not depend on how samples are paired: there is no null
 	zeroNull   func(Settings) bool           // whether the mean over all shuffles is 0; nil: shuffles are drawn
@@ -72,7 +72,7 @@ type statistic struct {
 type input int
 
 const (
-	momentInput    input = iota // p x p moments, or n x n Gram matrices where those are smaller
+	momentInput    input = iota // p x p second moments of the variables, or n x n Gram matrices where those are smaller
 	pairwiseInput               // the values of at most Settings.Samples samples, most often as n x n values of their pairs
 	minibatchInput              // Gram matrices of minibatches
 )
@@ -84,7 +84,7 @@ const (
 	wideForAll = math.MaxInt
 )
 
-// statistics returns all statistics in the order in which they are reported.
+// statistics returns all statistics of two representations in the order in which they are reported.
 func statistics() []statistic {
 	return []statistic{
 		{name: LinearCKA, minSamples: 2},
@@ -140,7 +140,8 @@ func chosenRSAStatistic() statistic {
 		zeroNull: func(s Settings) bool { return s.Comparison != "cosine" }}
 }
 
-// Names returns the names of the statistics in the order in which they are reported.
+// Names returns the names of the statistics of two representations in the order in which they are
+// reported.
 func Names() []string {
 	var out []string
 	for _, s := range statistics() {
@@ -149,8 +150,8 @@ func Names() []string {
 	return out
 }
 
-// notComputed says why statistics of Klabunde et al. 2025 are not among those here, and what to
-// take.
+// notComputed says why some statistics of the benchmark ReSi (Klabunde et al. 2025) are not among
+// those here, and what to take instead.
 var notComputed = map[string]string{
 	"imd":            "the multi-scale intrinsic distance needs heat kernels of neighbour graphs; take intrinsic-dimension-difference or cknna",
 	"rtd":            "the representation topology divergence needs persistent homology; take rsa or rank-similarity",

@@ -26,7 +26,8 @@ type Options struct {
 }
 
 // Add returns a model that computes the outputs of m and, as further outputs in the order of By,
-// the gradients of Of.
+// the gradients of Of. It is an error if m lacks Of or a tensor of By, or if a gradient must flow
+// through an operator without a rule.
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -101,8 +102,8 @@ func (o Options) Defaults(m *onnx.Model) (Options, error) {
 }
 
 // Of adds the gradients of y by each of the tensors in by to a graph that is being built, and
-// returns them. They have the shapes of the tensors in by. More nodes can be added to the graph,
-// and it can be differentiated again.
+// returns them. They have the shapes of the tensors in by, and are 0 where y does not depend on the
+// tensor. More nodes can be added to the graph, and it can be differentiated again.
 //
 // dy has the shape of y and weights its elements: the gradients are those of sum(y * dy). If dy is
 // empty, they are those of sum(y): of y itself for a loss of one element, and of each loss for a

@@ -5,7 +5,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A networkData is a report.Network in the data of a page, by column.
+// A networkData is a report.Network in the data of a page, with the operations as columns.
 type networkData struct {
 	Model   string     `json:"model"`
 	Names   []string   `json:"names"`   // of groups of operations

@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 )
 
-// A procedureStudy describes a study of measures that work in steps, on sets of shapes.
+// A procedureStudy describes a study of measures that work in steps, such as the training of
+// probes, on sets of synthetic images of shapes.
 type procedureStudy struct {
 	n, sets       int    // images of a set; number of sets
-	networks, out string // folder of the trainings; folder of the study
-	probes        bool   // all probes and nothing else
+	networks, out string // folder of the trained networks' checkpoints; folder of the study
+	probes        bool   // the measures of package probe and no others
 }
 
 // write writes the study. Each set is an entry of shapes with a seed of its own.

@@ -46,8 +46,9 @@ func (u *UnreadableSamples) add(name string, cause error) {
 	}
 }
 
-// NoteUnreadable records a sample that cannot be read. If there are too many unreadable samples, it
-// looks for further ones and returns an error that names them.
+// NoteUnreadable records a sample that cannot be read. If there are too many unreadable samples
+// (see TooMany), it looks for further ones, read in the frame f, and returns an error that names
+// them.
 func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dataset.Frame) error {
 	d.Unreadable.add(bad.Name, bad.Err)
 	if d.Unreadable.TooMany() == nil {

@@ -8,8 +8,8 @@ func Resume(p *plan.Plan, dir string, o plan.Options) error {
 	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
 }
 
-// Prepare makes the run folder and writes the resolved study, which runs of some of the models
-// (Options.Only) need.
+// Prepare makes the run folder dir and writes run.json and the resolved study (study.yaml, with the
+// hashes of models and data), which runs of some of the models (Options.Only) need.
 func Prepare(p *plan.Plan, dir string, o plan.Options) error {
 	folder, err := Create(dir, o.Warnf)
 	if err != nil {

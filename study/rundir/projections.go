@@ -12,9 +12,8 @@ import (
 const projectionPrefix = "projection-"
 
 // addProjections adds the two-dimensional projections of layers to the sample sheet of a
-// transformation. A view is one value of the transformation.
-// The cells hold them as per-sample values. Samples that lack a projection in a layer or view are
-// left out.
+// transformation. The cells hold the projections as per-sample values. Samples that lack a
+// projection in a layer or view (a value of the transformation) are left out.
 func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cells []*plan.Cell) error {
 	type key struct{ model, layer string }
 	type point struct {
@@ -36,8 +35,8 @@ func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cell
 		for _, t := range c.Tasks {
 			k := key{c.Model.Entry.Name, t.Name()}
 			for _, v := range byTask[t.Name()] {
-				axis := slices.Index([]string{projectionPrefix + "clean-1", projectionPrefix + "clean-2", projectionPrefix + "moved-1", projectionPrefix + "moved-2"}, v.Statistic)
-				if axis < 0 {
+				coordinate := slices.Index([]string{projectionPrefix + "clean-1", projectionPrefix + "clean-2", projectionPrefix + "moved-1", projectionPrefix + "moved-2"}, v.Statistic)
+				if coordinate < 0 {
 					continue
 				}
 				if found[k] == nil {
@@ -48,7 +47,7 @@ func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cell
 				if found[k][p] == nil {
 					found[k][p] = &[4]float32{}
 				}
-				found[k][p][axis] = float32s([]float64{v.Value})[0]
+				found[k][p][coordinate] = float32s([]float64{v.Value})[0]
 			}
 		}
 	}
@@ -72,8 +71,8 @@ func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cell
 		for view := range sheet.Parameters {
 			var v scores.ProjectionView
 			for _, i := range complete {
-				axis := found[k][point{view, s.indices[i]}]
-				v.Clean, v.Moved = append(v.Clean, [2]float32{axis[0], axis[1]}), append(v.Moved, [2]float32{axis[2], axis[3]})
+				at := found[k][point{view, s.indices[i]}]
+				v.Clean, v.Moved = append(v.Clean, [2]float32{at[0], at[1]}), append(v.Moved, [2]float32{at[2], at[3]})
 			}
 			p.Views = append(p.Views, v)
 		}

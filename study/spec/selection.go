@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// chooseSamples selects the samples of the entry by the keys where, split, shuffle (or stratified)
-// and limit, in this order, and computes the factors of the key factors.
+// chooseSamples selects the samples of an entry of data by the keys where, split, shuffle (or
+// stratified) and limit, in this order, and computes the factors, properties of samples, that the
+// key factors names.
 func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	before, after := d.splitFactors()
 	src, err := d.computeFactors(src, before)
@@ -41,7 +42,7 @@ func (d Data) computeFactors(src dataset.Source, names []string) (dataset.Source
 	return src, nil
 }
 
-// selectSamples applies the keys where, split, shuffle and limit.
+// selectSamples applies the keys where, split, stratified, shuffle and limit.
 func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	var err error
 	if len(d.Where) > 0 {

@@ -15,8 +15,8 @@ import (
 const maxSeries = 100_000
 
 // findSeries returns the local paths of a series of files. Each of paths may be a file, a range
-// such as val-{000..049}.tar, a pattern such as val-*.tar, a URL or a range of URLs, or a folder of
-// files with the given extension.
+// such as val-{000..049}.tar, a pattern such as val-*.tar, a URL or a range of URLs, an address of
+// a data set of the Hugging Face hub, or a folder of files with the given extension.
 func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension string) ([]string, error) {
 	if d.SHA256 != "" {
 		return nil, d.node.Get("sha256").Errorf("sha256 cannot be set for a series of files: append #sha256=... to each URL, or set fingerprint, the hash of the samples")
@@ -40,8 +40,9 @@ func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension 
 	return out, nil
 }
 
-// findFiles returns the local paths of the files that p names: a file, a pattern, a URL, or a
-// folder of files with the given extension. They are sorted by name. Archives are not unpacked.
+// findFiles returns the local paths of the files that p names: a file, a pattern, a URL, a data set
+// of the hub, or a folder of files with the given extension. They are sorted by name. Archives are
+// not unpacked.
 func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsHubData(path) {
@@ -126,7 +127,7 @@ func expandRanges(name string) ([]string, error) {
 	return out, nil
 }
 
-// numbersBetween returns the numbers from low to high, with as many digits as low has.
+// numbersBetween returns the numbers from low to high, with at least as many digits as low has.
 func numbersBetween(low, high string) ([]string, error) {
 	a, errA := strconv.ParseUint(low, 10, 31)
 	b, errB := strconv.ParseUint(high, 10, 31)

@@ -5,7 +5,8 @@
 #include <immintrin.h>
 #include <math.h>
 
-// update_rest updates elements that do not fill a vector.
+// update_rest updates the elements that are left after those that fill vectors of 8 numbers. p, g,
+// m and v are the parameter, its gradient and its moments, as in adam.h.
 static void update_rest(const AdamConstants *c, const AdamArrays *a, size_t from, size_t to) {
 	for (size_t i = from; i < to; i++) {
 		const float p = a->p[i], g = a->g[i];
