@@ -6,9 +6,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/module"
 )
 
 // releaseNumber is the version of the program, the Python wheel and the release archives. Between
@@ -42,14 +42,20 @@ func builtFrom() string {
 			dirty = ".dirty"
 		}
 	}
-	if revision == "" { // installed as a module: the version ends in the commit, or names a release
-		_, revision, _ = strings.Cut(info.Main.Version, "-")
-		revision = revision[strings.LastIndex(revision, "-")+1:]
-	}
 	if revision == "" {
-		return ""
+		return moduleCommit(info.Main.Version)
 	}
 	return revision + dirty
+}
+
+// moduleCommit returns the commit in the version of an installed module, or "" if it names a
+// release.
+func moduleCommit(version string) string {
+	revision, err := module.PseudoVersionRev(version)
+	if err != nil {
+		return ""
+	}
+	return revision
 }
 
 func versionCommand() *cobra.Command {

@@ -28,6 +28,18 @@ func TestReleaseIsInTheChangelog(t *testing.T) {
 	}
 }
 
+func TestModuleCommit(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"": "", "(devel)": "", "v0.1.0": "", "v0.1.0-rc1": "",
+		"v0.0.0-20261127041500-5e7a483c71f0": "5e7a483c71f0", "v0.1.0-rc1.0.20261127041500-5e7a483c71f0": "5e7a483c71f0",
+	} {
+		if got := moduleCommit(version); got != want {
+			t.Errorf("the commit of version %q is %q, want %q", version, got, want)
+		}
+	}
+}
+
 func TestManuals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
