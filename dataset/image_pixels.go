@@ -12,8 +12,8 @@ import (
 // An interleaved is an image in the layout of decoders and PIL: rows of pixels, with the channels
 // of a pixel next to each other.
 type interleaved[T uint8 | float32] struct {
-	h, w, c int
-	pix     []T
+	h, w, c int // height, width, channels
+	pix     []T // row-major: h x w x c
 }
 
 func newInterleaved[T uint8 | float32](h, w, c int) interleaved[T] {
@@ -33,7 +33,7 @@ func oneStrip[T uint8 | float32](r interleaved[T]) strips[T] {
 }
 
 // convertStrips returns the strips of an image of h x w: the first, and those that next returns,
-// converted.
+// converted. next returns false after the last strip.
 func convertStrips[T uint8 | float32](first interleaved[T], h, w int, next func() (image.Image, error, bool), convert func(image.Image) interleaved[T]) strips[T] {
 	return strips[T]{h, w, first.c, func(yield func(interleaved[T], error) bool) {
 		if !yield(first, nil) {
@@ -73,7 +73,7 @@ var unit8 = func() (table [256]float32) {
 	return table
 }()
 
-// copyUnit copies every stride-th value of src to dst. It divides bytes by 255.
+// copyUnit fills dst with every stride-th value of src. It divides bytes by 255.
 func copyUnit[T uint8 | float32](dst []float32, src []T, stride int) {
 	switch src := any(src).(type) {
 	case []uint8:
@@ -157,6 +157,8 @@ func putRGB(p []uint8, c color.Color) {
 	p[0], p[1], p[2] = n.R, n.G, n.B
 }
 
+// dropAlpha converts pixels of four bytes, red, green, blue and alpha. row returns the bytes from
+// the start of row y.
 func dropAlpha(h, w int, row func(y int) []uint8) interleaved[uint8] {
 	r := newInterleaved[uint8](h, w, 3)
 	for y := range h {
@@ -169,6 +171,7 @@ func dropAlpha(h, w int, row func(y int) []uint8) interleaved[uint8] {
 }
 
 // fromCMYK converts cyan, magenta, yellow and black to red, green and blue, rounded as PIL does.
+// row returns the bytes from the start of row y.
 func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
 	r := newInterleaved[uint8](h, w, 3)
 	for y := range h {
@@ -177,7 +180,7 @@ func fromCMYK(h, w int, row func(y int) []uint8) interleaved[uint8] {
 			white := 255 - uint32(src[x*4+3])
 			for c := range 3 {
 				ink := uint32(src[x*4+c])*white + 128
-				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8) // white - round(product / 255)
+				dst[x*3+c] = uint8(white - (ink+ink>>8)>>8) // white - round(ink x white / 255)
 			}
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// undoFilter replaces the filtered bytes of a row by the unfiltered ones, and the type of its
-// filter, its first byte, by 0, none. above is the row before, or zeros. The filters are those of
-// section 9 of the PNG specification: 1 Sub, 2 Up, 3 Average, 4 Paeth.
+// undoFilter replaces the filtered bytes of a row by the unfiltered ones, and its first byte, the
+// type of the filter, by 0 (none). above is the unfiltered row before, also with a byte for the
+// type, or zeros. pixelBytes is the number of bytes of a pixel, at least 1. The filters are those
+// of section 9 of the PNG specification: 1 Sub, 2 Up, 3 Average, 4 Paeth. Another type is an error.
 func undoFilter(row, above []byte, pixelBytes int) error {
 	filter := row[0]
 	row[0] = 0
@@ -48,8 +49,8 @@ func addBytes(x, y []byte) {
 	}
 }
 
-// undoPaeth undoes the filter of Paeth. The channels of RGB are computed side by side, since each
-// byte depends on the one before in its channel.
+// undoPaeth undoes the Paeth filter. x and up lack the type of the filter. The channels of RGB are
+// computed side by side, since each byte depends on the one before in its channel.
 func undoPaeth(x, up []byte, pixelBytes int) {
 	if pixelBytes != 3 {
 		for channel := range pixelBytes {
@@ -74,8 +75,9 @@ func undoPaeth(x, up []byte, pixelBytes int) {
 	}
 }
 
-// paeth returns the neighbour that is nearest to left + above - corner: the Paeth predictor of PNG. Its
-// conditions are moves rather than branches, which processors cannot predict here.
+// paeth returns the neighbour that is nearest to left + above - corner: the Paeth predictor of PNG.
+// The compiler turns its conditions into conditional moves, since processors cannot predict
+// branches here.
 func paeth(left, above, corner int32) int32 {
 	toLeft, toAbove := above-corner, left-corner
 	toCorner := magnitude(toLeft + toAbove)

@@ -12,8 +12,8 @@ import (
 )
 
 // The types of arguments and results. Each is documented in the package that defines it. A cell is
-// a measure for one model, data set, transformation value and trial, and a shard a part of the
-// samples.
+// a measure for one model, data set, transformation value and trial (repetition with other random
+// draws), and a shard a part of the samples.
 type (
 	Study      = spec.Study        // a study file
 	Plan       = plan.Plan         // a study with its models and data opened
@@ -33,7 +33,7 @@ type (
 func Load(path string, vars map[string]string) (*Study, error) { return spec.Load(path, vars) }
 
 // Parse reads the text of a study file. Relative paths in it are relative to the folder of path,
-// which errors name.
+// and errors name path. vars are as for Load.
 func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	return spec.Parse(path, data, vars)
 }
@@ -50,8 +50,7 @@ func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) 
 }
 
 // Merge completes a run, in the first folder, from the states (saved running sums) that its shards
-// left in the folders.
-// See rundir.Merge.
+// left in the folders. See rundir.Merge.
 func Merge(ctx context.Context, s *Study, dirs []string, o Options) (*Result, error) {
 	return rundir.Merge(ctx, s, dirs, o)
 }
@@ -61,8 +60,8 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 	return rundir.Check(ctx, dir, fix, o)
 }
 
-// Prepare makes the run folder and writes the resolved study, for runs of some of the models
-// (Options.Only) to read.
+// Prepare makes the run folder and writes the resolved study into it: the study with variables
+// filled in, absolute paths and hashes. Runs of some of the models (Options.Only) need it.
 func Prepare(p *Plan, dir string, o Options) error { return rundir.Prepare(p, dir, o) }
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It times a
@@ -91,7 +90,8 @@ func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 // ReadResult reads the scores and the record of a run folder.
 func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 
-// ReadCells reads the cells of a run folder, and the cells of means that are derived from them.
+// ReadCells reads the cells of a run folder, and those of means over values and trials that are
+// derived from them.
 // Their scores keep the replicates (jackknife estimates) that intervals of differences need; the
 // rows of ReadResult lack these.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }

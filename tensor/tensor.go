@@ -1,5 +1,6 @@
 // Package tensor defines dense float32 tensors in row-major order, which the packages of Noether
-// exchange: an image is c x h x w, a batch of feature maps b x c x h x w.
+// exchange: an image is c x h x w (channels, height, width), a batch of b feature maps
+// b x c x h x w.
 //
 //	z, err := tensor.From(values, 8, 64, 7, 7) // 8 samples of 64 channels
 //	z.At(3)                                    // 64 x 7 x 7: the fourth sample, not copied
@@ -23,7 +24,8 @@ func New(shape ...int) Tensor {
 	return Tensor{Shape: slices.Clone(shape), Data: make([]float32, Size(shape))}
 }
 
-// From wraps data, without copying it, as a tensor of the given shape.
+// From wraps data, without copying it, as a tensor of the given shape. A shape of another size than
+// that of data, or with a negative dimension, is an error.
 func From(data []float32, shape ...int) (Tensor, error) {
 	for _, d := range shape {
 		if d < 0 {
@@ -37,7 +39,7 @@ func From(data []float32, shape ...int) (Tensor, error) {
 }
 
 // Size returns the number of values that a shape holds: the product of its dimensions, 1 for a
-// scalar.
+// scalar. It panics if a dimension is negative.
 func Size(shape []int) int {
 	n := 1
 	for _, d := range shape {

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// arraySource returns an array of n x c x ... as a matrix with a row for each sample: the flattened
-// sample, or if pooled the mean of each channel over the axes after c.
+// arraySource returns an array of samples x channels x ... as a matrix with a row for each sample:
+// the flattened sample or, if pooled, the mean of each channel over the axes after it.
 func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
@@ -25,7 +25,7 @@ type flatArray struct {
 
 func (f flatArray) Dims() (n, p int) { return f.n, f.p }
 
-// Single reports whether the values of the file are in single precision.
+// Single reports whether float32 represents all values of the type of the file exactly.
 func (f flatArray) Single() bool { return f.array.Single() }
 
 // Read reads rows as similarity.Source requires.

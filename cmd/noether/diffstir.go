@@ -21,8 +21,8 @@ import (
 
 const stirMeasure = "stir"
 
-// stirFlags are the flags of diff that measure STIR, the similarity through inverted representations
-// (Nanda et al. 2022): which invariances of one model another one shares.
+// stirFlags are the flags of diff that measure STIR, the similarity through inverted
+// representations (Nanda et al. 2022): which invariances of one model another one shares.
 type stirFlags struct {
 	on            bool // --stir
 	layer         string
@@ -38,7 +38,7 @@ func (s *stirFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&s.steps, "stir-steps", 150, "with --stir: steps of an inversion")
 }
 
-// check checks the flags.
+// check returns a usage error if flags are out of range or have no effect.
 func (s *stirFlags) check(c *cobra.Command) error {
 	if !s.on {
 		for _, name := range []string{"stir-layer", "stir-data", "stir-images", "stir-steps"} {
@@ -56,7 +56,8 @@ func (s *stirFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// run measures STIR between models of two run folders by a separate study in a temporary folder.
+// run measures STIR between the pairs models of the runs in the two folders dirs, by a separate
+// study in a temporary folder. Models without layers that can be compared are an error.
 func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string, models [][2]string) (*study.Result, error) {
 	shared, err := s.study(dirs, models)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *stirFlags) run(ctx context.Context, engine *engineFlags, dirs []string,
 	return result, nil
 }
 
-// study returns the study that measures STIR between models of two runs.
+// study returns the study that measures STIR between the pairs models of the runs in dirs.
 func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, error) {
 	var studies [2]*study.Study
 	for i, dir := range dirs {
@@ -127,7 +128,7 @@ func printShared(r *study.Result) {
 	}
 }
 
-// fourDigits returns a number of four digits, or "" if it is not a number.
+// fourDigits returns v with four significant digits, or "" if it is NaN.
 func fourDigits(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -151,7 +152,7 @@ func comparisonTitle(r scores.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// warningsOf returns the warnings of rows, without repetitions. Each names the pair of models.
+// warningsOf returns the warnings of rows, each after its pair of models, without repetitions.
 func warningsOf(rows []scores.Row) []string {
 	var out []string
 	for _, r := range rows {

@@ -1,8 +1,8 @@
 // Package atomicfile writes files whole or not at all.
 //
 // A run may be killed, or a disk may fill, at any moment. So that no half-written file looks like a
-// result, the content is written to a temporary file in the same folder, which is synced and then
-// renamed. A rename is atomic.
+// result, the content is written to a temporary file in the same folder, which is synced (fsync)
+// and then renamed. A rename is atomic.
 package atomicfile
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// Write writes data to path, replacing what is there.
+// Write writes data to path as WriteFunc does.
 func Write(path string, data []byte) error {
 	return WriteFunc(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -28,9 +28,10 @@ func Write(path string, data []byte) error {
 }
 
 // WriteFunc writes to path what f writes, replacing what is there. If f or the disk fails, path is
-// unchanged. A symbolic link stays, and its target is replaced. Devices and FIFOs are written to
-// directly, as cp does. The first call of a process for a folder also removes the temporary files
-// that killed processes left in the folder more than StaleAfter ago.
+// unchanged. A folder at path is an error. A symbolic link stays, and its target is replaced; a
+// link whose target does not exist is itself replaced. Devices and FIFOs are written to directly,
+// as cp does. The first call of a process for a folder also removes the temporary files that killed
+// processes left in the folder more than StaleAfter ago.
 func WriteFunc(path string, f func(io.Writer) error) error {
 	path, err := write(path, f)
 	if err == nil {
@@ -105,7 +106,7 @@ func writeDirectly(path string, f func(io.Writer) error) error {
 	return file.Close()
 }
 
-// buffers has the buffers of files that were written. A run writes tens of thousands of small files,
+// buffers holds buffers of finished files for reuse. A run writes tens of thousands of small files,
 // and the garbage collector would run again and again for a buffer of each.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 1<<16) }}
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// allowed are the libraries that the program may need because every system of a manylinux tag has
-// them.
+// allowed are the libraries that the program may need, because every Linux system that a platform
+// tag manylinux of Python wheels promises has them.
 var allowed = []string{
 	"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6", "libgcc_s.so.1",
 	"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
@@ -20,8 +20,8 @@ var allowed = []string{
 // have them, as the policies of auditwheel (PyPA's checker of wheels) state. N is the minor version
 // of glibc 2.
 var glibcOf = []struct {
-	symbols string // all parts of the version but the last
-	version int    // the largest last part
+	symbols string // name and version without its last part
+	version int    // the largest last part that these systems have
 	glibc   int    // N
 }{
 	{"GLIBCXX_3.4.", 19, 17}, {"GLIBCXX_3.4.", 22, 24}, {"GLIBCXX_3.4.", 24, 27}, {"GLIBCXX_3.4.", 28, 31},
@@ -30,8 +30,10 @@ var glibcOf = []struct {
 	{"CXXABI_1.3.", 13, 34}, {"CXXABI_1.3.", 14, 38}, {"CXXABI_1.3.", 15, 39},
 }
 
-// platformTag returns the tag of the oldest systems on which files run: on Linux by the versions of
-// the symbols that they import, on macOS by the version that they state.
+// platformTag returns the platform tag of a wheel for the oldest systems on which all files run: on
+// Linux by the versions of the symbols that they import, on macOS by the version that they state.
+// On Linux another architecture than amd64 or arm64, a library that is not allowed and a version of
+// symbols that no known system has are errors.
 func platformTag(goos, goarch string, files ...string) (string, error) {
 	switch goos {
 	case "windows":
@@ -80,7 +82,7 @@ func macTag(goarch string, files ...string) (string, error) {
 	return fmt.Sprintf("macosx_%d_0_%s", major, map[string]string{"amd64": "x86_64", "arm64": "arm64"}[goarch]), nil
 }
 
-// glibcNeeded returns x of the version 2.x of glibc that a file needs.
+// glibcNeeded returns N of the oldest version 2.N of glibc with which a file runs.
 func glibcNeeded(path string) (int, error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -111,8 +113,8 @@ func glibcNeeded(path string) (int, error) {
 	return glibc, nil
 }
 
-// glibcWith returns x of the version 2.x of glibc, or of the systems with it, that has a version of
-// symbols such as GLIBC_2.34 or GLIBCXX_3.4.22. Versions that all have are 0.
+// glibcWith returns N of the oldest version 2.N of glibc whose systems have a version of symbols,
+// such as GLIBC_2.34 or GLIBCXX_3.4.22; 0 if all systems have it.
 func glibcWith(symbols string) (int, error) {
 	if rest, ok := strings.CutPrefix(symbols, "GLIBC_2."); ok {
 		minor, _, _ := strings.Cut(rest, ".")

@@ -9,8 +9,8 @@ import (
 // unlimited is the value from which on a memory limit of cgroups version 1 means no limit.
 const unlimited = 1 << 62
 
-// groups returns the folders of the cgroup of the process and of its ancestors, for a controller of
-// version 1, or for version 2 if controller is "".
+// groups returns the folders of the cgroup of the process and of that cgroup's ancestors: in the
+// hierarchy of a controller of cgroups version 1, such as cpu, or of version 2 if controller is "".
 func (e environment) groups(controller string) []string {
 	var out []string
 	for line := range strings.Lines(e.read("/proc/self/cgroup")) {

@@ -15,15 +15,15 @@ import (
 // error every method returns zero, and Close returns the error. A length is compared with the
 // remaining bytes before memory is allocated.
 type Reader struct {
-	rest []byte // the bytes in memory that are not read yet
+	rest []byte // with NewReader: the bytes that are not read yet
 	err  error
 
-	from *bufio.Reader // nil: rest is the whole remaining state
+	from *bufio.Reader // with Open: the rest of the state; else nil
 	sum  uint32        // checksum of the bytes that were read from the field from
 }
 
-// NewReader returns a Reader of a state after checking its magic, checksum, kind and version. data
-// is not copied and must not change while it is read.
+// NewReader returns a Reader of a state after checking its first bytes (magic), checksum, kind and
+// version; a difference is an error. data is not copied and must not change while it is read.
 func NewReader(data []byte, kind string, version int) (*Reader, error) {
 	if len(data) < len(magic)+checksumLen || string(data[:len(magic)]) != magic {
 		return nil, fmt.Errorf("not a state: its %d bytes do not start with the magic of one", len(data))
@@ -36,8 +36,8 @@ func NewReader(data []byte, kind string, version int) (*Reader, error) {
 	return r, r.readHead(kind, version)
 }
 
-// Open is NewReader for a state that is read piece by piece. Only Close reports whether the state
-// is complete and unchanged.
+// Open is NewReader for a state that is read in pieces, of piece bytes at most. The checksum is at
+// the end, so only Close reports whether the state is complete and unchanged.
 func Open(from io.Reader, kind string, version int) (*Reader, error) {
 	r := &Reader{from: bufio.NewReaderSize(from, piece)}
 	if string(r.take(len(magic), 1)) != magic {
@@ -223,7 +223,7 @@ func into[T any](r *Reader, dst []T, size int, get func(b []byte) T) {
 }
 
 // take returns the bytes of n elements of size bytes, or nil with the error set if fewer remain.
-// With Open they are at most a piece, and valid until the next call.
+// With Open, n * size must be at most piece, and the bytes are valid until the next call.
 func (r *Reader) take(n, size int) []byte {
 	if r.err != nil {
 		return nil

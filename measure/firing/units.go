@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unitSet describes which values of a layer are its units.
+// A unitSet describes which values of a layer are its units: the values whose firing is measured.
 type unitSet struct {
 	shape         []int     // of one sample
 	axes          onnx.Axes // of shape
@@ -20,8 +20,8 @@ type unitSet struct {
 	maxima        bool      // whether a unit is the maximum of a channel
 }
 
-// newUnitSet returns the units of a layer: all its values, those at Settings.Positions random
-// positions, which are the same for all channels, or the maxima of its channels.
+// newUnitSet returns the units of a layer according to Settings.Positions: all values; those at a
+// number of random positions, which are the same for all channels; or the maxima of the channels.
 func newUnitSet(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
 	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, channelsFirst: true}
 	if len(l.Axes) > 0 {
@@ -55,8 +55,8 @@ func (u *unitSet) count() int {
 	return u.channels * u.positions
 }
 
-// read returns the values of the units on a batch z: b x count. It returns z.Data if every value is
-// a unit, else dst, reallocated if it is too small.
+// read returns the values of the units on a batch z of b samples: b x count. It returns z.Data if
+// every value is a unit, else dst, reallocated if it is too small.
 func (u *unitSet) read(dst []float32, z tensor.Tensor) []float32 {
 	if !u.maxima && u.picked == nil {
 		return z.Data
@@ -94,7 +94,7 @@ func (u *unitSet) readPicked(dst, z []float32) {
 	}
 }
 
-// flat returns the index of unit i among the values of one sample.
+// flat returns the index of unit i among the values of one sample. It does not apply to maxima.
 func (u *unitSet) flat(i int) int {
 	if u.picked == nil {
 		return i

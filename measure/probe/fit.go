@@ -36,8 +36,9 @@ func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.jo
 // An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
 
-// trainProbes trains the probes of all sets in parallel and tests each. It returns the outcomes by
-// probe name. Probes whose outcome is in the checkpoint are not trained again.
+// trainProbes trains the probes of all sets in parallel and tests each trained network net. It
+// returns the outcomes by probe name. Probes whose outcome is in the checkpoint are not trained
+// again.
 func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())
@@ -82,7 +83,8 @@ func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx c
 	return out, nil
 }
 
-// trainProbe returns the trained probe. It loads the weights if the store has them.
+// trainProbe returns the trained probe. It loads the weights if the store of trained probes, on
+// disk, has them, else it stores them there.
 func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (*onnx.Model, error) {
 	net, err := p.network()
 	if err != nil {
@@ -109,7 +111,7 @@ func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (
 	return rewrite.WithWeights(net, weights)
 }
 
-// trainNetwork trains a probe by gradient descent.
+// trainNetwork trains a probe by Adam and returns its weights, by name.
 func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
 	t := r.training
 	tr, err := pool.get(p.architecture(), net, func() (*train.Trainer, error) {
@@ -143,7 +145,8 @@ func encodeWeights(weights map[string]tensor.Tensor) []byte {
 	return w.Bytes()
 }
 
-// decodeWeights reads the weights of a network that encodeWeights wrote.
+// decodeWeights reads the weights that encodeWeights wrote. Names or shapes that differ from those
+// of net are an error.
 func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 	r, err := state.NewReader(raw, "probe", 1)
 	if err != nil {
@@ -168,7 +171,7 @@ func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error
 }
 
 // predict calls each with the output y of a probe for samples[k], for k from 0. y is valid during
-// the call only.
+// the call only. A value of y that is not finite is an error.
 func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
 	const batch = 256
 	session, err := r.job.Runtime.NewSession(net, r.engine())

@@ -1,8 +1,9 @@
 // Package infer analyses ONNX graphs without running them. It infers element types, shapes, the
-// meaning of axes, and the values of constants and shape arithmetic.
+// meaning of axes, and the values of constants and of shape arithmetic (integers computed from
+// shapes, such as the target of a Reshape).
 //
 // Analyze is for code that adds nodes to a graph: it can write a known size as a constant instead
-// of computing it when the graph runs.
+// of computing it when the graph runs. With a model m:
 //
 //	info := infer.Analyze(m)
 //	info.Shape("conv1_out")   // [-1 64 112 112]: a dimension that is not fixed is negative

@@ -11,8 +11,8 @@ const Included = false
 // are not part of this program or the processor lacks AVX2.
 func Width() int { return 0 }
 
-// Load prepares the operators for an ONNX Runtime library, given its OrtApi of version 24 or later.
-// It is called once.
+// Load prepares the operators for an ONNX Runtime library, given its OrtApi (the table of its C
+// functions) of version 24 or later. It is called once.
 func Load(unsafe.Pointer) error { return nil }
 
 // Register adds the operators to the options of a session (OrtSessionOptions).

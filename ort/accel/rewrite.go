@@ -24,8 +24,8 @@ const (
 )
 
 // Rewrite returns a model that computes what m computes, with native operators. It returns m itself
-// if no native operator is faster, if a node is malformed, or if Width is 0. Sessions of the result
-// run on the CPU only.
+// if it finds no nodes that a native operator computes faster, if a node lacks inputs or outputs,
+// or if Width is 0. Sessions of the result run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt") // Sqrt: of Adam
@@ -57,7 +57,7 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	return rewrite.Prune(r), nil
 }
 
-// required holds the smallest number of inputs of each operator whose inputs the pass reads.
+// required holds the smallest number of inputs of each operator whose inputs Rewrite reads.
 var required = map[string]int{
 	"Relu": 1, "HardSigmoid": 1, "Cast": 1, "Transpose": 1, "Sqrt": 1,
 	"Conv": 2, "ConvTranspose": 2, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Greater": 2, "Reshape": 2,

@@ -13,9 +13,10 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// DrawScatter draws a panel for each chart: points with their robust line, the band that holds 95 %
-// of the lines through resampled points, and the correlation coefficients. The points' groups
-// determine colours.
+// DrawScatter draws a panel for each chart: points with the line of a robust regression, the band
+// that holds 95 % of the lines fitted to resampled points, and the correlation coefficients. Points
+// of one group have one colour. Too many charts, or none, a size out of range and a group in
+// Options.Highlight that does not exist are errors.
 func DrawScatter(charts []report.Scatter, o Options) (*Figure, error) {
 	if err := checkSize(o); err != nil {
 		return nil, err

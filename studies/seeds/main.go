@@ -4,12 +4,13 @@
 //	go run ./studies/seeds correlations all.csv "without a=rest.csv" > studies/results/y.csv
 //
 // table reads the scores of a study of networks of trainings (see checkpoints in
-// docs/reference/study-file.md), whose names have an element such as seed-2-augment-plain. Each cell
-// is the mean over seeds with Student's 95 % interval. With -of and -minus there are also means of
-// differences, taken seed by seed, of two networks, layers or epochs. With -unpaired they are
-// differences of means, with Welch's interval, for networks that share no seed. correlations lays
-// out what noether correlate --csv has written; a text before a file is added to its columns. Both
-// write CSV as package studies/results reads it.
+// docs/reference/study-file.md), whose names are like SERIES/seed-2-augment-plain: SERIES is the
+// name of the entry of models, and what follows the seed is the network. Each cell is the mean over
+// seeds with Student's 95 % interval. With -of and -minus there are also means of differences,
+// taken seed by seed, of two networks, layers or epochs. With -unpaired they are differences of
+// means, with Welch's interval, for networks that share no seed. correlations makes a table of what
+// noether correlate --csv has written, with a row for each data set; TEXT=FILE adds TEXT to the
+// titles of the columns of FILE. Both write CSV as package studies/results reads it.
 package main
 
 import (

@@ -71,14 +71,16 @@ func (c *cell) values() []float64 {
 	return out
 }
 
-// write writes the table of the means over seeds, in the order in which the scores have them.
+// write writes the table of the means over seeds: the statistics in the order of l.statistics, and
+// each in the order of rows. Where rows has means over trials or over the values of a parameter,
+// the scores of single trials or values are left out.
 func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	if len(l.row) == 0 || len(l.column) == 0 || len(l.statistics) == 0 {
 		return errors.New("table needs -row, -column and -score")
 	}
 	type aggregation struct{ trials, values bool }
 	key := func(r scores.Row) [5]string { return [5]string{r.Model, r.Data, r.Transform, r.Layer, r.Statistic} }
-	means := map[[5]string]aggregation{} // scores of which there are means over trials, or over values
+	means := map[[5]string]aggregation{} // what each score has means over: trials, or parameter values
 	for _, r := range rows {
 		m := means[key(r)]
 		means[key(r)] = aggregation{m.trials || r.Trial == scores.MeanOverTrials, m.values || r.Parameter == ""}
@@ -185,8 +187,9 @@ func (l *layout) rename(field, label string) string {
 	return label
 }
 
-// cell returns the mean of a cell and the ends of its 95 % interval, which two or more values have:
-// Student's, or Welch's of an unpaired difference. The mean is empty if a value is not defined.
+// cell returns the mean of a cell and the ends of its 95 % interval: Student's, or Welch's of an
+// unpaired difference. The ends are empty if there are fewer than two values, all three if a value
+// is NaN or there is none.
 func (l *layout) cell(c *cell) []string {
 	mean, half := resample.Student(c.values())
 	if c.difference && l.unpaired {
@@ -211,7 +214,8 @@ func (l *layout) format(v float64) string {
 }
 
 // correlations writes a row for each data set and a column for each score of each file: Pearson's
-// r, Spearman's rho, and the interval of r over independent units. A file may be TEXT=FILE.
+// r, Spearman's rho, and the interval of r. A file may be TEXT=FILE, where TEXT is added to the
+// titles of its columns. A score without Spearman's rho is an error.
 func (l *layout) correlations(out io.Writer, files []string) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"test set", "statistic", "value", "spearman", "low", "high"})

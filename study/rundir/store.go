@@ -30,7 +30,8 @@ func (s *Store) ReadAt(p []byte, at int64) (int, error) {
 	return n, SaveError(err)
 }
 
-// WriteAt implements measure.Store. A failure is a SaveError, which ends the run.
+// WriteAt implements measure.Store. IsSaveError holds for its errors, as for those of ReadAt, so
+// they end the run.
 func (s *Store) WriteAt(p []byte, at int64) (int, error) {
 	if err := s.open(); err != nil {
 		return 0, err

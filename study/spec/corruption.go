@@ -83,6 +83,9 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 // node.
 func (k *corruptKeys) complete(node *config.Node) error {
 	known := transform.Corruptions()
+	if len(k.Kinds) == 0 {
+		return node.Errorf("kinds is empty: use %s, or all", strings.Join(known, ", "))
+	}
 	if slices.Equal(k.Kinds, []string{"all"}) {
 		k.Kinds = known
 	}
@@ -102,7 +105,8 @@ func (k *corruptKeys) complete(node *config.Node) error {
 	return nil
 }
 
-// corrupt applies the single corruption of an expanded entry to the source.
+// corrupt returns the samples of src under the single corruption of d, an expanded entry; seed is
+// that of the study. It returns src if d has none.
 func (d Data) corrupt(src dataset.Source, seed uint64) dataset.Source {
 	if d.Corrupt == nil {
 		return src
