@@ -21,13 +21,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A submission is a run folder of many tasks, all but one of which have ended. Each task measures a
-// model, or a shard of one. The program itself makes the files. The model is a convolution of a few
+// A submission is the run folder of a study that is divided into many tasks (see package cluster),
+// all but one of which have ended. Each task measures a model on all samples or on a shard, one of
+// several parts of them. The files are made by noether itself. The model is a convolution of a few
 // bytes, and a shard has 32 samples, so that reading and writing files takes most of the time.
 type submission struct{ models, shards int }
 
-// build makes the folder and returns its path. A merge has not run, and the states of the last
-// model lack those of its last shard.
+// build makes the folder and returns its path. The merge at the end has not run, and the state (the
+// saved sums of the measures) of the last shard of the last model is missing.
 func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	name := fmt.Sprintf("submission-%dx%d", s.models, s.shards)
 	dir := filepath.Join(r.work, name)
@@ -168,18 +169,21 @@ type step struct {
 	change func(s submission, run string) error // changes the copy before both; nil: nothing
 }
 
-// The task that has not ended, which computes the scores of the last model; the same while another
-// shard of that model is missing; the status; and the merge after all tasks.
+// The steps that are measured.
 var (
-	lastTask    = step{args: []string{"cluster", "task", "RUN", "TASK"}}
+	// lastTask is the task that has not ended. It computes the scores of the last model.
+	lastTask = step{args: []string{"cluster", "task", "RUN", "TASK"}}
+	// anotherTask is the same while the state of another shard is missing too: it saves its own
+	// state and computes no scores.
 	anotherTask = step{args: []string{"cluster", "task", "RUN", "TASK"}, change: removeShard}
 	statusOf    = step{args: []string{"cluster", "status", "RUN"}}
-	lastMerge   = step{args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}}
+	// lastMerge is the merge after all tasks.
+	lastMerge = step{args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}}
 )
 
 // source returns a source that runs a step. Its metrics are the processor time ("cpu-s"), the peak
-// of the memory ("MiB-peak"), and the calls of the system with paths in the folder ("operations"),
-// which strace counts in a run of its own.
+// of the memory ("MiB-peak"), and the number of system calls on paths in the folder ("operations"),
+// which strace records in a second run.
 func (s submission) source(step step) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		folder, err := s.build(ctx, r)

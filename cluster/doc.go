@@ -1,6 +1,7 @@
 // Package cluster runs a study on a cluster. It divides the study into tasks, writes a script for
 // Slurm or a manifest for Kubernetes, submits the script (a manifest is left to kubectl apply), and
-// reports the progress. Users can read and edit both.
+// reports the progress. Users can read and edit the script or the manifest. All files are in the
+// run folder, which holds the results of the study.
 //
 // A submission is a list of tasks. Each task is one call of study.Run, for some whole models, or
 // for one shard of the samples of a model that would take too long by itself:
@@ -32,13 +33,13 @@
 //
 // # Failures
 //
-// This holds for Slurm. A task saves the state of its measures every minute by default. Slurm
-// queues a task again when it is preempted or its node fails. A task that the kernel kills for
-// memory starts again in its allocation; one that Slurm kills for memory needs Retry with more
+// This section is about Slurm. A task saves the state of its measures every minute by default.
+// Slurm queues a task again when it is preempted or its node fails. A task that the kernel kills
+// for memory starts again in its allocation; one that Slurm kills for memory needs Retry with more
 // memory. A task that is about to reach its time limit gets a signal, saves its state and queues
-// itself again. Each resumes from the saved state. The number of restarts is limited. Retry submits
-// the tasks that are neither done nor queued nor running, and a merge. A submission has these files
-// in the run folder; all but the logs are replaced atomically:
+// itself again. A task that starts again resumes from the saved state. The number of restarts is
+// limited. Retry submits the tasks that are neither done nor queued nor running, and a merge. A
+// submission has these files in the run folder; all but the logs are replaced atomically:
 //
 //	cluster.json               submissions, their tasks and jobs
 //	cluster/1/run.sbatch       the script of the tasks

@@ -16,22 +16,25 @@ import (
 // background is the name of class 0 of masks.
 const background = "background"
 
-// A regionText is where an annotation file has the region of an object.
+// A regionText is the place in an annotation file of the region of an object, that is, its pixels,
+// and what newRegionText found there.
 type regionText struct {
 	from, to      int64 // offsets of the annotation, in bytes
-	class         int   // -1: none, for a group
+	class         int   // -1: none, for a group of objects (iscrowd)
 	hash          [sha256.Size]byte
-	height, width int   // of the image, as stated beside runs of pixels; 0 for polygons
+	height, width int   // of the image, as a run-length encoding states them; 0 for polygons
 	err           error // why the segmentation is invalid; nil: it is valid
 }
 
-// newRegionText checks the segmentation of an annotation that lies between two offsets.
+// newRegionText checks the segmentation of an annotation, which lies between two offsets of the
+// file.
 func newRegionText(segmentation []byte, from, to int64) *regionText {
 	r, err := parseRegion(segmentation)
 	return &regionText{from: from, to: to, hash: r.hash(), height: r.height, width: r.width, err: err}
 }
 
-// addRegion adds the region of an object of a class, 0: of a category that is left out.
+// addRegion adds the region of an object of a class. It adds nothing for class 0, that of
+// categories that are left out. crowd: the region is that of a group of objects.
 func (m *cocoImage) addRegion(r *regionText, class int, crowd bool) error {
 	switch {
 	case class == 0:
@@ -49,8 +52,9 @@ func (m *cocoImage) addRegion(r *regionText, class int, crowd bool) error {
 	return nil
 }
 
-// chooseCategories sets categories to those of masks, after the background, and classOf to the
-// class of each id of a category: 0 if it is left out.
+// chooseCategories sets c.categories to the classes of masks: the background, then the chosen
+// categories. classOf holds the index in c.categories of each id of a category. chooseCategories
+// replaces it by the new one, or by 0 for a category that is left out.
 func (c *COCO) chooseCategories(classOf map[int]int) error {
 	all := c.categories
 	c.categories = []TruthClass{{Name: background}}
@@ -97,7 +101,8 @@ func (c *COCO) maskClasses() []string {
 	return names
 }
 
-// mask returns the class of each pixel of an image, in the frame.
+// mask returns the class of each pixel of an image after it is resized and cropped to the frame:
+// see Frame.mask.
 func (c *COCO) mask(m cocoImage, frame Frame) (tensor.Tensor, error) {
 	mask := newRegionMask(m.height, m.width)
 	if len(m.regions) > 0 {

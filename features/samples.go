@@ -103,7 +103,7 @@ func decodeSamples(raw []byte) (*Samples, error) {
 	if len(out.Index) != n || len(out.Label) != n {
 		r.Fail(fmt.Errorf("%d positions, %d indices and %d labels", n, len(out.Index), len(out.Label)))
 	}
-	for range min(r.Int(), 1<<16) { // at most, so that a damaged number ends soon
+	for range min(r.Int(), 1<<16) { // bounded, so that a damaged count does not loop for long
 		name := r.String()
 		values := make([]float64, n)
 		r.FloatsInto(values)

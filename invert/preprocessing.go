@@ -31,9 +31,9 @@ func modelFrame(m *model.Model) dataset.Frame {
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
 }
 
-// modelInput returns x with the size and channels that a model takes. Resizing an axis and
-// converting channels are linear maps, so each is a product with a matrix. The matrix is found by
-// applying the map to the identity.
+// modelInput returns the current images, s.x, with the size and channels that a model takes.
+// Resizing an axis and converting channels are linear maps, so each is a product with a matrix. The
+// matrix is found by applying the map to the identity.
 func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 	to := m.ImageShape()
 	if slices.Equal(to, s.image) {
@@ -52,7 +52,7 @@ func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {
 		return "", err
 	}
 	b := s.b
-	// n x c x h x w
+	// s.x is n x c x h x w, and MatMul multiplies its last two axes.
 	x := b.MatMul(b.MatMul(b.Const("", rows), s.x), b.Transpose(b.Const("", columns), 1, 0))
 	if s.image[0] == to[0] {
 		return x, nil

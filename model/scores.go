@@ -134,8 +134,8 @@ func feedsClassifier(graph *onnx.Model, output string) bool {
 }
 
 // setClasses sets the number of classes. shape is that of one sample of the output, nil if its
-// first axis is not the batch. If the output is not one number for each of at least two classes, it
-// has none; this is an error if the options state that it has (explicit).
+// first axis is not the batch. If the output is not one number for each of at least two classes,
+// the kind becomes none; this is an error if the options set the kind (explicit).
 func (s *scores) setClasses(shape []int, explicit bool) error {
 	number := s.typ == onnx.Float || s.typ == onnx.Double
 	switch {
@@ -150,9 +150,10 @@ func (s *scores) setClasses(shape []int, explicit bool) error {
 	return nil
 }
 
-// guessScores returns the content of an output from the operators that compute it. Logits look like
-// any other vector, so the default is logits, unless the output is scaled to unit length or its
-// name is that of an embedding or of positions in the image.
+// guessScores returns the content of an output, judged by its name and the operators that compute
+// it: none if its name is that of an embedding or of positions in the image, or if it is scaled to
+// unit length; probabilities after a softmax or sigmoid; else logits, since logits look like any
+// other vector.
 func guessScores(graph *onnx.Model, output string) string {
 	producers := map[string]*pb.NodeProto{}
 	for _, n := range graph.Nodes() {

@@ -60,7 +60,7 @@ func (e *exportFlags) log(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// endRun marks an MLflow run as ended, even if the context is cancelled.
+// endRun marks an MLflow run as finished (ok) or failed, even if the context is cancelled.
 func endRun(ctx context.Context, run *mlflow.Run, record scores.Record, ok bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -141,7 +141,7 @@ func (l *mlflowLog) figures(ctx context.Context) error {
 	return nil
 }
 
-// models logs a run with the tags and scores of each model.
+// models logs a run with the tags and scores of each model that has scores.
 func (l *mlflowLog) models(ctx context.Context) error {
 	for _, m := range l.record.Models {
 		metrics := l.metrics(m.Name)
@@ -161,8 +161,9 @@ func (l *mlflowLog) models(ctx context.Context) error {
 	return nil
 }
 
-// metrics returns the scores of a model. The layers of a curve are the steps of one metric, by
-// depth. Scores of whole models come with their intervals.
+// metrics returns the scores of a model, as means over trials. A statistic that each layer has is
+// one metric whose steps are the depths of the layers. Scores of whole models come with the bounds
+// of their intervals, as the metrics KEY/low and KEY/high.
 func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	at := l.record.Started
 	if l.record.Finished != nil {
@@ -186,7 +187,8 @@ func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	return out
 }
 
-// metricKey names a score: effective-invariance.ei/rotation/90.
+// metricKey returns the key of a score's metric, such as effective-invariance.ei/rotation/90. It
+// does not contain the layer.
 func metricKey(r *scores.Row, severalData bool) string {
 	parts := []string{r.Measure + "." + r.Statistic}
 	if severalData {

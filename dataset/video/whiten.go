@@ -6,13 +6,13 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// cutoff is f0 of the filter in cycles per pixel, about 200 cycles in 512 pixels, as in Olshausen
-// and Field (1997).
+// cutoff is f0 of the filter (see whitener) in cycles per pixel: about 200 cycles in 512 pixels, as
+// in Olshausen and Field (1997).
 const cutoff = 0.4
 
 // A whitener is the band-pass filter of Olshausen and Field (1997),
 //
-//	R(f) = f exp(-(f / f0)^4),
+//	R(f) = f exp(-(f / f0)^4) at the frequency f,
 //
 // which flattens the 1/f spectrum of natural images and suppresses the highest frequencies, where
 // noise dominates. It is applied to the cosine transform (DCT-II), that is, to the image mirrored
@@ -20,7 +20,7 @@ const cutoff = 0.4
 type whitener struct {
 	h, w          int
 	rows, columns *fourier.QuarterWaveFFT
-	gain          []float64 // h x w: R, divided by what a transform and its inverse multiply values by
+	gain          []float64 // h x w: R, over the factor by which a transform and its inverse scale values
 	row, column   []float64 // buffers
 	plane         []float64 // a buffer of h x w
 }

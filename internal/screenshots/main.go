@@ -44,7 +44,7 @@ type shot struct {
 	run           string // folder of the run
 	fragment      string // of the address
 	width, height int64  // of the window
-	part          string // selector of the part that is pictured; "": the first screen
+	part          string // CSS selector of the part that is pictured; "": what the window shows at first
 }
 
 var shots = []shot{
@@ -202,7 +202,7 @@ func (s shot) take(ctx context.Context, dir string) ([]byte, error) {
 	return chromedp.Run(ctx, chromedp.Screenshot(chromedp.CSS(s.part)))
 }
 
-// write writes a PNG with the channels rounded to 5 bits, which takes a third of the size.
+// write writes a PNG with the channels rounded to 5 bits, which makes the file a third as large.
 func write(file string, raw []byte) error {
 	picture, err := png.Decode(bytes.NewReader(raw))
 	if err != nil {

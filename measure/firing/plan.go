@@ -52,15 +52,15 @@ func groups(counts []int, limit int) []group {
 // A layout describes how the work of a job is divided. It depends on the memory of the job; scores
 // do not depend on it.
 type layout struct {
-	rank         int          // k
+	rank         int          // k: the threshold of a unit is its k-th largest value
 	references   int          // number of reference stimuli of a unit
 	trajectories []trajectory // the kinds of trajectory
 	groups       []group      // of units
 	batch        int          // images in one run of the model
 }
 
-// minInputs returns the smallest number of inputs with which a unit can fire at the global rate:
-// with fewer, firing at a single input exceeds it.
+// minInputs returns the smallest number of inputs with which a unit can fire at the rate that the
+// settings ask for. With fewer, a unit that fires at a single input already exceeds that rate.
 func (s Settings) minInputs() int {
 	n := int(1 / s.Rate)
 	for float64(n)*s.Rate < 1-1e-9 { // below 1 by more than rounding
@@ -94,7 +94,7 @@ func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
 		bytes = max(bytes, m.fullStatsBytes(p))
 	}
 	if m.settings.also(NormalThreshold) {
-		bytes += 16 // mean and m2 of moments
+		bytes += 16 // two float64: the mean, and the sum of squared deviations from it
 	}
 	if m.settings.also(MutualInformation) { // int32 for both signs, labels and shuffled labels
 		bytes += int64(2 * 2 * 4 * len(j.Data.Classes()))

@@ -108,10 +108,10 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 
 // A table holds the values of all statistics.
 type table struct {
-	n, rank      int          // number of observations, and r
+	n, rank      int          // number of observations, and r of the package comment
 	scores, null result       // of the pairs, and of shuffled pairs
 	replicates   []replicate  // empty: there is no interval
-	shifts       [2][]float64 // for both scores: what is added to each replicate for its change of the ranks
+	shifts       [2][]float64 // for both scores: corrections of the replicates (resample.RankSpread.Shifts)
 	warnings     []string
 }
 

@@ -33,9 +33,9 @@ func (op *operation) constantIdentity(n int) onnx.Value {
 	return op.Const("", eye)
 }
 
-// applyTransposed multiplies an axis of g by the transpose of a matrix of shape n x m. If the node
-// multiplies this axis of its first input, of length m, by the matrix, and g is the gradient of the
-// product, the result is the gradient of the input.
+// applyTransposed multiplies an axis of g by the transpose of a matrix of shape n x m. For a node
+// that multiplies this axis of its first input, of length m, by the matrix, g is the gradient of
+// the node's output, and the result is the gradient of that input.
 func (op *operation) applyTransposed(g onnx.Value, axis int, matrix onnx.Value) onnx.Value {
 	rank := len(op.shape(op.x(0)))
 	switch axis {

@@ -33,13 +33,14 @@ func unary(f func(op *operation) onnx.Value) rule {
 // comment describes a tensor ("mask is 1 where ...") adds the nodes that compute this tensor, and
 // returns its name.
 type operation struct {
-	*onnx.Builder // in the scope of the node
+	*onnx.Builder // names what it adds by the scope of the node: see scopeOf
 	*tape
 	node  *pb.NodeProto
 	index int // of the node in tape.nodes; 0 in forward mode
 }
 
-// scopeOf is the scope of the gradient's nodes: the name of the node, or its operator.
+// scopeOf is the prefix of the names of the gradient's nodes: the name of the node, or its
+// operator.
 func scopeOf(n *pb.NodeProto) string {
 	if name := strings.Trim(n.GetName(), "/"); name != "" {
 		return name
@@ -55,9 +56,9 @@ func (op *operation) fail(format string, args ...any) {
 	panic(ruleError{fmt.Errorf("%s: %s", onnx.Label(op.node), fmt.Sprintf(format, args...))})
 }
 
-// apply applies a rule. Rules assume a well-formed node, as a runtime checks when it loads the
-// model. With an axis that does not exist, or a list that is too short, they panic with an index
-// out of range.
+// apply applies a rule, and stores its error in tape.err. Rules assume a well-formed node, as a
+// runtime checks when it loads the model. With an axis that does not exist, or a list that is too
+// short, they panic with an index out of range.
 func (op *operation) apply(r rule) {
 	defer func() {
 		switch e := recover().(type) {
@@ -111,8 +112,9 @@ func (op *operation) firstOutput() onnx.Value {
 // dy is the gradient of the i-th output, empty where none flows to it.
 func (op *operation) dy(i int) onnx.Value { return op.gradientOf(op.y(i)) }
 
-// dyForProduct is the gradient of the first output, as a factor of a product with v. Where v has
-// the shape of that output, the product expands a gradient that has not been expanded yet.
+// dyForProduct is the gradient of the first output, for a caller that multiplies it by v. If v has
+// the shape of that output, the gradient may be one that is not expanded yet (see
+// tape.unexpanded), since the multiplication broadcasts it.
 func (op *operation) dyForProduct(v onnx.Value) onnx.Value {
 	if equalShapes(op.shape(v), op.broadcastInputs()) {
 		return op.compactGradientOf(op.y(0))
@@ -144,8 +146,8 @@ func (op *operation) accumulateUnexpanded(i int, keepsChannels bool, f func() on
 	}
 }
 
-// attr, attrFloat, attrInts and attrString are attributes of the node, or fallback where it lacks
-// them.
+// attr, attrFloat, attrInts and attrString are attributes of the node. Where it lacks the
+// attribute, they are fallback, and attrInts is nil.
 func (op *operation) attr(name string, fallback int) int {
 	return onnx.AttrInt(op.node, name, fallback)
 }

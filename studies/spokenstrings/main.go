@@ -113,7 +113,7 @@ func read(folder string) (*recordings, error) {
 // a book that a speaker reads.
 const perChapter = 50
 
-// write writes the utterances of a part, those of the speakers in turn.
+// write writes the utterances of a part. The speakers take turns.
 func (p part) write(folder string, r *recordings, draw *rand.Rand) error {
 	for i := range p.utterances {
 		speaker, number := r.speakers[i%len(r.speakers)], i/len(r.speakers)
@@ -139,8 +139,8 @@ func (p part) write(folder string, r *recordings, draw *rand.Rand) error {
 
 var digitNames = strings.Fields("ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE")
 
-// utterance joins 3 to 7 digits. The speed is 0.7 to 1.5 times that of the recordings. A pause is
-// half to one and a half times as long as the mean pause of the utterance, 0.05 to 0.6 seconds.
+// utterance joins 3 to 7 digits. The speed is 0.7 to 1.5 times that of the recordings. An utterance
+// has a mean pause of 0.05 to 0.6 seconds, and each of its pauses is 0.5 to 1.5 times as long.
 func (p part) utterance(r *recordings, speaker string, draw *rand.Rand) (wave []float32, words []string, err error) {
 	speed, pause := 0.7+0.8*draw.Float64(), 0.05+0.55*draw.Float64()
 	for range 3 + draw.IntN(5) {

@@ -24,7 +24,8 @@ func ParseShard(text string) (Shard, error) {
 	return s, nil
 }
 
-// maxShards keeps the product of a shard and a number of blocks in the range of an int.
+// maxShards keeps the product of the index of a shard and the number of blocks in the range of an
+// int.
 const maxShards = 1_000_000_000
 
 // Whole reports whether the shard is all samples.

@@ -18,7 +18,8 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Names of files that noether train writes. An entry of models with the key checkpoints reads them.
+// Names of files and folders that noether train writes. They are read for an entry of models with
+// the key checkpoints.
 // All but RunsFile are in the folder of one training.
 const (
 	TrainedModelFile = "model.onnx"
@@ -27,7 +28,7 @@ const (
 	RunsFile         = "runs.csv" // in a folder of several trainings: a row for each, whose first field is its subfolder
 )
 
-// maxListBytes is the number of bytes that are read of a RunsFile or a SummaryFile.
+// maxListBytes is the largest number of bytes that are read of a RunsFile or a SummaryFile.
 const maxListBytes = 64 << 20
 
 // checkpointKeys are the keys of an entry of models that stands for the networks of trainings.

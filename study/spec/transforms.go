@@ -100,7 +100,8 @@ func (t *Transform) setOption(key string, v *config.Node) error {
 	return nil
 }
 
-// setCells fills Cells. It returns an error if a transformation of activations is not geometric.
+// setCells fills Cells. It returns an error if On is activations and the transformation cannot be
+// applied to feature maps (see transform.OnMaps).
 func (t *Transform) setCells(n, kind, value *config.Node) error {
 	variants, err := decodeKind(kind, value)
 	if err != nil {
@@ -154,8 +155,8 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 	return out, nil
 }
 
-// numberOf returns the distribution of the number that describes a draw: that of the first short
-// parameter. It is nil if draws have no such number.
+// numberOf returns the distribution of the number that describes a draw: that of the kind's main
+// parameter, the first in transform.Kind.Short. It is nil if draws have no such number.
 func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *transform.Distribution {
 	// Any draw tells whether the transformation has such a number.
 	if _, ok := transform.Parameter(t.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
@@ -173,7 +174,8 @@ func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *tra
 }
 
 // AllValues returns the transformation with all its values, as procedures (measures that work in
-// steps, such as training a probe) use it. Range is the smallest range that holds all values.
+// steps, such as training a probe) use it. Range is the smallest range that holds all values,
+// nil if a value is not a single number.
 func (t *Transform) AllValues() *procedure.Transform {
 	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
 	for _, c := range t.Cells {
