@@ -89,8 +89,8 @@ func (h *wavHeader) parseFormat(r io.ReaderAt, at, length, size int64) error {
 	return h.Info.check()
 }
 
-// setData sets the position of the samples. A length of all ones, which programs write that do not
-// know it, extends to the end of the file.
+// setData sets the position of the samples. The length 0xFFFFFFFF, which programs write that do
+// not know the length yet, stands for all bytes up to the end of the file.
 func (h *wavHeader) setData(at, length, size int64) error {
 	if h.bits == 0 {
 		return errors.New("the WAV file has no format chunk before its data")
@@ -109,6 +109,7 @@ func (h *wavHeader) setData(at, length, size int64) error {
 	return h.Info.check()
 }
 
+// decodeWAV returns the mean of the channels. It returns an error for values that are not finite.
 func decodeWAV(data []byte) (Clip, error) {
 	h, err := parseWAV(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -152,7 +153,8 @@ func (h wavHeader) decoder() func(b []byte) float64 {
 	return func(b []byte) float64 { return float64(int32(le.Uint32(b))) / (1 << 31) }
 }
 
-// WriteWAV writes a clip as a WAV file of 32-bit floats.
+// WriteWAV writes a clip as a WAV file of one channel of 32-bit floats. It returns an error for a
+// clip above the 4 GiB that the format allows.
 func WriteWAV(w io.Writer, c Clip) error {
 	const head = 44 // bytes before the values
 	if len(c.Wave) > (math.MaxUint32-head)/4 {

@@ -15,11 +15,12 @@ import (
 
 const cellsColumn = "100,000 cells"
 
-// manyCells returns rows on a study of 100,000 cells: a cell is the scores of one model under one of
-// 1,000 values of a transformation in one of 100 trials (repetitions of random draws). The study has
-// four samples, and was run in two shards, parts of the samples that one process measures. A shard
-// consists of whole blocks (see measure.Layout), here of two samples, so each shard leaves a state of
-// each cell. The model is so small that the work on cells outweighs all other.
+// manyCells returns rows of the table of results for a study of 100,000 cells. A cell of a study is
+// the scores of one model under one of 1,000 values of a transformation in one of 100 trials
+// (repetitions of random draws). The study has four samples. It was run in two shards: each is one
+// process that measures a part of the samples, here one block of two (see measure.Layout), and
+// saves its running sums for each cell. The model is so small that most of the time is spent on the
+// cells.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {
@@ -41,7 +42,7 @@ func manyCells() []row {
 	return rows
 }
 
-// cellsCommand runs a command of the program with a copy of one of the folders of buildCells. Its
+// cellsCommand runs a command of noether with a copy of one of the folders of buildCells. Its
 // metrics are the time ("s"), the processor time ("cpu-s") and the peak of the memory ("MiB-peak").
 func cellsCommand(folder string, args []string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
@@ -63,8 +64,9 @@ func cellsCommand(folder string, args []string) source {
 	}
 }
 
-// buildCells writes the study and its run folders: shards, which has not been merged, and finished.
-// It returns the folder that has these three and the path of the program.
+// buildCells writes study.yaml and two run folders of it: shards, whose shards have not been
+// merged, and finished. It returns the folder that holds these three, and the path of the program
+// noether.
 func buildCells(ctx context.Context, r *runner) (dir, program string, err error) {
 	dir = filepath.Join(r.work, "cells")
 	if program, err = r.program(ctx); err != nil || r.built["cells"] {
@@ -111,7 +113,7 @@ measures: [distance]
 	return dir, program, nil
 }
 
-// runIn runs a command of the program in a folder.
+// runIn runs a command of noether in a folder.
 func runIn(ctx context.Context, dir, program string, args ...string) (*os.ProcessState, error) {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir = dir

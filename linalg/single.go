@@ -7,8 +7,8 @@ import (
 )
 
 // CholeskySingle replaces the upper triangle of an n x n matrix A in float32 by its Cholesky factor
-// T, A = Tᵀ T. stride is the distance between rows. It reports whether the matrix is positive
-// definite.
+// T, A = Tᵀ T. stride is the distance between rows, in elements. It reports whether the
+// matrix is positive definite.
 func CholeskySingle(a []float32, n, stride int) bool { return lapack32.cholesky(a, n, stride) }
 
 // EigenSingle returns the eigenvalues, ascending, of a symmetric n x n matrix in float32. It reads

@@ -6,24 +6,24 @@ import "math"
 type Score struct {
 	Statistic string // its name in scores.csv, for instance "equivariance"
 	Variant   string // version of the statistic, such as a kind of probe; usually empty
-	// Parameter is the value of the transformation's parameter if the method returns scores for
+	// Parameter is the value of the transformation's parameter if the measure returns scores for
 	// several values. It is usually empty: the parameter is then that of the study's cell (one
 	// measure of one model on one data set, under one transformation value, in one trial).
 	Parameter string
 	Factor    string  // a factor of the data, or a subset such as "class=cat"; usually empty
 	Value     float64 // NaN if the statistic is undefined; a warning then says why
-	Low, High float64 // 95 % interval; NaN if there is none
+	Low, High float64 // 95 % confidence interval; NaN if there is none
 	Null      float64 // the statistic by chance, for example on shuffled pairs; NaN if there is none
 	Min, Max  float64 // range of the statistic, infinite if unbounded; both 0 if unknown
 	N         int     // number of observations
 	Warnings  []string
-	// Replicates are leave-one-group-out values; see package resample. Values derived from several
-	// scores on the same samples need them for their intervals, since such scores are correlated.
-	// Nil if there are none.
+	// Replicates are values of the statistic without some of the samples; see package resample. The
+	// interval of a value that is derived from several scores on the same samples is computed from
+	// them, since such scores are correlated. Nil if there are none.
 	Replicates []Replicate
 }
 
-// A Replicate is the value of a statistic without one jackknife group, or without several.
+// A Replicate is the value of a statistic without one group of the samples, or without several.
 type Replicate struct {
 	Value float64
 	Left  int // number of observations left out
@@ -35,7 +35,7 @@ func Plain(statistic string, value float64, n int) Score {
 	return Score{Statistic: statistic, Value: value, Low: nan, High: nan, Null: nan, N: n}
 }
 
-// Undefined returns a score of the same statistic without value, with a warning that says why.
+// Undefined returns a score of the same statistic with value NaN and a warning that says why.
 func (s Score) Undefined(why string) Score {
 	out := Plain(s.Statistic, math.NaN(), 0)
 	out.Variant, out.Parameter, out.Factor, out.Warnings = s.Variant, s.Parameter, s.Factor, []string{why}

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// logProbs converts the scores of one sample to natural logarithms of probabilities.
+// logProbs replaces the class scores of one sample by natural logarithms of probabilities.
 func (s scores) logProbs(row []float32) error {
 	if len(row) == 0 {
 		return errors.New("the list of classes is empty: nothing remains to predict")
@@ -19,11 +19,11 @@ func (s scores) logProbs(row []float32) error {
 	return nil
 }
 
-// logSoftmax writes the natural logarithms of the softmax of logits:
+// logSoftmax writes the natural logarithms of the softmax of the logits z to dst:
 //
 //	dst[k] = z[k] - log sum_j exp(z[j])
 //
-// computed in float64 relative to the largest logit. src and dst may be the same.
+// computed in float64 relative to the largest logit. dst and z may be the same slice.
 func logSoftmax(dst, z []float32) {
 	largest := float64(slices.Max(z))
 	sum := 0.0
@@ -36,9 +36,9 @@ func logSoftmax(dst, z []float32) {
 	}
 }
 
-// logRatio writes the natural logarithms of probabilities that are scaled to the sum 1. A
-// probability of zero is replaced by the smallest positive float32, so that its logarithm is
-// finite.
+// logRatio writes the natural logarithms of the probabilities p, scaled to the sum 1, to dst, which
+// may be p. A probability of zero is replaced by the smallest positive float32, so that its
+// logarithm is finite. It returns an error for values below 0 or above 1.001.
 func logRatio(dst, p []float32) error {
 	const highest = 1.001 // 1, with room for rounding errors
 	sum := 0.0

@@ -22,7 +22,7 @@ type Session struct {
 	model   *Model
 	session *ort.Session
 	outputs []sessionOutput
-	layers  int          // number of layers, the first outputs
+	layers  int          // number of layers, which come first in outputs
 	scores  int          // index of the scores among the outputs, or -1
 	workers int          // parts of a batch that run in parallel
 	largest atomic.Int32 // number of images that fit in the device's memory in one run; 0: not limited
@@ -66,7 +66,7 @@ func (m *Model) workersFor(batch int) int {
 	return 1
 }
 
-// newSessionOf returns a session that runs parallel parts of a batch at the same time.
+// newSessionOf returns a session that runs so many parts of a batch in parallel.
 func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
 	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
 	if err := s.plan(layers, withScores); err != nil {
@@ -158,9 +158,10 @@ func (s *Session) Close() error {
 	return s.session.Close()
 }
 
-// Run computes the layers of at most buf.Cap() images, each c x h x w with values in [0, 1], in the
-// frame that Frame returns. It normalises them and converts them to the model's layout and type. It
-// overwrites buf, and does not check that activations are finite.
+// Run computes the layers, and the scores if the session has them, of at most buf.Cap() images, and
+// writes them to buf. An image is channels x height x width, as Model.Frame says, with values in
+// [0, 1]. Run normalises the images and converts them to the model's layout and type. It does not
+// check that activations are finite.
 func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	if err := s.check(images, buf); err != nil {
 		return s.model.wrap(err)
@@ -178,7 +179,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 }
 
 // runFitting runs a batch in parts. While the device has too little memory for a part, it halves
-// them.
+// the size of the parts.
 func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	for {
 		if n := int(s.largest.Load()); n > 0 && buf.size > n && s.model.batch == 0 {

@@ -7,9 +7,11 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// CompatibleWith returns nil if every node of the model has the same meaning in a later operator
-// set, so that the model can be included in a graph of that set. Otherwise the error names the
-// first node with another meaning. It supports operator sets 11 to 18.
+// CompatibleWith returns nil if every node of the model has the same meaning in a later version
+// opset of the operator set, so that the model can be included in a graph of that version.
+// Otherwise the error names the first node with another meaning. It also returns an error if opset
+// is earlier than the model's version or, where they differ, if one is outside 11 to 18 or the
+// model defines functions.
 func (m *Model) CompatibleWith(opset int) error {
 	version := m.Opset()
 	switch {
@@ -28,8 +30,8 @@ func (m *Model) CompatibleWith(opset int) error {
 	return nil
 }
 
-// firstChanged returns the first node of a graph whose meaning differs between the operator sets
-// from and to, or nil.
+// firstChanged returns the first node of a graph or its subgraphs whose meaning differs between the
+// versions from and to of the operator set, or nil.
 func firstChanged(g *pb.GraphProto, from, to int) *pb.NodeProto {
 	for _, n := range g.Node {
 		for _, c := range changes[n.GetOpType()] {
@@ -53,8 +55,8 @@ type change struct {
 	breaks func(n *pb.NodeProto) bool // whether the meaning of node n changes
 }
 
-// changes lists the changes between the operator sets 11 and 18. All other changes add types, or
-// attributes and inputs whose defaults give the earlier behaviour.
+// changes lists the changes between versions 11 and 18 of the operator set. All other changes add
+// types, or attributes and inputs whose defaults give the earlier behaviour.
 var changes = map[string][]change{
 	"Dropout": {{12, has("ratio")}},
 	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},
@@ -72,7 +74,8 @@ func has(attribute string) func(n *pb.NodeProto) bool {
 	return func(n *pb.NodeProto) bool { return find(n, attribute) != nil }
 }
 
-// coerced reports whether a softmax before opset 13 may mean something else since: it normalises
-// over all axes from its attribute axis on (1 by default), a later one over that axis alone. Only
-// for the last axis, -1, the two are known to be equal.
+// coerced reports whether a softmax of a version before 13 may differ from one of a later version.
+// The earlier one reshapes (coerces) its input to a matrix and normalises over all axes from its
+// attribute axis on (1 by default); a later one normalises over that axis alone. The two are known
+// to be equal only for the last axis, -1.
 func coerced(n *pb.NodeProto) bool { return AttrInt(n, "axis", 1) != -1 }

@@ -107,10 +107,11 @@ func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 // all of one operator without a name.
 type nodeKey struct{ name, op string }
 
-// shapeNodes tells for each key whether the outputs of all its nodes depend on the shapes of the
-// graph's inputs at most, and not on their elements.
+// shapeNodes tells for each key whether all its nodes only compute with shapes: their outputs are
+// not random and do not depend on the elements of the graph's inputs, only on their shapes if at
+// all.
 func shapeNodes(m *onnx.Model) map[nodeKey]bool {
-	elements := map[string]bool{} // tensors that depend on elements of the inputs
+	elements := map[string]bool{} // tensors that depend on elements of the inputs, or are random
 	for _, p := range m.Inputs() {
 		elements[p.Name] = true
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Relation is the relation of a prediction score to accuracy over models or over data sets, as in
-// Deng et al. 2022. It is computed by package correlation with the defaults of `noether correlate`.
+// A Relation is the relation of a prediction score (one of a model's outputs, not of a layer) to
+// accuracy, over models or over data sets, as in Deng et al. 2022. Package correlation computes it
+// with the defaults of `noether correlate`.
 type Relation struct {
 	Measure   string
 	Statistic string
@@ -25,11 +26,12 @@ type Relation struct {
 
 const (
 	minPoints = 3  // fewest points of a relation
-	maxFits   = 32 // maximum number of relations with a line and a band; the others have points only
+	maxFits   = 32 // maximum number of relations with a fitted line; the others have points only
 )
 
-// Relations returns the relations between the first statistic of each prediction measure under each
-// transformation and the accuracy on untransformed data.
+// Relations returns the relations between the first statistic of each measure of predictions, other
+// than accuracy and robust-accuracy, under each transformation and the accuracy on untransformed
+// data.
 func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	var out []Relation
 	fits := 0

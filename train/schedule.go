@@ -8,8 +8,8 @@ type Schedule func(t, total int) float64
 // Constant returns 1.
 func Constant(int, int) float64 { return 1 }
 
-// Cosine returns cosine annealing to 0 (Loshchilov and Hutter 2017, without restarts) after a
-// linear warm-up over the first warmup steps.
+// Cosine returns cosine annealing towards 0 (Loshchilov and Hutter 2017, without restarts) after a
+// linear warm-up over the first warmup steps. The factor would be 0 one step after the last.
 func Cosine(warmup int) Schedule {
 	return func(t, total int) float64 {
 		if t <= warmup {
@@ -23,7 +23,7 @@ func Cosine(warmup int) Schedule {
 }
 
 // MultiStep returns a schedule that multiplies the rate by factor at each of the given fractions of
-// the steps.
+// all steps.
 func MultiStep(factor float64, fractions ...float64) Schedule {
 	return func(t, total int) float64 {
 		rate := 1.0

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A batchNorm is a BatchNormalization in training mode, which normalises by the statistics of the
-// batch:
+// A batchNorm is a BatchNormalization node in training mode, which normalises by the statistics of
+// the batch:
 //
 //	y = scale (x - mean(x)) / sqrt(var(x) + epsilon) + bias
 //	running mean <- m running mean + (1 - m) mean(x)
@@ -36,7 +36,7 @@ type mask struct {
 }
 
 // findStatistics lists the running statistics of the BatchNormalization nodes. In training mode
-// each must be a weight that no other node uses.
+// each must be a float32 weight that no other BatchNormalization uses.
 func (p *program) findStatistics(nodes []*pb.NodeProto, weights []onnx.ValueInfo) error {
 	for _, n := range nodes {
 		if n.GetOpType() != "BatchNormalization" || len(n.Input) < 5 {
@@ -62,8 +62,8 @@ func (p *program) findStatistics(nodes []*pb.NodeProto, weights []onnx.ValueInfo
 	return nil
 }
 
-// applyTrainingMode replaces BatchNormalization by its training mode, and Dropout by a product with
-// a mask.
+// applyTrainingMode replaces each BatchNormalization by its training mode, and each Dropout with a
+// ratio above 0 by a product with a mask.
 func (p *program) applyTrainingMode(b *onnx.Builder) error {
 	p.norms, p.masks = nil, nil
 	b.Replace("BatchNormalization", func(n *pb.NodeProto) []onnx.Value { return p.writeBatchNorm(b, n) })
@@ -109,7 +109,7 @@ func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value 
 }
 
 // outputStatistics writes the running statistics after the step. Each forward pass updates them.
-// With TRADES the passes are on x, on x' and on x again.
+// With TRADES the passes are on the samples x, on the adversarial examples x', and on x again.
 func (p *program) outputStatistics(b *onnx.Builder) {
 	running := map[string]onnx.Value{}
 	for _, s := range p.statistics {
@@ -164,7 +164,7 @@ func newMask(n *pb.NodeProto, static *infer.Info) (mask, error) {
 	return m, nil
 }
 
-// draw returns the mask of n samples in a step.
+// draw returns the mask of n samples in a step, from the seed base.
 func (m *mask) draw(base uint64, step, n int) tensor.Tensor {
 	t := tensor.New(append([]int{n}, m.shape...)...)
 	r, keep := seed.Rand(base, m.name, step), float32(1/(1-m.ratio))

@@ -14,7 +14,7 @@ func identityKind() Kind {
 	}
 }
 
-// numberKind returns a kind with one required parameter, which a bare value sets.
+// numberKind returns a kind with one required parameter, which a bare value sets, as in `hue: 0.1`.
 func numberKind(name, doc string, p Param, build func(Distribution) Transform) Kind {
 	p.Required = true
 	return Kind{

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// A PointMap is how an Op moves the positions of an h x w image or feature map: the position that
-// each position of the result is read from.
+// A PointMap says how an Op moves the positions of an image or feature map of h rows and w columns:
+// it gives, for each position of the result, the position that is read.
 type PointMap struct {
 	Nearest bool // read from the nearest position; else by bilinear interpolation
 	// Wrap reports whether the image is continued periodically beyond its borders, so that a
 	// translation is a circular shift.
 	Wrap bool
 
-	h, w int    // size of the map
+	h, w int    // size of the image or feature map
 	m    matrix // from a position of the result to the position that it is read from, both relative to the centre
 }
 
@@ -23,9 +23,9 @@ type pointMapper interface {
 }
 
 // PointMapOf returns how an Op moves the positions of an h x w map, and whether that is known.
-// Translations are fractions of the map's own sides. An Op without a method PointMap(h, w int)
-// (PointMap, bool) moves none, such as one that recolours. A sequence moves positions as its
-// members do one after the other.
+// Translations are fractions of the sides h and w. An Op without a method PointMap(h, w int)
+// (PointMap, bool), such as one that changes colours, moves no position. A sequence moves positions
+// as its members do one after the other.
 func PointMapOf(op Op, h, w int) (PointMap, bool) {
 	if p, ok := op.(pointMapper); ok {
 		return p.PointMap(h, w)
@@ -46,7 +46,7 @@ func MovesPositions(op Op) bool {
 	return ok
 }
 
-// fixedPointMap returns the map in which every position is read from itself.
+// fixedPointMap returns the PointMap with which every position is read from itself.
 func fixedPointMap(h, w int) PointMap { return PointMap{h: h, w: w, m: matrix{a: 1, e: 1}} }
 
 // Source returns the row and the column that the position in row i and column j of the result is
@@ -64,7 +64,7 @@ func (p PointMap) SourceOf(i, j float64) (row, column float64) {
 	return p.m.d*x + (p.m.e*y + p.m.f + cy), p.m.a*x + (p.m.b*y + p.m.c + cx)
 }
 
-// Mirrors reports whether the map turns a figure into its mirror image.
+// Mirrors reports whether the PointMap turns a figure into its mirror image.
 func (p PointMap) Mirrors() bool { return p.m.a*p.m.e-p.m.b*p.m.d < 0 }
 
 // Inverse returns the inverse map of positions, and whether there is one.
@@ -80,9 +80,9 @@ func (p PointMap) Inverse() (PointMap, bool) {
 // Fixed reports whether every position is read from itself.
 func (p PointMap) Fixed() bool { return p.m == matrix{a: 1, e: 1} }
 
-// PermutesAxes reports whether the map, apart from a translation, maps each axis to itself or to
-// the other, as flips and quarter turns of a square do. With Wrap, no position is then read from
-// outside.
+// PermutesAxes reports whether the PointMap, apart from a translation, maps each axis to itself or
+// to the other, as flips and quarter turns of a square do. If Wrap is set too, no position is read
+// from outside the image.
 func (p PointMap) PermutesAxes() bool {
 	unit := func(v float64) bool { return v == 1 || v == -1 }
 	upright := unit(p.m.a) && unit(p.m.e) && p.m.b == 0 && p.m.d == 0
@@ -90,8 +90,8 @@ func (p PointMap) PermutesAxes() bool {
 	return upright || turned && p.h == p.w
 }
 
-// Turn returns the angle by which the map rotates the image, in degrees counter-clockwise within
-// [0, 360), and reports whether it is a rotation, perhaps followed by a translation.
+// Turn returns the angle by which the PointMap rotates the image, in degrees counter-clockwise
+// within [0, 360), and reports whether it is a rotation, perhaps followed by a translation.
 func (p PointMap) Turn() (degrees float64, ok bool) {
 	const tolerance = 1e-9
 	m := p.m
@@ -128,8 +128,7 @@ func (t Flip) PointMap(h, w int) (PointMap, bool) {
 	return p, true
 }
 
-// PointMap implements pointMapper. The box has the position and the size that it has in a large
-// image, where it is not rounded to whole pixels.
+// PointMap implements pointMapper. Position and size of the box are not rounded to whole pixels.
 func (o cropOp) PointMap(h, w int) (PointMap, bool) {
 	side := o.size
 	if !o.crop.Side {

@@ -17,11 +17,11 @@ import (
 type imageSizes struct {
 	height, width int  // of the first
 	same          bool // all images have the size of the first
-	short         int  // median of the shorter sides
+	short         int  // median of the shorter sides; 0 if no image could be decoded
 }
 
-// sizesOf returns the sizes of sixteen images, evenly spaced in the data. It ignores images that
-// cannot be decoded.
+// sizesOf describes the sizes of at most sixteen images, evenly spaced in the data. It ignores
+// images that cannot be decoded.
 func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	sizes := imageSizes{same: true}
 	var short []int
@@ -49,8 +49,8 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 }
 
 // guessPreprocess returns the usual preprocessing for a model's input, as YAML: a resize that keeps
-// the aspect ratio, a centre crop to the size that the model takes, and mean and deviation unless
-// the model normalises its input.
+// the aspect ratio, a centre crop to the size that the model takes, and the mean and the standard
+// deviation to normalise by, unless the model normalises its input itself.
 func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	preset := "none"
 	height, width := m.Frame().Height, m.Frame().Width // 0: any
@@ -92,7 +92,8 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 }
 
 // recordedPreprocess returns the preprocessing in the metadata of a model that noether train wrote,
-// as YAML. A resize and a crop are added if it has none and the images do not fit the model.
+// as YAML; found is false if there is none. A resize and a crop are added if it has neither, the
+// model takes one size only, and the images have another.
 func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bool, err error) {
 	p, text, found, err := spec.RecordedPreprocess(m.Path())
 	if !found || err != nil {
@@ -107,7 +108,7 @@ func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bo
 	return text, found, nil
 }
 
-// freeSize returns the height and width at which a model of free input size is measured. It is the
+// freeSize returns the height and width at which a model that takes any size is measured. It is the
 // size of the images if they have a common one that is small or a multiple of 32, which the strides
 // of usual networks divide. Else it is a square: the largest multiple of 32 pixels, at most 224,
 // that does not enlarge most images.

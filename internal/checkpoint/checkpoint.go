@@ -21,7 +21,7 @@ func (f File) Load() (io.ReadCloser, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err // not saved: a nil *os.File in an io.ReadCloser is not nil
+		return nil, err // not the variable saved: a nil *os.File in an io.ReadCloser is not nil
 	}
 	return saved, nil
 }

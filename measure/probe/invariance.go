@@ -18,8 +18,9 @@ type InvarianceSettings struct {
 	Representation
 }
 
-// Invariance returns the measure invariance: cosine and l2, the cosine and the distance between z
-// and z', for each value of the transformation or part of its range, and over all.
+// Invariance returns the measure invariance: the cosine and the Euclidean distance (l2) between z
+// and z', the vectors of a sample and of the transformed sample, for each value of the
+// transformation or part of its range, and over all of them.
 func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
@@ -48,8 +49,8 @@ func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	})
 }
 
-// pairDistances compares every sample's z with its z' and with another sample's z'. The columns
-// are cosine, l2, cosine of shuffled pairs, l2 of shuffled pairs.
+// pairDistances compares every sample's z with its z' and, for the null (the value by chance), with
+// another sample's z'. The columns are cosine and l2, then both for these shuffled pairs.
 func (r *run) pairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	const columns = 4 // two statistics, and the null of each

@@ -8,18 +8,19 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// errSingular is returned if a half of the samples has no scores.
+// errSingular is returned if the scores of a half of the samples cannot be computed.
 var errSingular = errors.New(warnSingular)
 
-// A replicate is the scores of half of the groups in the subspaces of all samples.
+// A replicate holds the scores of a half of the samples (four of their eight groups), computed in
+// the principal subspaces of all samples.
 type replicate struct {
 	result
 	left       int            // observations left out
-	rankChange resample.Ranks // its fractional ranks (see resample.Cutoff) minus those of all samples
+	rankChange resample.Ranks // fractional ranks (resample.Cutoff) of the half less those of all samples
 }
 
-// interval computes the replicates, and the shifts of their scores that changes of the ranks cause,
-// and writes both into t.
+// interval writes the replicates into t, and the shifts of their scores that follow from the
+// changes of the ranks.
 func (a *accumulator) interval(c coordinates, t *table) error {
 	replicates, err := a.replicates(c)
 	if err != nil {
@@ -43,7 +44,8 @@ func (a *accumulator) interval(c coordinates, t *table) error {
 // rankSlopes returns the slopes of both scores as functions of the ranks. full holds the scores at
 // the actual ranks.
 func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.RankSlope, err error) {
-	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values) // most: p with the margin
+	// The ranks of x and y, and the largest rank of x for which eigenvalues are known.
+	p, q, most := c.bases.x.K, c.bases.y.K, len(c.bases.x.Values)
 	var nearby [2]result
 	for i, k := range resample.NearbyRanks(p, q, most) {
 		if nearby[i], err = resultOf(c.atRanks(k[0], k[1])); err != nil {
@@ -57,8 +59,8 @@ func (c coordinates) rankSlopes(full result) (equivariance, invariance resample.
 }
 
 // replicates computes the scores of the halves of the samples. The last group need not be reduced
-// to coordinates: a half that contains it is what is left of all observations without the groups
-// that the half does not contain.
+// to coordinates: a half that contains it is computed as all observations minus the groups that the
+// half does not contain.
 func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
 	last := a.groups.len() - 1
 	halves := c.bases.newSubsets(a.total, len(resample.HalfSamples))

@@ -16,17 +16,17 @@ type layout struct {
 	// several reports whether the layout has several outputs, which makes it hard to confuse with
 	// others.
 	several bool
-	// find returns a decoder for the ports, or nil if they do not have this layout. The decoder
-	// lacks the settings of boxes. If guess is set, find returns a decoder only if it is unlikely
-	// that the outputs have another meaning.
+	// find returns a decoder for the ports, or nil if they do not have this layout. Method finish
+	// sets the rest of the decoder, such as the confidence of boxes. If guess is set, find returns
+	// a decoder only if it is unlikely that the outputs have another meaning.
 	find func(q *query, guess bool) *Decoder
 }
 
-// A query is a search among the outputs of a model.
+// A query is a search for a layout among the outputs of a model, its ports.
 type query struct {
 	about   *About
 	setting Setting
-	ports   []Port
+	ports   []Port // those that the setting names, or all
 }
 
 // boxLayouts are the layouts of boxes, the most specific first.
@@ -129,7 +129,7 @@ func (q *query) guess() *Decoder {
 	return nil
 }
 
-// maxCandidates is the largest number of boxes of an image that is decoded.
+// maxCandidates is the largest number of boxes that a model may have for one image.
 const maxCandidates = 1_000_000
 
 // finish completes a decoder from the settings, and checks it.
@@ -160,7 +160,8 @@ func (q *query) finish(d *Decoder) error {
 	return q.nameClasses(f)
 }
 
-// nameClasses sets the names of the classes, and their number if the layout does not have it.
+// nameClasses sets the number of classes, if the layout does not have it, and their names if there
+// are as many. It returns an error if the setting contradicts the number of the layout.
 func (q *query) nameClasses(f *Format) error {
 	if f.Kind == ValueMap {
 		return nil
@@ -189,7 +190,7 @@ func (q *query) names() []string {
 	return q.about.Names
 }
 
-// metadata returns an entry of the metadata of the file.
+// metadata returns an entry of the metadata of the file, or "".
 func (q *query) metadata(key string) string {
 	if q.about.Metadata == nil {
 		return ""
@@ -230,8 +231,8 @@ func (p *Port) named(words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// unbatched reports whether the port is declared with the given rank, without a batch axis, and
-// with the given last size; 0: any.
+// unbatched reports whether the port is declared with the given rank, which leaves no room for a
+// batch axis, and the size of its last axis is dynamic or the given one; 0: any.
 func (p *Port) unbatched(rank, last int) bool {
 	if len(p.Sizes) != rank {
 		return false

@@ -15,8 +15,8 @@ type Layer struct {
 	Role string // position in the network, for example "stage 2, block 1"
 }
 
-// Choose returns at least minLayers layers, if the network has as many, and at most maxLayers. One
-// of them is the input of the classifier, which Choose adds last.
+// Choose returns at least minLayers layers, if it finds as many, and at most maxLayers. One of them
+// is the input of the classifier, which Choose adds last.
 const (
 	minLayers = 8
 	maxLayers = 12
@@ -94,11 +94,11 @@ type kind int
 
 const (
 	stem       kind = iota
-	block           // end of a block of convolutions, or of any other operators
-	attention       // sum of a residual branch with attention
-	perceptron      // sum of a residual branch of matrix products, as after an attention
+	block           // end of a block with convolutions, or of one without a residual sum
+	attention       // sum of a shortcut and a branch with attention
+	perceptron      // sum of a shortcut and a branch of matrix products (the MLP of a transformer)
 	activation      // activation of a network without blocks
-	pooled          // activation before a pooling
+	pooled          // activation before a pooling or a Flatten
 )
 
 func (k kind) ofBlock() bool { return k == block || k == attention || k == perceptron }
@@ -176,7 +176,8 @@ func (c *chooser) blockEnd(i int) int {
 }
 
 // representative returns the index of the cut from first to last that represents a block:
-// preferably one after an activation function, and with known axes of positions and channels.
+// preferably one after an activation function, and with known axes of positions (pixels or tokens)
+// and channels.
 func (c *chooser) representative(first, last int) int {
 	best := first
 	for i := first + 1; i <= last; i++ {
@@ -188,8 +189,8 @@ func (c *chooser) representative(first, last int) int {
 	return best
 }
 
-// hasClearAxes reports whether a tensor can be measured, has one channel axis and, if it has
-// positions, known axes of them.
+// hasClearAxes reports whether a tensor can be measured, has one channel axis (C) and, if it has
+// positions, known axes of them: H and W of pixels, or T of tokens.
 func (c *chooser) hasClearAxes(tensor string) bool {
 	l, ok := c.layers[tensor]
 	return ok && slices.Contains([]onnx.Axes{"NCHW", "NHWC", "NTC", "NCT", "NC"}, l.Axes)
@@ -245,7 +246,7 @@ func (c *chooser) cutNames() map[string]bool {
 // addActivations adds the outputs of activation functions. If candidates have been found before, it
 // adds only those that every path goes through, between the blocks.
 func (c *chooser) addActivations() {
-	before := map[string]bool{} // inputs of a pooling, or of the change from maps to vectors
+	before := map[string]bool{} // inputs of a pooling or a Flatten
 	for i, n := range c.path.nodes {
 		if op := n.GetOpType(); pools[op] || op == "Flatten" {
 			for in := range c.path.reads[i] {

@@ -9,7 +9,8 @@ import (
 // A slope writes f'(x), or 1 / f'(x), for an operator y = f(x) that is applied to each element.
 type slope func(op *operation, x, y onnx.Value) onnx.Value
 
-// chain is the rule of y = f(x): dx = dy f'(x).
+// chain is the rule of y = f(x): dx = dy f'(x). Here dx and dy are the gradients of the
+// differentiated scalar with respect to x and y.
 func chain(f slope) rule {
 	return unary(func(op *operation) onnx.Value {
 		return op.Mul(op.dyForProduct(op.x(0)), f(op, op.x(0), op.y(0)))
@@ -116,7 +117,7 @@ func sub(op *operation) {
 	op.accumulate(1, func() onnx.Value { return op.Neg(op.unbroadcast(op.dy(0), 1)) })
 }
 
-// y = A B: dA = dy B, dB = dy A
+// y = A B, by elements: dA = dy B, dB = dy A
 func mul(op *operation) {
 	op.accumulateSummed(0, func() onnx.Value { return op.Mul(op.dyForProduct(op.x(1)), op.x(1)) })
 	op.accumulateSummed(1, func() onnx.Value { return op.Mul(op.dyForProduct(op.x(0)), op.x(0)) })
@@ -130,7 +131,7 @@ func div(op *operation) {
 }
 
 // extreme is the rule of Max and Min. The inputs that equal the result share its gradient evenly:
-// dx_i = dy [x_i = y] / (number of inputs that equal y).
+// dx_i = dy / (number of inputs that equal y) where x_i = y, else 0.
 func extreme(op *operation) {
 	inputs := op.inputs()
 	if len(inputs) == 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// WeightsAsInputs returns a model in which the named initializers are additional inputs, as in
-// training. WithWeights is the inverse.
+// WeightsAsInputs returns a model in which the named initializers are inputs without values, as a
+// training needs them. WithWeights is the inverse. It returns an error for an unknown name.
 func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -31,7 +31,8 @@ func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 }
 
 // WithWeights returns a model with other values of initializers, or of inputs, which become
-// initializers. A value must have the shape of the tensor that it replaces.
+// initializers. A value must have the shape of the tensor that it replaces, whose type must be
+// float32: this is not checked.
 func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -62,7 +63,7 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 	return m.WithGraph(g), nil
 }
 
-// fits reports whether a shape agrees with declared dimensions, some of which may be free.
+// fits reports whether a shape agrees with declared dimensions, some of which may be dynamic.
 func fits(shape []int, dims []onnx.Dim) bool {
 	if len(shape) != len(dims) {
 		return false

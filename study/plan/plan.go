@@ -17,12 +17,12 @@ import (
 // model, data set, transformation value and trial each.
 type Plan struct {
 	Study *spec.Study
-	Cells []*Cell // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
-	Skips []scores.Skip
+	Cells []*Cell       // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
+	Skips []scores.Skip // measures that do not apply, with the reasons
 
 	Models    []*Model
 	Data      []*Data
-	hasStore  bool                // accumulators may keep data in a store on disk, see measure.Store
+	hasStore  bool                // running sums of measures may be kept on disk, see measure.Store
 	Only      []string            // names of the models whose cells are planned; nil: all
 	modelData map[passOwner]*Data // copies of the data for each model, see dataFor
 	encoded   map[any]string      // see encode
@@ -33,7 +33,8 @@ type Plan struct {
 }
 
 // New opens the models and the data of a study and lists its cells. A model or a data set that
-// cannot be opened is listed by Failed. New returns an error if nothing is left to measure.
+// cannot be opened is listed by Failed; with o.FailFast, New returns its error at once. New returns
+// an error if nothing is left to measure.
 func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 	p := &Plan{Study: s, hasStore: true, Only: o.Only, failFast: o.FailFast, modelData: map[passOwner]*Data{}, Stats: o.Stats}
 	if p.Stats == nil {
@@ -95,9 +96,9 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 	return nil
 }
 
-// openModels opens the wanted models, with failures handled as in openData.
+// openModels opens the models that the plan needs. It handles failures as openData does.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
-	var first inputInfo // of the first data set, which models of free input size use for all data
+	var first inputInfo // of the first data set; models that take any size use its size for all data
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
 		first = p.Data[0].inputInfo(ctx)
 	}

@@ -143,7 +143,8 @@ func (p *Plan) labelled(c *Cell, raw *Data) *Data {
 	return p.dataFor(raw, c.other)
 }
 
-// subject describes a model and the outputs that the data keep of it, for a procedure.
+// subject describes a model for a procedure, with the class outputs that are used for predictions
+// on the data.
 func (m *Model) subject(d *Data) procedure.Subject {
 	return procedure.Subject{Name: m.Entry.Name, Identity: spec.CanonicalJSON(m.canonical()), Model: m.Net, Outputs: d.Outputs}
 }

@@ -15,7 +15,7 @@ type Validation struct {
 	Share float64
 	Data  *spec.Data
 
-	given bool
+	given bool // whether the file has the key
 }
 
 // DecodeNode implements config.Decoder.
@@ -41,7 +41,7 @@ func (Validation) JSONSchema() map[string]any {
 	}}
 }
 
-// Network is one kind of network.
+// Network is one kind of network: one field is set.
 type Network struct {
 	ConvNet *convNetKeys `key:"convnet" doc:"plain convolutions with BatchNormalization, for images, spectrograms and signals"`
 	ResNet  *resNetKeys  `key:"resnet" doc:"residual blocks, for small images"`
@@ -146,9 +146,9 @@ func (k *Network) check(n *config.Node) error {
 
 // Augment is the augmentation of training samples.
 type Augment struct {
-	Transform  transform.Transform   `json:"Law"` // the name in the identity of a training
+	Transform  transform.Transform   `json:"Law"` // the key that File.identity hashes; nil: no augmentation
 	transforms []transform.Transform // the members of Transform
-	steps      []any                 // their settings, for the identity of a training
+	steps      []any                 // their settings, for File.identity
 }
 
 // DecodeNode implements config.Decoder.
@@ -177,7 +177,7 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 	return nil
 }
 
-// check reports augmentations of images on audio, and of audio on images.
+// check returns an error for augmentations of images on audio, and of audio on images.
 func (a *Augment) check(n *config.Node, audio bool) error {
 	for i, t := range a.transforms {
 		at := n
@@ -197,7 +197,7 @@ func (a *Augment) check(n *config.Node, audio bool) error {
 // JSONSchema implements config.Schemer.
 func (Augment) JSONSchema() map[string]any { return config.Schema(reflect.TypeFor[[]spec.Transform]()) }
 
-// Optimiser is one kind of optimiser.
+// Optimiser is one kind of optimiser: one field is set.
 type Optimiser struct {
 	SGD   *sgdKeys  `key:"sgd" doc:"stochastic gradient descent"`
 	Adam  *adamKeys `key:"adam" doc:"Adam with weight decay in the gradient (coupled)"`
@@ -245,7 +245,7 @@ type adversarialKeys struct {
 	Beta     float64 `key:"beta" default:"6" min:"0" doc:"weight of the divergence, of trades and mart"`
 }
 
-// check reports settings that contradict others of the file.
+// check returns an error for settings that are out of range or contradict others of the file.
 func (k *adversarialKeys) check(f *File) error {
 	at := f.node.Get("adversarial")
 	switch {
@@ -271,7 +271,8 @@ func (k *adversarialKeys) settings() *train.Adversarial {
 	return &train.Adversarial{Defence: train.Defence(k.Defence), Norm: k.Norm, Radius: k.Radius, Steps: k.Steps, StepSize: k.StepSize, AtX: !k.Random, Beta: k.Beta}
 }
 
-// rollbackKeys are the settings of rollback.
+// rollbackKeys are the settings of rollback: an epoch that increases the objective is undone, and
+// training goes on at a lower learning rate.
 type rollbackKeys struct {
 	Factor float64 `key:"factor,required" short:"true" doc:"factor by which the rate is multiplied after an epoch is undone, between 0 and 1"`
 	By     string  `key:"by" enum:"objective|loss" default:"objective" doc:"what must not increase: the objective with penalties, or the validation loss alone"`
@@ -286,7 +287,7 @@ func (k *rollbackKeys) options() (factor float64, byLoss bool) {
 	return k.Factor, k.By == "loss"
 }
 
-// Schedule is the schedule of the learning rate.
+// Schedule is the schedule of the learning rate: one field is set, or none for a constant rate.
 type Schedule struct {
 	Constant bool
 	Cosine   *cosineKeys
@@ -350,7 +351,7 @@ func (s *Schedule) check(n *config.Node) error {
 	return nil
 }
 
-// schedule returns the schedule for epochs of a number of steps.
+// schedule returns the schedule; perEpoch is the number of steps of an epoch.
 func (s *Schedule) schedule(perEpoch int) train.Schedule {
 	switch {
 	case s.Cosine != nil:

@@ -2,10 +2,11 @@ package reporttest
 
 import "github.com/noether-ml/noether/scores"
 
-// SampleSheet returns a sample sheet of 12 samples of 4 classes under a transformation of the
-// generated run. Sample i is of class i mod 4, and its value falls with i. At the last value of the
-// parameter, model m classifies all samples from 6 + 2m on wrongly. Without values there is one
-// parameter, "".
+// SampleSheet returns a sample sheet (scores.SampleSheet: what a transformation does to single
+// samples) of 12 samples of 4 classes under the transformation with the given index in the
+// generated run. Its Parameters are values, or "" alone without values. Sample i is of class i mod
+// 4, and its value falls with i. At the last parameter, model m classifies all samples from 6 + 2m
+// on wrongly, and their values are 0.
 func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet {
 	if len(values) == 0 {
 		values = []string{""}

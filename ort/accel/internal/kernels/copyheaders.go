@@ -1,6 +1,7 @@
 //go:build ignore
 
-// Copyheaders copies the headers of ONNX Runtime's C API from the module of its Go binding.
+// Copyheaders copies the headers of ONNX Runtime's C API from the module of its Go binding to the
+// current folder.
 package main
 
 import (
