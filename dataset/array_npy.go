@@ -20,7 +20,7 @@ type npyArray struct {
 	fileData
 	offset int64 // of the first value, in bytes
 	shape  []int
-	kind   byte             // NumPy's letter: 'u' unsigned, 'i' integer, 'f' float, 'b' boolean
+	kind   byte             // NumPy's letter: 'u' unsigned, 'i' signed integer, 'f' float, 'b' boolean
 	bytes  int              // of one value
 	order  binary.ByteOrder // of the bytes of one value
 
@@ -37,8 +37,8 @@ var (
 )
 
 // openNPY reads the header of an array (numpy.lib.format, versions 1 to 3) and checks that all
-// values are present. It does not read them. (The npyio module cannot be used: it reads whole
-// arrays, of at most two dimensions.)
+// values are present. It does not read them, unless the array is column-major. (The npyio module
+// cannot be used: it reads whole arrays, of at most two dimensions.)
 func openNPY(b fileData) (npyArray, error) {
 	text, offset, err := npyHeader(b)
 	if err != nil {
@@ -60,7 +60,8 @@ func openNPY(b fileData) (npyArray, error) {
 // maxTransposed is the largest number of bytes of a column-major array that is read and transposed.
 const maxTransposed = 256 << 20
 
-// toRowMajor reads a column-major array into memory and converts it to row-major order.
+// toRowMajor reads a column-major array into memory and converts it to row-major order. It is an
+// error if the array is larger than maxTransposed.
 func (a *npyArray) toRowMajor() error {
 	n := tensor.Size(a.shape)
 	if n > maxTransposed/a.bytes {
@@ -177,7 +178,7 @@ func (a *npyArray) checkSize() error {
 	return nil
 }
 
-// rowLen returns the number of values of one slice along the first axis.
+// rowLen returns the number of values at one index of the first axis, which must exist.
 func (a *npyArray) rowLen() int {
 	n := 1
 	for _, d := range a.shape[1:] {
@@ -186,7 +187,7 @@ func (a *npyArray) rowLen() int {
 	return n
 }
 
-// read returns the bytes of n values, starting with value first.
+// read returns the bytes of n values in the order of the file, from value number first on.
 func (a *npyArray) read(first, n int) ([]byte, error) {
 	raw := make([]byte, n*a.bytes)
 	if _, err := a.ReadAt(raw, a.offset+int64(first)*int64(a.bytes)); err != nil && err != io.EOF {
@@ -195,7 +196,7 @@ func (a *npyArray) read(first, n int) ([]byte, error) {
 	return raw, nil
 }
 
-// value decodes one number of the array.
+// value decodes one number of the array from the start of raw.
 func (a *npyArray) value(raw []byte) float64 {
 	var bits uint64
 	switch a.bytes {

@@ -6,9 +6,10 @@ import (
 	"math"
 )
 
-// A GratingTrajectories is a source of gratings and their trajectories. Its first samples are those
-// of a Gratings source, the base, in order. The others are the steps of the trajectories. It
-// implements Trajectories.
+// A GratingTrajectories is a source of gratings and their trajectories. A trajectory is a grating
+// with versions of it in which one factor (phase or orientation) is changed step by step. The first
+// samples are those of a Gratings source, the base, in order. The others are the further steps of
+// the trajectories. It implements Trajectories.
 type GratingTrajectories struct {
 	base        *Gratings
 	gratings    []Grating // of each sample
@@ -18,8 +19,8 @@ type GratingTrajectories struct {
 }
 
 // AlongPhase returns the trajectories of the translation test of Goodfellow et al. (2009), footnote
-// 1. They change the phase of each grating by up to pi either way, in steps of pi/20: 41 steps,
-// with 0 counted once. Amounts are in units of length, where the side is pi.
+// 1. They change the phase of each grating by up to pi either way, in steps of pi/20: 41 amounts,
+// including 0. Amounts are in units of length, where the side of the image is pi.
 func (s *Gratings) AlongPhase() *GratingTrajectories {
 	return s.trajectories("phase", symmetric(20, math.Pi/20), func(g Grating, by float64) Grating {
 		g.Phase += by
@@ -28,8 +29,8 @@ func (s *Gratings) AlongPhase() *GratingTrajectories {
 }
 
 // AlongOrientation returns the trajectories of the rotation test of the same footnote. They rotate
-// each grating by up to 180 degrees either way, in steps of 4.5: 81 steps, with 0 counted once.
-// Amounts are in degrees.
+// each grating by up to 180 degrees either way, in steps of 4.5: 81 amounts, including 0. Amounts
+// are in degrees.
 func (s *Gratings) AlongOrientation() *GratingTrajectories {
 	return s.trajectories("orientation", symmetric(40, 4.5), func(g Grating, by float64) Grating {
 		g.Orientation += by
@@ -65,7 +66,7 @@ func (s *Gratings) trajectories(name string, amounts []float64, vary func(Gratin
 	}
 	for i := range s.Len() {
 		g := s.Grating(i)
-		// The grid may contain the same image twice, for instance at both ends of the phases.
+		// The base may contain the same image twice, for instance at both ends of the phases.
 		if _, known := indices[g.key()]; known {
 			w.gratings = append(w.gratings, g)
 			continue
@@ -109,7 +110,8 @@ func (w *GratingTrajectories) Classes() []string { return nil }
 // Factors returns the names of the factors listed at OpenGratings.
 func (w *GratingTrajectories) Factors() []string { return w.base.Factors() }
 
-// Fingerprint returns a hash of the options of the base, the varied factor and the drawing version.
+// Fingerprint returns a hash of the options of the base, the varied factor and gratingsVersion, the
+// version of the code that draws.
 func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
 
 // Grating returns the grating of sample i.

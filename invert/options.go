@@ -8,16 +8,16 @@ import (
 	"github.com/noether-ml/noether/internal/ball"
 )
 
-// An Optimiser determines the step for a gradient.
+// An Optimiser computes a step from a gradient.
 type Optimiser string
 
 const (
 	// Paper moves each sample against its gradient by StepSize, a length in the l2 norm of images
-	// (Nanda et al. 2022, equation 5). In an linf ball the step is StepSize times the sign of the
-	// gradient.
+	// (Nanda et al. 2022, equation 5). If Ball.Norm is Linf the step is StepSize times the sign of
+	// the gradient.
 	Paper Optimiser = "paper"
-	// Adam is the optimiser of Kingma and Ba on the normalised gradient. StepSize is its learning
-	// rate, about the largest change of a pixel in a step.
+	// Adam is the optimiser of Kingma and Ba on the gradient of each sample divided by its l2 norm.
+	// StepSize is its learning rate, about the largest change of a pixel in a step.
 	Adam Optimiser = "adam"
 )
 
@@ -37,18 +37,21 @@ const (
 	Linf = ball.Linf // largest absolute value
 )
 
-// A Ball bounds the distance of an image from x. The zero Ball does not.
+// A Ball bounds the distance of the image that is searched for from the given image x. The zero
+// Ball sets no bound.
 type Ball = ball.Ball
 
-// Options are the options of a search. The zero Options are those of Nanda et al.
+// Options are the options of a search (see the package comment). The zero Options are those of
+// Nanda et al. (2022).
 type Options struct {
 	Optimiser Optimiser // "": Paper
 	Steps     int       // 0: 1,000, or 150 with Adam
 	StepSize  float64   // 0: 0.5, or 0.01 with Adam
 	Ball      Ball
-	// Batch is the largest number of samples in the concurrent runs of the engine together, as many
-	// runs as cores; 0: up to 32, fewer if activations and gradients would take more than about
-	// 512 MiB. Samples do not depend on each other, but rounding may differ with the batch size.
+	// Batch is the largest number of samples that are computed at once, over all concurrent runs of
+	// ONNX Runtime (at most one for each core); 0: up to 32, fewer if activations and gradients
+	// would take more than about 512 MiB. Samples do not depend on each other, but rounding may
+	// differ with the batch size.
 	Batch int
 	// SaveEvery is the interval between checkpoints; 0: 15 seconds.
 	SaveEvery time.Duration

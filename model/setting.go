@@ -16,7 +16,8 @@ func (e *SettingError) Error() string { return e.Err.Error() }
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// settingError adds the path of an option to an error. It returns nil for nil.
+// settingError adds the path of an option to an error, and the key within it if the error is a
+// preprocessError. It returns nil for nil.
 func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil

@@ -18,12 +18,12 @@ type Series struct {
 	Data      string
 	Transform string // includes the parameter value, unless the rows are a mean over values
 	Factor    string // the class or other factor to which the samples are limited; "": all samples
-	Variant   string // a setting that tells scores of one measure apart, such as the probe
+	Variant   string // a setting that distinguishes scores of one measure, such as the kind of probe
 	Rows      []scores.Row
 }
 
-// SeriesOf groups the rows of a measure's statistic, in order of appearance. Rows whose value is
-// not finite are left out.
+// SeriesOf groups the rows of a measure's statistic. Series are in order of appearance, and the
+// rows of each by depth. Rows whose value is not finite are left out.
 func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Series {
 	type key struct{ model, other, data, transform, parameter, factor, variant string }
 	place := make(map[key]int)
@@ -47,8 +47,8 @@ func SeriesOf(rows []scores.Row, m measure.Descriptor, statistic string) []Serie
 	return all
 }
 
-// finite reports whether a value is a finite number. A missing value is NaN, and a divergence may be
-// infinite.
+// finite reports whether a value is a finite number. A missing value is NaN, and a divergence may
+// be infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // byCase groups series by transformation, factor, variant and data, so that the series of a group
@@ -134,8 +134,8 @@ func (s Series) Best(d measure.Direction) scores.Row {
 	return s.highest(d)
 }
 
-// Worst returns the row of the layer with the worst value; for a statistic without a direction, that
-// with the lowest value.
+// Worst returns the row of the layer with the worst value; for a statistic without a direction,
+// that with the lowest value.
 func (s Series) Worst(d measure.Direction) scores.Row {
 	if d == measure.Lower {
 		return s.highest(d)

@@ -47,7 +47,8 @@ func (s *boundSession) bind(name string, v *ort.Value) {
 	}
 }
 
-// buffer returns the buffer for an input or output of a type and shape.
+// buffer returns the buffer for an input or output of a type and shape. A name always has the same
+// type.
 func (s *boundSession) buffer(name string, t onnx.Type, shape ...int) (*ort.Value, error) {
 	key := fmt.Sprint(name, shape)
 	v, ok := s.cache[key]
@@ -101,8 +102,8 @@ func (s *boundSession) setScalar(name string, x float32) error {
 const notUnrolled = -1
 
 // feedScalarsAndMasks sets the optimiser's per-step scalars (such as the learning rate) and the
-// dropout masks of n samples. step is the number of the step, from 1, without those that were
-// rolled back.
+// dropout masks of n samples. step is the number of the step, from 1, without those of epochs
+// that were rolled back (undone since the loss had increased).
 func (t *Trainer) feedScalarsAndMasks(s *boundSession, n, step, unrolledIndex int) error {
 	for j, v := range t.program.spec.Optimiser.scalars(step, t.rate(step)) {
 		if err := s.setScalar(inputName(unrolledIndex, scalarName(j)), float32(v)); err != nil {

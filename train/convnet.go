@@ -21,7 +21,7 @@ type ConvNet struct {
 	// Halve gives the first stage stride 2 too. On images this divides the operations by about
 	// four.
 	Halve   bool
-	Dropout float64 // before the linear layer
+	Dropout float64 // fraction of the values that are dropped before the linear layer
 	Seed    uint64  // of the weights
 }
 

@@ -36,7 +36,7 @@ func (t GaussianBlur) Draw(r *rand.Rand) Op {
 // Random reports whether sigma is drawn.
 func (t GaussianBlur) Random() bool { return anyRandom(t.Sigma) }
 
-// OnMaps is true: blur is a linear map of space alone.
+// OnMaps is true: blur treats all channels alike, so it applies to feature maps too.
 func (t GaussianBlur) OnMaps() bool { return true }
 
 type blurOp struct {

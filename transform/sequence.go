@@ -89,7 +89,7 @@ func (o audioSequenceOp) ApplyAudio(wave []float32, rate int) []float32 {
 	return wave
 }
 
-// CropPosition is that of the first member that has one.
+// CropPosition is that of the first member that lengthens the audio, 0 if none does.
 func (o audioSequenceOp) CropPosition() float64 {
 	for _, op := range o.sequenceOp {
 		if p := CropPosition(op); p != 0 {

@@ -19,7 +19,8 @@ import (
 
 // plan opens the study at path, determines the costs of its models, and divides it into tasks.
 // Without --dry-run it creates the run folder and writes the study into it, with absolute paths and
-// hashes.
+// hashes. It is an error if all cells (scores of one measure for a model, data, transformation
+// value and trial) are finished.
 func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()
@@ -48,7 +49,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 		return nil, err
 	}
 	costs = withFailed(costs, plan.Failed())
-	// Number 1 is for the paths that --dry-run prints; cluster.New sets the next free number.
+	// The submission's number 1 is for the paths that --dry-run prints; cluster.New sets the next
+	// free number.
 	out := &cluster.Submission{Number: 1, Scheduler: "slurm", Profile: p, Costs: costs, Tasks: cluster.Balance(costs, f.taskCount(ctx, costs, p))}
 	if f.kubernetes {
 		out.Scheduler = "kubernetes"
@@ -82,7 +84,8 @@ func withFailed(costs []cluster.Cost, failed []scores.Failure) []cluster.Cost {
 	return costs
 }
 
-// taskCount returns the number of tasks, at most as many as a job array of the cluster may have.
+// taskCount returns the number of tasks: that of the profile, or as many as take about an hour
+// each. Slurm's limit for job arrays bounds it, except with --dry-run.
 func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p cluster.Profile) int {
 	n := p.Tasks
 	if n == 0 {
@@ -97,8 +100,9 @@ func (f *submitFlags) taskCount(ctx context.Context, costs []cluster.Cost, p clu
 	return n
 }
 
-// measure calibrates a model in a separate process, to measure its memory and to survive a crash of
-// the engine.
+// measure measures the cost of a model by noether cluster calibrate, in a separate process: its
+// peak memory is that of the model, and a crash of ONNX Runtime does not end this process. An error
+// is the last line that the process printed.
 func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path string, w study.Work, p cluster.Profile) (cluster.Cost, error) {
 	program, err := os.Executable()
 	if err != nil {

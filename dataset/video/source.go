@@ -10,15 +10,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Source is a dataset.Source of patches, in the order of scene, frame and place. Samples have no
-// label and the factors scene, frame (from 0 in its scene), x and y (the patch's top left corner,
-// in pixels of the reduced frame).
+// A Source is a dataset.Source of patches, in the order of scene, frame and place (the position of
+// one patch in all frames of a scene). Samples have no label and the factors scene, frame (from 0 in
+// its scene), x and y (the patch's top left corner, in pixels of the reduced frame).
 type Source struct {
 	patches     Patches
 	fingerprint string
 	scenes      []scene
-	spool       *spool
-	still       bool // one frame of each image: there are no trajectories
+	spool       *spool // the temporary file of the patches
+	still       bool   // one frame of each image: there are no trajectories
 }
 
 // A scene is a sequence of frames without a cut.
@@ -40,7 +40,8 @@ func (s *Source) Classes() []string { return nil }
 // Factors returns the names of the factors of a Source.
 func (s *Source) Factors() []string { return []string{"frame", "scene", "x", "y"} }
 
-// Fingerprint returns a hash of the files' names and bytes and of the options.
+// Fingerprint returns a hash of the options and of the files' names and bytes or, for images under
+// a simulated camera, of the fingerprint of the images.
 func (s *Source) Fingerprint() string { return s.fingerprint }
 
 // Close removes the temporary file.
@@ -58,7 +59,8 @@ func (s *Source) Amounts() []float64 {
 	return out
 }
 
-// Trajectory implements dataset.Trajectories.
+// Trajectory implements dataset.Trajectories. It returns nil for stills, and where fewer than Reach
+// frames of the scene precede or follow that of sample i.
 func (s *Source) Trajectory(i int) []int {
 	sc, frame, _ := s.locate(i)
 	reach := s.patches.Reach

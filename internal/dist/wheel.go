@@ -24,7 +24,7 @@ var runtimeLicence []byte
 
 // A wheel is the content of a Python wheel.
 type wheel struct {
-	version, tag            string
+	version, tag            string            // tag: Python's compatibility tag, such as py3-none-win_amd64
 	module, readme, licence string            // the folder of the module, and files
 	binaries                map[string]string // files of the folder noether/bin, by name
 	share                   string            // path of a folder of manual pages and shell completions; "": none

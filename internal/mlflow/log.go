@@ -26,9 +26,10 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-// Log logs parameters, tags and metrics. It leaves out values that are not finite, which JSON
-// cannot represent. Names that become equal by the replacement of characters get a number as
-// suffix.
+// Log logs parameters, tags and metrics, in as many requests as needed; after an error, those of
+// earlier requests are logged. It leaves out metrics that are not finite, which JSON cannot
+// represent. Long values are truncated, and characters that MLflow does not permit in names are
+// replaced. Names that thereby become equal get a number as suffix.
 func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics []Metric) error {
 	ps, ts := pairs(params), pairs(tags)
 	ms := named(metrics)
@@ -113,8 +114,8 @@ func (n *namer) name(key string) string {
 	return name
 }
 
-// paramName returns a key in the characters that the interface permits (letters, digits,
-// underscore, hyphen, dot, space and slash), as a clean relative path.
+// paramName returns a key in the characters that MLflow permits (letters, digits, underscore,
+// hyphen, dot, space and slash), as a relative path without empty or dot elements.
 func paramName(key string) string {
 	allowed := func(r rune) rune {
 		switch {

@@ -32,16 +32,17 @@
 //
 //	relative-error    |f(Tx) - tau f(x)| / |tau f(x)|, as in package equivariance; a mean over samples
 //	psnr              10 log10(Settings.Peak^2 / mean squared difference), in dB
-//	angle             normals: the mean angle between f(Tx) and tau f(x), in degrees
+//	angle             surface normals only: the mean angle between f(Tx) and tau f(x), in degrees
 //
 // For translations and rotations of images, psnr is EQ-T and EQ-R of Karras et al. 2021
 // (StyleGAN3). tau turns normals in the plane of the image by the rotation or reflection that is
 // nearest to the matrix of T.
 //
-// The null pairs tau f(x) with f(Tx) of another sample. In the source, x is the clean view of a
-// sample and T(x) the transformed view. The place of a sample is its position in the random order
-// of a study, and its group the one that a jackknife leaves out (measure.Layout). A site is what
-// one accumulator measures: a model under a transformation (measure.Site).
+// The null, the score by chance, pairs tau f(x) with f(Tx) of another sample. In the source, x is
+// the untransformed sample, its clean view, and T(x) its transformed view. The place of a sample is
+// its position in the random order of a study, and its group the one that a jackknife leaves out
+// (measure.Layout). A site is what one accumulator measures: a model under a transformation
+// (measure.Site).
 package dense
 
 import (
@@ -112,7 +113,9 @@ func (m method) spec(s measure.Site) paired.Spec {
 }
 
 // ratio returns a derived statistic that is the ratio of two sums: the mean of column a over that
-// of column b. It is undefined, with the warning undefined, where the latter is 0.
+// of column b. It is undefined, with the warning undefined, where the latter is 0. factor names
+// what the sums are limited to, such as a class; if it is not "", an undefined statistic is left
+// out.
 func ratio(statistic, factor string, a, b int, undefined string) paired.Derived {
 	of := func(m []float64) float64 {
 		if m[b] == 0 {

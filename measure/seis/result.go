@@ -7,7 +7,8 @@ type result struct {
 }
 
 // resultOf computes the two scores from the moments of coordinates in the subspaces: equations 4
-// and 5 of the SEIS paper (see the package comment).
+// and 5 of the SEIS paper (see the package comment). rho are the canonical correlations, and cos
+// the absolute cosines between the two canonical vectors of each.
 func resultOf(m moments) (result, error) {
 	rho, cos, err := m.correlations()
 	if err != nil {
@@ -24,8 +25,9 @@ func resultOf(m moments) (result, error) {
 }
 
 // haveTies reports whether more than one in twenty canonical correlations, given in descending
-// order, equal the one before up to rounding. Successive correlations of real data lie about 1 / r
-// apart; those of a flip, a translation by whole positions or an identity are all 1 but for
+// order, equal the one before up to rounding. Canonical vectors of equal correlations are not
+// unique, so invariance is not either. Successive ones of r correlations of real data lie about
+// 1 / r apart; those of a flip, a translation by whole positions or an identity are all 1 but for
 // rounding. Correlations near 0 are not counted.
 func haveTies(rho []float64) bool {
 	const tolerance, smallest = 1e-6, 0.01

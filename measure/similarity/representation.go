@@ -11,16 +11,19 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A representation is a sample with everything that is computed from it alone. Each value is
-// computed when it is first needed, so a grid of comparisons computes it once.
+// A representation is the activations of a layer on n samples, with everything that is computed
+// from them alone. Its p variables are the columns of X or Y in the package comment. Each value is
+// computed when it is first needed, so that comparisons of many pairs of layers compute it once.
 type representation struct {
 	*centredSample
 	calculator *calculator
 	moments    *singleMoments // nil until they are gathered
-	truncated  bool           // the sample holds leading principal components
+	truncated  bool           // the variables are leading principal components
 	lost       int            // result of span: number of directions that rounding has removed
 
-	basis *mat.Dense // of the result of conditioned: coefficients of the original variables
+	// basis is set in a new representation that conditioned returns: the coefficients of its
+	// variables in those of the original one, one column for each.
+	basis *mat.Dense
 
 	// results of the methods below, nil until they are needed
 	whitened            *whitening           // of whitening
@@ -202,8 +205,8 @@ func (r *representation) reduced(ctx context.Context, cache ***representation, c
 	})
 }
 
-// spans reports whether every representation of the same samples is a linear function of this one,
-// since it has as many dimensions as samples.
+// spans reports whether every centred representation of the same samples is a linear function of
+// this one, since this one spans n - 1 dimensions.
 func (r *representation) spans(ctx context.Context) (bool, error) {
 	return cached(&r.fullRank, func() (bool, error) {
 		if r.p < r.n-1 {
@@ -223,8 +226,8 @@ func (r *representation) gram(ctx context.Context) (pairMatrix, error) {
 	return cached(&r.gramMatrix, func() (pairMatrix, error) { return gram(ctx, r.centredSample) })
 }
 
-// distances returns a new matrix of the squared Euclidean distances between samples, in scaled
-// units.
+// distances returns a new matrix of the squared Euclidean distances between samples, after
+// deviations are multiplied by centredSample.scale.
 func (r *representation) distances(ctx context.Context) (pairMatrix, error) {
 	k, err := r.gram(ctx)
 	if err == nil {
@@ -258,7 +261,7 @@ func (r *representation) selfHSIC(ctx context.Context, unbiased bool) (hsicSums,
 	})
 }
 
-// radial returns the radial basis function kernel.
+// radial returns the radial basis function kernel. It is not defined if the median distance is 0.
 func (r *representation) radial(ctx context.Context) (rbfKernel, error) {
 	return cached(&r.rbf, func() (rbfKernel, error) {
 		k, err := r.distances(ctx)
@@ -313,8 +316,8 @@ func (r *calculator) gather(ctx context.Context, x, y *representation, draws int
 // generator returns the generator of the shuffles for the null.
 func (r *calculator) generator() *rand.Rand { return seed.Rand(r.seed, "similarity null") }
 
-// drawsFor returns the number of shuffles that the nulls of some statistics need: ten if they take
-// at most as many multiplications as manyProducts, else fewer, but at least one.
+// drawsFor returns the number of shuffles that the nulls of some statistics need: ten, or fewer if
+// these took more multiplications than manyProducts, but at least one. It is 0 if no null is drawn.
 func (r *calculator) drawsFor(selected []statistic, x, y *representation) int {
 	const manyProducts = 4e9
 	if !r.null || !slices.ContainsFunc(selected, func(k statistic) bool { return k.drawnNull }) {

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Y = maximum over windows of X: dX is the sum of dY, each at the first maximum of its window. The
-// last axis varies fastest.
+// Y = maximum over windows of X: dX is the sum of the elements of dY, each placed at the first
+// maximum of its window in row-major order.
 func maxPool(op *operation) onnx.Value {
 	if op.Opset() >= 16 {
 		return op.maxPoolScattered()
@@ -46,9 +46,9 @@ func (op *operation) maxPoolIndices() onnx.Value {
 // maxUnfolded is the largest number of elements of a window that is unfolded.
 const maxUnfolded = 1 << 11
 
-// maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap, finds
-// the first tap that equals the maximum, and folds the gradients back by the transposed
-// convolution.
+// maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap
+// (position of the kernel), finds the first tap whose element equals the maximum, and folds the
+// gradients back by the transposed convolution.
 func (op *operation) maxPoolUnfolded() onnx.Value {
 	f := op.poolGeometry()
 	n, taps := len(f.kernel), tensor.Size(f.kernel)

@@ -35,8 +35,8 @@ type tape struct {
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
-// newTape returns a tape for the gradients of y by some tensors. It inlines the functions of the
-// graph.
+// newTape returns a tape for the gradients of the tensors y by the tensors by. It first inlines the
+// functions of the graph and rewrites pools that round sizes up (rewrite.FixCeilMode).
 func newTape(b *onnx.Builder, y, by []onnx.Value) (*tape, error) {
 	b.Apply(rewrite.Inline)
 	b.Apply(rewrite.FixCeilMode)
@@ -91,8 +91,8 @@ func errNoTensor(role, name string, info *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
-// checkVector returns an error if dy, the cotangent or tangent of y (its role), does not have the
-// shape of y. An empty dy is no error.
+// checkVector returns an error if dy, the cotangent or tangent of y, has no gradient or another
+// shape than y. role is which of the two it is. An empty dy is no error.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
@@ -134,7 +134,8 @@ func (t *tape) readsActive(n *pb.NodeProto) bool {
 	return slices.ContainsFunc(onnx.Reads(n), func(name string) bool { return t.active[onnx.Value(name)] })
 }
 
-// activate marks the outputs of a node that reads active tensors.
+// activate marks the outputs of a node that reads active tensors as active, except those without a
+// gradient: of piecewise constant operators, and of other than floating-point numbers.
 func (t *tape) activate(n *pb.NodeProto) {
 	if piecewiseConstant[n.GetOpType()] || !t.readsActive(n) {
 		return
@@ -146,8 +147,8 @@ func (t *tape) activate(n *pb.NodeProto) {
 	}
 }
 
-// seed adds the cotangent dy of y to the gradient of y, unless that depends on no target. An empty
-// dy stands for ones.
+// seed adds the cotangent dy of y to the gradient of y, unless y depends on no target. An empty dy
+// stands for ones.
 func (t *tape) seed(y, dy onnx.Value) {
 	if !t.active[y] {
 		return
@@ -175,7 +176,7 @@ func (t *tape) add(v, term onnx.Value) {
 
 // addUnexpanded adds a term with as many axes as v, with size 1 along the axes still to be
 // expanded. keepsChannels reports that the channel axis is not one of them; only then can the term
-// be in the blocked layout.
+// be in the blocked layout (blocked.go).
 func (t *tape) addUnexpanded(v, term onnx.Value, keepsChannels bool) {
 	if sum := t.gradients[v]; sum != "" {
 		if keepsChannels {

@@ -18,12 +18,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// curveOrder is the order in which differing fields are assigned to colours and panels.
-// A transformation includes the value of its parameter.
+// curveOrder is the order in which the fields of rows that differ between curves are assigned to
+// colours and panels. The field transform includes the value of the parameter.
 var curveOrder = append(slices.DeleteFunc(slices.Clone(report.DepthChart.Colour), func(f Field) bool { return f == "parameter" }), "layer", "statistic")
 
-// drawDepth draws curves over the depth of layers. Comparisons of layers with other names are left
-// out.
+// drawDepth draws curves over the depth of layers. Comparisons of two layers with different names
+// are left out. It is an error if no row remains.
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(report.Overview(rows))
 	rows = slices.DeleteFunc(rows, func(r scores.Row) bool {
@@ -43,8 +43,8 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	return curves(rows, o, x, func(group) string { return title }, "layer")
 }
 
-// drawParameter draws curves over the numeric values of a parameter. Rows with a factor are drawn
-// only if there are no others.
+// drawParameter draws curves over the numeric values of a parameter. Rows with a factor (a class or
+// other limit to the samples) are drawn only if there are no others.
 func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.DeleteFunc(report.OverTrials(rows), func(r scores.Row) bool { return math.IsNaN(parameter(&r)) }))
 	plain := slices.DeleteFunc(slices.Clone(rows), func(r scores.Row) bool { return r.Factor != "" })
@@ -144,8 +144,9 @@ func valueAxisLength(o Options, panels int) vg.Length {
 	return panelHeight(panels, o) - 11*vg.Millimeter // less the title and the horizontal axis
 }
 
-// setValueRange sets the range of the value axis to that of the statistic if it is [0, 1], so that
-// figures are comparable. Otherwise the axis includes 0 and all values.
+// setValueRange sets the range of the value axis: that of the values with Options.Zoom, else that
+// of the statistic if it is [0, 1], so that figures are comparable. Otherwise the axis includes 0
+// and all values. It also widens the horizontal axis by 2 % at both ends.
 func (s style) setValueRange(p *plot.Plot, g group, o Options) {
 	low, high := extent(g)
 	switch {
@@ -186,7 +187,8 @@ func extent(g group) (low, high float64) {
 // maxMarkers is the largest number of points of a curve that are marked.
 const maxMarkers = 60
 
-// addCurve draws a series as a line over x with its band and its null.
+// addCurve draws a series as a line over x, with a band for its intervals and its null (the score
+// by chance). Grey lines, of which there are many, have neither.
 func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure.StatisticDescriptor) error {
 	rows := slices.Clone(m.rows)
 	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(x(&a), x(&b)) })
@@ -227,7 +229,7 @@ func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure
 	return nil
 }
 
-// addNull draws the null as a dotted line, with a shaded area below it if higher is more invariant.
+// addNull draws the null as a dotted line, with a shaded area below it if higher is better.
 func addNull(p *plot.Plot, null plotter.XYs, l look, about measure.StatisticDescriptor) error {
 	if len(null) == 0 {
 		return nil

@@ -1,4 +1,5 @@
-// Package html writes the report of a run as a single HTML file that works without a network.
+// Package html writes the report of a run as a single HTML file that works without an internet
+// connection.
 //
 //	result, err := study.ReadResult("runs/first")
 //	page := html.Run{Rows: result.Rows, Record: result.Record}
@@ -46,7 +47,7 @@ func MadeFrom(path, source string) bool {
 		bytes.Contains(page, []byte(`<meta name="noether-source" content="`+template.HTMLEscapeString(source)+`">`))
 }
 
-// WritePage writes the report as one page: the sentences, the study and the models as text, and a
+// WritePage writes the report as one page: its conclusions, the study and the models as text, and a
 // script that draws the charts and tables. The page contains its data and makes no request.
 func (r Run) WritePage(w io.Writer) error {
 	p, err := r.page()
@@ -89,7 +90,9 @@ type page struct {
 	Warnings  []report.Note
 	Empty     bool
 
-	// Whether the page has relations of scores with accuracy, images, and so on.
+	// Whether the page has relations of scores with accuracy, images, a summary of the scores
+	// (report.Matrix), scores of single samples and of classes, samples as points in the plane of
+	// a projection of their representations, and diagrams of networks.
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line

@@ -28,11 +28,11 @@ const stateMagic = "noether state 1\n"
 
 // A stateIndex is the table of contents of a state file.
 type stateIndex struct {
-	Cell       string       `json:"cell"` // key of the cell; for a checkpoint the file name
+	Cell       string       `json:"cell"` // key of the cell; for a checkpoint of a procedure the file name
 	Shard      plan.Shard   `json:"part"`
 	N          int          `json:"n"` // number of samples of the data
 	Entries    []stateEntry `json:"entries"`
-	Unreadable []string     `json:"unreadable,omitempty"`
+	Unreadable []string     `json:"unreadable,omitempty"` // names of samples that could not be read
 }
 
 // A stateEntry describes the payload of one task of a cell.
@@ -62,7 +62,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const maxIndex = 256 << 20
 
 // writeState writes a state file atomically. It calls payload for each entry in order, and sets the
-// entry's Offset and Size.
+// entry's Offset, Size and CRC32C.
 func writeState(path string, index *stateIndex, payload func(w io.Writer, e *stateEntry) error) error {
 	return atomicfile.WriteFunc(path, func(w io.Writer) error {
 		if _, err := io.WriteString(w, stateMagic); err != nil {
@@ -204,7 +204,7 @@ func (s *stateFile) verify(e *stateEntry) error {
 	return nil
 }
 
-// isIntact reports whether no payload was altered.
+// isIntact reports whether all payloads can be read and none was altered.
 func (s *stateFile) isIntact() bool {
 	for i := range s.Entries {
 		if s.verify(&s.Entries[i]) != nil {

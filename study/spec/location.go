@@ -90,7 +90,7 @@ func modelIn(path string) (string, error) {
 		return path, nil // a missing file is an error when it is opened
 	}
 	file, err := fetch.ModelIn(path)
-	// A folder of another framework, such as TensorFlow's: its error says how to export to ONNX.
+	// In a folder of another framework, such as TensorFlow's, the error says how to export to ONNX.
 	if foreign := onnx.Foreign(path); err != nil && foreign != nil {
 		err = fmt.Errorf("%s: %w", path, foreign)
 	}
@@ -125,7 +125,8 @@ func (s *Study) OpenCache(warn func(string)) {
 }
 
 // absolute returns the absolute form of a path of the study, for a study file in another folder.
-// URLs are returned unchanged, but for the revision of a model of the hub, which becomes a commit.
+// URLs are returned unchanged, but for the revision of a model of the Hugging Face hub (hf://),
+// which becomes a commit.
 func (s *Study) absolute(path string) string {
 	path = s.resolve(path)
 	if fetch.IsURL(path) {

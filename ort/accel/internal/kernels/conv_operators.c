@@ -1,14 +1,17 @@
 //go:build amd64
 
 // The operators of convolutions: they read tensors and attributes, choose an algorithm and divide
-// the work.
+// the work. convolution.h explains kernel offsets, displacements and grids, and microkernel.h
+// panels (MR rows of a matrix, here output channels).
+//
+// Functions layout_... allocate the working memory of functions run_... (see with_arena).
 
 #include <string.h>
 
 #include "convolution.h"
 
-// In NCHW, Winograd's algorithm is used with at least so many input and output channels, so that
-// most panels are full.
+// In NCHW, Winograd's algorithm is used only with at least WINOGRAD_CHANNELS input and output
+// channels, so that most panels are full.
 enum { WINOGRAD_CHANNELS = 16 };
 
 // suits_winograd reports whether Winograd's algorithm is used: for kernels of 3 x 3 without strides
@@ -32,7 +35,8 @@ static OrtStatus *pad_input(const Problem *p, Input *in) { return in->padded == 
 
 // winograd_input sets the layout and the padding of the copy of an input for tiles of side x side.
 // The output has height x width pixels. border is added to rows and columns: 2 for the input of a
-// kernel of 3 x 3, 0 for a gradient. Channels are padded to a multiple of the given number.
+// kernel of 3 x 3, 0 for a gradient. The number of channels is rounded up to a multiple of
+// the given number.
 static void winograd_input(Input *in, size_t side, size_t height, size_t width, size_t border, size_t multiple) {
 	in->rows = ceil_div(height, side) * side + border;
 	in->columns = ceil_div(width, side) * side + border;
@@ -85,10 +89,10 @@ static OrtStatus *run_conv(const Problem *p, void *work) {
 	return run_indirect(p, c);
 }
 
-// Along an axis, kernel offset k of the result's pixel i reads pixel i stride + k dilation - before
-// of the image. So pixel y = first + u stride of the image is read with the offsets k for which
-// stride divides first + before - k dilation; reads reports whether it does. The pixel of the
-// result is i = u + shift.
+// Along an axis, kernel offset k of pixel i of a convolution's result reads pixel i stride + k
+// dilation - before of the image, where before is the padding. So pixel y = first + u stride of the
+// image is read with the offsets k for which stride divides first + before - k dilation; reads
+// reports whether it does. The pixel of the result is i = u + shift.
 static int reads(const Problem *p, size_t axis, size_t first, size_t k, ptrdiff_t *shift) {
 	const ptrdiff_t stride = p->window->stride[axis], d = (ptrdiff_t)(first + p->window->before[axis]) - (ptrdiff_t)(k * p->window->dilation[axis]);
 	*shift = d / stride;
@@ -187,8 +191,8 @@ static OrtStatus *convolve(const Kernel *k, const Problem *p, Convolution *c) {
 	return with_arena(p, layout_winograd, run_winograd, c);
 }
 
-// prepare packs or transforms weights once, if they are constant and used in NHWC or with
-// Winograd's algorithm.
+// prepare packs or transforms weights once, if they are constant and used with Winograd's algorithm
+// or by a convolution in NHWC that is not transposed.
 static OrtStatus *prepare(const OrtKernelInfo *info, Kernel *k, int transposed) {
 	int constant;
 	const OrtValue *value;
@@ -272,7 +276,8 @@ OrtStatus *ORT_API_CALL compute_conv(void *kernel, OrtKernelContext *context) {
 	return p.samples == 0 ? NULL : convolve(k, &p, &c);
 }
 
-// transposed_shape sets the shape of the result of a transposed convolution.
+// transposed_shape sets the sizes and the count of x, the result of a transposed convolution.
+// x->axes must be set and x->count be 1.
 static OrtStatus *transposed_shape(const Window *window, const Tensor *dy, const Tensor *w, Tensor *x) {
 	const size_t n = window->axes;
 	if (n == 0 || dy->axes != n + 2 || w->axes != n + 2)

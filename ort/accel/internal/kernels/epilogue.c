@@ -4,8 +4,9 @@
 
 int writes_nchw(const Epilogue *e) { return e->nchw[CONVOLVED] != NULL || e->nchw[ADDED] != NULL || e->nchw[FINAL] != NULL; }
 
-// write_nchw transposes pixels x channels to the NCHW result of a stage. stride is the distance of
-// two pixels in floats.
+// write_nchw transposes n channels, from channel on, of the pixels of a run to the NCHW result of a
+// stage (CONVOLVED, ADDED or FINAL), if that is wanted. stride is the distance of two pixels of src
+// in floats.
 static void write_nchw(const float *src, size_t stride, const Epilogue *e, const Run *run, size_t channel, size_t n, int stage) {
 	if (e->nchw[stage] != NULL)
 		transpose(src, stride, e->nchw[stage] + (run->sample * e->channels + channel) * e->pixels + run->pixel, e->pixels, run->count, n);
