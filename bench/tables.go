@@ -20,7 +20,9 @@ const (
 	noether = "Noether"
 )
 
-// tables are all tables, in the order in which they are measured.
+// tables are all tables, in the order in which they are measured. torch_cka is a Python package,
+// and ReSi (Klabunde et al.) a benchmark of similarity measures, whose computations are timed in
+// numpy.
 var tables = []table{
 	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
 		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
@@ -80,9 +82,10 @@ var tables = []table{
 	}},
 }
 
-// rate returns a row that compares the rates of a peer and of Noether. ofPeer is a script whose JSON
-// has per_second and peak_mib. ofNoether is a benchmark with the rate as the metric named by metric,
-// and the peak memory as that named by memory ("": the memory of neither is measured).
+// rate returns a row that compares the rates of a peer and of Noether (see peer and golang). ofPeer
+// is a script whose JSON has per_second and peak_mib. ofNoether is a benchmark with the rate as the
+// metric named by metric, and the peak memory as that named by memory ("": the memory of neither is
+// measured).
 func rate(work, metric string, ofPeer, ofNoether source, memory string) row {
 	peakOfPeer := ""
 	if memory != "" {
@@ -94,8 +97,8 @@ func rate(work, metric string, ofPeer, ofNoether source, memory string) row {
 	}}
 }
 
-// seis returns a row on the measure SEIS, see package measure/seis. If compared is set it has a cell
-// of the peer in PyTorch, which takes minutes and so is measured once.
+// seis returns a row on the measure SEIS, see package measure/seis. If compared is set it has a
+// cell of the peer in PyTorch, which takes minutes and so is measured once.
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
 	if compared {
@@ -107,8 +110,8 @@ func seis(work, benchmark string, compared bool) row {
 	return r
 }
 
-// photographs returns a row on the decoding of photographs, converted by PIL to a format if it is not
-// "", with NAME=VALUE in the environment of Noether.
+// photographs returns a row on the decoding of photographs. PIL first converts them to format,
+// unless it is "". environment holds variables for Noether, as NAME=VALUE.
 func photographs(text, format string, environment ...string) row {
 	dir, setting, convert := "$DATA/imagenet-samples", "NOETHER_BENCH_PHOTOS=", func(s source) source { return s }
 	if format != "" {
@@ -133,7 +136,7 @@ func converted(format string, then source) source {
 	}
 }
 
-// loader returns a row on reading files by several workers, in seconds of the clock.
+// loader returns a row on reading files by several workers, per second of wall-clock time.
 func loader(text string) row {
 	return row{text: map[string]string{"per second of processor time": text}, ratios: []string{"ratio"}, cells: []cell{
 		{column: "PIL and torchvision", from: peer("bench/photos.py", "$DATA/imagenet-samples", "--loader"), metric: "per_second", unit: "images/s"},
@@ -148,7 +151,7 @@ func size(text, benchmark string) row {
 	}}
 }
 
-// firstRuns returns a row for each of six networks of different families.
+// firstRuns returns a row for each of six networks of different families: see firstRun.
 func firstRuns() []row {
 	var rows []row
 	for _, net := range []string{"squeezenet1_1", "resnet18", "mobilenet_v2", "resnet50", "convnext_tiny", "vit_b_16"} {
@@ -206,9 +209,9 @@ func grid(statistics, size, threads string) source {
 	return golang("measure/similarity", "Grid/^"+statistics+"$", 1, "NOETHER_BENCH_GRID="+size, "GOMAXPROCS="+threads, "OPENBLAS_NUM_THREADS="+threads)
 }
 
-// grids returns rows for all pairs of layers of two networks, each with the same statistics as its
-// peer, which compares only every step-th layer. The statistics are names of cases of the Go
-// benchmark; "moments" are the five of a row's text, which need only means and covariances.
+// grids returns rows for all pairs of layers of two networks. The peer of a row computes the same
+// statistics, but only for every step-th layer. statistics names a case of the Go benchmark:
+// "moments" are the five statistics in a row's text, which need only means and covariances.
 func grids() []row {
 	const pooled, full = "5000 50 0", "1000 10 4096"
 	var rows []row

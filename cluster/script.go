@@ -98,7 +98,7 @@ exit $code
 	return b.String(), nil
 }
 
-// mergeScript returns the batch script of the merge.
+// mergeScript returns the batch script of the job that merges the results of the tasks.
 func (s *Submission) mergeScript(run, studyName string) (string, error) {
 	head, err := s.head(run, studyName+"-merge", "merge-%j.log", s.Profile.CPUs)
 	if err != nil {

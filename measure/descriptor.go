@@ -22,7 +22,8 @@ type Descriptor struct {
 	// Chart names the kind of chart that a report shows first if the scores allow it, such as
 	// "bars" (see package report). Empty: the report chooses.
 	Chart string `json:"chart,omitempty"`
-	// Probes reports whether the variants are kinds of probes. Factors are then shown side by side.
+	// Probes reports whether the variants of scores (Score.Variant) are kinds of probes, models
+	// trained to predict factors from activations. Factors are then shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
 	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
 }

@@ -44,8 +44,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Method is a Measure, a Comparison or a procedure.Procedure, as an entry under measures in a
-// study file names it, with its settings. It is immutable.
+// A Method is a Measure, a Comparison or a procedure.Procedure with its settings: an entry under
+// measures in a study file. It is immutable.
 type Method interface {
 	// Name returns the name in study files and in scores, for instance "seis".
 	Name() string

@@ -12,14 +12,15 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// minUnpacked is the size in bytes of a Gemm's weight from which a session does not rearrange its
-// weights for matrix products. The engine would do so in a copy, which saves time if each element
-// serves many rows; a fully connected layer has one row for each sample. The VGG-11 takes 0.4 GiB
-// less memory without the copies, and some 4 % more processor time.
+// minUnpacked is a size in bytes. A session whose graph has a Gemm with a weight of at least this
+// size does not pack its weights: to pack is to copy them in an order that suits matrix products.
+// That saves time if each element serves many rows, but a fully connected layer has one row for
+// each sample. Without packing, the VGG-11 takes 0.4 GiB less memory and some 4 % more processor
+// time.
 const minUnpacked = 64 << 20
 
-// hasLargeGemm reports whether a Gemm of a graph has one of these weights, and it has at least
-// minUnpacked bytes.
+// hasLargeGemm reports whether one of the weights is that of a Gemm and has at least minUnpacked
+// bytes.
 func hasLargeGemm(m *onnx.Model, weights []onnx.Weight) bool {
 	large := map[string]bool{}
 	for _, w := range weights {
@@ -43,8 +44,8 @@ type sharedWeights struct {
 
 // share makes the sessions of these options use the weights as the initializers of a graph that
 // lacks their elements (see onnx.Model.Detached). With onCPU the engine computes with the elements
-// themselves. On other devices only its optimiser of graphs reads them, and the session copies what
-// is left after it.
+// themselves. On other devices only its optimiser of graphs reads them, and the session copies the
+// initializers of the optimised graph.
 func (r *Runtime) share(options *binding.SessionOptions, weights []onnx.Weight, onCPU bool) (*sharedWeights, error) {
 	s := &sharedWeights{capi: r.capi}
 	if len(weights) == 0 {

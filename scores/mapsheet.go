@@ -1,9 +1,10 @@
 package scores
 
-// A MapSheet describes drawings of the feature maps f of one sample x under a transformation T. An
-// image with the same name has a row of four tiles for each channel in Layers: f(x), f(T(x)), tau
-// f(x) and f(T(x)) - tau f(x), where tau f(x) is T applied to the maps f(x). If HasInput is set,
-// the first row has x and T(x).
+// A MapSheet describes drawings of the feature maps f of one sample x under a transformation T. The
+// drawings are in a PNG file, named as the JSON file of the MapSheet apart from the extension. It
+// has a row of four tiles for each channel in Layers: f(x), f(T(x)), tau f(x) and f(T(x)) - tau
+// f(x), where tau f(x) is T applied to the maps f(x). If HasInput is set, the first row has x and
+// T(x).
 type MapSheet struct {
 	Model     string     `json:"model"`
 	Data      string     `json:"data"`

@@ -101,7 +101,7 @@ func target(b *onnx.Builder, l Loss, name string, y onnx.Value) onnx.Value {
 	return b.Input(name, onnx.Int64, -1)
 }
 
-// addTasks adds the weighted losses of the tasks to those of the samples.
+// addTasks adds the weighted losses of the tasks to losses, the main loss of each sample.
 func (p *program) addTasks(b *onnx.Builder, losses onnx.Value) onnx.Value {
 	for i, t := range p.spec.Tasks {
 		y := onnx.Value(t.Output)
@@ -111,15 +111,15 @@ func (p *program) addTasks(b *onnx.Builder, losses onnx.Value) onnx.Value {
 	return losses
 }
 
-// positionCrossEntropy writes the loss of each sample, given scores y, b x K x h x w, and classes
-// t, b x h x w, -1 for none. The loss is b / n times the sum of -log softmax(y)[class] over the
-// sample's positions with a class, where n is the number of such positions in the batch. So the
-// mean over the batch is that over its positions, as in PyTorch.
+// positionCrossEntropy writes the loss of each of b samples, given logits y, b x classes x h x w,
+// and classes t, b x h x w, -1 for none. The loss is b / n times the sum of -log softmax(y)[class]
+// over the sample's positions with a class, where n is the number of such positions in the batch.
+// So the mean over the batch is that over its positions, as in PyTorch.
 func positionCrossEntropy(b *onnx.Builder, y, t onnx.Value) onnx.Value {
 	has, class := labelled(b, t)
 	picked := b.Squeeze(b.Op("GatherElements", onnx.Attrs{"axis": 1}, b.LogSoftmax(y, 1), b.Unsqueeze(class, 1)), 1)
 	sums := b.Neg(b.ReduceSum(b.Flatten(b.Mul(picked, has), 1), false, 1))
-	return b.Div(sums, atLeastOne(b, b.ReduceMean(b.ReduceSum(b.Flatten(has, 1), false, 1), false)))
+	return b.Div(sums, oneIfZero(b, b.ReduceMean(b.ReduceSum(b.Flatten(has, 1), false, 1), false)))
 }
 
 // labelled returns, for each position, 1 if it has a class and 0 if not (has), and its class, or 0.
@@ -128,8 +128,8 @@ func labelled(b *onnx.Builder, t onnx.Value) (has, class onnx.Value) {
 	return has, b.Cast(b.Relu(b.Cast(t, onnx.Float)), onnx.Int64)
 }
 
-// atLeastOne replaces a number of 0 by 1.
-func atLeastOne(b *onnx.Builder, n onnx.Value) onnx.Value {
+// oneIfZero replaces 0, as a divisor, by 1.
+func oneIfZero(b *onnx.Builder, n onnx.Value) onnx.Value {
 	return b.Add(n, b.Cast(b.Op("Equal", nil, n, b.Scalar(0)), onnx.Float))
 }
 
@@ -139,10 +139,11 @@ func correctPositions(b *onnx.Builder, predicted, t onnx.Value) onnx.Value {
 	has, _ := labelled(b, t)
 	equal := b.Mul(b.Cast(b.Op("Equal", nil, predicted, t), onnx.Float), has)
 	sum := func(v onnx.Value) onnx.Value { return b.ReduceSum(b.Flatten(v, 1), false, 1) }
-	return b.Div(sum(equal), atLeastOne(b, sum(has)))
+	return b.Div(sum(equal), oneIfZero(b, sum(has)))
 }
 
-// feedMasks copies the classes of positions to an input.
+// feedMasks copies the classes of the positions of n samples to an input. classes is the number of
+// classes of the output; 0 or less: unknown.
 func (t *Trainer) feedMasks(s *boundSession, masks tensor.Tensor, n, classes int, input string) error {
 	if masks.Rank() != 3 || masks.Shape[0] != n {
 		return fmt.Errorf("the masks have shape %v in a batch of %d samples: want %d x h x w", masks.Shape, n, n)

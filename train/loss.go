@@ -9,15 +9,17 @@ import (
 type Loss struct {
 	Name string
 	// TargetType is the element type of targets: Float, with the shape of the output, or Int64, one
-	// class for each sample.
+	// class for each sample or, if perPosition is set, for each position.
 	TargetType onnx.Type
-	// perPosition reports whether there is a class for each position of a map, b x h x w.
+	// perPosition reports whether there is a class for each position of a map, in b samples of
+	// height h and width w: b x h x w.
 	perPosition bool
 	// write adds the loss of each sample, b values, to a graph.
 	write func(b *onnx.Builder, y, target onnx.Value) onnx.Value
 }
 
-// The losses. The loss of a sample is the mean over all axes but the batch.
+// The losses, of an output y and a target t or class. If y has a loss for each element, that of a
+// sample is their mean.
 var (
 	// SquaredError is (y - t)^2.
 	SquaredError = Loss{Name: "squared-error", TargetType: onnx.Float, write: func(b *onnx.Builder, y, t onnx.Value) onnx.Value {

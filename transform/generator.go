@@ -1,16 +1,18 @@
 package transform
 
-// A Generator is the derivative of a family of transformations T_t by its parameter t at t = 0, where
-// T_0 changes nothing. It is a linear map of images, and acts on feature maps too.
+// A Generator is the derivative of a family of transformations T_t with respect to its parameter t
+// at t = 0, where T_0 changes nothing. It is a linear map of images, and acts on feature maps too.
 type Generator struct {
 	Name string
 	Doc  string // what the family does, and the unit of t
-	// Of a family that moves positions, position p of the result is read from p + t v(p), with p in
-	// pixels to the right and down from the centre of a map of w x h:
+	// Of a family that moves positions, position p = (x, y) of the result is read from p + t v(p),
+	// where x and y are pixels to the right and down from the centre of a map of width w and height
+	// h:
 	//
 	//	v(p) = (a x + b y + c w, d x + e y + f h)
 	//
-	// so the generator is the derivative along v. Nil: it moves no positions.
+	// so the generator is the directional derivative of the map along v. Nil: it moves no
+	// positions.
 	Velocity *[6]float64 // a, b, c, d, e, f
 	// Of a family that changes colours, the generator is x minus what does not change: nothing, the
 	// grey of the pixel, or the mean grey of the image.

@@ -23,10 +23,11 @@ import (
 //
 //	content/SHA256/data         a file whose content has this hash
 //	content/SHA256/NAME         a hard link to data under a requested name
-//	content/SHA256/with-HASH/   a model, whose data this is, with its external weight files
+//	content/SHA256/with-HASH/   a model, whose data this is, with its external weight files, of
+//	                            whose names and hashes HASH is the hash
 //	content/SHA256/tree/        the files of an archive
 //	content/SHA256/tree.sha256  the hashes of these files
-//	content/SHA256/used         an empty file; its time is that of the last use, and each process
+//	content/SHA256/used         an empty file, modified at the last use, and each process
 //	                            that uses the content holds a shared lock on it
 //	urls/KEY.json               the content of a URL at the last download, an entry
 //	urls/KEY.lock               a file that is locked during a download, or while an archive is
@@ -71,7 +72,7 @@ func key(t target) string {
 
 // An entry records the content of a URL at the last download.
 type entry struct {
-	URL     string    `json:"url"`     // redacted
+	URL     string    `json:"url"`     // without its secrets, see Redact
 	SHA256  string    `json:"sha256"`  // of the content
 	Version string    `json:"version"` // see body.version
 	Size    int64     `json:"size"`    // bytes
@@ -195,8 +196,8 @@ func FileHash(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// namedPath returns the path of the data of a content under a file name, since some readers depend
-// on the extension.
+// namedPath provides the data of a content under a file name, since some readers depend on the
+// extension, and returns the path.
 func (c *Cache) namedPath(sum, name string) (string, error) {
 	if slices.Contains([]string{"data", "used", "tree", "tree.sha256"}, name) {
 		name += ".file"
@@ -246,8 +247,8 @@ type content struct {
 	used time.Time // last use
 }
 
-// evict removes the least recently used contents until the cache is within its bound, except those
-// that a process uses. A content that cannot be removed is no error of the caller.
+// evict removes the least recently used contents until the cache is within its bound. Contents that
+// a process uses stay, and so do, without an error, those that cannot be removed.
 func (c *Cache) evict() {
 	folders, err := os.ReadDir(c.path("content"))
 	if err != nil {

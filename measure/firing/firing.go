@@ -8,7 +8,8 @@ import (
 )
 
 // New returns the measure firing. Its statistics are invariance, local-rate, global-rate and
-// selective for each layer, and those of Settings.Also.
+// selective for each layer, and those of Settings.Also. It returns an error if a setting is
+// invalid.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Box is a decoded box.
+// A Box is the bounding box of a detected or labelled object.
 type Box struct {
 	Left, Top, Right, Bottom float64 // fractions of the image
 	Score                    float64
@@ -34,11 +34,12 @@ func IoU(a, b Box) float64 {
 	return common / (a.Area() + b.Area() - common)
 }
 
-// Complete removes boxes from the decoded output of one sample, in place: those whose score is
-// below Confidence; then, for each class, those whose IoU with a stronger remaining box exceeds
-// Suppress; then all but the strongest, as many as Most says. Boxes that are not finite remain, so
-// that Boxes reports them, unless their score is below Confidence. Other kinds of output are not
-// changed.
+// Complete removes boxes from row, the decoded output of one sample, in place: those whose score is
+// below Confidence; then, for each class, those whose IoU with a remaining box of higher score
+// exceeds Suppress; then all but the Most with the highest scores. row has Candidates boxes in
+// descending order of their scores; those that remain move to the front, and the others get the
+// score -1. Boxes that are not finite remain, so that Boxes reports them, unless their score is
+// below Confidence. Other kinds of output are not changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return
@@ -109,7 +110,7 @@ func (f *Format) Boxes(dst []Box, row []float32) (boxes []Box, finite bool) {
 }
 
 // SetBoxes writes boxes to row, a decoded output, in the form that Complete leaves. It returns the
-// number of boxes written, since row has room for Candidates boxes only.
+// number of boxes written, at most Candidates, for which row has room.
 func (f *Format) SetBoxes(row []float32, boxes []Box) int {
 	columns, n := f.Columns(), min(len(boxes), f.Candidates)
 	for i := range f.Candidates {

@@ -2,7 +2,8 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
-// zeroUnless is g where the condition holds and 0 elsewhere, even where g is infinite.
+// zeroUnless is g, a gradient, where the condition holds and 0 elsewhere, even where g is infinite
+// (see choose for opsets before 9).
 func (op *operation) zeroUnless(condition, g onnx.Value) onnx.Value {
 	return op.choose(condition, g, op.num(0))
 }
@@ -17,12 +18,13 @@ func (op *operation) choose(condition, a, b onnx.Value) onnx.Value {
 	return op.Add(op.Mul(mask, a), op.Mul(op.Sub(op.num(1), mask), b))
 }
 
-// mask is 1 where a condition holds and 0 elsewhere, of the type of the node's first output.
+// mask is 1 where a condition holds and 0 elsewhere, of the type of the first output of the node
+// that is differentiated.
 func (op *operation) mask(condition onnx.Value) onnx.Value {
 	return op.Cast(condition, op.elementType(op.firstOutput()))
 }
 
-// num is a constant of rank 0, of the type of the node's first output.
+// num is a constant of rank 0, of the type of the first output of that node.
 func (op *operation) num(v float64) onnx.Value { return op.scalarLike(v, op.firstOutput()) }
 
 func (op *operation) greater(a, b onnx.Value) onnx.Value { return op.Op("Greater", nil, a, b) }

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Info holds what is known about the tensors of a main graph without running it: types, shapes,
-// constants, and the values of shape arithmetic.
+// Info holds what is known about the tensors of a model's main graph (not of the subgraphs of its
+// nodes) without running it: types, shapes, constants, and the values of shape arithmetic, the
+// nodes that compute shapes.
 type Info struct {
 	model     *onnx.Model // the model that was analysed, for the values of weights
 	types     map[string]onnx.Type
@@ -35,8 +36,8 @@ func Analyze(m *onnx.Model) *Info {
 			s.constants[n.Output[0]] = t
 		}
 	}
-	// The two inferences assume different sizes for free dimensions. Results that agree do not
-	// depend on these sizes.
+	// The two inferences assume different sizes for free dimensions, those of no fixed size.
+	// Results that agree do not depend on these sizes.
 	first, second := infer(m, nil, withTypicalSizes), infer(m, nil, withDistinctSizes)
 	free := map[[2]int]int{}
 	for name, f := range first.facts {
@@ -104,7 +105,7 @@ func (s *Info) Values(name string) (values []float64, ok bool) {
 	return a.data, true
 }
 
-// Ints returns Values as integers. Those that an int cannot hold are limited.
+// Ints returns Values as integers, limited to plus or minus 2^62.
 func (s *Info) Ints(name string) ([]int, bool) {
 	values, ok := s.Values(name)
 	if !ok {
@@ -121,7 +122,7 @@ func (s *Info) Ints(name string) ([]int, bool) {
 func (s *Info) Constant(name string) bool { return s.constants[name] != nil }
 
 // Weights returns a copy of the values of a float32 constant whose data are in the model file
-// itself, not in an external file.
+// itself, not in an external file, and false for every other tensor.
 func (s *Info) Weights(name string) (tensor.Tensor, bool) {
 	t := s.constants[name]
 	if t == nil || pbutil.External(t) || onnx.Type(t.GetDataType()) != onnx.Float {

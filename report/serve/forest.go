@@ -19,9 +19,8 @@ type forestLine struct {
 	Layers                 string // both layers if their names differ
 }
 
-// forest returns the lines of a forest plot; layers are those of comparison.Layers. The lines are
-// in order, the clearest difference first: that with the largest ratio of the difference to the
-// half width of its interval.
+// forest returns the lines of a forest plot; layers is comparison.Layers. The lines are in
+// descending order of the ratio of the absolute difference to half the width of its interval.
 func forest(differences []scores.Difference, layers map[string]string) []forestLine {
 	type scale struct{ measure, statistic string }
 	widest := map[scale]float64{}
@@ -66,8 +65,9 @@ func forest(differences []scores.Difference, layers map[string]string) []forestL
 }
 
 // overviewOnly returns the differences of scores over all values and all samples, which stand for
-// those of single values and classes. Statistics in the units of a layer are left out, because they
-// cannot be compared between models.
+// those of single values and classes. Statistics that cannot be compared between models, since
+// their scale is that of a layer's activations or of a factor, are left out, unless the measure has
+// no others; so are baselines.
 func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.Difference {
 	rows := make([]scores.Row, len(all))
 	for i, d := range all {
@@ -92,7 +92,7 @@ func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.
 // matchLayers renames the layers of b's cells to those of a that lie at the nearest relative depth,
 // so that models of different depth can be compared. A relative depth is 0 at the first and 1 at
 // the last layer. Layers of b that match none are left out. It returns the original names by the
-// new ones, or nil if the models have the same layers.
+// new ones; nil, with the cells unchanged, if the models have the same layers or one has none.
 func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, map[string]string) {
 	same := len(a.Layers) == len(b.Layers)
 	for i := range min(len(a.Layers), len(b.Layers)) {
@@ -112,7 +112,8 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 		return float64(m.Layers[i].Depth-first) / float64(last-first)
 	}
 	// Each layer of a in turn takes the nearest layer of b that is not taken yet, has the same
-	// operator and, like it, is inside a branch or outside. A layer further than maxGap is not taken.
+	// operator and, like it, is inside a branch or outside. A layer further than maxGap is not
+	// taken.
 	const maxGap = 0.5
 	newName, original := map[string]string{}, map[string]string{}
 	for i, la := range a.Layers {

@@ -13,7 +13,7 @@ import (
 )
 
 // curves holds the validation curves of the layers of all networks that a command (ridge, depth or
-// copies) trains. A layer that several stacks share has one curve.
+// copies) trains. A layer that several stacks of autoencoders share has one curve.
 type curves struct {
 	mu   sync.Mutex
 	list []curve
@@ -22,8 +22,8 @@ type curves struct {
 // A curve holds the validation results of a layer, epoch by epoch.
 type curve struct {
 	network string
-	layer   int // from 1
-	decay   float64
+	layer   int     // from 1
+	decay   float64 // weight decay
 	points  []autoencoder.Point
 }
 
@@ -49,7 +49,8 @@ func (p plan) curves(model string, c *curves) error {
 }
 
 // print prints, for each layer and decay, in how many networks the reconstruction error and J fall
-// in every epoch. J is the objective that training minimises.
+// in every epoch. J is the objective that training minimises. Epochs undone (Point.RolledBack) do
+// not count.
 func (c *curves) print() {
 	fmt.Println("| layer | decay | networks | epochs undone | error always falls | largest rise | from | to | J always falls | largest rise |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")

@@ -2,8 +2,9 @@ package main
 
 import "cmp"
 
-// A finding is a statement of the paper: that the first of two scores is larger, for each of some
-// independent units. The units of both sides are taken in the order of their seeds.
+// A finding is a statement of the paper: that the first of two scores is larger. Their difference
+// is computed for each of several independent pairs of networks; the i-th pair of one side, in the
+// order of the seeds, is compared with the i-th of the other.
 type finding struct {
 	item, text   string // the table or figure of the paper, and what it says
 	table        string // the experiment with the scores
@@ -39,7 +40,9 @@ func one(of column, reference, other string) side { return mean(of, last(referen
 // both returns the mean over both directions, at the penultimate layer.
 func both(of column, a, b string) side { return mean(of, last(a, b), last(b, a)) }
 
-// findings lists the statements that the runs can confirm.
+// findings lists the statements that the runs can confirm. The kinds of networks are those of the
+// package comment; 1 step is adversarial training with one step of the attack, and a number such as
+// 1500 that of the training images.
 var findings = []finding{
 	{"Table 1", "plain, two seeds: CKA is larger than STIR", "stir-seeds", one(cka, "plain", "plain"), one(stir, "plain", "plain"), ""},
 	{"Table 1", "two seeds: STIR is larger with AT than plain", "stir-seeds", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},
@@ -78,8 +81,9 @@ var findings = []finding{
 	{"Figure 9", "VGG-16: STIR of AT and AT is larger than of AT and MART", "stir-layers-vgg16", one(stir, "at", "at"), one(stir, "at", "mart"), "stir-defences-vgg16"},
 }
 
-// maxMissed is the largest fraction of images that an inversion may miss. The scores of one that
-// misses more do not have the meaning of STIR, since equation 2 does not hold.
+// maxMissed is the largest fraction of images that an inversion, the search for x', may miss. The
+// scores of one that misses more do not have the meaning of STIR: by equation 2, x and x' have the
+// same representation in the reference network.
 const maxMissed = 0.1
 
 // findingRows returns the differences of the findings, with a verdict: seen if the interval is
@@ -114,7 +118,7 @@ func findingRows(tables map[string]groups, stored [][]string) [][]string {
 	return out
 }
 
-// values returns the mean over the groups for each unit. There are none if a run lacks a group.
+// values returns the mean over the groups for each pair of networks, nil if a run lacks a group.
 func (s side) values(g groups) []float64 {
 	var out []float64
 	for _, want := range s.groups {

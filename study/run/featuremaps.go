@@ -28,7 +28,7 @@ const (
 // writeFeatureMaps draws the feature maps of the first sample for those cells of equivariance
 // errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. In a
 // sharded run only the first shard does. If drawing fails, it warns and goes on with the next model
-// or data set.
+// or data set. It returns an error if a file cannot be saved or ctx is cancelled.
 func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	if r.Options.Shard.Index > 1 {
 		return nil
@@ -206,8 +206,9 @@ func (z *layerMaps) index(channel, position int) int {
 	return channel*z.ChannelStep + position*z.PositionStep
 }
 
-// channelsByVariance returns the n channels whose f(x) has the largest variance over positions, in
-// increasing order of their index. Constant channels and those with NaN or infinity are left out.
+// channelsByVariance returns at most n channels: those whose f(x) has the largest variance over
+// positions, in increasing order of their index. Constant channels and those with NaN or infinity
+// are left out.
 func (z *layerMaps) channelsByVariance(n int) []int {
 	variance := make([]float64, z.Channels)
 	var varied []int

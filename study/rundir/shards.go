@@ -35,9 +35,9 @@ func listByKey(dirs []string, sub, suffix string) (filesByKey, error) {
 	return out, nil
 }
 
-// removeStates removes the states of a finished cell from the run's folder: that of this run, which
-// a merge does not write, and those that were there when the folder was listed. To list the folder
-// for each cell would be slow, since it holds the states of all other cells.
+// removeStates removes the states of a finished cell from the run's folder: the one that this run
+// wrote (a merge writes none), and those that were there when the folder was listed. To list the
+// folder for each cell would be slow, since it holds the states of all other cells.
 func (r *Writer) removeStates(c *plan.Cell) error {
 	var own string
 	var removed []string
@@ -97,7 +97,8 @@ func findStates(c *plan.Cell, states filesByKey) ([]*stateFile, error) {
 	return openStates(c, byCount[bestCount], bestCount)
 }
 
-// openStates opens the given files, one for each of count shards. Shards without samples have none.
+// openStates opens the given files, one for each of count shards. Shards without samples have no
+// file.
 func openStates(c *plan.Cell, files map[int]string, count int) (states []*stateFile, err error) {
 	defer func() {
 		if err != nil {
@@ -145,8 +146,8 @@ func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 	return isComplete(c, f, shard) && f.isIntact()
 }
 
-// isComplete reports whether a state file holds every task of the cell, fed up to the end of its
-// shard.
+// isComplete reports whether a state file holds every task (one accumulator) of the cell, after
+// the last sample of its shard.
 func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
 	_, hi := shard.Positions(c.Data.Layout)
 	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {

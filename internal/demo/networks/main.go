@@ -1,10 +1,11 @@
-// The networks command trains the three networks of the demo, or those that are named, and writes
-// them as ONNX models:
+// The networks command trains the three networks of the command noether demo, or those that are
+// named, and writes them as ONNX models:
 //
 //	make demo-networks
 //
 // plain.yaml and augmented.yaml train the same convolutional network, on upright shapes and on
-// rotated ones. symmetric.yaml trains the network of symmetric on upright shapes.
+// rotated ones. symmetric.yaml trains the network that the function symmetric returns, on upright
+// shapes.
 package main
 
 import (
@@ -95,8 +96,9 @@ func writeSymmetric(path string) error {
 // the channels of its stages, and depth is the number of convolutions of a stage. Each
 // convolution is computed with its kernels in four rotations, of which the network takes the
 // maximum at each position. Rotating the input permutes the four and rotates the map, so the
-// maximum rotates with the input. Average pooling between the stages commutes with quarter turns,
-// as convolutions of stride 2 do not; the mean over the last map does not depend on the rotation.
+// maximum rotates with the input. The stages are separated by average pooling, which commutes with
+// quarter turns; convolutions of stride 2 do not. The mean over the last map does not depend on the
+// rotation.
 func symmetric(widths []int, depth, classes int) (*onnx.Model, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	// (x - 0.1) / 0.25, the preprocessing in plain.yaml
@@ -118,7 +120,8 @@ func symmetric(widths []int, depth, classes int) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// symmetricConv returns relu(norm(max over r of conv(x, rotated r times))).
+// symmetricConv returns relu(batchnorm(max over r = 0..3 of conv(x, kernel rotated by r quarter
+// turns))).
 func symmetricConv(b *onnx.Builder, name string, x onnx.Value, in, out int) onnx.Value {
 	kernel := b.Const(name+".weight", random(name, math.Sqrt(2/float64(9*in)), out, in, 3, 3))
 	kernels := []onnx.Value{kernel}
@@ -139,7 +142,8 @@ func symmetricConv(b *onnx.Builder, name string, x onnx.Value, in, out int) onnx
 		constant(".scale", 1), constant(".bias", 0), constant(".mean", 0), constant(".variance", 1)))
 }
 
-// random returns normal weights with a standard deviation, drawn by name.
+// random returns normally distributed weights with the given standard deviation and mean 0, from a
+// generator that is seeded by name.
 func random(name string, deviation float64, shape ...int) tensor.Tensor {
 	r, t := seed.Rand(1, "demo", name), tensor.New(shape...)
 	for i := range t.Data {
