@@ -14,8 +14,8 @@ import (
 // IDXOptions are the options of OpenIDX, which reads the format of MNIST and related datasets.
 // Files may end in .gz.
 type IDXOptions struct {
-	Images string // the file of images, or the folder that holds it under its published name
-	Labels string // the file of labels; "": that beside Images with the published name, if any
+	Images string // a file of images, or a folder of files with the names of MNIST or EMNIST
+	Labels string // the file of labels; "": the one beside Images with the name of MNIST, if any
 	Part   string // files of a folder: "test" (default), "train" or "all"
 }
 
@@ -171,8 +171,8 @@ func readIDXLabels(ctx context.Context, path string, images int) ([]uint8, error
 	return labels, nil
 }
 
-// idxLabelsBeside returns the file of labels beside a file of images, by the published names, or
-// "".
+// idxLabelsBeside returns the file of labels that belongs to a file of images by its name, in the
+// same folder: train-labels-idx1-ubyte for train-images-idx3-ubyte. It returns "" if there is none.
 func idxLabelsBeside(images string) string {
 	dir, name := filepath.Split(images)
 	name = strings.Replace(strings.Replace(name, "images", "labels", 1), "idx3", "idx1", 1)
@@ -266,7 +266,7 @@ func (x *IDX) Classes() []string { return x.classes }
 // Factors returns nil.
 func (x *IDX) Factors() []string { return nil }
 
-// Fingerprint returns a hash of the files.
+// Fingerprint returns a hash of the names and contents of the files.
 func (x *IDX) Fingerprint() string { return x.fingerprint }
 
 // Describe returns sample i without its pixels.

@@ -11,20 +11,21 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Objective is a loss that a search minimises. Match, Contrast and Misclassify return one.
+// An Objective is a loss that a search minimises. Match, Contrast, NormalisedContrast and
+// Misclassify return one.
 type Objective interface {
 	// models returns the models whose gradients are computed. The size of the images is that of the
 	// first model's input.
 	models() []*model.Model
 	// check returns an error for an objective that cannot be minimised.
 	check() error
-	// constants returns the values that the loss of each sample depends on besides x', one array for
-	// each input that write declares.
+	// constants returns the values, besides the image x', on which the loss of each sample depends:
+	// one array for each input that write declares.
 	constants(ctx context.Context, p Problem) ([]tensor.Tensor, error)
-	// checkGradient is called if the gradients of all samples of the first batch are 0. It returns an
-	// error if they should not be, given the losses of these samples.
+	// checkGradient is called if the gradients of all samples of the first batch are 0. It returns
+	// an error if they should not be, given the losses of these samples.
 	checkGradient(loss []float32, constants []tensor.Tensor) error
-	// write adds the loss to the graph of a step.
+	// write adds the loss to the graph of one step of the search.
 	write(s *stepBuilder) (losses, error)
 }
 
@@ -117,7 +118,8 @@ func (d Distances) constants(ctx context.Context, p Problem) ([]tensor.Tensor, e
 }
 
 // checkGradient returns an error if the layer has no gradient although the representations of x'
-// and x differ, by more than a thousandth of the norm of the latter.
+// and x differ, by more than a thousandth of the norm of the latter. It only checks objectives of
+// one term that is not Relative.
 func (d Distances) checkGradient(loss []float32, constants []tensor.Tensor) error {
 	if len(d) > 1 || d[0].Relative {
 		return nil

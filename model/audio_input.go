@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Layouts of an input that takes waveforms: b x n and b x 1 x n.
+// Layouts of an input that takes a batch of b waveforms of n values: b x n and b x 1 x n.
 const (
 	layoutWave    onnx.Axes = "NT"
 	layoutChannel onnx.Axes = "NCT"
@@ -65,9 +65,9 @@ func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	return p, p.preprocess.CheckAudio()
 }
 
-// featureRate returns the sampling rate, in values per second. The settings of the spectrogram
-// state it, or rate does, which is that of the waveforms; 0 is unknown. If both state it, they must
-// agree.
+// featureRate returns the sampling rate of waveforms in values per second: rate, or that in the
+// settings of the spectrogram. Either is 0 if it is not stated; if both are stated and differ, it
+// is an error.
 func featureRate(s logmel.Settings, rate int) (int, error) {
 	if rate > 0 && s.Rate > 0 && rate != s.Rate {
 		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
@@ -78,7 +78,7 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 // withFeatures adds the spectrogram of the preprocessing in front of a model whose input is a
 // spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel axis of size 1
 // after the batch. Mels are frequency bands, frames are positions in time. The result takes
-// waveforms: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
+// b waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
@@ -130,9 +130,10 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 }
 
 // WithFeatures adds the spectrogram of a preprocessing in front of a network whose input is a
-// spectrogram, as Open does: b x mels x frames or b x frames x mels, possibly with a channel axis
-// of size 1 after the batch. The result takes waveforms of the given number of samples, b x 1 x n.
-// Its weights keep their names.
+// spectrogram, as Open does: batch x mels x frames or batch x frames x mels, possibly with a
+// channel axis of size 1 after the batch. Mels are frequency bands, frames are positions in time.
+// The result takes waveforms, batch x 1 x samples. The weights keep their names. Without
+// p.Features, it returns the graph itself.
 func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
 	if p.Features == nil {
 		return graph, nil
@@ -200,7 +201,8 @@ func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int
 // TakesAudio reports whether the model takes audio rather than images.
 func (m *Model) TakesAudio() bool { return m.input.audio }
 
-// findAudioInput returns the input that can take a waveform.
+// findAudioInput returns the input that can take a waveform, and its layout. It returns false if no
+// input or more than one can.
 func findAudioInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Axes, bool) {
 	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.ValueInfo) bool {
 		_, fixed := o.Inputs[in.Name]

@@ -102,8 +102,8 @@ func (m *Model) WithClassifier(output string) (*Model, error) {
 	return &c, nil
 }
 
-// penultimate returns the input of the classifier that ends in the output of WithClassifier, or
-// else in the first output that has a classifier.
+// penultimate returns the input of the classifier that ends in the output that WithClassifier
+// stated. By default it returns that of the first output that has a classifier.
 func (m *Model) penultimate(layers []Layer) ([]string, error) {
 	outputs, err := m.outputLayers(layers)
 	if m.classifierOutput != "" {
@@ -143,7 +143,7 @@ func (m *Model) readByClassifier(layers []Layer, name string) string {
 	return ""
 }
 
-// weighted reports whether a node is a layer with weights.
+// weighted reports whether a node is a matrix product or a convolution.
 func weighted(n *pb.NodeProto) bool {
 	switch n.GetOpType() {
 	case "Gemm", "MatMul", "Conv", "ConvTranspose":

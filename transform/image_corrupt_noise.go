@@ -6,15 +6,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// gaussianNoise adds normal noise to each value.
+// gaussianNoise adds normal noise with the standard deviation s[0] to each value.
 func gaussianNoise(p canvas, s settings, r *rand.Rand) {
 	for i := range p.data {
 		p.data[i] += float32(s[0] * r.NormFloat64())
 	}
 }
 
-// shotNoise draws photon counts: a value x becomes Poisson(x c) / c, where c is the number of
-// photons of a white pixel.
+// shotNoise draws photon counts: a value x becomes Poisson(x c) / c, where c = s[0] is the mean
+// number of photons of a white pixel.
 func shotNoise(p canvas, s settings, r *rand.Rand) {
 	for i, v := range p.data {
 		if v <= 0 {
@@ -25,7 +25,7 @@ func shotNoise(p canvas, s settings, r *rand.Rand) {
 	}
 }
 
-// impulseNoise sets a fraction of the values to 0 or 1 with equal probability.
+// impulseNoise sets values to 0 or 1 with equal probability: each value with probability s[0].
 func impulseNoise(p canvas, s settings, r *rand.Rand) {
 	for i := range p.data {
 		if r.Float64() >= s[0] {

@@ -19,7 +19,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// engineFlags are the flags of the commands that run models.
+// engineFlags are the flags of the commands that run models with the engine, ONNX Runtime.
 type engineFlags struct {
 	command    *cobra.Command // the command that has the flags
 	library    string
@@ -41,7 +41,7 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	f := c.PersistentFlags()
 	f.StringVar(&e.library, "onnxruntime", "", "path of the ONNX Runtime library (default: see noether doctor)")
 	f.StringVar(&e.device, "device", "cpu", deviceUsage)
-	f.IntVar(&e.threads, "threads", 0, "threads of the engine and of the BLAS (default: the cores that the scheduler or container allows)")
+	f.IntVar(&e.threads, "threads", 0, "threads of ONNX Runtime and of the BLAS (default: the cores that the scheduler or container allows)")
 	f.BoolVar(&e.accelerate, "accelerate", true, "use native operators that are faster on the processor; scores are the same up to rounding")
 	f.DurationVar(&e.timeout, "timeout", defaultTimeout, "time limit of one forward pass of a batch, such as 10m; 0: none")
 	return e
@@ -92,7 +92,8 @@ func (e *engineFlags) openRuntime() (study.Options, error) {
 	return o, nil
 }
 
-// jpegDecoder names the decoder of JPEG images in the record of a run.
+// jpegDecoder returns what the record of a run states as the decoder of JPEG images: the path of
+// libjpeg-turbo, or "Go" for the standard library.
 func jpegDecoder() string {
 	if path, err := turbojpeg.Find(); err == nil {
 		return path

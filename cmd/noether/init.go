@@ -150,8 +150,8 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	return g, nil
 }
 
-// layersOf returns the layers for a template, with comments and as they are: the ends of the
-// model's blocks and the input of its classifier.
+// layersOf chooses the layers that the study file names: the ends of the model's blocks and the
+// input of its classifier or, without these, all. out are their entries in the file, with comments.
 func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, spec.TemplateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})

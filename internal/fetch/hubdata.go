@@ -13,10 +13,12 @@ import (
 	"strings"
 )
 
-// DataFiles returns the paths, in the hub's cache, of the files of a data set of the hub:
+// DataFiles downloads the files of a data set of the Hugging Face hub that have an extension, such
+// as .parquet, and returns their paths in the hub's cache, sorted. The address is
 // hf://datasets/ORG/NAME[@REVISION][/FILE], where FILE is a file, a folder, or a pattern such as
-// data/test-*.parquet. Without a FILE, DataFiles returns all files with the extension. Files of more
-// than one split, such as train and test, are an error unless FILE is a pattern.
+// data/test-*.parquet; without a FILE, all files are meant. Files of more than one split, such as
+// train and test, are an error unless FILE is a pattern, and so is an incomplete set of numbered
+// files.
 func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != datasets {
@@ -60,8 +62,8 @@ func (c *Cache) DataFiles(ctx context.Context, address, extension string) ([]str
 	return out, nil
 }
 
-// storedData returns the commit of a data set that the cache knows, with the files that it has, and
-// reports whether there are any.
+// storedData returns the commit of a data set that the cache has, with those of its files that are
+// stored, and reports whether there are any.
 func (h *Hub) storedData(a hubAddress) (*snapshot, bool) {
 	s, _ := h.stored(a)
 	s.files = nil
@@ -127,8 +129,8 @@ func chooseData(files []string, a hubAddress, extension string) ([]string, error
 // test-00000-of-00002, and captures the part before the number and the total.
 var numberedShard = regexp.MustCompile(`^(.*?)-\d+(?:-of-(\d+))?$`)
 
-// splitPattern returns the pattern of the files of one split: those that are numbered alike, or
-// that are in one folder.
+// splitPattern returns a pattern for the files of the split of a file: those with the same name
+// except for the number or, if it has no number, those in the same folder.
 func splitPattern(file string) string {
 	extension := path.Ext(file)
 	if match := numberedShard.FindStringSubmatch(strings.TrimSuffix(file, extension)); match != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps are, on x
-// and on T(x), where the labels move as the image does.
+// Accuracy returns the measure dense-accuracy: how accurate a model's boxes or class maps (the
+// class of each pixel) are, on x and on T(x), where the labels move as the image does.
 //
 //   - clean-map and moved-map are COCO's mean average precision of boxes on x and T(x), as
 //     pycocotools computes it. A labelled box of which less than half lies in the image T(x) need
 //     not be found.
-//   - clean-miou and moved-miou are the mean over classes of intersection over union, each summed
-//     over all samples, over the pixels that have a class.
+//   - clean-miou and moved-miou are the mean over classes of intersection over union (IoU). Both
+//     are sums over all samples, of pixels whose label is a class.
 //   - map-drop and miou-drop are clean minus moved.
 func Accuracy() measure.Measure { return accuracy{} }
 
@@ -45,15 +45,15 @@ func (accuracy) Skip(s measure.Site) string {
 	return ""
 }
 
-// Cost returns the memory in bytes. It assumes at most 300 boxes in each image, of 40 bytes, which
-// are copied when a slice grows.
+// Cost returns the memory in bytes. It assumes at most 300 detections in each image, of 40 bytes,
+// which are copied when a slice grows.
 func (accuracy) Cost(s measure.Site) int64 {
 	classes, groups := int64(s.Output.ClassLimit()), int64(s.Layout.Groups)
 	if s.Output.Kind == output.ClassMap {
-		return 2*8*3*classes*groups + 4096 // the regions of both views; 4096 for small fields
+		return 2*8*3*classes*groups + 4096 // regions of the clean and the transformed view; 4096 for small fields
 	}
 	boxes := int64(min(s.Output.Candidates, s.Output.Most, 300))
-	// Of both views the positives, twice the detections of 40 bytes, and the slices of the classes.
+	// For both views: the positives, the detections twice, and a slice for each class.
 	return 2*(8*classes*groups*int64(len(areaRanges))+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
 }
 
@@ -397,8 +397,8 @@ func (a *accuracyAccumulator) factors() []factor {
 	return out
 }
 
-// score returns the score whose value without jackknife group g is of(g), and on all samples
-// of(-1). If interval is set, it has replicates and an interval.
+// score returns a score with the value of(-1). of(g) is the value without the samples of jackknife
+// group g. If interval is set, and all samples were read, the score has replicates and an interval.
 func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
 	s := measure.Plain(name, of(-1), a.n)
 	s.Min, s.Max = low, 1

@@ -10,7 +10,7 @@ import (
 // Descriptor describes the measure with its default settings.
 func Descriptor() measure.Descriptor { return descriptor(Defaults().Rate) }
 
-// descriptor describes the measure with a global firing rate.
+// descriptor describes the measure for units that fire for the fraction rate of all inputs.
 func descriptor(rate float64) measure.Descriptor {
 	return measure.Descriptor{
 		Name: "firing", Title: "Firing-rate invariance", Level: measure.LayerLevel, Resampled: "channel",

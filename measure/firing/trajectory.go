@@ -93,8 +93,8 @@ func gratingTrajectory(j *procedure.Job, factor string, trajectories *dataset.Gr
 	}
 }
 
-// sampleIndex returns a function that maps places to sample indices. The samples of the data must
-// have descriptions that need no reading.
+// sampleIndex returns a function from the place of a sample to its index. The samples of the data
+// must have descriptions that need no reading; the index is -1 for a sample without one.
 func sampleIndex(data dataset.Source) func(place int) int {
 	return func(place int) int {
 		s, err := dataset.Describe(context.Background(), data, place)

@@ -20,10 +20,10 @@
 //
 // A probe is a single linear layer ("slp", a single-layer perceptron), a network with two hidden
 // layers and ReLU ("mlp", a multi-layer perceptron), or ridge regression in closed form ("ridge",
-// linear too, and fast). Networks are trained by Adam (rate 1e-3, coupled weight decay 1e-3,
-// batches of 32) for at most 100 epochs, until the validation loss has not fallen for ten epochs.
-// These are the defaults of a study. The weights of the best epoch are used. The loss is the
-// squared error for quantities and the cross-entropy for classes.
+// linear too, and fast). Networks are trained by Adam (rate 1e-3; weight decay 1e-3, added to
+// the gradient; batches of 32) for at most 100 epochs, until the validation loss has not fallen for
+// ten epochs. These are the defaults of a study. The weights of the best epoch are used. The loss
+// is the squared error for quantities and the cross-entropy for classes.
 //
 // A score is the mean over networks that differ in their seed. Its interval combines the spread
 // over seeds with a jackknife over groups of test samples, half widths added in quadrature. Its

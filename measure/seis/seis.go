@@ -69,10 +69,11 @@ func (m *seis) Skip(s measure.Site) string {
 	return why
 }
 
-// Cost implements measure.Measure. It includes the moments, the groups of the interval if the
-// budget allows them and no Store holds them, and the segment that is being filled; with few
-// observations, the observations instead. It does not include about ten d x d matrices of float64
-// that Scores needs.
+// Cost implements measure.Measure: it returns the memory in bytes. That is the memory of the second
+// moments, of the segment that is being filled and, if Site.Budget allows them and there is no
+// Site.Store for them, of the moments of groups for the interval; with few observations, that of
+// the observations instead. It does not include about ten d x d matrices of float64 that Scores
+// needs.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {
@@ -88,7 +89,7 @@ func (m *seis) Cost(s measure.Site) int64 {
 	return need.base
 }
 
-// Borrowed implements measure.Borrower: it returns the memory for adding a segment.
+// Borrowed implements measure.Borrower: it returns the memory in bytes for adding a segment.
 func (m *seis) Borrowed(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 || fewRows(s, p) {
@@ -97,8 +98,8 @@ func (m *seis) Borrowed(s measure.Site) int64 {
 	return m.memory(s, p).scratch
 }
 
-// A memoryNeed is the memory of an accumulator in bytes: what it always holds, the groups of the
-// interval, and what it needs for adding a segment.
+// A memoryNeed is the memory of an accumulator in bytes: what it always holds, the moments of
+// groups for the interval, and what it needs for adding a segment.
 type memoryNeed struct{ base, groups, scratch int64 }
 
 func (n memoryNeed) all() int64 { return n.base + n.groups + n.scratch }
@@ -132,7 +133,7 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 	return n
 }
 
-// maxGroups is the number of groups from which the halves for the interval are formed. It is
+// maxGroups is the number of groups of which the half-samples for the interval consist. It is
 // smaller than measure.MaxGroups, since the moments of each group are kept.
 const maxGroups = resample.HalfGroups
 

@@ -7,10 +7,11 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// Output[out] = sum over the other indices of Input_0[in_0] Input_1[in_1] ...: dInput_k is the
-// Einsum of dOutput and the other inputs with the result in_k. An index that only Input_k has adds
-// a vector of ones to the operands. Of an index that Input_k repeats only the diagonal is read, so
-// each repetition gets a new index and adds an identity matrix over the two.
+// Einsum computes Output[out], the sum over all indices not in out of Input_0[in_0] Input_1[in_1]
+// and so on. The gradient dInput_k is the Einsum of dOutput and the other inputs, with the indices
+// in_k for the result. For an index that only Input_k has, a vector of ones is a further operand.
+// If Input_k repeats an index, only its diagonal is read: in the result each repetition becomes a
+// new index, and an identity matrix with the old and the new index is a further operand.
 func einsumRule(op *operation) {
 	ranks := make([]int, len(op.node.Input))
 	for i := range ranks {

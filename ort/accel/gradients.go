@@ -12,7 +12,7 @@ import (
 const minOutputChannels = 4
 
 // rewriteGradients replaces convolutions with variable weights, and the gradients that package grad
-// writes for convolutions, by native operators. It reports whether there are any.
+// writes for convolutions, by native operators. It reports whether it has replaced any.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -44,8 +44,9 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	return b.Node(domain, c.op, max(1, len(c.outputs)), c.attrs, inputs...)
 }
 
-// native returns a native operator. tiled is the feature map that is divided into tiles: the result
-// or, for the gradient by the weights, the gradient by the result.
+// native returns a native operator. tiled is the feature map that Winograd's algorithm divides into
+// tiles: the result of the operator or, in the gradient of a convolution with respect to its
+// weights, the gradient with respect to the result of the convolution.
 func (g *graph) native(op string, w window, tiled string, weights []int, inputs ...string) nativeNode {
 	attrs := w.attrs()
 	attrs["side"] = tileSide(g.static.Shape(tiled), weights)
@@ -68,8 +69,8 @@ func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 	return g.native(conv, w, n.Output[0], g.static.Shape(n.Input[1]), n.Input...), ok
 }
 
-// variableConvTranspose matches the gradient of a convolution with strides with respect to its
-// input.
+// variableConvTranspose matches a ConvTranspose with variable weights, as which package grad writes
+// the gradient of a convolution with strides with respect to its input.
 func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "ConvTranspose") || !g.variable(n.Input[1]) {
 		return nativeNode{}, false
@@ -172,10 +173,10 @@ func (g *graph) uncropped(x string) (tensor string, ok bool) {
 	}
 }
 
-// kernelGradient matches the gradient of a convolution with respect to its kernel. Package grad
-// writes it as a convolution of one image: its channels are the samples, its rows those of x, and
-// its columns those of x times the channels of x. The kernel of this convolution is the gradient
-// with respect to the result.
+// kernelGradient matches the gradient of a convolution y of x with respect to its kernel. Package
+// grad writes it as a convolution of one image. The channels of this image are the samples of x,
+// its rows the rows of x, and its columns the pairs of a column and a channel of x. The kernel of
+// this convolution is dy, the gradient with respect to y.
 func (g *graph) kernelGradient(n *pb.NodeProto) (nativeNode, bool) {
 	none := nativeNode{}
 	if !isOp(n, "Transpose") {

@@ -40,7 +40,7 @@ AVX2 static void add_squares(const float *x, size_t n, float mean, double *sum) 
 	*sum += s;
 }
 
-// normalize_row computes y = f(slope x + shift + addend).
+// normalize_row computes y = f(slope x + shift + addend), where f is ReLU if relu is set.
 AVX2 static void normalize_row(const float *x, const float *addend, size_t n, float slope, float shift, int relu, float *restrict y) {
 	for (size_t i = 0; i < n; i++) {
 		const float v = x[i] * slope + shift + (addend != NULL ? addend[i] : 0);
@@ -96,7 +96,7 @@ void batch_norm_gradient_part(void *work, size_t part) {
 	const double count = (double)b->samples * n;
 	double sum[MAX_CHANNELS] = {0}, along[MAX_CHANNELS] = {0};
 	float slope[MAX_CHANNELS], tilt[MAX_CHANNELS], shift[MAX_CHANNELS];
-	float *masked = b->masked != NULL ? b->masked : b->dx; // dx may hold dy for a while
+	float *masked = b->masked != NULL ? b->masked : b->dx; // dx may hold masked dy until the last loop
 	const float *g = b->mask != NULL ? masked : b->dy;
 	FOR_ROWS {
 		if (b->mask != NULL)

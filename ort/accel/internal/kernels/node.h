@@ -36,7 +36,7 @@ typedef struct Kernel {
 	Window window;
 	int relu, side; // attributes; see the package comment
 	OrtAllocator *allocator;
-	void *prepared; // the allocation of panels
+	void *prepared; // the allocated memory that contains panels, or NULL
 	float *panels;  // packed or transformed constant weights, or NULL
 } Kernel;
 
@@ -71,7 +71,8 @@ OrtStatus *read_tensor(OrtKernelContext *context, size_t i, Tensor *t);
 // read_image is read_tensor for images. Channels are axis 1 of dims, whatever the layout.
 OrtStatus *read_image(const Kernel *k, OrtKernelContext *context, size_t i, Tensor *t);
 
-// output returns the memory of the i-th output, NULL if it is left out.
+// output stores in *data the memory of the i-th output, which has the given shape, or NULL if it is
+// left out.
 OrtStatus *output(OrtKernelContext *context, size_t i, const int64_t *dims, size_t axes, float **data);
 
 // parallel executes part(work, i) for i < parts on the threads of ONNX Runtime.

@@ -1,9 +1,9 @@
 // The transforms of Winograd's algorithm for one instruction set. microkernel.c includes this after
-// gemm_kernel.h. B, G and A are the matrices of the package comment.
+// gemm_kernel.h, which explains W and NAME. B, G and A are the matrices of the package comment.
 
 // Transforms along one axis, for output tiles of 2 x 2: B', G, A', A and G'. The arguments are d, a
-// column of the input tile, g of the kernel, m of the sums, y of the output's gradient, and t, the
-// result.
+// column of the input tile, g of the kernel, m of the sums of products, y of the output's gradient,
+// and t, the result.
 INLINE void NAME(input2)(const NAME(vec) *d, NAME(vec) *t) {
 	t[0] = d[0] - d[2];
 	t[1] = d[1] + d[2];
@@ -38,8 +38,8 @@ INLINE void NAME(weight_gradient2)(const NAME(vec) *m, NAME(vec) *t) {
 	t[2] = half + m[3];
 }
 
-// The same for output tiles of 4 x 4, with the points 0, P, -P, Q, -Q and infinity. Variables whose
-// names end in 2 belong to Q and -Q, those without a number to P and -P.
+// The same for output tiles of 4 x 4, with the interpolation points 0, P, -P, Q, -Q and infinity.
+// Variables whose names end in 2 belong to Q and -Q, those without a number to P and -P.
 #define P 0.625f
 #define Q 1.5f
 INLINE void NAME(input4)(const NAME(vec) *d, NAME(vec) *t) {
@@ -93,8 +93,8 @@ INLINE void NAME(weight_gradient4)(const NAME(vec) *m, NAME(vec) *t) {
 
 // TRANSFORM applies a transform along one axis to the columns of a block of size x size vectors,
 // and then to the rows, of which the result has the given number. The outer loops are unrolled
-// outer times. load is an expression for the address of the vector at row i and
-// column j. store is a statement that uses row i of the result, which is in out.
+// outer times. load is an expression for the address of the vector at row i and column j. store is
+// a statement that uses row i of the result, which is in out.
 #define TRANSFORM(one_axis, size, rows, outer, load, store)                               \
 	NAME(vec) in[6], columns[6][6], out[6];                                           \
 	UNROLL(outer) for (int j = 0; j < size; j++) {                                    \
@@ -149,8 +149,8 @@ INPUT_TRANSFORM(transform_input2, input2, 4)
 INPUT_TRANSFORM(transform_input4, input4, 6)
 
 // OUTPUT_TRANSFORM defines WinogradKernels.output for sums of size x size elements and output tiles
-// of to x to pixels. Whole tiles of whole panels, which are most, have a copy of the loops of their
-// own.
+// of to x to pixels. Whole tiles of whole panels, which are most, have their own copy of the loops,
+// with constant bounds.
 #define OUTPUT_TRANSFORM(name, one_axis, size, to)                                                                                    \
 	INLINE void NAME(name##_inline)(const float *sums, size_t sums_stride, const Epilogue *epilogue, size_t channel, size_t at,   \
 		size_t rows, size_t width, const size_t stride[2], size_t n) {                                                        \
