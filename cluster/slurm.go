@@ -24,9 +24,10 @@ type Slurm struct{}
 // commandTimeout bounds one command of Slurm. A busy controller answers within seconds.
 const commandTimeout = time.Minute
 
-// command runs a command of Slurm and returns its output.
-func command(ctx context.Context, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+// command runs a command of Slurm and returns its output. The error of a cancelled context is the
+// cause of its end.
+func command(parent context.Context, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(parent, commandTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -36,6 +37,8 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("%s is not on the PATH: submit on a machine of the cluster, or print the script by --dry-run", name)
+	case parent.Err() != nil:
+		return "", fmt.Errorf("%s: %w", name, context.Cause(parent))
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s did not answer within %v", name, commandTimeout)
 	case err != nil:
@@ -109,8 +112,8 @@ func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission)
 	return c.queue(ctx, run, r, s, tasks, nil)
 }
 
-// queue submits some of the tasks, and a merge that waits for them. options override those of the
-// script.
+// queue submits some of the tasks, and a merge that waits for them. options are flags of sbatch,
+// which override those in the script.
 func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, tasks []int, options []string) error {
 	if err := r.write(run); err != nil { // the first task reads it when it starts
 		return err
@@ -210,7 +213,8 @@ func (Slurm) activeJobs(ctx context.Context) (map[jobTask]queueEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The format is the number of the job or job array, the task's index in it, the state, the reason.
+	// The format is the number of the job or job array, the task's index in it, the state, the
+	// reason.
 	out, err := command(ctx, "squeue", "--noheader", "--array", "--user="+who.Username, "--format=%F|%K|%T|%r")
 	if err != nil {
 		return nil, err
@@ -243,7 +247,7 @@ func isState(s string) bool {
 }
 
 // finalStates returns the final state of each task of a job: from the accounting database if there
-// is one, else from the controller, which forgets old jobs. It is nil if neither knows the job.
+// is one, else from the controller, which forgets old jobs. It is empty if neither knows the job.
 func (Slurm) finalStates(ctx context.Context, job string) map[int]string {
 	if out, err := command(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+job, "--format=JobID,State"); err == nil {
 		if e := parseAccounts(out, job); len(e) > 0 {
@@ -323,8 +327,8 @@ func parseMaxTasks(out string) int {
 	return 0
 }
 
-// Cancel removes the jobs of a submission from the queue and ends those that run. Running tasks
-// save their state first.
+// Cancel removes the jobs of a submission from the queue and ends those that run, and records
+// the time in cluster.json. Running tasks save their state first.
 func (Slurm) Cancel(ctx context.Context, run string, r *Record, s *Submission) error {
 	now := time.Now().UTC()
 	s.Cancelled = &now

@@ -1,10 +1,22 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 )
+
+// A cancelled command is not taken for one that timed out.
+func TestCommandCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := command(ctx, "go", "version"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "did not answer") {
+		t.Errorf("a cancelled command: error %v, want context.Canceled", err)
+	}
+}
 
 func TestParseSbatch(t *testing.T) {
 	t.Parallel()

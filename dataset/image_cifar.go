@@ -225,7 +225,8 @@ func (c *CIFAR) Classes() []string { return c.classes }
 // Factors returns nil.
 func (c *CIFAR) Factors() []string { return nil }
 
-// Fingerprint returns a hash of the names and all bytes of the files.
+// Fingerprint returns a hash of the data set's name, of Coarse, and of the names and all bytes of
+// the files.
 func (c *CIFAR) Fingerprint() string { return c.fingerprint }
 
 // Describe returns sample i without its pixels.
@@ -234,7 +235,8 @@ func (c *CIFAR) Describe(i int) Sample {
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
 }
 
-// At reads image i and brings it to the size and the channels of frame.
+// At reads image i and brings it to the size and the channels of frame. Its errors are those of the
+// file, of ctx, and of an i outside the samples.
 func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
 		return Sample{}, err

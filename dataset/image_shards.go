@@ -53,8 +53,8 @@ type shardSample struct {
 // sorted labels. Only headers and labels are read when the shards are opened; At reads the images,
 // in any order. A shard that is compressed, is truncated or contains a name twice is an error.
 //
-// The fingerprint hashes the names, sizes and labels of all images, and the first and last 64 KiB
-// of up to 10,000 of them, evenly spaced.
+// The fingerprint hashes the names of the classes, the names, sizes and labels of all images, and
+// the first and last 64 KiB of up to 10,000 of them, evenly spaced.
 func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 	s := &Shards{paths: o.Paths}
 	var labels []string
@@ -299,7 +299,7 @@ func (r *shardReader) finish() error {
 	return nil
 }
 
-// hash adds the samples and the ends of up to 10,000 images to a digest.
+// hash adds to a digest what OpenShards says of the fingerprint.
 func (s *Shards) hash(ctx context.Context, d digest) error {
 	for _, c := range s.classes {
 		d.add(c)

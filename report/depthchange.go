@@ -13,12 +13,12 @@ import (
 
 const (
 	minLoss  = 0.1 // smallest change over depth that is reported, in units of the statistic
-	recovery = 0.5 // share of a loss that a curve regains by its end for the sentence to say so
+	recovery = 0.5 // smallest share of a loss regained by a curve's end that the sentence mentions
 )
 
 // depthChange returns a sentence on how the first statistic of the curves over depth becomes worse
 // in each model, and at which depth. Transformations are tried in the order of the study, and the
-// sentence is about the first under which some model becomes worse.
+// sentence is about the first under which some model clearly becomes worse. Without one it is nil.
 func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
 	panels := CurvePanels(rows, rec.Measures)
 	if len(panels) == 0 {

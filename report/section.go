@@ -23,8 +23,8 @@ func (s Section) Has(r *scores.Row) bool {
 	return r.Measure == s.Name && (!s.divided || s.between == (r.OtherModel != ""))
 }
 
-// Of returns the rows of the section. If all belong to it, it returns rows itself, since a study
-// may have hundreds of thousands.
+// Of returns the rows of the section. If all rows belong to the section, they are not copied, since
+// a study may have hundreds of thousands.
 func (s Section) Of(rows []scores.Row) []scores.Row {
 	n := 0
 	for i := range rows {
@@ -44,7 +44,8 @@ func (s Section) Of(rows []scores.Row) []scores.Row {
 	return out
 }
 
-// Sections returns the sections of a report of the rows, in display order.
+// Sections returns the sections of a report of the rows, in display order. known holds the
+// descriptors of the measures that the run recorded.
 func Sections(rows []scores.Row, known []measure.Descriptor) []Section {
 	type kinds struct{ alone, between bool } // the measure has rows of one model, of two models
 	kindsOf := map[string]kinds{}

@@ -181,9 +181,10 @@ var besideLayers = []Field{"other", "model", "factor", "name", "parameter"}
 
 // extremes adds statements on the highest and the lowest row, as for bar charts and heat maps: one
 // for each field or pair of fields in which rows differ, and each group of rows that agree in all
-// other fields. If layer is not one of the fields, the deepest layer of each model is used. Factor,
-// transformation and parameter together make the only set of three fields: the parts of the ranges
-// of several transformations. layers says that the rows are of layers.
+// other fields. If layer is not one of the fields, the deepest layer of each model is used; if
+// parameter is not, the row for all its values. The only set of three fields is factor,
+// transformation (name) and parameter, for charts of the parts of each transformation's range.
+// layers says that the rows are of layers.
 func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
 	if len(indices) == 0 {
 		return
@@ -257,8 +258,9 @@ func (b *statementBuilder) deepest(indices []int) []int {
 	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
 }
 
-// highestAndLowest returns a sentence on the rows with the highest and the lowest value, and on how
-// two series compare. set holds the fields in which the rows may differ.
+// highestAndLowest returns a sentence on the rows with the highest and the lowest value. For two
+// fields it adds how two series compare, for three how many intervals exclude the null. set holds
+// the fields in which the rows may differ.
 func (b *statementBuilder) highestAndLowest(indices []int, set []Field) string {
 	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {

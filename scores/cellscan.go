@@ -60,7 +60,7 @@ func scanCell(data []byte) (Cell, bool) {
 type cellScanner struct {
 	rest   []byte
 	failed bool
-	texts  texts
+	texts  texts // strings read before, which are shared
 }
 
 // take skips a text and reports whether it was there.
@@ -99,14 +99,15 @@ func (s *cellScanner) quoted() []byte {
 	return text
 }
 
-// checksum reads a string that does not occur again.
+// checksum reads a string that is not kept in s.texts, since it does not occur again.
 func (s *cellScanner) checksum() string {
 	text := s.quoted()
 	s.failed = s.failed || !isPlain(text)
 	return string(text)
 }
 
-// isPlain reports whether the bytes of a string are the string.
+// isPlain reports whether the bytes between the quotes of a JSON string are its value: UTF-8
+// without escapes.
 func isPlain(text []byte) bool {
 	return !slices.ContainsFunc(text, func(b byte) bool { return b < ' ' || b == '\\' }) && utf8.Valid(text)
 }

@@ -20,14 +20,15 @@
 //	Load, Parse    read the file strictly: each mistake is an error with its line and column
 //	NewPlan        opens models and data, lists the cells, and records what does not apply
 //	Run            groups the cells of measures into passes that fit the memory bound. A pass reads
-//	               each sample once, runs the clean batch once for all transformations and measures,
-//	               and saves its states regularly. Procedures run after the passes, with checkpoints
+//	               each sample once, runs the models on the untransformed (clean) batch once for all
+//	               transformations and measures, and saves its states regularly. Procedures run after
+//	               the passes, with checkpoints
 //	Merge          completes the results of shards, and of runs of some of the models
 //
-// Every random draw comes from a generator of its own. That of a transformation is keyed by the
-// study's seed, the data's name, the sample, the transformation's name and the trial, others by
-// those of the five that apply to them. So scores depend on the study alone: not on batches,
-// threads, shards, or interruptions of the run.
+// Every random draw comes from a generator of its own. That of a transformation is keyed by five
+// values: the study's seed, the data's name, the sample, the transformation's name and the trial.
+// The generator of another draw is keyed by those of the five that apply to it. So scores depend on
+// the study alone: not on batches, threads, shards, or interruptions of the run.
 //
 // # The run folder
 //

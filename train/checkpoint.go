@@ -17,7 +17,7 @@ const (
 	stateVersion = 3
 )
 
-// save saves the state before the next epoch.
+// save saves the state after an epoch, if a checkpoint is due.
 func (r *fitter) save() error {
 	if r.Checkpoint == nil {
 		return nil
@@ -66,8 +66,8 @@ func (r *fitter) write(to io.Writer) error {
 	return w.Close()
 }
 
-// restore continues from a checkpoint of the same training. A checkpoint of another training is an
-// error.
+// restore continues from a checkpoint of the same training, if there is one. A checkpoint of
+// another training is an error.
 func (r *fitter) restore() error {
 	if r.Checkpoint == nil {
 		return nil

@@ -5,7 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// defocusBlur convolves with a disk with soft edges, as a lens out of focus does.
+// The corruptions of this file are those of ImageNet-C, whose code comments call the original. The
+// comment of each names the elements of its settings s. Lengths in s are in pixels, before they are
+// multiplied by p.scale.
+
+// defocusBlur convolves with a disk with soft edges, as a lens out of focus does. s: the radius of
+// the disk, and the standard deviation of the Gaussian that softens it.
 func defocusBlur(p canvas, s settings, _ *rand.Rand) {
 	kernel, side := disk(s[0]*p.scale, s[1]*p.scale)
 	source := make([]float32, p.h*p.w)
@@ -155,7 +160,8 @@ func mirrorIndices(n, margin int) []int {
 	return indices
 }
 
-// glassBlur blurs, swaps each pixel several times with a random pixel nearby, and blurs again.
+// glassBlur blurs, swaps each pixel several times with a random pixel nearby, and blurs again. s:
+// the standard deviation of the blur, the largest distance of a swap, and the number of passes.
 func glassBlur(p canvas, s settings, r *rand.Rand) {
 	sigma, margin := s[0]*p.scale, max(1, int(math.Round(s[1]*p.scale)))
 	blur := func() {
@@ -176,7 +182,7 @@ func glassBlur(p canvas, s settings, r *rand.Rand) {
 	blur()
 }
 
-// swap swaps the pixels at row y, column x and at row v, column u.
+// swap swaps the pixels at row y, column x, at most the last ones, and at row v, column u.
 func (p canvas) swap(y, x, v, u int) {
 	y, x = min(y, p.h-1), min(x, p.w-1)
 	for k := range p.c {
@@ -185,7 +191,8 @@ func (p canvas) swap(y, x, v, u int) {
 	}
 }
 
-// motionBlur blurs the image along a random direction within 45 degrees of the horizontal.
+// motionBlur blurs the image along a random direction within 45 degrees of the horizontal. s: the
+// radius and the standard deviation of the kernel.
 func motionBlur(p canvas, s settings, r *rand.Rand) {
 	angle := r.Float64()*90 - 45
 	for k := range p.c {
@@ -220,14 +227,15 @@ func directionalBlur(plane []float32, h, w int, radius, sigma, angle float64) {
 	}
 }
 
-// zoomBlur averages the image with magnifications of itself.
+// zoomBlur averages the image with magnifications of itself. s: the largest factor, excluded, and
+// the step between factors.
 func zoomBlur(p canvas, s settings, _ *rand.Rand) {
 	for k := range p.c {
 		plane := p.plane(k)
 		sum := make([]float32, len(plane))
 		copy(sum, plane)
-		// As in the original, by numpy.arange(1, s[0], s[1]). It rounds the number of factors up, so
-		// that 1.06 is the last of 7 at severity 1, and takes (1 + s[1]) - 1 for their distance.
+		// As in the original, by numpy.arange(1, s[0], s[1]). It rounds the number of factors up,
+		// so that 1.06 is the last of 7 at severity 1, and takes (1 + s[1]) - 1 for their distance.
 		steps := int(math.Ceil((s[0] - 1) / s[1]))
 		for step := range steps {
 			for i, v := range magnify(plane, p.h, p.w, 1+float64(step)*((1+s[1])-1)) {

@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// maxFirstRun is the estimated time above which init limits the number of samples, so that the
-	// first run ends within two minutes: estimates are right to within 50 %.
+	// maxFirstRun is the estimated time above which noether init limits the number of samples, so
+	// that the first run ends within two minutes: estimates are right to within 50 %.
 	maxFirstRun     = 80 * time.Second
 	minFirstSamples = 20 // smallest limit
-	// seisOperations bounds the floating-point operations of seis at defaultPositions (32 x 32), some
-	// ten seconds on two cores. A study that needs more gets reducedPositions (16 x 16).
+	// seisOperations bounds the floating-point operations of the measure seis, which compares
+	// feature maps of at most defaultPositions (32 x 32), to about ten seconds on two cores. A
+	// study that needs more gets reducedPositions (16 x 16).
 	seisOperations   = 1e12
 	reducedPositions = 256
 	defaultPositions = 1024
 )
 
-// limitFirstRun returns the text of a study and its estimated time. If that exceeds maxFirstRun,
-// the study gets a limit of the number of samples.
+// limitFirstRun returns the text of the study that g describes, and its estimated time. If that
+// exceeds maxFirstRun, the study gets a limit of the number of samples.
 func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInfo, folder string) (string, time.Duration, error) {
 	text, cost, err := estimateTemplate(ctx, engine, *g, folder)
 	if err != nil {
@@ -43,9 +44,9 @@ func limitFirstRun(ctx context.Context, engine *engineFlags, g *spec.TemplateInf
 
 // seisPositions returns the setting positions of seis for the given layers and number of samples; 0
 // stands for the default. It counts operations for the eight views (T(x) for each value of the
-// template's transformations), with c channels and d positions: for each sample five products of a
-// c x d matrix with its transpose, which is symmetric, so c d² operations each; for the scores about
-// 100 d³.
+// transformations in a study that noether init writes). A view of a layer with c channels and d
+// positions takes, for each sample, five products of a c x d matrix with its transpose. These are
+// symmetric, so each takes c d² operations. The scores of a view take about 100 d³.
 func seisPositions(layers []onnx.Layer, samples int) int {
 	const views, products, scoring = 8, 5, 100
 	operations, largest := 0.0, 0

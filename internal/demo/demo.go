@@ -1,4 +1,5 @@
-// Package demo holds three small classifiers of shapes, and the study that compares them.
+// Package demo holds three small classifiers of shapes, and the study that compares them: a file
+// that says what noether measures.
 //
 //   - plain is a convolutional network that was trained on upright shapes only.
 //   - augmented is the same network, trained on rotated, shifted and scaled shapes too.

@@ -9,8 +9,8 @@ import (
 )
 
 // open opens a file, and returns functions that read a part of it and that close it. At the end of
-// the file, read returns 0. It uses system calls, since package os also asks whether the file can be
-// polled.
+// the file, read returns 0. It uses system calls, since package os takes one more to register the
+// file with the poller of the Go runtime.
 func open(path string) (read func([]byte) (int, error), closeFile func(), err error) {
 	fd, err := retried(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {

@@ -37,7 +37,8 @@ type labelledBox struct {
 }
 
 // A detection is the evaluation of a box that was found. Bit a * iouThresholds + t of matched and
-// of ignored is for the range a of areas and the threshold t.
+// of ignored is for the range a of areas and the threshold t. matched says that the box finds an
+// object, and ignored that it is neither a true nor a false positive.
 type detection struct {
 	score   float64
 	order   int // by image, then by box in the image; orders equal scores
@@ -162,7 +163,7 @@ func boolInt(v bool) int {
 	return 0
 }
 
-// sort orders the detections by score.
+// sort orders the detections by score, as average needs them.
 func (p *precision) sort() {
 	for _, all := range p.detections {
 		slices.SortFunc(all, func(a, b detection) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.order, b.order)) })
@@ -171,7 +172,7 @@ func (p *precision) sort() {
 
 // average returns the average precision of a class over objects of a range of areas (0: all, 1:
 // small, 2: medium, 3: large) at a threshold of IoU, 0 to 9. It is NaN if there are no such
-// objects. Images of one group are left out; -1: none is.
+// objects. without is the jackknife group whose images are left out; -1: none is.
 func (p *precision) average(class, area, threshold, without int) float64 {
 	positives := 0
 	for g := range p.groups {
@@ -225,8 +226,8 @@ func recallAt(step int) float64 {
 	return float64(step) * 0.01
 }
 
-// mean returns the mean of the average precision over the given classes and thresholds, without
-// those that are not defined. It is NaN if none is.
+// mean returns the mean of average over the given classes and thresholds, without those for which
+// it is NaN. The mean is NaN if all are.
 func (p *precision) mean(classes, thresholds []int, area, without int) float64 {
 	sum, n := 0., 0
 	for _, k := range classes {

@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An accumulator gathers what the statistics of a grid are computed from, one block of samples at a
-// time: HSIC of minibatches, second moments or values of the layers, and moments between the layers
-// of a pair.
+// An accumulator gathers what the statistics of a grid (pairs of layers) are computed from, one
+// block of samples at a time: HSIC of minibatches, second moments or values of the layers, and
+// moments between the layers of a pair.
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
@@ -100,8 +100,8 @@ func (f *comparison) blockOf(g measure.Grid) int {
 	}
 	layers, _ := layersOf(g, f.settings)
 	values := 0 // of a sample
-	for _, u := range layers {
-		values += u.p
+	for _, layer := range layers {
+		values += layer.p
 	}
 	return block * max(1, min(1024/block, 1<<22/(block*values)))
 }
@@ -113,7 +113,8 @@ func (a *accumulator) pairLayers(pair int) (u, v int) {
 	return a.index[0][p[0]], a.index[1][p[1]]
 }
 
-// Update adds the samples of a batch.
+// Update adds the samples of a batch. Places that do not increase and activations of other shapes
+// are errors, and NaN or infinity is a *measure.NonFiniteIn.
 func (a *accumulator) Update(b *measure.PairBatch) error {
 	if err := a.check(b); err != nil {
 		return err
@@ -145,11 +146,11 @@ func (a *accumulator) Update(b *measure.PairBatch) error {
 }
 
 // tensor returns the activations of a layer in a batch.
-func (a *accumulator) tensor(b *measure.PairBatch, u layer) tensor.Tensor {
-	if u.side == measure.SideB {
-		return b.B[u.index]
+func (a *accumulator) tensor(b *measure.PairBatch, l layer) tensor.Tensor {
+	if l.side == measure.SideB {
+		return b.B[l.index]
 	}
-	return b.A[u.index]
+	return b.A[l.index]
 }
 
 // check checks that a batch fits the grid.
@@ -165,13 +166,13 @@ func (a *accumulator) check(b *measure.PairBatch) error {
 			return outOfOrder(place, b.Place[i-1])
 		}
 	}
-	for _, u := range a.layers {
-		z := a.tensor(b, u)
-		if z.Rank() == 0 || z.Shape[0] != len(b.Place) || !slices.Equal(z.Shape[1:], u.Shape) {
-			return fmt.Errorf("similarity: the activations of %d samples have shape %v; layer %q has %v for each sample", len(b.Place), z.Shape, u.Name, u.Shape)
+	for _, l := range a.layers {
+		z := a.tensor(b, l)
+		if z.Rank() == 0 || z.Shape[0] != len(b.Place) || !slices.Equal(z.Shape[1:], l.Shape) {
+			return fmt.Errorf("similarity: the activations of %d samples have shape %v; layer %q has %v for each sample", len(b.Place), z.Shape, l.Name, l.Shape)
 		}
 		if at := z.FirstNonFinite(); at >= 0 {
-			return &measure.NonFiniteIn{Side: u.side, Layer: u.index, Index: b.Index[at/tensor.Size(u.Shape)]}
+			return &measure.NonFiniteIn{Side: l.side, Layer: l.index, Index: b.Index[at/tensor.Size(l.Shape)]}
 		}
 	}
 	return nil

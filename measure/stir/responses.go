@@ -14,12 +14,12 @@ import (
 
 // responses holds the activations and predictions of one model on some images.
 type responses struct {
-	layers    []tensor.Tensor // n x d, for each layer
+	layers    []tensor.Tensor // for each layer: n images x d values of the layer
 	class     []int           // predicted classes; nil if the model has no class scores
 	nonFinite []map[int]error // for each layer, by image: the error for NaN or infinity
 }
 
-// selectRows returns the responses to some of the images.
+// selectRows returns the responses to some of the images, without nonFinite.
 func (v *responses) selectRows(rows []int) *responses {
 	some := &responses{}
 	for _, l := range v.layers {
@@ -87,8 +87,8 @@ func (r *run) whyOmitted(pair [2]int) error {
 	return r.omitted[measure.SideB][pair[1]]
 }
 
-// withOmitted adds scores without a value for the omitted pairs: of the statistics that the first
-// pair which is not omitted has.
+// withOmitted adds scores without a value for the omitted pairs, one for each statistic of the
+// first pair that is not omitted.
 func (r *run) withOmitted(scores []measure.PairScore) []measure.PairScore {
 	out := scores
 	for _, pair := range r.allPairs {

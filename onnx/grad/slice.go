@@ -8,11 +8,12 @@ import (
 
 // A span describes the positions that Slice takes of one axis.
 type span struct {
-	axis, step         int
-	known              bool       // start and end are known before the graph runs
-	start, end         int        // as the node has them: negative ones count from the end
-	startAt, endAt     onnx.Value // the same as int64 vectors of one element
-	size, first, count int        // of a known span of an axis of fixed size: that size, the first position, the number of positions
+	axis, step     int
+	size           int        // of the axis; negative if it is not fixed
+	known          bool       // start and end are known before the graph runs
+	start, end     int        // as the node has them: negative ones count from the end
+	startAt, endAt onnx.Value // the same as int64 vectors of one element
+	first, count   int        // of a known span of an axis of fixed size: the first position, the number of positions
 }
 
 // output = slices of data: ddata has doutput at the positions that were taken, and zeros elsewhere.
@@ -22,7 +23,7 @@ func slice(op *operation) onnx.Value {
 		known := s.known && s.size >= 0
 		switch {
 		case known && s.count == 0:
-			return "" // nothing was taken
+			return "" // nothing was taken, so the gradient is zero
 		case known && s.step == 1:
 			g = op.padAxis(g, s.axis, s.first, s.size-s.first-s.count)
 		case known && s.size <= maxConstant:
@@ -40,7 +41,7 @@ func slice(op *operation) onnx.Value {
 	return g
 }
 
-// spans are the spans of a Slice.
+// spans returns the spans of a Slice node, one for each axis that it cuts.
 func (op *operation) spans() []span {
 	rank := op.rank(op.x(0))
 	axes, axesKnown := op.attrOrInput("axes", 3)

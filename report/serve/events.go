@@ -13,8 +13,8 @@ import (
 const keepAliveInterval = 15 * time.Second
 
 // events streams the progress of runs as server-sent events: of the runs that the query names, or
-// of all unfinished runs. It sends an event "progress" at the start and after each change, and an
-// event "end" when all runs are finished.
+// of all unfinished runs. It sends an event "progress" for each run at the start and after each
+// change, and an event "end" when all runs are finished or have no readable record.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	runs, err := s.eventRuns(r.URL.Query()["run"])
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		for _, run := range runs {
 			record, err := run.record()
 			if err != nil {
-				continue // the record is being written or was removed
+				continue // the record was removed or is damaged
 			}
 			p := run.progress(record)
 			allFinished = allFinished && p.State == finished

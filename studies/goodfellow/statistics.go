@@ -14,7 +14,8 @@ import (
 // rank returns Spearman's rank correlation.
 func rank(x, y []float64) float64 { return correlation.Spearman(x, y).Value }
 
-// resampled returns the 95 % bootstrap interval of the rank correlation.
+// resampled returns the 95 % bootstrap interval (percentiles of 2000 resamples of the pairs) of the
+// rank correlation.
 func resampled(x, y []float64) (low, high float64) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var found []float64
@@ -32,7 +33,7 @@ func resampled(x, y []float64) (low, high float64) {
 	return stat.Quantile(0.025, stat.Empirical, found, nil), stat.Quantile(0.975, stat.Empirical, found, nil)
 }
 
-// welch returns the two-sided p-value of a difference of means.
+// welch returns the two-sided p-value of a difference of means by Welch's t-test.
 func welch(x, y []float64) float64 {
 	mx, vx := stat.MeanVariance(x, nil)
 	my, vy := stat.MeanVariance(y, nil)

@@ -17,7 +17,7 @@ import (
 
 // A feeder runs a pass: it reads the samples once, runs the models on them, and feeds the
 // activations to the accumulators of several tasks, such as a measure at one layer. It holds the
-// sessions and the accumulators.
+// sessions of ONNX Runtime and the accumulators.
 type feeder struct {
 	*plan.Pass
 	cores     int
@@ -29,7 +29,7 @@ type feeder struct {
 	// warnDropped warns that a comparison of several layers continues without one whose activations
 	// are not finite. If it is nil, the comparison fails instead.
 	warnDropped func(t *plan.Task, cause error)
-	end         int      // all samples before this position in the order have been fed
+	end         int      // all samples before this position in the study's random order have been fed
 	current     []string // names of the samples in progress
 }
 
@@ -122,7 +122,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 	return nil
 }
 
-// update feeds a batch to every task of its view, in parallel.
+// update feeds a batch to every pending task of its view, in parallel.
 func (f *feeder) update(b *batch) error {
 	defer f.stats.During(telemetry.Measuring)()
 	tasks := f.pendingTasks(b.view)

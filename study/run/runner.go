@@ -39,11 +39,12 @@ func newParallelism(passes []*plan.Pass, cores int) parallelism {
 	return out
 }
 
-// noLayer stands for the layer where a cell fails that is not of one layer alone.
+// noLayer is the layer of a failure that does not concern one layer alone.
 const noLayer = ""
 
-// failAndFree records the failure of a cell and frees its accumulators. layer is where it failed;
-// inputs are the names of the samples that were being read.
+// failAndFree records the failure of a cell and frees its accumulators. With Options.FailFast it
+// returns cause instead. layer is where the cell failed; inputs are the names of the samples that
+// were being read.
 func (r *runner) failAndFree(c *plan.Cell, layer string, inputs []string, cause error) error {
 	err := r.FailCell(c, layer, inputs, cause)
 	if c.Failed {

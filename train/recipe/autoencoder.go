@@ -45,9 +45,10 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, validation ten
 	return out, err
 }
 
-// trainAutoencoder trains layer i, from 0, on patterns, n x values.
+// trainAutoencoder trains layer i, from 0, on n samples, each a vector: x is n x values.
 func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, validation tensor.Tensor) (*autoencoder.Layer, Layer, error) {
-	// Losses of train.Epoch are means over the values of a pattern; the log has sums, |x - y|^2.
+	// Losses of train.Epoch are means over the values of a sample; the log has sums, |x - y|^2 for
+	// a sample x and its reconstruction y.
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best" // without the key, the last epoch is kept
 	rollbackFactor, byLoss := l.Rollback.options()

@@ -9,8 +9,8 @@ import (
 )
 
 // A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
-// The names and options of JSON are part of the identity of a training (see the method identity),
-// so they stay.
+// The names of the fields and their json tags are part of the hash that identifies a training (see
+// the method identity), so they stay.
 type File struct {
 	Name        string           `key:"name,required" doc:"name of the training"`
 	Seed        uint64           `key:"seed" default:"1" doc:"seed of the weights, the order of samples, the split, dropout and augmentation"`
@@ -68,7 +68,7 @@ func Parse(path string, data []byte, vars map[string]string) (*File, error) {
 	return parseNode(path, node, data)
 }
 
-// parseNode parses the settings of one training. text is the file of its folder.
+// parseNode parses the settings of one training. text becomes training.yaml in its output folder.
 func parseNode(path string, node *config.Node, text []byte) (*File, error) {
 	f := &File{path: path, node: node, text: text}
 	if err := config.Decode(node, f); err != nil {
