@@ -1,8 +1,8 @@
 // Package audio reads, resamples and measures waveforms.
 //
 // A Clip is a waveform of one channel, whose values are usually in [-1, 1], and its sampling rate.
-// Read decodes WAV and FLAC files. Probe returns their rate and length, nearly always from the
-// header alone. Several channels are averaged.
+// Read decodes WAV and FLAC files. Probe returns their rate, number of channels and
+// length, nearly always from the header alone. Read averages several channels.
 //
 //	WAV   8, 16, 24 and 32-bit integers, 32 and 64-bit floats, plain or WAVE_FORMAT_EXTENSIBLE
 //	FLAC  4 to 32 bits

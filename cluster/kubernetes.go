@@ -18,13 +18,15 @@ import (
 )
 
 // Kubernetes writes the manifest of a submission: an Indexed Job with a pod for each task, and a
-// Job that waits for the tasks and merges. It does not talk to the cluster; kubectl apply does.
+// Job that waits for the tasks and merges their results. It does not talk to the cluster; kubectl
+// apply does.
 type Kubernetes struct{}
 
 // ManifestPath returns the path of the manifest of a submission.
 func ManifestPath(run string, number int) string { return folder(run, number, "jobs.yaml") }
 
-// Submit writes the manifest of a new submission.
+// Submit writes the manifest of a new submission s, and the record r that lists it, into the folder
+// run.
 func (k Kubernetes) Submit(run string, r *Record, s *Submission) error {
 	text, err := k.Manifest(run, r.Study, s)
 	if err != nil {
@@ -41,7 +43,8 @@ type fields = yaml.MapSlice
 
 func field(key string, v any) yaml.MapItem { return yaml.MapItem{Key: key, Value: v} }
 
-// Manifest returns the text for kubectl apply.
+// Manifest returns the text for kubectl apply. It is an error if the profile lacks the image, claim
+// (PersistentVolumeClaim) or mount, or if run is not under the mount.
 func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	k := s.Profile.Kubernetes
 	mount := filepath.Clean(k.Mount)
@@ -68,7 +71,7 @@ func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	return b.String(), nil
 }
 
-// taskJob returns the Indexed Job.
+// taskJob returns the Indexed Job, which runs one pod for each task.
 func (s *Submission) taskJob(run, name string) fields {
 	p := s.Profile
 	n := len(s.Tasks)
@@ -95,8 +98,9 @@ func (s *Submission) taskJob(run, name string) fields {
 	}, nil, task)
 }
 
-// mergeJob returns the Job that waits and merges. An init container runs noether cluster wait before
-// the container runs noether merge, so that the image needs no shell.
+// mergeJob returns the Job that waits for the tasks and merges their results. An init container
+// runs noether cluster wait before the container runs noether merge, so that the image needs no
+// shell.
 func (s *Submission) mergeJob(run, name string) fields {
 	wait := s.container("wait", "cluster", "wait", run, "--submission", strconv.Itoa(s.Number))
 	wait = slices.DeleteFunc(wait, func(i yaml.MapItem) bool { return i.Key == "resources" })

@@ -48,10 +48,10 @@ type cocoImage struct {
 // With Masks, annotations have a segmentation: polygons, or runs of pixels (RLE), compressed or
 // not. The mask of an image is made when the image is read. It has class 0 where there is no
 // object, and 1 + k in the region of an object of category k, from 0. Pixels of several objects,
-// and of groups (iscrowd), have no class. Objects of other categories than those of the options are
-// left out. The regions are those of pycocotools, pixel by pixel. Apart from groups, whose pixels
-// have their class there, masks are those of torchvision's reference of semantic segmentation
-// (ConvertCocoPolysToMask).
+// and of groups (iscrowd), have no class (-1). Objects of other categories than those of the
+// options are left out. The regions are those of pycocotools, pixel by pixel. The masks are those
+// of torchvision's reference of semantic segmentation (ConvertCocoPolysToMask), except that
+// torchvision gives the pixels of groups their class.
 //
 // The fingerprint hashes the images as that of OpenFolder does, and all objects.
 func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
@@ -321,7 +321,8 @@ func (c *COCO) Describe(i int) Sample { return c.describe(i) }
 
 func (c *COCO) truthClasses() []TruthClass { return c.categories }
 
-// At decodes image i, with its objects or its mask in the frame.
+// At decodes image i and brings it to the frame, with its mask, or its objects in fractions of the
+// framed image. It is an error if its height or width differs from that in the annotations.
 func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err

@@ -24,6 +24,8 @@ type span struct {
 	offset, length int64  // bytes; length is -1 if the tensor does not state it
 }
 
+// spanOf returns the span of an external tensor. Its errors, as those of checkExternal, go on after
+// the name of the tensor.
 func spanOf(t *pb.TensorProto) (span, error) {
 	s := span{length: -1}
 	for _, e := range t.ExternalData {
@@ -100,8 +102,8 @@ func (m *Model) ExternalDir() string {
 }
 
 // ExternalFiles returns the names of the model's files with weights, relative to ExternalDir. They
-// are sorted, except that names of links out of the model's folder are replaced by those of the
-// files that they refer to.
+// are sorted by their names in the model; then the name of a link out of the model's folder is
+// replaced by that of the file that it refers to.
 func (m *Model) ExternalFiles() []string { return slices.Clone(m.files) }
 
 // ListExternal returns the sorted names of the external files of the model in a file, relative to

@@ -33,7 +33,7 @@ type Subject struct {
 	Transform string
 	Parameter string
 	Measure   string
-	Factor    string
+	Factor    string // as in scores.Row
 	Statistic string
 }
 
@@ -214,7 +214,8 @@ func (d *Distribution) N() int {
 }
 
 // readSamples returns the distributions of the per-sample values in samples.parquet, and adds the
-// values of samples on contact sheets to sheets. There are none if the file does not exist.
+// values of samples on contact sheets (images that show several samples) to sheets. There are none
+// if the file does not exist.
 func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {

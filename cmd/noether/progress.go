@@ -46,7 +46,8 @@ func progressBar(w io.Writer) (func(study.Progress), func()) {
 	}
 }
 
-// subject describes the current model, data, pass and step of a run.
+// subject describes what a run works on: the model, the data, the pass (one reading of the samples)
+// and how many of its samples are read or its layers scored.
 func subject(p study.Progress) string {
 	text := fmt.Sprintf("%s on %s", p.Model, p.Data)
 	if p.Passes > 1 {
@@ -84,8 +85,9 @@ func progressLines(w io.Writer) func(study.Progress) {
 }
 
 // progressLine describes the progress of a run. done is the part of p.Done that this process has
-// done, in the given time. The percentage is that of all forward passes, as in the bar. The
-// remaining time is added once 2 % are done, since the first batches are slower than the others.
+// done, in the given time. The percentage is that of all forward passes, as in the bar. The rate,
+// in forward passes per second, and the remaining time are added once this process has done 2 % of
+// them, since the first batches are slower than the others.
 func progressLine(p study.Progress, done int64, duration time.Duration) string {
 	if p.ToScore > 0 {
 		return subject(p)

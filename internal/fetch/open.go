@@ -23,7 +23,7 @@ import (
 
 // A request selects the bytes of a download.
 type request struct {
-	unless  string // send nothing if the content has this version
+	unless  string // send nothing if the content has this version; only if offset is 0
 	offset  int64  // start at this byte if the content still has the version below, else at 0
 	version string // "": HTTP servers start at the offset unchecked; for callers that verify a hash afterwards
 }
@@ -51,7 +51,7 @@ func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 // maxRedirects bounds how many redirects are followed.
 const maxRedirects = 5
 
-// client returns the client with a check of redirects.
+// client returns a copy of c.Client, or a default client, that checks redirects.
 func (c *Cache) client() *http.Client {
 	client := http.Client{}
 	if c.Client != nil {
@@ -70,7 +70,7 @@ func (c *Cache) client() *http.Client {
 }
 
 // openHTTP requests an address. header holds further fields of the request, such as credentials; it
-// may be nil.
+// may be nil. Its error is permanent (see there) if a retry would not change it.
 func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Header, r request) (*body, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -170,8 +170,8 @@ func waitAsAsked(ctx context.Context, after string, err error) error {
 	return err
 }
 
-// plainHTTPError removes the URL, which may hold a secret, from an error. Errors of certificates
-// are permanent.
+// plainHTTPError removes the URL, which may hold a secret, from an error. It marks errors of
+// certificates as permanent: a retry would not change them.
 func plainHTTPError(err error) error {
 	var in *url.Error
 	if errors.As(err, &in) {

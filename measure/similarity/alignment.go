@@ -24,16 +24,17 @@ func scaledBoth(a []float64, m *mat.Dense, b []float64) *mat.Dense {
 	return out
 }
 
-// timesUnit returns c s.
+// timesUnit returns c s. With c = unit() it turns the singular values of the scaled samples into
+// those of the samples of the source.
 func timesUnit(c float64, s []float64) []float64 {
 	return floats.ScaleTo(make([]float64, len(s)), c, s)
 }
 
 func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
 
-// In this file x.u diag(x.s) are the samples of X along their principal axes, likewise for y, and m
-// = Uxᵀ Uy. m is nil if X or Y has no axes: it is constant, or all 0 if it is not centred. p is the
-// number of variables.
+// In this file x.u diag(x.s) are the samples of X along their principal axes, with x.u and x.s the
+// left singular vectors Ux and the singular values; likewise for y. m = Uxᵀ Uy is nil if X or Y has
+// no axes: it is constant, or all 0 if it is not centred. p is the number of variables.
 
 // shapeMetric returns the angle between two representations after partial whitening and the best
 // rotation (Williams et al. 2021; the angular distance of netrep, their Python package). With the
@@ -162,8 +163,8 @@ func gulp(v *subsetPair) (float64, error) {
 	return math.Sqrt(d), nil
 }
 
-// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces (May
-// et al. 2019).
+// eigenspaceOverlap returns |Uxᵀ Uy|^2 / max(p, q) for orthonormal bases of the column spaces of X
+// and Y, which have p and q variables (May et al. 2019).
 func eigenspaceOverlap(v *subsetPair) (float64, error) {
 	x, y, m, err := v.coordinates(v.centring())
 	if err != nil || m == nil {
@@ -173,8 +174,8 @@ func eigenspaceOverlap(v *subsetPair) (float64, error) {
 	return floats.Dot(data, data) / float64(max(x.p, y.p)), nil
 }
 
-// effectiveRank returns the exponential of the entropy of the singular values (RankMe, Garrido et
-// al. 2023).
+// effectiveRank returns the exponential of the entropy of the singular values s, above 0, divided
+// by their sum (RankMe, Garrido et al. 2023); 1 if there are none.
 func effectiveRank(s []float64) float64 {
 	var entropy float64
 	total := floats.Sum(s)
@@ -191,8 +192,8 @@ func ridgePredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) { return ridge(x, y, v.settings.Ridge/float64(v.y.of.p)) })
 }
 
-// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over k folds. The prediction
-// and the mean are of the other folds. The function fit returns the coefficients (q x p) from
+// predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over Settings.Folds folds. The
+// prediction and the mean are of the other folds. The function fit returns the coefficients from
 // centred values of x and y, or nil if there is nothing to predict from. Values are along principal
 // axes: a rotation of x or y changes no prediction.
 func (v *subsetPair) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {

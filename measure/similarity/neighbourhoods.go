@@ -144,8 +144,9 @@ func jaccard(v *subsetPair) (float64, error) {
 	}), nil
 }
 
-// secondOrderCosine returns the mean cosine of the dissimilarities of a sample and the samples that
-// are its neighbours in either representation (Hamilton et al. 2016).
+// secondOrderCosine returns the mean over samples of the cosine between two vectors: the sample's
+// dissimilarities in x, and those in y, to its neighbours in either representation (Hamilton et al.
+// 2016).
 func secondOrderCosine(v *subsetPair) (float64, error) {
 	x, y, err := v.neighbourhoods()
 	if err != nil {
@@ -203,8 +204,9 @@ func rankSimilarity(v *subsetPair) (float64, error) {
 	}), nil
 }
 
-// cknna returns centred kernel nearest-neighbour alignment (Huh et al. 2024): CKA of the inner
-// products of samples that are neighbours in both representations,
+// cknna returns centred kernel nearest-neighbour alignment (Huh et al. 2024): centred kernel
+// alignment (CKA) of neighbours only. With K and L the inner products of the centred samples of X
+// and Y it is
 //
 //	sum_ij K_ij L_ij [j near i in both] / sqrt(sum K_ij^2 [j near i in X] sum L_ij^2 [j near i in Y]).
 func cknna(v *subsetPair) (float64, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A path is the part of a graph that lies between an input and one or several outputs: the nodes
-// through which data flow from the input to an output, in the order of computation.
+// A path is the subgraph between an input and one or several outputs, with all its branches: the
+// nodes through which data flow from the input to an output, in the order of computation.
 type path struct {
 	nodes []*pb.NodeProto
 	reads []map[string]bool // for each node, its inputs on the path

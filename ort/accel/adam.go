@@ -10,8 +10,8 @@ import (
 //	m' = beta1 m + g;  v' = beta2 v + g g;  p' = k p - s m' / (sqrt v' + e)
 //
 // g is the gradient, m and v are its moments without the factors 1 - beta, s is the step size, e
-// epsilon, and k the factor of AdamW's weight decay. s and e include those factors and the
-// correction of the bias.
+// epsilon, and k the factor of AdamW's weight decay. s and e include those factors and
+// Adam's bias correction.
 type adamUpdate struct {
 	p, g, m, v          string // names of tensors
 	s, e, k             string // names of scalars; k is empty if it is 1

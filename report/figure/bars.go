@@ -17,7 +17,9 @@ const (
 	maxBars   = 200                 // in a panel
 )
 
-// drawBars draws a bar for each row, grouped by the field that category returns.
+// drawBars draws a bar for each row that summary and, unless o.Every is set, headlines select,
+// grouped by the field that category returns. If there are scores of whole models, those of layers
+// are left out.
 func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(summary(rows))
 	if !o.Every {
@@ -45,7 +47,7 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 		p := s.panel(s.fit(s.label, g.title, panelRoom(o, len(parts.groups))), s.valueTitle(g, panelRoom(o, len(parts.groups))), "")
 		b := &bars{group: g, measures: o.measures, names: names, by: by, perName: len(parts.names), style: s}
 		p.Add(b)
-		swapAxes(p, s, names, o, len(parts.groups))
+		labelCategories(p, s, names, o, len(parts.groups))
 		s.setValueRange(p, g, o)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = p.Y.Min, p.Y.Max, 0.5-float64(len(names)), 0.5
 		panels = append(panels, p)
@@ -86,7 +88,7 @@ func category(rows []scores.Row, o Options) Field {
 			found = f
 		}
 	}
-	for _, s := range sides { // what has too many values for a colour each
+	for _, s := range sides { // prefer a field with more values than there are colours
 		if f := s.Down; f != "parameter" && f != o.Colour && f != o.Panel && len(f.Distinct(o.measures, rows)) > maxColours && len(found.Distinct(o.measures, rows)) <= maxColours {
 			found = f
 		}
@@ -94,9 +96,8 @@ func category(rows []scores.Row, o Options) Field {
 	return found
 }
 
-// swapAxes swaps the axes of a panel: categories on the vertical axis, values on the horizontal
-// one.
-func swapAxes(p *plot.Plot, s style, names []string, o Options, panels int) {
+// labelCategories labels the vertical axis of a panel with the names of the categories.
+func labelCategories(p *plot.Plot, s style, names []string, o Options, panels int) {
 	var ticks plot.ConstantTicks
 	for i, name := range names {
 		ticks = append(ticks, plot.Tick{Value: -float64(i), Label: s.fit(s.small, name, panelRoom(o, panels)*0.4)})
@@ -105,7 +106,8 @@ func swapAxes(p *plot.Plot, s style, names []string, o Options, panels int) {
 	p.Y.Tick.Label.Color = s.ink
 }
 
-// A bars plotter draws the bars of a panel with their intervals and a tick at each null.
+// A bars plotter draws the bars of a panel with their intervals and, at each null (the score
+// expected by chance), a dashed line.
 type bars struct {
 	group
 	measures report.Measures

@@ -9,22 +9,23 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A population is a set of units with correlated means. A unit has some points, which lie around its
-// mean with a standard deviation of spread in x and in y; that of the means is 1.
+// A population is a set of units (groups of dependent points) with correlated means. The points of
+// a unit lie around its mean with a standard deviation of spread in x and in y; that of the means
+// is 1.
 type population struct {
 	units, points int
 	correlation   float64 // of the means
 	spread        float64
 }
 
-// values returns Pearson's r of the points, and Spearman's rho, which is 6 / pi asin(r / 2) for normal
-// variables.
+// values returns Pearson's r of the points, and Spearman's rho, which is 6 / pi asin(r / 2) for
+// normal variables.
 func (p population) values() (r, rho float64) {
 	r = p.correlation / (1 + p.spread*p.spread)
 	return r, 6 / math.Pi * math.Asin(r/2)
 }
 
-// draw returns points of all units.
+// draw returns points of all units. They depend on the number of the sample.
 func (p population) draw(number int) []correlation.Point {
 	random := seed.Rand(1, "coverage: correlation", number)
 	var out []correlation.Point
@@ -38,11 +39,12 @@ func (p population) draw(number int) []correlation.Point {
 	return out
 }
 
-// covered returns the fractions of samples whose intervals contain the correlations of the population.
+// covered returns the fractions of samples whose 95 % intervals contain the correlations of the
+// population.
 func (p population) covered(samples int) (pearson, spearman float64, err error) {
 	r, rho := p.values()
 	for i := range samples {
-		f, err := correlation.Analyse(p.draw(i), correlation.Options{Bootstrap: 1}) // only intervals of lines are by bootstrap
+		f, err := correlation.Analyse(p.draw(i), correlation.Options{Bootstrap: 1}) // only intervals of fitted lines use it
 		if err != nil {
 			return 0, 0, err
 		}
@@ -56,7 +58,7 @@ func (p population) covered(samples int) (pearson, spearman float64, err error) 
 	return pearson, spearman, nil
 }
 
-// correlations prints a line for each population.
+// correlations prints a Markdown table of the intervals' coverage, a row for each population.
 func correlations(out io.Writer, samples int) error {
 	if samples < 1 {
 		return fmt.Errorf("the number of samples is %d: it must be at least 1", samples)

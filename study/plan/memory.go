@@ -14,7 +14,7 @@ const (
 	maxBatch         = 64       // larger batches are not faster: activations no longer fit the cache
 	maxDeviceBatch   = 256      // on a graphics processor
 	activationMemory = 64 << 20 // bytes for the activations of a clean and a transformed batch
-	imageMemory      = 96 << 20 // bytes for images that wait for the engine
+	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime)
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
 	// On the CPU a batch has for each core coreImages samples, or as many as have activations of
@@ -26,7 +26,7 @@ const (
 
 // MemoryLimits are the limits of what a pass (one reading of the samples of a data set) holds in
 // memory, in bytes. They follow from the study's bound and the process's limit, and affect only
-// speed.
+// speed. An accumulator is what a measure keeps of the samples that it has read.
 type MemoryLimits struct {
 	Accumulators int64 // of a pass; a task (the work of one accumulator) that needs more runs alone
 	activations  int64 // of the clean and the transformed batches in progress
@@ -101,8 +101,9 @@ func (l MemoryLimits) cachedBatch(read int64) int64 {
 	return l.cores * max(coreImages, coreActivations/max(read, 1))
 }
 
-// BatchSize returns how many samples the engine runs at once: the most that the buffers of all
-// models and the memory of the device allow. Only speed and memory depend on it.
+// BatchSize returns how many samples the engine runs at once: the study's batch if it sets one,
+// else the most that the buffers of all models and the memory of the device allow. Only speed and
+// memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if s.Batch > 0 {
 		return max(1, min(s.Batch, p.Hi-p.lo))

@@ -20,7 +20,7 @@ type Settings struct {
 	Binary   bool    // visible units are binary and images are their probabilities; else Gaussian
 	Target   float64 // target mean activation; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5
-	Decay    float64 // of the filters
+	Decay    float64 // weight decay of the filters
 	Rate     float64 // 0: 0.1
 	Momentum float64 // 0: 0.9; at most 0.5 in the first tenth of the steps
 	Steps    int     // 0: 1000
@@ -34,7 +34,7 @@ type Settings struct {
 // A Point holds the measurements of a step before its update.
 type Point struct {
 	Step int // from 1
-	// mean squared difference between visible units and their reconstruction
+	// Error is the mean squared difference between visible units and their reconstruction.
 	Error    float64
 	Activity float64 // mean of P(h|v)
 }
@@ -79,7 +79,7 @@ type Layer struct {
 	W      tensor.Tensor // filters, K x m x f x f
 	B      tensor.Tensor // biases of the groups, K
 	C      tensor.Tensor // biases of the visible channels, m
-	Scale  float64       // factor of images, which gives those of training the root mean square 1
+	Scale  float64       // factor that gives training images the root mean square 1; 1 if Binary
 	Block  int           // side of a block
 	Binary bool          // as in Settings
 	Curve  []Point       // of each step

@@ -33,7 +33,7 @@ func Model(layers ...*Layer) (*onnx.Model, error) {
 }
 
 // pooled returns the probabilities of pooling units, S / (1 + S), with S the sum of exp I over a
-// block.
+// block and I the inputs of its hidden units.
 func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
 	w := l.W.Clone()
 	for i := range w.Data {
@@ -82,7 +82,8 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, images tensor.Tensor
 	return out, nil
 }
 
-// Images returns the filters of the groups of the top layer, c x side x side. For deeper layers it
+// Images returns the filters of the groups of the top layer, in pixels of the network's input: each
+// channels x side x side. For deeper layers it
 // sums the filters of the layer below, weighted by the filters of the layer and shifted by one
 // block per position. This treats units as linear (Goodfellow et al. 2009, figure 4).
 func Images(layers ...*Layer) []tensor.Tensor {

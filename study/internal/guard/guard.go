@@ -7,7 +7,8 @@ import (
 )
 
 // A Panic is the error that stands for a panic, such as one in a measure. A run that gets it from a
-// measure records a failure of that measure's cell, and continues with the others.
+// measure records a failure of that measure's cell (its work on one model, data set, transformation
+// value and trial), and continues with the others.
 type Panic struct {
 	value any    // of the panic
 	Stack string // of the goroutine, as debug.Stack formats it
@@ -17,7 +18,7 @@ func (p *Panic) Error() string {
 	return fmt.Sprintf("it crashed, which is an error in this program: %v", p.value)
 }
 
-// Run runs f and turns a panic into an error.
+// Run runs f and returns its error, or a *Panic if it panics.
 func Run(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

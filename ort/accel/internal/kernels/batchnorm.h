@@ -1,5 +1,5 @@
-// BatchNormalization of a batch, and its gradient: the package comment has the formulas. A part is
-// some channels.
+// BatchNormalization of a batch, and its gradient: the comment of the Go package has the formulas.
+// A part, which one thread computes, is some channels.
 #ifndef NOETHER_KERNELS_BATCHNORM_H
 #define NOETHER_KERNELS_BATCHNORM_H
 
