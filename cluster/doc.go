@@ -12,9 +12,9 @@
 // Whole models are preferred because they leave nothing to merge. The shards of a divided model
 // save the states of their accumulators, the running sums of measures, in the run folder. With
 // --complete, a shard that ends merges the states and computes the scores of each cell of which the
-// states of all shards are there. A cell is one measure of one model on one data set, under one
-// transformation value, in one trial. The merge job at the end writes the tables and lists missing
-// work.
+// states of all shards are there. A cell is one measure of one model on one data set, with the input
+// transformed by one value of a parameter (such as an angle), in one trial. The merge job at the end
+// writes the tables and lists missing work.
 //
 // # Balance
 //

@@ -208,6 +208,8 @@ func TestSoftwareDriverIsNeverAutomatic(t *testing.T) {
 	}
 }
 
+// TestNoAdapter checks the error without a graphics adapter. WebGPU takes its adapters from Vulkan,
+// whose loader reads the drivers from the files that these variables name.
 func TestNoAdapter(t *testing.T) {
 	for _, name := range []string{"VK_ICD_FILENAMES", "VK_DRIVER_FILES"} {
 		t.Setenv(name, filepath.Join(t.TempDir(), "none.json"))

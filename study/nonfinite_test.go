@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// nonFiniteText is a study with three measures. seis tells how much spatial information a layer keeps.
 const nonFiniteText = `name: nonfinite
 seed: 3
 data: [{name: shapes, shapes: {n: 90, size: 16, seed: 2}}]

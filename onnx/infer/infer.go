@@ -79,7 +79,7 @@ func (in *inference) set(name string, f fact) {
 		f.layout = nil
 	}
 	for i, a := range f.layout {
-		if len(a) > maxFactors {
+		if len(a) > maxFactors { // an axis is a product of axes that were joined
 			f.layout = slices.Clone(f.layout)
 			f.layout[i] = newAxis(a.letter(), a.size())
 		}
