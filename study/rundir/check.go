@@ -323,7 +323,7 @@ func (c *checker) state(name string) error {
 	if err != nil {
 		return c.report(file, Damaged, trimPath(err, c.folder.Path(file)), c.moveAside)
 	}
-	defer f.close()
+	defer f.Close()
 	cell := c.wanted[m[1]]
 	switch {
 	case !f.isIntact():
@@ -358,7 +358,7 @@ func (c *checker) shared() error {
 			if !f.isIntact() {
 				bad = errDamaged
 			}
-			f.close()
+			f.Close()
 		}
 		if bad != nil {
 			err = c.report(file, Damaged, trimPath(bad, c.folder.Path(file)), c.moveAside)

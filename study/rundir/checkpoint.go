@@ -36,11 +36,11 @@ func (k *checkpoint) Load() (io.ReadCloser, error) {
 	k.cell.Data.Unreadable.Add(f.Unreadable...)
 	e := f.entry("") // the only entry, which has no layer
 	if e == nil || f.Cell != filepath.Base(k.path) {
-		f.close()
+		f.Close()
 		return nil, nil
 	}
 	if err := f.verify(e); err != nil {
-		f.close()
+		f.Close()
 		if !errors.Is(err, errDamaged) {
 			return nil, err
 		}

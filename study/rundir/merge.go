@@ -229,7 +229,7 @@ func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	go func() {
 		defer func() {
 			for _, p := range states {
-				p.close()
+				p.Close()
 			}
 		}()
 		merged <- m.mergeTasks(ctx, c, states)

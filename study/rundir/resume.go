@@ -53,7 +53,7 @@ func (r *Writer) Resume() error {
 			return fmt.Errorf("%w; noether check --fix %s moves it aside", err, r.Folder.dir)
 		}
 		err = restoreCell(c, f)
-		f.close()
+		f.Close()
 		if err != nil {
 			resetCell(c)
 			r.Options.Warnf("%s: %v; that cell starts afresh", r.Folder.state(c, r.Options.Shard), err)
@@ -121,7 +121,7 @@ func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulato
 		return acc, nil
 	}
 	if err == nil {
-		defer f.close()
+		defer f.Close()
 		err = guard.Run(func() error { return restore(t, acc, f) })
 	}
 	if IsSaveError(err) {

@@ -103,7 +103,7 @@ func openStates(c *plan.Cell, files map[int]string, count int) (states []*stateF
 	defer func() {
 		if err != nil {
 			for _, p := range states {
-				p.close()
+				p.Close()
 			}
 		}
 	}()
@@ -142,7 +142,7 @@ func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 	if err != nil {
 		return false
 	}
-	defer f.close()
+	defer f.Close()
 	return isComplete(c, f, shard) && f.isIntact()
 }
 

@@ -214,8 +214,6 @@ func (s *stateFile) isIntact() bool {
 	return true
 }
 
-func (s *stateFile) close() { s.Close() }
-
 // Close implements io.Closer.
 func (s *stateFile) Close() error {
 	if s.file == nil {

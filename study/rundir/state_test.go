@@ -45,7 +45,7 @@ func TestStateFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.close()
+	defer f.Close()
 	for layer, want := range map[string]string{"a": "state of a", "b": "scores of b", "empty": ""} {
 		got, err := f.bytes(f.entry(layer))
 		if err != nil || string(got) != want {

@@ -27,7 +27,7 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 	path := r.Folder.state(c, r.Options.Shard)
 	old, err := openState(path)
 	if err == nil {
-		defer old.close()
+		defer old.Close()
 	} else if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return err
 	}
