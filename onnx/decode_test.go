@@ -2,6 +2,8 @@ package onnx
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -76,5 +78,24 @@ func TestDecodeSharesWeights(t *testing.T) {
 	}
 	if raw[0] != 7 || raw[size-1] != 7 {
 		t.Error("the weights are a copy")
+	}
+}
+
+// TestReadFile checks that files around the size from which they are read into huge pages are read
+// to the last byte.
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	content := make([]byte, minHuge+5000)
+	for i := range content {
+		content[i] = byte(i % 251)
+	}
+	for _, size := range []int{1, minHuge - 1, minHuge, len(content)} {
+		path := filepath.Join(t.TempDir(), "model.onnx")
+		if err := os.WriteFile(path, content[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readFile(path); err != nil || !bytes.Equal(got, content[:size]) {
+			t.Errorf("of %d bytes %d are read, or others; error %v", size, len(got), err)
+		}
 	}
 }
