@@ -1,4 +1,6 @@
-// Which classes suffer under which transformation, and what is predicted for one of them.
+// Which classes lose accuracy or effective invariance under which transformation, and what is
+// predicted for one of them. A sheet (SampleSheet) has these numbers for one data set and one
+// transformation. "As it is" means: not transformed.
 
 import { onChosenValue, placeOf } from './chosenvalue';
 import { chooser, segments } from './controls';
@@ -10,18 +12,19 @@ import { sized } from './marks';
 import type { State } from './state';
 import type { Source } from './table';
 
+// The keys are part of page addresses, see State.
 const statistics = {
   drop: 'Loss of accuracy',
   share: 'Effective invariance',
 };
 type Statistic = keyof typeof statistics;
 
-const rowsUpTo = 24; // classes of the heat map
-const barsUpTo = 6; // predicted classes
+const maxRows = 24; // classes in the heat map
+const maxPredicted = 6; // predicted classes in the bar chart; further ones share a bar
 
-/** A class under a transformation. */
+/** A tile of the heat map: a class under a transformation. */
 interface Tile {
-  id: number;
+  id: number; // its index among all tiles
   class: string;
   transform: string;
   value: number; // of the statistic that is shown
@@ -50,10 +53,12 @@ export class Classes {
     onChosenValue(() => this.update());
   }
 
+  // part is the element of the section with a class name.
   private part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }
 
+  // choose keeps a choice of the reader, and the keyboard focus on the control, which is drawn anew.
   private choose(name: string, value: string): void {
     this.state.set(`classes.${name}`, value);
     this.update();
@@ -65,13 +70,13 @@ export class Classes {
   }
 
   update(): void {
-    const asked = (name: string) => this.state.get(`classes.${name}`);
+    const chosenFor = (name: string) => this.state.get(`classes.${name}`);
     const shown = this.sheets.filter((s) =>
       this.filter.passes({ transform: s.transform, data: s.data }),
     );
-    const one = (all: string[], chosen: string) => (all.includes(chosen) ? chosen : all[0]);
+    const validOrFirst = (all: string[], value: string) => (all.includes(value) ? value : all[0]);
     const data = [...new Set(shown.map((s) => s.data))],
-      ofData = shown.filter((s) => s.data === one(data, asked('data')));
+      ofData = shown.filter((s) => s.data === validOrFirst(data, chosenFor('data')));
     const models = [...new Set(ofData.flatMap((s) => s.models.map((m) => m.model)))].filter((model) =>
       this.filter.passes({ model }),
     );
@@ -85,12 +90,12 @@ export class Classes {
       this.part('reading').textContent = this.scores.packed.notices.hidden;
       return;
     }
-    const model = one(models, asked('model'));
-    const statistic: Statistic = asked('statistic') === 'share' ? 'share' : 'drop';
+    const model = validOrFirst(models, chosenFor('model'));
+    const statistic: Statistic = chosenFor('statistic') === 'share' ? 'share' : 'drop';
     const all = this.tiles(ofData, model, statistic);
     const names = sorted(all, statistic);
-    const chosen = one(names, asked('class'));
-    const sheet = ofData.find((s) => s.transform === asked('transform')) ?? worst(all, ofData, chosen, statistic);
+    const chosen = validOrFirst(names, chosenFor('class'));
+    const sheet = ofData.find((s) => s.transform === chosenFor('transform')) ?? worst(all, ofData, chosen, statistic);
     const list = (name: string, title: string, options: string[], value: string) =>
       options.length > 1
         ? [
@@ -110,7 +115,7 @@ export class Classes {
         statistic,
         (v) => this.choose('statistic', v === 'drop' ? '' : v),
       ),
-      ...list('data', 'Data', data, one(data, asked('data'))),
+      ...list('data', 'Data', data, validOrFirst(data, chosenFor('data'))),
       ...list('model', 'Model', models, model),
       ...list('class', 'Class', [...names].sort(), chosen),
       ...list('transform', 'Transformation', ofData.map((s) => s.transform), sheet.transform),
@@ -126,9 +131,9 @@ export class Classes {
     return sheets.flatMap((sheet) => {
       const m = sheet.models.find((x) => x.model === model);
       if (!m) return [];
-      const before = new Map((m.by_class ?? []).map((c) => [c.class, c]));
+      const cleanCounts = new Map((m.by_class ?? []).map((c) => [c.class, c]));
       return (m.views[placeOf(this.state, sheet)].by_class ?? []).map((c: ByClass, id) => {
-        const clean = (before.get(c.class)?.right ?? 0) / c.n,
+        const clean = (cleanCounts.get(c.class)?.right ?? 0) / c.n,
           moved = c.right / c.n;
         return {
           id,
@@ -145,7 +150,7 @@ export class Classes {
   }
 
   private map(all: Tile[], names: string[], statistic: Statistic, model: string): Figure {
-    const rows = names.slice(0, rowsUpTo);
+    const rows = names.slice(0, maxRows);
     const drawn = all.filter((t) => rows.includes(t.class));
     const transforms = [...new Set(drawn.map((t) => t.transform))];
     const title = `${statistics[statistic]} by class and transformation, ${model}`;
@@ -161,26 +166,27 @@ export class Classes {
         ['samples', String(t.n)],
       ];
     };
-    const cut = names.length > rows.length ? ` The ${rows.length} of ${names.length} classes that lose most are shown.` : '';
+    const truncated = names.length > rows.length ? ` The ${rows.length} of ${names.length} classes that lose most are shown.` : '';
     return new Figure({
       title,
       description: title,
-      build: () => ({ spec: heat(drawn, rows, transforms, scale), text: `The classes are sorted by their means over transformations.${cut}` }),
+      build: () => ({ spec: heat(drawn, rows, transforms, scale), text: `The classes are sorted by their means over transformations.${truncated}` }),
       describe,
       data: () => sourceOf(title, all),
     });
   }
 
+  // confusion draws the predictions for one class, as bars: a row of the confusion matrix.
   private confusion(sheet: SampleSheet, model: string, chosen: string): Figure {
     const m = sheet.models.find((x) => x.model === model)!,
-      k = placeOf(this.state, sheet),
-      under = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
+      k = placeOf(this.state, sheet), // index of the chosen value of the parameter
+      condition = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' '); // "rotate 90"
     const predictions = predicted(sheet, m, k, chosen);
-    const title = `Predictions for ${chosen} under ${under}, ${model}`;
-    const colour = ['as it is', `under ${under}`];
+    const title = `Predictions for ${chosen} under ${condition}, ${model}`;
+    const views = ['as it is', `under ${condition}`];
     const rows = predictions.flatMap((p, i) => [
-      { id: 2 * i, predicted: p.class, view: colour[0], n: p.clean },
-      { id: 2 * i + 1, predicted: p.class, view: colour[1], n: p.moved },
+      { id: 2 * i, predicted: p.class, view: views[0], n: p.clean },
+      { id: 2 * i + 1, predicted: p.class, view: views[1], n: p.moved },
     ]);
     const cells: [string, (i: number) => string | number][] = [
       ['predicted', (i) => rows[i].predicted],
@@ -191,7 +197,7 @@ export class Classes {
       title,
       description: title,
       build: () => ({
-        spec: rows.length > 0 ? bars(rows, predictions.map((p) => p.class), colour) : undefined,
+        spec: rows.length > 0 ? bars(rows, predictions.map((p) => p.class), views) : undefined,
         text: `What ${model} predicts for the samples of ${chosen}, as they are and transformed.`,
       }),
       describe: (id) => cells.map(([name, get]) => [name, String(get(id))]),
@@ -215,7 +221,8 @@ export function hasClasses(s: SampleSheet): boolean {
   return s.models.some((m) => (m.by_class ?? []).length > 1);
 }
 
-// sorted are the names of the classes, those that suffer most first.
+// sorted returns the names of the classes, by mean over transformations: the largest loss of
+// accuracy, or the lowest effective invariance, comes first.
 function sorted(all: Tile[], statistic: Statistic): string[] {
   const sums = new Map<string, { sum: number; n: number }>();
   for (const t of all) {
@@ -227,7 +234,8 @@ function sorted(all: Tile[], statistic: Statistic): string[] {
   return [...sums.keys()].sort((a, b) => mean(a) - mean(b));
 }
 
-// worst is the sheet of the transformation under which a class suffers most.
+// worst returns the sheet of the transformation under which a class loses most accuracy, or has the
+// lowest effective invariance.
 function worst(all: Tile[], sheets: SampleSheet[], name: string, statistic: Statistic): SampleSheet {
   const sign = statistic === 'drop' ? -1 : 1;
   const [first] = all
@@ -236,12 +244,13 @@ function worst(all: Tile[], sheets: SampleSheet[], name: string, statistic: Stat
   return sheets.find((s) => s.transform === first?.transform) ?? sheets[0];
 }
 
+// reading returns a sentence on the worst tile.
 function reading(
   all: Tile[],
   names: string[],
   statistic: Statistic,
   model: string,
-  values: Map<string, string>, // of the parameters, by transformation
+  values: Map<string, string>, // chosen values of the parameters, by transformation
 ): string {
   const sign = statistic === 'drop' ? -1 : 1;
   const [first] = [...all].sort((a, b) => sign * (a.value - b.value));
@@ -253,7 +262,8 @@ function reading(
   return `For ${model}, ${first.class} suffers most, under ${[first.transform, values.get(first.transform)].filter(Boolean).join(' ')}: ${what} (${first.n} samples). Few samples of a class make its number uncertain.`;
 }
 
-// predicted counts the classes that a model predicts for one label, the most frequent first.
+// predicted counts the classes that a model predicts for the samples of one class, under value k of
+// the parameter (moved) and without transformation (clean). The most frequent come first.
 function predicted(sheet: SampleSheet, m: SheetModel, k: number, name: string) {
   const label = (sheet.classes ?? []).indexOf(name);
   const counts = new Map<number, { clean: number; moved: number }>();
@@ -268,8 +278,8 @@ function predicted(sheet: SampleSheet, m: SheetModel, k: number, name: string) {
   add(m.confusion, 'clean');
   add(m.views[k].confusion, 'moved');
   const all = [...counts].sort(([, a], [, b]) => b.moved - a.moved || b.clean - a.clean);
-  const out = all.slice(0, barsUpTo).map(([to, c]) => ({ class: sheet.classes![to], ...c }));
-  const rest = all.slice(barsUpTo);
+  const out = all.slice(0, maxPredicted).map(([to, c]) => ({ class: sheet.classes![to], ...c }));
+  const rest = all.slice(maxPredicted);
   if (rest.length > 0)
     out.push({
       class: `${rest.length} others`,
@@ -281,12 +291,13 @@ function predicted(sheet: SampleSheet, m: SheetModel, k: number, name: string) {
 
 const axis = { domain: false, ticks: false, labelPadding: 5, labelLimit: 130 };
 
+// heat returns the Vega-Lite specification of the heat map.
 function heat(drawn: Tile[], rows: string[], transforms: string[], scale: ColourScale) {
   const { stops, colours, inks } = scale;
   const values = drawn.map((t) => {
-    const at = (t.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
-    const place = Math.max(0, Math.min(inks.length - 1, Math.round(at * (inks.length - 1))));
-    return { ...t, label: t.value.toFixed(2), ink: inks[place] };
+    const fraction = (t.value - stops[0]) / (stops[stops.length - 1] - stops[0]);
+    const nearest = Math.max(0, Math.min(inks.length - 1, Math.round(fraction * (inks.length - 1))));
+    return { ...t, label: t.value.toFixed(2), ink: inks[nearest] };
   });
   const encoding = {
     x: {
@@ -314,10 +325,11 @@ function heat(drawn: Tile[], rows: string[], transforms: string[], scale: Colour
   return sized({ data: { values }, height: Math.max(40, 21 * rows.length), layer });
 }
 
+// bars returns the Vega-Lite specification of the predictions: two bars for each predicted class.
 function bars(
   values: { id: number; predicted: string; view: string; n: number }[],
   order: string[],
-  colour: string[],
+  views: string[],
 ) {
   const y = { field: 'predicted', type: 'nominal', sort: order, title: 'predicted', axis };
   return sized({
@@ -326,12 +338,12 @@ function bars(
     mark: { type: 'bar' },
     encoding: {
       y,
-      yOffset: { field: 'view', type: 'nominal', sort: colour },
+      yOffset: { field: 'view', type: 'nominal', sort: views },
       x: { field: 'n', type: 'quantitative', title: 'number of samples', axis: { tickMinStep: 1, tickCount: 5, domain: false } },
       color: {
         field: 'view',
         type: 'nominal',
-        scale: { domain: colour, range: ['var(--control)', 'var(--series-0)'] },
+        scale: { domain: views, range: ['var(--control)', 'var(--series-0)'] },
         legend: { orient: 'bottom', title: null },
       },
       tooltip: { field: 'id', type: 'nominal' },
@@ -339,6 +351,7 @@ function bars(
   });
 }
 
+// sourceOf returns the data of the heat map, for its table and CSV file.
 function sourceOf(title: string, all: Tile[]): Source {
   const columns: [string, (t: Tile) => string | number][] = [
     ['class', (t) => t.class],

@@ -1,5 +1,7 @@
 // The samples that a transformation changes most and least, as pairs of images with the predictions
-// of a model, and those that one model classifies correctly and another does not.
+// of a model, and those that one model classifies correctly and another does not. A sheet
+// (SampleSheet) holds the samples of one data set under one transformation. "As it is" means: not
+// transformed.
 
 import { placeOf, slider } from './chosenvalue';
 import { chooser, segments } from './controls';
@@ -14,6 +16,7 @@ import type { State } from './state';
 import type { Source } from './table';
 import { hasImages, tile } from './tiles';
 
+// Which samples are shown. The keys are part of page addresses, see State.
 const kinds = {
   fails: 'Right, then wrong',
   most: 'Changed most',
@@ -23,6 +26,7 @@ const kinds = {
 };
 type Kind = keyof typeof kinds;
 
+// Filters by the prediction for the transformed sample; '' for none.
 const outcomes: Record<string, [title: string, holds: (c: Card) => boolean]> = {
   '': ['all', () => true],
   right: ['right', (c) => c.rightAfter === true],
@@ -30,16 +34,16 @@ const outcomes: Record<string, [title: string, holds: (c: Card) => boolean]> = {
   changed: ['changed', (c) => c.before !== c.after],
 };
 
-const cardsAtOnce = 10;
+const cardsPerStep = 10; // shown at first, and added by each click on the button
 
 /** A model's predictions of a sample, as it is and under the chosen value. */
 interface Card {
-  line: number; // of the sheet
+  line: number; // index in sheet.samples, and the line of its images among the tiles
   name: string; // of the sample
   label: string; // its class; '' where it is not known
   before: string; // predicted class of the sample as it is
   after: string; // and transformed
-  confidenceBefore: number | null;
+  confidenceBefore: number | null; // probability of the predicted class; null if not known
   confidenceAfter: number | null;
   value: number; // of the sheet's statistic
   rightBefore: boolean | null; // null where the label is not known
@@ -60,10 +64,12 @@ export class Samples {
     this.sheets = scores.packed.sheets ?? [];
   }
 
+  // part is the element of the section with a class name.
   private part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }
 
+  // choose keeps a choice of the reader, and the keyboard focus on the control, which is drawn anew.
   private choose(name: string, value: string): void {
     this.state.set(`samples.${name}`, value);
     this.update();
@@ -80,12 +86,12 @@ export class Samples {
 
   update(): void {
     const shown = this.shown;
-    const asked = (name: string) => this.state.get(`samples.${name}`);
+    const chosenFor = (name: string) => this.state.get(`samples.${name}`);
     const data = [...new Set(shown.map((s) => s.data))];
-    const ofData = shown.filter((s) => s.data === (data.includes(asked('data')) ? asked('data') : data[0]));
-    const sheet = ofData.find((s) => s.transform === asked('transform')) ?? worst(ofData);
+    const ofData = shown.filter((s) => s.data === (data.includes(chosenFor('data')) ? chosenFor('data') : data[0]));
+    const sheet = ofData.find((s) => s.transform === chosenFor('transform')) ?? worst(ofData);
     const models = sheet?.models.filter((m) => this.filter.passes({ model: m.model })) ?? [];
-    const model = models.find((m) => m.model === asked('model')) ?? mostFailing(models);
+    const model = models.find((m) => m.model === chosenFor('model')) ?? mostFailing(models);
     this.root.hidden = this.sheets.length === 0;
     if (!sheet || !model) {
       this.part('controls').replaceChildren();
@@ -94,12 +100,12 @@ export class Samples {
       this.part('charts').replaceChildren();
       return;
     }
-    const offered = this.kinds(sheet, model, models);
-    const kind = offered.find((k) => k === asked('show')) ?? offered[0];
+    const available = this.kinds(sheet, model, models);
+    const kind = available.find((k) => k === chosenFor('show')) ?? available[0];
     const others = models.filter((m) => m !== model && this.parting(sheet, model, m));
-    const other = others.find((m) => m.model === asked('other')) ?? others[0];
+    const other = others.find((m) => m.model === chosenFor('other')) ?? others[0];
     const labels = [...new Set(sheet.samples.map((s) => s.label))].filter((l) => l >= 0);
-    const label = labels.find((l) => sheet.classes![l] === asked('class')) ?? -1;
+    const label = labels.find((l) => sheet.classes![l] === chosenFor('class')) ?? -1;
     const controls: HTMLElement[] = [];
     const list = (name: string, title: string, options: string[], chosen: string, first?: string) => {
       const all = options.map((value) => ({ value, title: shorten(value, 40) }));
@@ -109,11 +115,11 @@ export class Samples {
           chooser(title, `samples-${name}`, all, chosen, (v) => this.choose(name, v)),
         );
     };
-    if (offered.length > 1)
+    if (available.length > 1)
       controls.push(
         segments(
           'Show',
-          offered.map((k) => ({ value: k, title: kinds[k] })),
+          available.map((k) => ({ value: k, title: kinds[k] })),
           kind,
           (v) => this.choose('show', v),
         ),
@@ -129,7 +135,7 @@ export class Samples {
       label < 0 ? '' : sheet.classes![label],
       'all',
     );
-    const outcome = kind === 'all' && Object.hasOwn(outcomes, asked('outcome')) ? asked('outcome') : '';
+    const outcome = kind === 'all' && Object.hasOwn(outcomes, chosenFor('outcome')) ? chosenFor('outcome') : '';
     if (kind === 'all' && model.clean)
       controls.push(
         chooser(
@@ -147,6 +153,7 @@ export class Samples {
     this.draw(sheet, model, kind, other, label, outcome);
   }
 
+  // kinds returns those of which the sheet has samples.
   private kinds(sheet: SampleSheet, model: SheetModel, models: SheetModel[]): Kind[] {
     const all: Kind[] = [];
     if ((model.fails ?? []).length > 0) all.push('fails');
@@ -155,11 +162,13 @@ export class Samples {
     return [...all, 'all'];
   }
 
+  // parting returns the samples that model a classifies correctly and model b does not.
   private parting(sheet: SampleSheet, a: SheetModel, b: SheetModel) {
     return sheet.partings?.find((p) => sheet.models[p.a] === a && sheet.models[p.b] === b);
   }
 
-  // lines are the samples to show under value k, and a sentence on them.
+  // lines returns the samples to show, as indices in sheet.samples, and a sentence on them. k is the
+  // index of the parameter's value.
   private lines(
     sheet: SampleSheet,
     model: SheetModel,
@@ -168,24 +177,24 @@ export class Samples {
     k: number,
   ): { lines: number[]; text: string } {
     const view = model.views[k];
-    const under = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
+    const condition = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' '); // "rotate 90"
     const right = (predicted: number[] | undefined, i: number) =>
       sheet.samples[i].label >= 0 && predicted?.[i] === sheet.samples[i].label;
     const all = sheet.samples.map((_, i) => i);
-    const many = (n: number, of: number) =>
+    const countText = (n: number, of: number) =>
       `${n} of ${of} samples` + (of > 0 ? ` (${Math.round((100 * n) / of)} %)` : '');
     switch (kind) {
       case 'fails': {
         const lines = all
           .filter((i) => right(model.clean, i) && !right(view.moved, i))
           .sort((a, b) => view.confidence![b] - view.confidence![a]);
-        const text = `Under ${under}, ${model.model} gets ${many(view.failed, model.right)} wrong that it gets right as they are. The most confident errors come first.`;
+        const text = `Under ${condition}, ${model.model} gets ${countText(view.failed, model.right)} wrong that it gets right as they are. The most confident errors come first.`;
         return { lines, text };
       }
       case 'parts': {
         const counts = this.parting(sheet, model, other!)!.counts;
         const lines = all.filter((i) => right(model.views[k].moved, i) && !right(other!.views[k].moved, i));
-        const text = `Under ${under}, ${model.model} is right and ${other!.model} wrong on ${many(counts[k], sheet.of)}.`;
+        const text = `Under ${condition}, ${model.model} is right and ${other!.model} wrong on ${countText(counts[k], sheet.of)}.`;
         return { lines, text };
       }
       case 'all': {
@@ -194,7 +203,7 @@ export class Samples {
       }
       default: {
         const changed = view.moved
-          ? ` Under ${under}, ${model.model} changes its prediction for ${many(view.changed, sheet.of)}.`
+          ? ` Under ${condition}, ${model.model} changes its prediction for ${countText(view.changed, sheet.of)}.`
           : '';
         const over = sheet.parameters.length > 1 ? `, on average over the values of ${sheet.transform}` : '';
         const text = `The samples that ${sheet.transform} changes ${kind} for ${model.model}${over}, by ${sheet.title}.${changed}`;
@@ -211,23 +220,23 @@ export class Samples {
     label: number,
     outcome: string,
   ): void {
-    let showing = cardsAtOnce;
-    const now = () => {
+    let limit = cardsPerStep;
+    const current = () => {
       const k = placeOf(this.state, sheet);
       const { lines, text } = this.lines(sheet, model, kind, other, k);
-      const of = kind === 'parts' ? other! : model;
+      const shownModel = kind === 'parts' ? other! : model;
       const all = lines
         .filter((i) => label < 0 || sheet.samples[i].label === label)
-        .map((i) => cardOf(sheet, of, i, k))
+        .map((i) => cardOf(sheet, shownModel, i, k))
         .filter(outcomes[outcome][1]);
-      return { k, text, all, cards: all.slice(0, showing) };
+      return { k, text, all, cards: all.slice(0, limit) };
     };
-    const under = () => [sheet.transform, sheet.parameters[now().k]].filter(Boolean).join(' ');
+    const condition = () => [sheet.transform, sheet.parameters[current().k]].filter(Boolean).join(' ');
     const title = `${kinds[kind]}: ${kind === 'parts' ? `${model.model} and ${other!.model}` : model.model} under ${sheet.transform}`;
-    const say = () => {
-      this.part('reading').textContent = now().text;
+    const updateText = () => {
+      this.part('reading').textContent = current().text;
     };
-    say();
+    updateText();
     this.figure?.remove();
     this.figure = new Figure({
       title,
@@ -239,8 +248,8 @@ export class Samples {
           const list = element('ul', { class: 'cards', 'aria-label': title });
           const more = element('button', { type: 'button', class: 'more' });
           more.addEventListener('click', () => {
-            const next = showing;
-            showing += cardsAtOnce;
+            const next = limit;
+            limit += cardsPerStep;
             this.fill();
             const first = list.children[next] as HTMLElement;
             first.setAttribute('tabindex', '-1');
@@ -248,27 +257,27 @@ export class Samples {
           });
           into.replaceChildren(list, more);
           this.fill = () => {
-            say();
-            const { k, all, cards } = now();
+            updateText();
+            const { k, all, cards } = current();
             const left = all.length - cards.length;
             more.hidden = left === 0;
-            more.textContent = `Show ${Math.min(left, cardsAtOnce)} of ${left} more`;
-            list.replaceChildren(...cards.map((c) => cardElement(sheet, c, k, under())));
+            more.textContent = `Show ${Math.min(left, cardsPerStep)} of ${left} more`;
+            list.replaceChildren(...cards.map((c) => cardElement(sheet, c, k, condition())));
             if (cards.length === 0)
               list.append(element('li', { class: 'none' }, 'None of the samples shown here.'));
           };
           this.fill();
-          return drawable(sheet, () => now());
+          return drawable(sheet, () => current());
         },
       }),
       describe: () => [],
-      data: () => sourceOf(`Data of the samples: ${title}`, sheet, now().all, under()),
+      data: () => sourceOf(`Data of the samples: ${title}`, sheet, current().all, condition()),
     });
     this.part('charts').replaceChildren(this.figure.root);
   }
 }
 
-// worst is the sheet with the largest number of samples that a model classifies correctly as they
+// worst returns the sheet with the largest number of samples that a model classifies correctly as they
 // are and wrongly transformed, so that a report opens with failures.
 function worst(sheets: SampleSheet[]): SampleSheet | undefined {
   const failed = (s: SampleSheet) =>
@@ -276,6 +285,7 @@ function worst(sheets: SampleSheet[]): SampleSheet | undefined {
   return [...sheets].sort((a, b) => failed(b) - failed(a))[0];
 }
 
+// mostFailing returns the model with the largest number of such samples.
 function mostFailing(models: SheetModel[]): SheetModel | undefined {
   const failed = (m: SheetModel) => Math.max(...m.views.map((v) => v.failed));
   return [...models].sort((a, b) => failed(b) - failed(a))[0];
@@ -302,13 +312,15 @@ function cardOf(sheet: SampleSheet, model: SheetModel, line: number, k: number):
 
 const mark = (right: boolean | null) => (right === null ? '' : right ? '✓ ' : '✗ ');
 
-// spoken is a prediction in words, for screen readers.
+// spoken returns a prediction in words, for screen readers.
 function spoken(name: string, confidence: number | null, right: boolean | null): string {
   const verdict = right === null ? '' : right ? ', right' : ', wrong';
   return `predicted ${name}${confidence === null ? '' : ` with ${Math.round(100 * confidence)} %`}${verdict}`;
 }
 
-function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTMLElement {
+// cardElement draws a card: the sample as it is beside the transformed one.
+function cardElement(sheet: SampleSheet, c: Card, k: number, condition: string): HTMLElement {
+  // column: of the tile among those of the sample; 0 is the sample as it is
   const side = (column: number, what: string, name: string, confidence: number | null, right: boolean | null) => {
     const parts: (Node | string)[] = [];
     if (hasImages(sheet)) {
@@ -318,7 +330,7 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
         width: String(width),
         height: String(height),
       });
-      if (Math.max(width, height) <= 48) image.classList.add('pixels');
+      if (Math.max(width, height) <= 48) image.classList.add('pixels'); // enlarged without smoothing
       void tile(sheet, c.line, column).then((url) => {
         image.src = url;
       });
@@ -329,6 +341,7 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
         element(
           'p',
           { class: right === false ? 'wrong' : '', title: spoken(name, confidence, right) },
+          // Screen readers read the text of class unseen, which is not visible.
           element('span', { class: 'unseen' }, `${spoken(name, confidence, right)}. `),
           element('span', { 'aria-hidden': 'true' }, `${mark(right)}${shorten(name, 16)}`),
           ...(confidence === null ? [] : [element('small', { 'aria-hidden': 'true' }, ` ${Math.round(100 * confidence)} %`)]),
@@ -337,7 +350,7 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
     return element('div', {}, ...parts);
   };
   const about = aboutOf(sheet, c);
-  const title = [c.name, c.label && `class ${c.label}`, under, `${sheet.title} ${c.value}`]
+  const title = [c.name, c.label && `class ${c.label}`, condition, `${sheet.title} ${c.value}`]
     .filter(Boolean)
     .join('\n');
   return element(
@@ -347,26 +360,26 @@ function cardElement(sheet: SampleSheet, c: Card, k: number, under: string): HTM
       'div',
       { class: 'pair' },
       side(0, 'as it is', c.before, c.confidenceBefore, c.rightBefore),
-      side(k + 1, `under ${under}`, c.after, c.confidenceAfter, c.rightAfter),
+      side(k + 1, `under ${condition}`, c.after, c.confidenceAfter, c.rightAfter),
     ),
     element('p', { class: 'say' }, hasImages(sheet) ? about : `${shorten(c.name, 24)}: ${about}`),
   );
 }
 
-// aboutOf is the value of a card, with the class of the sample if neither prediction is correct.
+// aboutOf returns the value of a card, with the class of the sample if neither prediction is correct.
 function aboutOf(sheet: SampleSheet, c: Card): string {
   const known = c.label === '' || c.rightBefore || c.rightAfter;
   return `${known ? '' : `${shorten(c.label, 16)}; `}${sheet.title} ${number(c.value)}`;
 }
 
-const svgColumns = 4;
+const svgColumns = 4; // cards side by side in a saved SVG
 
 // drawable writes the cards as one SVG.
-function drawable(sheet: SampleSheet, now: () => { cards: Card[]; k: number }): Drawable {
+function drawable(sheet: SampleSheet, current: () => { cards: Card[]; k: number }): Drawable {
   return {
     finalize: () => {},
     toSVG: async () => {
-      const { cards, k } = now();
+      const { cards, k } = current();
       const size = sheet.tile ?? { width: 80, height: 0 };
       const zoom = hasImages(sheet) ? 96 / Math.max(size.width, size.height) : 1;
       const w = hasImages(sheet) ? size.width * zoom : 110,
@@ -418,14 +431,15 @@ function drawable(sheet: SampleSheet, now: () => { cards: Card[]; k: number }): 
   };
 }
 
-function sourceOf(title: string, sheet: SampleSheet, cards: Card[], under: string): Source {
+// sourceOf returns the data of the cards, for their table and CSV file.
+function sourceOf(title: string, sheet: SampleSheet, cards: Card[], condition: string): Source {
   const columns: [string, (c: Card) => string | number | null][] = [
     ['sample', (c) => c.name],
     ['index', (c) => sheet.samples[c.line].index],
     ['class', (c) => c.label],
     ['predicted as it is', (c) => c.before],
     ['confidence', (c) => c.confidenceBefore],
-    [`predicted under ${under}`, (c) => c.after],
+    [`predicted under ${condition}`, (c) => c.after],
     ['its confidence', (c) => c.confidenceAfter],
     [sheet.title, (c) => c.value],
   ];

@@ -4,19 +4,19 @@
 /** What can be written as SVG: a chart, a drawing, or cards of samples. */
 export interface Drawable {
   toSVG(): Promise<string>;
-  finalize(): void;
+  finalize(): void; // frees what the drawing holds, as in Vega
 }
 
-/** The chart as a complete SVG file: without style variables, on the page's background. */
+/** The chart as a complete SVG file: without CSS variables, on the page's background. */
 export async function svgOf(view: Drawable): Promise<string> {
-  return onGround(written(await view.toSVG()));
+  return withBackground(withoutVariables(await view.toSVG()));
 }
 
 export async function saveSVG(view: Drawable, name: string): Promise<void> {
   save(new Blob([await svgOf(view)], { type: 'image/svg+xml' }), `${name}.svg`);
 }
 
-const density = 2; // pixels for each unit, for print and for sharp screens
+const density = 2; // pixels of a PNG for each CSS pixel, for print and high-resolution screens
 
 export async function savePNG(view: Drawable, name: string): Promise<void> {
   save(await pngOf(view), `${name}.png`);
@@ -39,20 +39,21 @@ export async function pngOf(view: Drawable): Promise<Blob> {
   );
 }
 
-// written replaces the variables of the style sheet by their values.
-function written(svg: string): string {
+// withoutVariables replaces the variables of the style sheet by their values.
+function withoutVariables(svg: string): string {
   const style = getComputedStyle(document.documentElement);
   return svg.replace(/var\((--[a-z0-9-]+)\)/g, (_, name: string) =>
     style.getPropertyValue(name).trim(),
   );
 }
 
-// onGround adds the page's background behind a drawing.
-function onGround(svg: string): string {
-  const ground = getComputedStyle(document.documentElement).getPropertyValue('--ground').trim();
-  return svg.replace(/^(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${ground}"/>`);
+// withBackground adds the page's background behind a drawing.
+function withBackground(svg: string): string {
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--ground').trim();
+  return svg.replace(/^(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${colour}"/>`);
 }
 
+/** Saves text as a CSV file. */
 export function saveText(text: string, name: string): void {
   save(new Blob([text], { type: 'text/csv;charset=utf-8' }), name);
 }
@@ -62,10 +63,11 @@ function save(content: Blob, name: string): void {
   link.href = URL.createObjectURL(content);
   link.download = name;
   link.click();
+  // A minute later the browser has read the content, which can then be freed.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** A name for a file: letters, digits and dashes of some texts. */
+/** A file name from some texts: other characters than letters, digits and dots become dashes. */
 export function fileName(...parts: string[]): string {
   return (
     parts
