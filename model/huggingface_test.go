@@ -23,7 +23,7 @@ func TestFromHuggingFace(t *testing.T) {
 		{"ViT", `{"do_normalize": true, "do_rescale": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
 			"image_processor_type": "ViTImageProcessor", "resample": 2, "rescale_factor": 0.00392156862745098, "size": {"height": 224, "width": 224}}`,
 			Preprocess{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half, Std: half}},
-		{"ViT of 2021", `{"do_normalize": true, "do_resize": true, "image_mean": 0.5, "image_std": 0.5, "size": 224}`,
+		{"sizes as plain numbers", `{"do_normalize": true, "do_resize": true, "image_mean": 0.5, "image_std": 0.5, "size": 224}`,
 			Preprocess{Frame: dataset.Frame{Height: 224, Width: 224, Channels: 3, Interpolation: "bilinear"}, Mean: half[:1], Std: half[:1]}},
 		{"CLIP", `{"crop_size": 224, "do_center_crop": true, "do_normalize": true, "do_resize": true, "feature_extractor_type": "CLIPFeatureExtractor",
 			"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3, "size": 224}`,
@@ -32,18 +32,18 @@ func TestFromHuggingFace(t *testing.T) {
 			"do_resize": true, "image_mean": [0.485, 0.456, 0.406], "image_processor_type": "BitImageProcessor", "image_std": [0.229, 0.224, 0.225],
 			"resample": 3, "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256}}`,
 			Preprocess{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
-		{"ResNet of 2022", `{"crop_pct": null, "do_normalize": true, "do_resize": true, "feature_extractor_type": "ConvNextFeatureExtractor",
+		{"ConvNeXt's default crop_pct of 0.875", `{"crop_pct": null, "do_normalize": true, "do_resize": true, "feature_extractor_type": "ConvNextFeatureExtractor",
 			"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": 224}`,
 			Preprocess{Frame: dataset.Frame{Resize: 256, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}, Mean: imagenet.Mean, Std: imagenet.Std}},
-		{"ConvNext at 384", `{"crop_pct": 0.875, "image_processor_type": "ConvNextImageProcessor", "resample": 3, "size": {"shortest_edge": 384}}`,
+		{"ConvNeXt from 384 pixels on, which is not cropped", `{"crop_pct": 0.875, "image_processor_type": "ConvNextImageProcessor", "resample": 3, "size": {"shortest_edge": 384}}`,
 			Preprocess{Frame: dataset.Frame{Height: 384, Width: 384, Channels: 3, Interpolation: "bicubic"}}},
 		{"DeiT", `{"crop_size": 224, "do_center_crop": true, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`,
 			Preprocess{Frame: dataset.Frame{Resize: 256, Square: true, Height: 224, Width: 224, Channels: 3, Interpolation: "bicubic"}}},
 		{"MobileViT", `{"crop_size": 256, "do_center_crop": true, "do_flip_channel_order": true, "feature_extractor_type": "MobileViTFeatureExtractor", "resample": 2, "size": 288}`,
 			Preprocess{Frame: dataset.Frame{Resize: 288, Height: 256, Width: 256, Channels: 3, Interpolation: "bilinear"}, Order: "bgr"}},
-		{"offset", `{"do_normalize": false, "image_mean": [0.5], "rescale_factor": 0.00784313725490196, "rescale_offset": true, "size": {"height": 8, "width": 9}}`,
+		{"rescaled to [-1, 1]", `{"do_normalize": false, "image_mean": [0.5], "rescale_factor": 0.00784313725490196, "rescale_offset": true, "size": {"height": 8, "width": 9}}`,
 			Preprocess{Frame: dataset.Frame{Height: 8, Width: 9, Channels: 3, Interpolation: "bilinear"}, Range: [2]float32{-1, 1}}},
-		{"bytes", `{"do_rescale": false, "do_resize": false, "size": 4, "resample": 0}`,
+		{"not rescaled, so 0 to 255", `{"do_rescale": false, "do_resize": false, "size": 4, "resample": 0}`,
 			Preprocess{Frame: dataset.Frame{Channels: 3, Interpolation: "nearest"}, Range: [2]float32{0, 255}}},
 		{"wav2vec 2.0", `{"do_normalize": true, "feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 1, "padding_side": "right",
 			"padding_value": 0.0, "return_attention_mask": false, "sampling_rate": 16000}`, Preprocess{Frame: dataset.Frame{Rate: 16000}, Standardise: true}},
@@ -52,7 +52,7 @@ func TestFromHuggingFace(t *testing.T) {
 			"n_samples": 480000, "nb_max_frames": 3000, "padding_side": "right", "padding_value": 0.0, "sampling_rate": 16000}`,
 			Preprocess{Frame: dataset.Frame{Rate: 16000, Length: 480000}, Features: &logmel.Settings{Rate: 16000, FFT: 400, Window: 400, Hop: 160, Mels: 128, High: 8000,
 				Scale: "slaney", Area: true, Log: "log10", Offset: 1e-10, Clamp: true, Range: 8, Mean: -4, Std: 4, DropLast: true}}},
-		{"empty", `{}`, Preprocess{Frame: dataset.Frame{Channels: 3, Interpolation: "bilinear"}}},
+		{"no keys", `{}`, Preprocess{Frame: dataset.Frame{Channels: 3, Interpolation: "bilinear"}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,10 +111,11 @@ func TestFromHuggingFaceRefuses(t *testing.T) {
 		}
 	}
 	if _, err := ReadPreprocessorConfig(filepath.Join(t.TempDir(), "none.json")); err == nil {
-		t.Error("a missing file is read")
+		t.Error("no error for a missing file")
 	}
 }
 
+// FuzzHuggingFace checks that a config that is accepted gives a valid Preprocess.
 func FuzzHuggingFace(f *testing.F) {
 	f.Add([]byte(`{"crop_pct": 0.9, "size": {"shortest_edge": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": 0.5}`))
 	f.Add([]byte(`{"crop_size": 224, "feature_extractor_type": "DeiTFeatureExtractor", "resample": 3, "size": 256}`))
@@ -126,16 +127,16 @@ func FuzzHuggingFace(f *testing.F) {
 		}
 		if p.Frame.Rate > 0 {
 			if err := p.CheckAudio(); err != nil {
-				t.Errorf("accepted, and then: %v", err)
+				t.Errorf("the config was accepted, but CheckAudio says: %v", err)
 			}
 			return
 		}
 		if err := p.Check(3); err != nil {
-			t.Errorf("accepted, and then: %v", err)
+			t.Errorf("the config was accepted, but Check says: %v", err)
 		}
 		if f := p.Frame; max(f.Resize, f.Height, f.Width) <= 512 {
 			if _, err := f.Tensor(tensor.New(3, 5, 7)); err != nil {
-				t.Errorf("accepted, and then: %v", err)
+				t.Errorf("the config was accepted, but preprocessing an image fails: %v", err)
 			}
 		}
 	})

@@ -44,8 +44,8 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
 	}
-	// Reset to the middle: one cell and the record of an unfinished run. There were six cells, one for
-	// each of two measures and three angles.
+	// Reset to the middle: one cell and the record of an unfinished run. There were six cells, one
+	// for each of two measures and three angles.
 	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
 	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
 	if err != nil || len(cells) != 6 {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestNativeSums checks that the kernels agree with the function in Go, for lengths around the
-// borders of lanes, blocks and chunks.
+// TestNativeSums checks that the kernels of sums.c agree with sumsInGo. The lengths lie around
+// multiples of a kernel's units: 16 lanes (elements of a SIMD register), the 256 components that
+// are summed in float32, and chunks of 2,048 components.
 func TestNativeSums(t *testing.T) {
 	t.Parallel()
 	if nativeLevel == 0 {
@@ -21,7 +22,7 @@ func TestNativeSums(t *testing.T) {
 	for n := range 70 {
 		lengths = append(lengths, n)
 	}
-	for level := 1; level <= nativeLevel; level++ {
+	for level := 1; level <= nativeLevel; level++ { // AVX2, AVX-512
 		for _, n := range lengths {
 			const rows = 3
 			previous, a, b := normal(r, n, 1), normal(r, rows*n, 1), normal(r, rows*n, 1)
@@ -38,19 +39,20 @@ func TestNativeSums(t *testing.T) {
 	}
 }
 
-// TestSumRows checks that the sums of a pair are the same to the bit wherever a call begins and
-// ends, and near those in float64: also for values whose squares vanish or overflow in float32, for
-// vectors of very different lengths, and for those that are not finite.
+// TestSumRows checks that the sums of a pair of rows do not depend, to the bit, on the other rows
+// of a call, and are near the sums in float64. The values include those whose squares underflow or
+// overflow in float32, pairs with very different norms, NaN and infinity. own holds the sums of
+// rows a[i] and b[i], next those of a[i-1] and b[i].
 func TestSumRows(t *testing.T) {
 	t.Parallel()
 	const rows, n = 5, 3*nativeValues + 7
 	r := rand.New(rand.NewPCG(1, 3))
 	cases := map[string]func(a, b []float32){
-		"near":              func(a, b []float32) { copy(b, a); b[n] *= 1.0001; b[2*n+1] += 1e-5 },
+		"nearly equal":      func(a, b []float32) { copy(b, a); b[n] *= 1.0001; b[2*n+1] += 1e-5 },
 		"tiny":              func(a, b []float32) { scale(a, 1e-30); scale(b, 1e-30) },
 		"huge":              func(a, b []float32) { scale(a, 1e30); scale(b, 1e30) },
 		"one tiny":          func(a, b []float32) { scale(b, 1e-30) },
-		"one shorter":       func(a, b []float32) { scale(b, 1e-3) },
+		"one small":         func(a, b []float32) { scale(b, 1e-3) },
 		"tiny differences":  func(a, b []float32) { scale(a[:rows*n/2], 1e-30); copy(b, a); scale(b[:rows*n/2], 1.5) },
 		"zeros":             func(a, b []float32) { clear(a); clear(b[n:]) },
 		"the same":          func(a, b []float32) { copy(b, a) },
@@ -78,12 +80,13 @@ func TestSumRows(t *testing.T) {
 			compareDistances(t, fmt.Sprintf("%s, row %d and the row before", name, i), next[i], sumsInGo(before, y))
 			one, shuffled := make([]pairSums, 1), make([]pairSums, 1)
 			if sumRows(one, shuffled, before, x, y); !equalSums(shuffled[0], next[i]) || !equalSums(newPairSums(before, y), next[i]) {
-				t.Errorf("%s, row %d and the row before: %+v at the begin of a call, %+v within one", name, i, shuffled[0], next[i])
+				t.Errorf("%s, row %d and the row before: %+v at the start of a call, %+v within one", name, i, shuffled[0], next[i])
 			}
 		}
 	}
 }
 
+// normal returns n normal values times a factor.
 func normal(r *rand.Rand, n int, factor float32) []float32 {
 	out := make([]float32, n)
 	for i := range out {
@@ -114,14 +117,14 @@ func compareSums(t *testing.T, name string, got, want pairSums, tolerance float6
 // compareDistances compares the sums and the distances of two vectors.
 func compareDistances(t *testing.T, name string, got, want pairSums) {
 	t.Helper()
-	const tolerance = 6e-8 // half of the distance between float32 values
+	const tolerance = 6e-8 // 2^-24: half the spacing of float32 values at 1
 	compareSums(t, name, got, want, tolerance)
 	if d, w := got.distances(), want.distances(); math.Abs(d.Cosine-w.Cosine) > 10*tolerance*w.Cosine+1e-16 || !near(d.RelativeL2, w.RelativeL2, tolerance) {
 		t.Errorf("%s: %+v, want %+v", name, d, w)
 	}
 }
 
-// equalSums compares all sums but the dot product, NaN being equal to NaN.
+// equalSums compares all sums but the dot product, which kernels leave out. NaN equals NaN.
 func equalSums(a, b pairSums) bool {
 	return near(a.aa, b.aa, 0) && near(a.bb, b.bb, 0) && near(a.abs, b.abs, 0) && near(a.sqr, b.sqr, 0)
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// benchNets are the networks that are timed, with their batches: those of the test data, and those
-// that NOETHER_BENCH_NETS names, folders of which each holds a model.onnx, with batches of 8.
+// benchNets returns the folders of the networks to time, each with a file model.onnx, and their
+// batch sizes: networks of the test data, and the folders of the environment variable
+// NOETHER_BENCH_NETS, a list separated as PATH is, with batches of 8.
 func benchNets(b *testing.B) map[string]int {
 	nets := map[string]int{}
 	for name, batch := range map[string]int{"cifar_resnet20": 32, "squeezenet1_1": 8, "mobilenet_v3_small": 8, "tiny_vit": 32} {
@@ -27,8 +28,9 @@ func benchNets(b *testing.B) map[string]int {
 	return nets
 }
 
-// BenchmarkInput times a forward pass alone, and with the gradient by the input.
-func BenchmarkInput(b *testing.B) {
+// BenchmarkInputGradient times a forward pass alone, and with the gradient with respect to the
+// input.
+func BenchmarkInputGradient(b *testing.B) {
 	for dir, batch := range benchNets(b) {
 		m, err := onnx.Read(filepath.Join(dir, "model.onnx"))
 		if err != nil {
@@ -46,6 +48,7 @@ func BenchmarkInput(b *testing.B) {
 	}
 }
 
+// timeGraph reports images per second.
 func timeGraph(b *testing.B, m *onnx.Model, batch int) {
 	rt := engine(b)
 	s, err := rt.NewSession(m, ort.Options{Spin: true})
@@ -63,7 +66,7 @@ func timeGraph(b *testing.B, m *onnx.Model, batch int) {
 		}
 		defer v.Close()
 		for i, data := 0, ort.Data[float32](v); i < len(data); i++ {
-			data[i] = float32(i%251) / 250
+			data[i] = float32(i%251) / 250 // any values in [0, 1]
 		}
 		in = append(in, v)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// modelWithoutRule is a small model with integer tensors and an operator without a rule, Det.
+// modelWithoutRule returns a small model with integer tensors and an operator without a gradient
+// rule, Det.
 func modelWithoutRule(t testing.TB) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(18)
@@ -22,12 +23,14 @@ func modelWithoutRule(t testing.TB) *onnx.Model {
 	ids := b.Input("ids", onnx.Int64, -1)
 	b.Output("hidden", b.Relu(b.MatMul(x, b.Const("weights", tensor.New(3, 4)))))
 	b.Output("logits", b.Exp("hidden"))
-	b.Output("odd", b.Op("Det", nil, b.Unsqueeze("logits", 0)))
-	b.Output("places", b.Add(ids, b.Ints(1)))
-	b.Output("longest", b.Op("ArgMax", nil, "logits"))
+	b.Output("determinant", b.Op("Det", nil, b.Unsqueeze("logits", 0)))
+	b.Output("next_ids", b.Add(ids, b.Ints(1)))
+	b.Output("argmax", b.Op("ArgMax", nil, "logits"))
 	return build(t, b)
 }
 
+// In grad.Options, Of is the result, Cotangent the tensor that weights its elements, and By the
+// tensors to differentiate with respect to.
 func TestErrorMessages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -37,13 +40,13 @@ func TestErrorMessages(t *testing.T) {
 	}{
 		{"no such result", grad.Options{Of: "logit", Cotangent: "r", By: []string{"pixels"}}, []string{`of "logit"`, "no such tensor", `"logits"`}},
 		{"no such input", grad.Options{Of: "logits", Cotangent: "r", By: []string{"pixel"}}, []string{`by "pixel"`, "no such tensor", `"pixels"`}},
-		{"integer result", grad.Options{Of: "places", Cotangent: "r", By: []string{"pixels"}}, []string{`"places"`, "int64", "floating-point"}},
-		{"computed integers", grad.Options{Of: "longest", By: []string{"pixels"}}, []string{`"longest"`, "int64"}},
+		{"integer result", grad.Options{Of: "next_ids", Cotangent: "r", By: []string{"pixels"}}, []string{`"next_ids"`, "int64", "floating-point"}},
+		{"integer result of an operator", grad.Options{Of: "argmax", By: []string{"pixels"}}, []string{`"argmax"`, "int64"}},
 		{"integer input", grad.Options{Of: "logits", Cotangent: "r", By: []string{"ids"}}, []string{`"ids"`, "int64"}},
-		{"no rule", grad.Options{Of: "odd", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
-		{"twice", grad.Options{Of: "logits", By: []string{"pixels", "pixels"}}, []string{`"pixels"`, "twice"}},
-		{"which result", grad.Options{By: []string{"pixels"}}, []string{"5 outputs (hidden, logits, odd, places, longest)", "set the one to"}},
-		{"which input", grad.Options{Of: "logits"}, []string{"2 inputs (pixels, ids)", "set the tensors to"}},
+		{"no rule", grad.Options{Of: "determinant", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
+		{"the same input twice", grad.Options{Of: "logits", By: []string{"pixels", "pixels"}}, []string{`"pixels"`, "twice"}},
+		{"no result named", grad.Options{By: []string{"pixels"}}, []string{"5 outputs (hidden, logits, determinant, next_ids, argmax)", "set the one to"}},
+		{"no input named", grad.Options{Of: "logits"}, []string{"2 inputs (pixels, ids)", "set the tensors to"}},
 		{"integer cotangent", grad.Options{Of: "logits", Cotangent: "ids", By: []string{"pixels"}}, []string{`cotangent "ids"`, "int64"}},
 		{"cotangent of another shape", grad.Options{Of: "logits", Cotangent: "pixels", By: []string{"weights"}}, []string{`cotangent "pixels"`, "[? 3]", `"logits"`, "[? 4]"}},
 		{"name taken", grad.Options{Of: "logits", By: []string{"pixels"}, Names: map[string]string{"pixels": "logits"}}, []string{`"logits" exists already`}},
@@ -72,7 +75,7 @@ func TestOperatorsBesideThePath(t *testing.T) {
 			t.Errorf("of %s: %v", of, err)
 		}
 	}
-	if _, err := grad.Add(modelWithoutRule(t), grad.Options{Of: "odd", By: []string{"odd"}}); err != nil {
+	if _, err := grad.Add(modelWithoutRule(t), grad.Options{Of: "determinant", By: []string{"determinant"}}); err != nil {
 		t.Errorf("of a result by itself: %v", err)
 	}
 }
@@ -84,27 +87,28 @@ func TestStringTensorsAndEarlierErrors(t *testing.T) {
 	text := b.Initializer(&pb.TensorProto{DataType: &kind, Dims: []int64{1}, StringData: [][]byte{[]byte("a")}})
 	x := b.Input("x", onnx.Float, 2)
 	if _, err := grad.Of(b, x, "", text); err == nil || !strings.Contains(err.Error(), "string") {
-		t.Errorf("by texts: %v", err)
+		t.Errorf("with respect to a string tensor: error %v, want one with \"string\"", err)
 	}
 	if _, err := grad.Pullback(b, []onnx.Value{x}, nil, x); err == nil || !strings.Contains(err.Error(), "0 cotangents") {
-		t.Errorf("without a cotangent: %v", err)
+		t.Errorf("without a cotangent: error %v, want one with \"0 cotangents\"", err)
 	}
 	b.Add(x, "nothing")
 	if _, err := grad.Of(b, x, "", x); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
-		t.Errorf("after a mistake: %v", err)
+		t.Errorf("after Add of an unknown tensor: error %v, want one with its name", err)
 	}
 }
 
-// The gradient by a tensor of free shape without influence is zero, and has the shape that the
-// tensor has when the graph runs. Floor passes no gradient to x; by its output the gradient is 1.
+// The gradient with respect to a tensor that does not influence the result is zero, and has the
+// shape that the tensor has when the graph runs, also if sizes are declared as -1 (free). Floor
+// passes no gradient to x; with respect to its output, floored, the gradient is 1.
 func TestNoInfluenceOfFreeShape(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)
 	x, other := b.Input("x0", onnx.Float, -1, 2), b.Input("x1", onnx.Float, -1, 3, -1)
-	stepped := b.Op("Floor", nil, b.Mul(x, b.Scalar(3)))
-	sized := b.Cast(b.Shape(x), onnx.Float)
-	y := b.Add(b.ReduceSum(stepped, false), b.ReduceSum(sized, false))
-	dx, err := grad.Of(b, y, "", x, other, stepped)
+	floored := b.Op("Floor", nil, b.Mul(x, b.Scalar(3)))
+	shape := b.Cast(b.Shape(x), onnx.Float)
+	y := b.Add(b.ReduceSum(floored, false), b.ReduceSum(shape, false))
+	dx, err := grad.Of(b, y, "", x, other, floored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +124,8 @@ func TestNoInfluenceOfFreeShape(t *testing.T) {
 	}
 }
 
-// An empty batch has an empty gradient by its samples, and a zero gradient by the weights.
+// For an empty batch the gradient with respect to the samples is empty, and that with respect to
+// the weights zero.
 func TestEmptyBatch(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(18)
@@ -148,7 +153,7 @@ func TestSqueezeOfFreeSizes(t *testing.T) {
 	x := b.Input("x0", onnx.Float, -1, 1, 3, -1)
 	y := b.Op("Squeeze", nil, x)
 	if shape := infer.Analyze(b.Snapshot()).Shape(string(y)); shape != nil {
-		t.Errorf("it is known to have shape %v", shape)
+		t.Errorf("the inferred shape is %v, want none", shape)
 	}
 	dx, err := grad.Of(b, y, infer.InputLike(b, "x1", y), x)
 	if err != nil {

@@ -7,9 +7,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Groups of connected convolutions are selected by their multiplications, the layout changes at
-// their border, and the size of their transformed weights. Here large is a group of two 3 x 3
-// convolutions, small one of one, and one a 1 x 1 convolution.
+// A group of connected convolutions is computed in NHWC, with Winograd's algorithm for its 3 x 3
+// convolutions, if that gains more than it costs. selectGroups compares the multiplications with
+// the layout changes at the inputs and outputs of the group, and bounds the transformed weights.
+// Here large is a group of two 3 x 3 convolutions, small a group of one, and pointwise a 1 x 1
+// convolution, which gains nothing.
 func TestSelectGroups(t *testing.T) {
 	skipWithoutOperators(t)
 	b := onnx.NewBuilder(16)
@@ -19,31 +21,31 @@ func TestSelectGroups(t *testing.T) {
 	x := b.Input("x", onnx.Float, -1, 64, 16, 16)
 	large := conv(conv(b.Op("Elu", nil, x), 64, 64, 3), 64, 64, 3)
 	small := conv(b.Op("Elu", nil, large), 64, 64, 3)
-	one := conv(b.Op("Elu", nil, small), 64, 64, 1)
-	b.Output("y", one)
+	pointwise := conv(b.Op("Elu", nil, small), 64, 64, 1)
+	b.Output("y", pointwise)
 	g := newGraph(b)
-	each := 36 * 64 * 64 // transformed weights of one convolution: 6 x 6 for each pair of channels
+	weights := 36 * 64 * 64 // of one convolution, transformed: 6 x 6 for each pair of channels
 	for _, c := range []struct {
 		costModel
 		large, small bool
 	}{
-		{costModel{layoutChange: 200, maxWeights: 3 * each}, true, true},
-		{costModel{layoutChange: 200, maxWeights: 3*each - 1}, true, false},
-		{costModel{layoutChange: 200, maxWeights: 2*each - 1}, false, true},
-		{costModel{layoutChange: 400, maxWeights: 3 * each}, true, false},
-		{costModel{layoutChange: 800, maxWeights: 3 * each}, false, false},
+		{costModel{layoutChange: 200, maxWeights: 3 * weights}, true, true},
+		{costModel{layoutChange: 200, maxWeights: 3*weights - 1}, true, false},
+		{costModel{layoutChange: 200, maxWeights: 2*weights - 1}, false, true},
+		{costModel{layoutChange: 400, maxWeights: 3 * weights}, true, false},
+		{costModel{layoutChange: 800, maxWeights: 3 * weights}, false, false},
 	} {
 		got := selectGroups(g, b.Nodes(), nil, c.costModel)
-		if got[string(large)] != c.large || got[string(small)] != c.small || got[string(one)] {
+		if got[string(large)] != c.large || got[string(small)] != c.small || got[string(pointwise)] {
 			t.Errorf("%+v: selected %v", c.costModel, got)
 		}
 	}
-	// A group of a 3 x 3 convolution and larger 1 x 1 convolutions is selected only if the latter
-	// cost nothing.
+	// A group of a 3 x 3 convolution and 1 x 1 convolutions with more multiplications is selected
+	// only if the cost of the latter, costModel.other, is 0 for each multiplication.
 	y := conv(b.Relu(conv(b.Relu(conv(b.Op("Elu", nil, x), 64, 64, 3)), 512, 64, 1)), 64, 512, 1)
-	for other, want := range []bool{true, false} {
-		if got := selectGroups(newGraph(b), b.Nodes(), nil, costModel{layoutChange: 1, other: float64(other), maxWeights: 9 * each}); got[string(y)] != want {
-			t.Errorf("other convolutions cost %d: selected %v", other, got)
+	for other, want := range []bool{true, false} { // other is the index: 0 or 1
+		if got := selectGroups(newGraph(b), b.Nodes(), nil, costModel{layoutChange: 1, other: float64(other), maxWeights: 9 * weights}); got[string(y)] != want {
+			t.Errorf("cost %d of a multiplication in other convolutions: selected %v", other, got)
 		}
 	}
 }

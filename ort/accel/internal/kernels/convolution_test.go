@@ -19,9 +19,9 @@ import (
 )
 
 // A window is the geometry of a convolution. With one spatial axis only the second elements are
-// used.
+// used. before and after are the padding.
 type window struct {
-	axes                                          int
+	axes                                          int // spatial axes: 1 or 2
 	size, kernel, stride, dilation, before, after [2]int
 }
 
@@ -34,13 +34,14 @@ func (w *window) output(axis int) int {
 func (w *window) used(list [2]int) []int { return list[2-w.axes:] }
 
 // attrs returns the attributes of the native operators. lanes is the largest number of float32 in a
-// vector; the package comment says what 0 means.
+// SIMD register that they use; 0: the operator chooses.
 func (w *window) attrs(lanes int) onnx.Attrs {
 	return onnx.Attrs{"strides": w.used(w.stride), "dilations": w.used(w.dilation), "pads": slices.Concat(w.used(w.before), w.used(w.after)), "lanes": lanes,
 		"output_padding": w.used(w.outputPadding()), "kernel_shape": w.used(w.kernel)}
 }
 
-// outputPadding returns the rows and columns of the image that the result does not depend on.
+// outputPadding returns the numbers of last rows and columns of the padded image that no step of
+// the kernel reaches.
 func (w *window) outputPadding() (extra [2]int) {
 	for i := range 2 {
 		extra[i] = (w.size[i] + w.before[i] + w.after[i] - w.dilation[i]*(w.kernel[i]-1) - 1) % w.stride[i]
@@ -61,7 +62,8 @@ func drawWindow(r *rapid.T) window {
 	return w
 }
 
-// drawWinogradWindow draws a 3 x 3 window without strides and dilations.
+// drawWinogradWindow draws a 3 x 3 window with strides and dilations of 1. With at least 16
+// channels such convolutions use Winograd's algorithm.
 func drawWinogradWindow(r *rapid.T) window {
 	w := window{axes: 2, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, dilation: [2]int{1, 1}}
 	for i := range 2 {
@@ -89,7 +91,8 @@ func (w *window) products(f func(result, pixel, offset int)) {
 	}
 }
 
-// assertSums compares with float64 sums of a number of products of normal values.
+// assertSums compares a result with want, whose elements are float64 sums of products of normal
+// values; terms is the number of products in each.
 func assertSums(t *rapid.T, name string, got tensor.Tensor, shape []int, want []float64, terms int) {
 	if !slices.Equal(got.Shape, shape) {
 		t.Fatalf("%s has shape %v, want %v", name, got.Shape, shape)
@@ -101,8 +104,8 @@ func assertSums(t *rapid.T, name string, got tensor.Tensor, shape []int, want []
 	}
 }
 
-// A convolution and its gradients are the sums of the package comment, for any geometry, channels
-// and vector width.
+// A convolution and its gradients equal the sums that define them, for any geometry, channels and
+// SIMD width.
 func TestConvolution(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
@@ -112,7 +115,7 @@ func TestConvolution(t *testing.T) {
 			in, out = rapid.IntRange(16, 70).Draw(r, "in"), rapid.IntRange(16, 70).Draw(r, "out")
 		}
 		attrs := w.attrs(rapid.SampledFrom([]int{0, 8, 16}).Draw(r, "lanes"))
-		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side") // of the output tiles of Winograd's method
+		side := rapid.SampledFrom([]int{2, 4}).Draw(r, "side") // of the output tiles of Winograd's algorithm
 		attrs["side"] = side
 		size, pixels, offsets := w.size[0]*w.size[1], w.output(0)*w.output(1), w.kernel[0]*w.kernel[1]
 		results := append([]int{n, out}, w.used([2]int{w.output(0), w.output(1)})...)
@@ -206,14 +209,16 @@ func checkThreads(t *testing.T, attrs onnx.Attrs, x, dy, w tensor.Tensor) {
 	}
 }
 
-// The gradient with respect to the weights does not depend on what its memory held before. Of 13
-// samples of 8 x 8 or 4 x 4 tiles, the tiles do not divide evenly among ranges.
+// The gradient with respect to the weights does not depend on what its memory held before. The
+// tiles of 13 samples, each with 8 x 8 of side 2 or 4 x 4 of side 4, do not divide evenly among the
+// ranges of tiles that are summed in parallel.
 func TestConvolutionGradientMemory(t *testing.T) {
 	for _, side := range []int{2, 4} {
 		checkGradientMemory(t, side)
 	}
 }
 
+// checkGradientMemory uses Winograd tiles of the given side.
 func checkGradientMemory(t *testing.T, side int) {
 	t.Helper()
 	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}, "kernel_shape": []int{3, 3}, "side": side}
@@ -232,7 +237,7 @@ func checkGradientMemory(t *testing.T, side int) {
 			want[i] += float64(v)
 		}
 	}
-	// Each node leaves its memory to later ones.
+	// A node may get the memory of an earlier one, with its old content.
 	b := onnx.NewBuilder(16)
 	b.NeedDomain("noether", 1)
 	feed := map[string]tensor.Tensor{}
@@ -332,8 +337,9 @@ func TestConvolutionErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkConvolution runs 3 x 3 convolutions, the standard one among them, and their gradients on
-// one core. The sizes are those of a ResNet-20 and a ResNet-18 for images of 32 x 32.
+// BenchmarkConvolution runs 3 x 3 convolutions and their gradients on one core, and for comparison
+// ONNX Runtime's own Conv, whose domain is empty. The sizes are those of a ResNet-20 and a
+// ResNet-18 for images of 32 x 32.
 func BenchmarkConvolution(b *testing.B) {
 	for _, c := range []struct{ channels, size int }{{16, 32}, {32, 16}, {64, 8}, {64, 32}, {128, 16}, {256, 8}, {512, 4}} {
 		x, w := filled(1, 32, c.channels, c.size, c.size), filled(2, c.channels, c.channels, 3, 3)
@@ -360,8 +366,8 @@ func BenchmarkConvolution(b *testing.B) {
 	}
 }
 
-// Constant weights, which are transformed once, give the same result to the bit as weights that are
-// inputs.
+// Constant weights, which Winograd's algorithm transforms once, give the same result to the bit as
+// weights that are inputs.
 func TestConvolutionConstantWeights(t *testing.T) {
 	x, dy, w := filled(1, 2, 70, 9, 13), filled(2, 2, 50, 9, 13), filled(3, 50, 70, 3, 3)
 	attrs := onnx.Attrs{"strides": []int{1, 1}, "dilations": []int{1, 1}, "pads": []int{1, 1, 1, 1}}
