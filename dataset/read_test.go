@@ -31,8 +31,8 @@ func newSlow(n int, wait func(i int) time.Duration) slow {
 
 // TestReadKeepsOrderAndBound checks that samples come in the requested order, and that the number
 // of samples read ahead of the loop keeps within ReadOptions.Ahead, a number of bytes: a sample of
-// listed is one float32, 4 bytes. pause is the time that the loop spends on a sample. The clock is
-// synctest's.
+// listed is one float32, 4 bytes. pause is the time that the loop spends on a sample. synctest
+// simulates time, so the tests do not depend on the speed of the machine.
 func TestReadKeepsOrderAndBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -62,6 +62,7 @@ func TestReadKeepsOrderAndBound(t *testing.T) {
 	})
 }
 
+// Read uses the first sample alone to learn the size of a sample.
 func TestReadWorksAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestReadNamesBadSamples(t *testing.T) {
 	t.Parallel()
 	for first := range 2 {
 		src := newSlow(6, func(int) time.Duration { return 0 })
-		src.bad[first] = &BadSample{Name: "sample", Err: errors.New("torn")}
+		src.bad[first] = &BadSample{Name: "sample", Err: errors.New("truncated")}
 		src.bad[4] = errors.New("the disk is gone")
 		var got []string
 		for s, err := range Read(t.Context(), src, Indices(6), Frame{}, ReadOptions{}) {
@@ -92,7 +93,7 @@ func TestReadNamesBadSamples(t *testing.T) {
 				got = append(got, s.Name+": "+err.Error())
 			}
 		}
-		want := []string{src.Describe(first).Name + ": sample: torn", "sample 4: the disk is gone"}
+		want := []string{src.Describe(first).Name + ": sample: truncated", "sample 4: the disk is gone"}
 		if !slices.Equal(got, want) {
 			t.Errorf("errors %q, want %q and nothing after", got, want)
 		}
@@ -106,12 +107,12 @@ func (s slow) Describe(i int) Sample {
 
 func TestReadStops(t *testing.T) {
 	t.Parallel()
-	const long = 1000
+	const samples = 1000 // many more than are read
 	// synctest fails if a goroutine is left.
-	t.Run("when the loop is left", func(t *testing.T) {
+	t.Run("break", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			src := newSlow(long, func(int) time.Duration { return time.Second })
-			for s := range Read(t.Context(), src, Indices(long), Frame{}, ReadOptions{Workers: 3}) {
+			src := newSlow(samples, func(int) time.Duration { return time.Second })
+			for s := range Read(t.Context(), src, Indices(samples), Frame{}, ReadOptions{Workers: 3}) {
 				if s.Index == 5 {
 					break
 				}
@@ -121,15 +122,15 @@ func TestReadStops(t *testing.T) {
 			}
 		})
 	})
-	t.Run("when the context is done", func(t *testing.T) {
+	t.Run("deadline of the context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+1)
 			defer cancel()
-			src := newSlow(long, func(int) time.Duration { return time.Second })
+			src := newSlow(samples, func(int) time.Duration { return time.Second })
 			start := time.Now()
 			var last error
 			n := 0
-			for _, err := range Read(ctx, src, Indices(long), Frame{}, ReadOptions{Workers: 3}) {
+			for _, err := range Read(ctx, src, Indices(samples), Frame{}, ReadOptions{Workers: 3}) {
 				n++
 				last = err
 			}
@@ -144,7 +145,7 @@ func TestReadStops(t *testing.T) {
 			}
 		})
 	})
-	t.Run("before it starts", func(t *testing.T) {
+	t.Run("cancelled before the start", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		n := 0
@@ -154,7 +155,7 @@ func TestReadStops(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d readings, want the error alone", n)
+			t.Errorf("%d iterations, want one, with the error", n)
 		}
 	})
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestNormalisation checks the mean and deviation found in the first nodes of networks.
+// TestNormalisation checks the mean and standard deviation found in the first nodes of networks
+// that normalise their images themselves. With such nodes, a mean in the preprocessing is a
+// conflict.
 func TestNormalisation(t *testing.T) {
 	t.Parallel()
 	perChannel := func(b *onnx.Builder, name string, v ...float32) onnx.Value {
@@ -30,36 +32,36 @@ func TestNormalisation(t *testing.T) {
 		}
 		return b.Const(name, x)
 	}
-	normalisation := &model.Normalisation{Mean: []float32{0.5, 0.4, 0.3}, Std: []float32{0.25, 0.2, 0.5}, Range: [2]float32{0, 1}}
+	want := &model.Normalisation{Mean: []float32{0.5, 0.4, 0.3}, Std: []float32{0.25, 0.2, 0.5}, Range: [2]float32{0, 1}}
 	for _, c := range []struct {
 		name  string
 		first func(b *onnx.Builder, x onnx.Value) onnx.Value
 		want  *model.Normalisation
 	}{
-		{"a difference and a quotient", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		{"Sub and Div", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Div(b.Sub(x, perChannel(b, "mean", 0.5, 0.4, 0.3)), perChannel(b, "std", 0.25, 0.2, 0.5))
-		}, normalisation},
-		{"constants with other axes", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		}, want},
+		{"a constant with axes added by Unsqueeze", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			mean := b.Unsqueeze(vector(b, "mean", 0.5, 0.4, 0.3), 1, 2)
 			return b.Div(b.Sub(x, mean), perChannel(b, "std", 0.25, 0.2, 0.5))
-		}, normalisation},
-		{"a product and a sum", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		}, want},
+		{"Mul and Add", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Add(b.Mul(x, perChannel(b, "scale", 4, 5, 2)), perChannel(b, "shift", -2, -2, -0.6))
-		}, normalisation},
-		{"batch normalisation", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		}, want},
+		{"BatchNormalization", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("BatchNormalization", onnx.Attrs{"epsilon": float32(0)}, x, vector(b, "g", 1, 1, 2), vector(b, "b", 0, 0, 0),
 				vector(b, "m", 0.5, 0.4, 0.3), vector(b, "v", 0.0625, 0.04, 1))
-		}, normalisation},
-		{"bytes to [-1, 1]", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		}, want},
+		{"0 to 255 mapped to [-1, 1]", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Sub(b.Div(x, b.Scalar(127.5)), b.Scalar(1))
 		}, &model.Normalisation{Mean: []float32{127.5, 127.5, 127.5}, Std: []float32{127.5, 127.5, 127.5}, Range: [2]float32{0, 255}}},
-		{"bytes without a mean", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		{"0 to 255 with a mean alone", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Sub(x, perChannel(b, "mean", 104, 117, 123))
 		}, &model.Normalisation{Mean: []float32{104, 117, 123}, Std: []float32{1, 1, 1}, Range: [2]float32{0, 255}}},
-		{"images that are normalised already, as GoogLeNet's", func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		{"a change of normalisation, as in torchvision's GoogLeNet", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Add(b.Mul(x, b.Scalar(0.458)), b.Scalar(-0.03))
 		}, nil},
-		{"nothing", func(b *onnx.Builder, x onnx.Value) onnx.Value { return x }, nil},
+		{"no normalisation", func(b *onnx.Builder, x onnx.Value) onnx.Value { return x }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

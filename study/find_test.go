@@ -43,6 +43,8 @@ func zippedImages(t *testing.T) []byte {
 	return out.Bytes()
 }
 
+// TestModelsAndDataByURL checks that a study with URLs has the scores of one with local files, that
+// its study.yaml in the run folder has the same cells, and what is said of wrong URLs and hashes.
 func TestModelsAndDataByURL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +54,7 @@ func TestModelsAndDataByURL(t *testing.T) {
 	}
 	files := http.FileServer(http.Dir(dir))
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/endless.onnx" {
+		if r.URL.Path == "/endless.onnx" { // sends zeros until the client leaves
 			for w.Write(make([]byte, 1<<16)); r.Context().Err() == nil; {
 				w.Write(make([]byte, 1<<16))
 			}
@@ -61,6 +63,7 @@ func TestModelsAndDataByURL(t *testing.T) {
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
+	// The arguments are a folder or an address, and what follows the names of its files.
 	const text = `name: urls
 data: [{name: photos, images: %[1]s/photos.zip%[2]s}]
 models: [{name: small, onnx: %[1]s/small.onnx%[2]s, layers: [conv]}]
@@ -93,15 +96,15 @@ measures: [distance]
 	mustRun(t, again, out, o)
 
 	o.Progress = nil
-	sum := strings.Repeat("0", 64)
+	sum := strings.Repeat("0", 64) // the SHA-256 of none of the files
 	for name, c := range map[string][2]string{
-		"endless model": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "endless.onnx", 1), "exceeds the bound"},
-		"no such model": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "none.onnx", 1), "404"},
-		"other model":   {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small, onnx", "small, sha256: "+sum+", onnx", 1), "a different file"},
-		"other archive": {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
-		"no archive":    {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos.zip", "photos/", 1), "names no file"},
-		"other file":    {strings.Replace(fmt.Sprintf(text, dir, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
-		"no hash":       {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: x, images", 1), "is not a SHA-256"},
+		"endless model":                    {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "endless.onnx", 1), "exceeds the bound"},
+		"unknown model":                    {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small.onnx", "none.onnx", 1), "404"},
+		"wrong SHA-256 of a model":         {strings.Replace(fmt.Sprintf(text, server.URL, ""), "small, onnx", "small, sha256: "+sum+", onnx", 1), "a different file"},
+		"wrong SHA-256 of an archive":      {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
+		"folder for an archive":            {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos.zip", "photos/", 1), "names no file"},
+		"wrong SHA-256 of a local archive": {strings.Replace(fmt.Sprintf(text, dir, ""), "photos, images", "photos, sha256: "+sum+", images", 1), "a different file"},
+		"x for a SHA-256":                  {strings.Replace(fmt.Sprintf(text, server.URL, ""), "photos, images", "photos, sha256: x, images", 1), "is not a SHA-256"},
 	} {
 		_, err := Run(t.Context(), parse(c[0]), filepath.Join(t.TempDir(), "run"), o)
 		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.Contains(err.Error(), "study.yaml:") || strings.Contains(err.Error(), "\n") {

@@ -16,7 +16,8 @@ func forget() {
 	clear(intact.files)
 }
 
-// flip changes one byte of a file and keeps its time.
+// flip changes one bit in the middle of a file and keeps its modification time, by which a change
+// could otherwise be noticed.
 func flip(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -43,8 +44,8 @@ func TestDamagedFileIsFetchedAgain(t *testing.T) {
 		w.Write(content1)
 	})
 	for _, sum := range []string{hexSum(content1), ""} {
-		path := want(t, c, s.URL+"/x.bin", sum, content1)
-		flip(t, path) // a hard link: the stored content changes with it
+		path := want(t, c, s.URL+"/x.bin", sum, content1) // fetches the file and checks its content
+		flip(t, path)                                     // path is a hard link to the stored content, which changes too
 		forget()
 		want(t, c, s.URL+"/x.bin", sum, content1)
 	}
@@ -55,12 +56,14 @@ func TestDamagedFileIsFetchedAgain(t *testing.T) {
 	}
 }
 
-func TestDamagedCopyUnderItsNameIsMadeAgain(t *testing.T) {
+// The cache stores content by its SHA-256 and returns the path of a link to it, or of a copy, with
+// the name of the file.
+func TestDamagedCopyIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
 	s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) { w.Write(content1) })
 	path := want(t, c, s.URL+"/x.bin", hexSum(content1), content1)
-	os.Remove(path) // a file system without hard links has a copy
+	os.Remove(path) // replaces the link by a copy, as on a file system without hard links
 	if err := os.WriteFile(path, content1, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +72,8 @@ func TestDamagedCopyUnderItsNameIsMadeAgain(t *testing.T) {
 	want(t, c, s.URL+"/x.bin", hexSum(content1), content1)
 }
 
+// A tree is the folder into which an archive is unpacked. The hashes of its files are in
+// tree.sha256.
 func TestDamagedTreeIsUnpackedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -79,18 +84,18 @@ func TestDamagedTreeIsUnpackedAgain(t *testing.T) {
 		w.Write(archive)
 	})
 	damages := map[string]func(dir string) error{
-		"a flipped byte": func(dir string) error { flip(t, filepath.Join(dir, "cat", "a.png")); return nil },
+		"a flipped bit":  func(dir string) error { flip(t, filepath.Join(dir, "cat", "a.png")); return nil },
 		"a missing file": func(dir string) error { return os.Remove(filepath.Join(dir, "dog", "b.png")) },
 		"another file":   func(dir string) error { return os.WriteFile(filepath.Join(dir, "dog", "c.png"), []byte("x"), 0o666) },
 		"a link":         func(dir string) error { return os.Symlink("b.png", filepath.Join(dir, "dog", "c.png")) },
-		"no hashes": func(dir string) error {
+		"no list of hashes": func(dir string) error {
 			return os.Remove(filepath.Join(filepath.Dir(filepath.Dir(dir)), "tree.sha256"))
 		},
-		"damaged hashes": func(dir string) error {
+		"damaged list of hashes": func(dir string) error {
 			flip(t, filepath.Join(filepath.Dir(filepath.Dir(dir)), "tree.sha256"))
 			return nil
 		},
-		"a missing entry": func(dir string) error {
+		"empty list of hashes": func(dir string) error {
 			return os.Truncate(filepath.Join(filepath.Dir(filepath.Dir(dir)), "tree.sha256"), 0)
 		},
 	}
@@ -126,6 +131,7 @@ func TestDamagedTreeIsUnpackedAgain(t *testing.T) {
 	}
 }
 
+// The weights of an ONNX model may be in external files, which are fetched with it.
 func TestDamagedExternalFileIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)

@@ -58,7 +58,8 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // TestStream checks that Stream writes the same bytes as a Writer in memory, for states of any
-// length, and that Open reads them.
+// length, with little memory, and that Open reads them. piece is the number of bytes that are
+// written or read at a time.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +94,7 @@ func TestStream(t *testing.T) {
 		if sizes.n > 2*piece || cap(stream.buf) > 4*piece {
 			t.Fatalf("%d bytes were written at once, from a buffer of %d", sizes.n, cap(stream.buf))
 		}
-		whole2, err := NewReader(want, "test", 1)
+		inMemory, err := NewReader(want, "test", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,13 +102,13 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range []*Reader{whole2, piecewise} {
+		for _, r := range []*Reader{inMemory, piecewise} {
 			for _, n := range lengths {
-				turns, ones := make([]uint16, n), make([]float32, n)
+				uint16s, float32s := make([]uint16, n), make([]float32, n)
 				floats, even := r.Floats(), r.Bool()
-				r.Float32sInto(ones)
-				r.Uint16sInto(turns)
-				if len(floats) != n || even != (n%2 == 0) || n > 0 && (turns[n-1] != 65535 || ones[n-1] != 1.5) || r.Int() != n || len(r.Ints()) != n || len(r.String()) != n {
+				r.Float32sInto(float32s)
+				r.Uint16sInto(uint16s)
+				if len(floats) != n || even != (n%2 == 0) || n > 0 && (uint16s[n-1] != 65535 || float32s[n-1] != 1.5) || r.Int() != n || len(r.Ints()) != n || len(r.String()) != n {
 					t.Fatal("what was read is not what was written")
 				}
 			}
@@ -129,11 +130,11 @@ func (l *largest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// full is an io.Writer that fails after this many bytes.
-type full int
+// A limited is an io.Writer that has room for this many bytes and then fails.
+type limited int
 
-func (f *full) Write(p []byte) (int, error) {
-	if *f -= full(len(p)); *f < 0 {
+func (f *limited) Write(p []byte) (int, error) {
+	if *f -= limited(len(p)); *f < 0 {
 		return 0, errFull
 	}
 	return len(p), nil
@@ -143,7 +144,7 @@ var errFull = errors.New("no space left on device")
 
 func TestStreamErrors(t *testing.T) {
 	t.Parallel()
-	for _, room := range []full{0, 100, 2 * piece, 5 * piece} {
+	for _, room := range []limited{0, 100, 2 * piece, 5 * piece} {
 		w := Stream(&room, "test", 1)
 		w.Floats(make([]float64, piece))
 		if err := w.Nested(func(to io.Writer) error { _, err := to.Write(make([]byte, 3*piece)); return err }); err != nil && !errors.Is(err, errFull) {
@@ -177,8 +178,9 @@ func TestNaNAndInfinity(t *testing.T) {
 	}
 }
 
-// TestLayout compares a state with one written by hand: the format must not change, because states
-// are on disk.
+// TestLayout compares a state with one written by hand: magic, kind, version and payload, here a
+// slice of one float32; the checksum is left out. The format must not change, because states are on
+// disk.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("k", 2)
@@ -191,6 +193,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// example returns a state.
 func example() []byte {
 	w := NewWriter("test", 1)
 	w.Int(-5)
@@ -200,8 +203,8 @@ func example() []byte {
 	return w.Bytes()
 }
 
-// takeExample reads the example with Open.
-func takeExample(data []byte) error {
+// openExample reads the example with Open.
+func openExample(data []byte) error {
 	r, err := Open(bytes.NewReader(data), "test", 1)
 	if err != nil {
 		return err
@@ -220,7 +223,7 @@ func TestTruncationAndBitFlips(t *testing.T) {
 		if _, err := NewReader(data[:n], "test", 1); err == nil {
 			t.Errorf("NewReader accepted the first %d of %d bytes", n, len(data))
 		}
-		if takeExample(data[:n]) == nil {
+		if openExample(data[:n]) == nil {
 			t.Errorf("Open accepted the first %d of %d bytes", n, len(data))
 		}
 	}
@@ -230,7 +233,7 @@ func TestTruncationAndBitFlips(t *testing.T) {
 		if _, err := NewReader(bad, "test", 1); err == nil {
 			t.Errorf("NewReader did not detect the flipped bit %d", bit)
 		}
-		if err := takeExample(bad); err == nil || bit >= 8*len(magic) && !strings.Contains(err.Error(), "altered") {
+		if err := openExample(bad); err == nil || bit >= 8*len(magic) && !strings.Contains(err.Error(), "altered") {
 			t.Errorf("Open did not detect the flipped bit %d: %v", bit, err)
 		}
 	}
@@ -245,8 +248,8 @@ func TestErrors(t *testing.T) {
 		}
 		return w.Bytes()
 	}
-	noHeader := []byte(magic + "\xff\xff\xff\xff\xff\xff\xff\x7f")
-	noHeader = binary.LittleEndian.AppendUint32(noHeader, crc32.Checksum(noHeader, castagnoli()))
+	hugeKind := []byte(magic + "\xff\xff\xff\xff\xff\xff\xff\x7f")
+	hugeKind = binary.LittleEndian.AppendUint32(hugeKind, crc32.Checksum(hugeKind, castagnoli()))
 	cases := []struct {
 		name string
 		data []byte
@@ -257,7 +260,7 @@ func TestErrors(t *testing.T) {
 		{"nothing", nil, "test", nil, "not a state: its 0 bytes"},
 		{"text", []byte("hello, this is a text file"), "test", nil, "not a state"},
 		{"other kind", sealed(), "seis", nil, `the state is of "test", not of "seis"`},
-		{"huge kind", noHeader, "test", nil, "claims 9223372036854775807 elements"},
+		{"huge kind", hugeKind, "test", nil, "claims 9223372036854775807 elements"},
 		{"trailing bytes", sealed(7), "test", func(*Reader) {}, "8 bytes too many"},
 		{"read past the end", sealed(), "test", func(r *Reader) { r.Float() }, "claims 1 elements of 8 bytes with 0 bytes left"},
 		{"huge length", sealed(1<<60, 1), "test", func(r *Reader) { r.Floats() }, "with 8 bytes left"},
@@ -265,7 +268,7 @@ func TestErrors(t *testing.T) {
 		{"huge string", sealed(1 << 62), "test", func(r *Reader) { _ = r.String() }, "with 0 bytes left"},
 		{"invalid bool", sealed(2), "test", func(r *Reader) { r.Bool() }, "value 2 for a bool"},
 		{"other length", sealed(1, 0), "test", func(r *Reader) { r.FloatsInto(make([]float64, 2)) }, "1 values instead of 2"},
-		{"first error sticks", sealed(), "test", func(r *Reader) { r.Fail(errors.New("first")); r.Int() }, "first"},
+		{"the first error is kept", sealed(), "test", func(r *Reader) { r.Fail(errors.New("first")); r.Int() }, "first"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -285,9 +288,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// follow calls the methods of a Reader that a script names, and returns the size of the elements
-// read.
-func follow(r *Reader, script []byte) (read int) {
+// readBy calls a method of a Reader for each letter of script: i for Int, F for Floats and so on.
+// It returns the bytes of the strings and slices that were read.
+func readBy(script []byte, r *Reader) (read int) {
 	for _, c := range script {
 		switch c {
 		case 'i':
@@ -312,7 +315,7 @@ func follow(r *Reader, script []byte) (read int) {
 }
 
 // FuzzReader reads states with a random payload and a valid checksum, without which every state
-// would be refused.
+// would be refused. NewReader and Open must agree on whether there is an error.
 func FuzzReader(f *testing.F) {
 	f.Add(example()[:60], []byte("ifsFgGbI"))
 	f.Add([]byte{}, []byte("FFFF"))
@@ -325,25 +328,26 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatalf("NewReader refused a valid state: %v", err)
 		}
-		read := follow(r, script)
+		read := readBy(script, r)
 		if read > len(body) {
 			t.Fatalf("%d bytes of elements out of %d", read, len(body))
 		}
-		whole := r.Close()
-		if whole == nil && len(r.rest) > 0 {
+		errInMemory := r.Close()
+		if errInMemory == nil && len(r.rest) > 0 {
 			t.Fatal("trailing bytes go unnoticed")
 		}
 		piecewise, err := Open(bytes.NewReader(data), "test", 1)
 		if err != nil {
 			t.Fatalf("Open refused a valid state: %v", err)
 		}
-		follow(piecewise, script)
-		if err := piecewise.Close(); (err == nil) != (whole == nil) {
-			t.Fatalf("error of NewReader: %v, of Open: %v", whole, err)
+		readBy(script, piecewise)
+		if err := piecewise.Close(); (err == nil) != (errInMemory == nil) {
+			t.Fatalf("error of NewReader: %v, of Open: %v", errInMemory, err)
 		}
 	})
 }
 
+// BenchmarkHundredMegabytes writes and reads a state of 100 MiB.
 func BenchmarkHundredMegabytes(b *testing.B) {
 	v := make([]float64, 100<<20/8)
 	b.SetBytes(100 << 20)
