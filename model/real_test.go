@@ -18,7 +18,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// nets are the networks of the test data.
+// nets are the networks of the test data, each a folder with the model, its input x.npy and
+// PyTorch's output for it, y.npy.
 var nets = []string{"cifar_resnet20", "mnasnet0_5", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1",
 	"tiny_convnext", "tiny_densenet", "tiny_mobilenet", "tiny_swin", "tiny_vit"}
 
@@ -60,14 +61,14 @@ func split(x tensor.Tensor) []tensor.Tensor {
 	return images
 }
 
-// distance returns the largest difference relative to the largest value of want.
+// distance returns the largest absolute difference, divided by the largest absolute value of want.
 func distance(got, want []float32) float64 {
-	top, apart := 0.0, 0.0
+	largest, difference := 0.0, 0.0
 	for i, v := range want {
-		top = max(top, math.Abs(float64(v)))
-		apart = max(apart, math.Abs(float64(v-got[i])))
+		largest = max(largest, math.Abs(float64(v)))
+		difference = max(difference, math.Abs(float64(v-got[i])))
 	}
-	return apart / top
+	return difference / largest
 }
 
 // TestNets compares the output of ten networks with PyTorch's in float64, with all layers read.
@@ -82,8 +83,8 @@ func TestNetsOnWebGPU(t *testing.T) {
 	checkNets(t, "webgpu", 10)
 }
 
-// checkNets compares networks on a device with PyTorch's in float64. Their outputs may be apart by
-// the given multiple of what PyTorch's are in float32.
+// checkNets compares the outputs of networks on a device with PyTorch's in float64. Their distance
+// may be the given multiple of that of PyTorch's outputs in float32.
 func checkNets(t *testing.T, device string, multiple float64) {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -108,14 +109,14 @@ func checkNets(t *testing.T, device string, multiple float64) {
 			if err := s.Run(context.Background(), split(x), buf); err != nil {
 				t.Fatal(err)
 			}
-			var gap struct{ Y float64 } // distance of PyTorch's outputs in float32 from those in float64
-			readJSON(t, filepath.Join(dir, "gap.json"), &gap)
+			var float32Error struct{ Y float64 } // distance of PyTorch's outputs in float32 from those in float64
+			readJSON(t, filepath.Join(dir, "gap.json"), &float32Error)
 			got := buf.Layer(len(layers) - 1)
 			if !slices.Equal(got.Shape, want.Shape) {
 				t.Fatalf("the last layer has shape %v, want %v", got.Shape, want.Shape)
 			}
-			if d := distance(got.Data, want.Data); d > multiple*gap.Y {
-				t.Errorf("the output is %.2g apart, PyTorch in float32 %.2g", d, gap.Y)
+			if d := distance(got.Data, want.Data); d > multiple*float32Error.Y {
+				t.Errorf("the distance from the output in float64 is %.2g, that of PyTorch in float32 %.2g", d, float32Error.Y)
 			}
 			if m.Classes() != want.Shape[1] || m.Scores() != "logits" {
 				t.Errorf("%d classes scored by %s, want %d by logits", m.Classes(), m.Scores(), want.Shape[1])
@@ -150,7 +151,7 @@ func checkLogProbs(t *testing.T, buf *model.Buffers, logits tensor.Tensor) {
 	}
 }
 
-// cifar reads the first images of the test set.
+// cifar reads the first n images of the CIFAR-10 test set.
 func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 	t.Helper()
 	data, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
@@ -158,7 +159,7 @@ func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		record := data[i*3073 : (i+1)*3073] // a label and 3 x 32 x 32 bytes
+		record := data[i*3073 : (i+1)*3073] // a byte for the label and 3 x 32 x 32 for the image
 		p := tensor.New(3, 32, 32)
 		for j, v := range record[1:] {
 			p.Data[j] = float32(v) / 255
@@ -168,15 +169,18 @@ func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 	return images, labels
 }
 
+// cifarNorm is the preprocessing with which the CIFAR-10 networks were trained: the mean and
+// standard deviation of ImageNet.
 var cifarNorm = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
-// TestCifar compares with testdata/cifar.py, which runs the same networks operator by operator in
-// PyTorch.
+// TestCifar compares with golden values: testdata/cifar.py runs the same networks operator by
+// operator in PyTorch and writes the number of correct predictions and the log-probabilities of the
+// first image.
 func TestCifar(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	images, labels := cifar(t, 500)
-	golden := map[string]struct {
+	golden := map[string]struct { // by network
 		Correct int
 		First   []float32
 	}{}
@@ -195,7 +199,7 @@ func TestCifar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var logs [][]float32
+		var logProbs [][]float32
 		for at := 0; at < len(images); at += buf.Cap() {
 			if err := s.Run(context.Background(), images[at:min(at+buf.Cap(), len(images))], buf); err != nil {
 				t.Fatal(err)
@@ -205,11 +209,11 @@ func TestCifar(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range buf.Len() {
-				logs = append(logs, slices.Clone(p.At(i).Data))
+				logProbs = append(logProbs, slices.Clone(p.At(i).Data))
 			}
 		}
 		correct := 0
-		for i, p := range logs {
+		for i, p := range logProbs {
 			if slices.Index(p, slices.Max(p)) == labels[i] {
 				correct++
 			}
@@ -217,8 +221,8 @@ func TestCifar(t *testing.T) {
 		if correct != want.Correct {
 			t.Errorf("%s: %d of 500 correct, PyTorch has %d", name, correct, want.Correct)
 		}
-		if d := distance(logs[0], want.First); d > 1e-5 {
-			t.Errorf("%s: log-probabilities of the first image are %.2g apart: %v, want %v", name, d, logs[0], want.First)
+		if d := distance(logProbs[0], want.First); d > 1e-5 {
+			t.Errorf("%s: log-probabilities of the first image, at distance %.2g: %v, want %v", name, d, logProbs[0], want.First)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// TestFunctionExpansion checks that functions are rejected that call themselves, or that expand to
-// too many nodes.
+// TestFunctionExpansion checks that a model is rejected if one of its functions (FunctionProto, a
+// subgraph that nodes call like an operator) calls itself, or if its calls expand to too many
+// nodes.
 func TestFunctionExpansion(t *testing.T) {
 	t.Parallel()
 	call := func(op, in, out string) *pb.NodeProto {
@@ -21,7 +22,9 @@ func TestFunctionExpansion(t *testing.T) {
 			OpsetImport: []*pb.OperatorSetIdProto{{Domain: new(""), Version: new(int64(18))}}}
 	}
 	relu := &pb.NodeProto{OpType: new("Relu"), Input: []string{"a"}, Output: []string{"b"}}
-	doubling := func(depth int) []*pb.FunctionProto { // the i-th expands to at least 2^i nodes
+	// doubling returns functions f0, f1, ..., of which each calls the one before twice: fi expands
+	// to at least 2^i nodes.
+	doubling := func(depth int) []*pb.FunctionProto {
 		list := []*pb.FunctionProto{function("f0", relu)}
 		for i := 1; i < depth; i++ {
 			before := fmt.Sprint("f", i-1)
@@ -33,17 +36,17 @@ func TestFunctionExpansion(t *testing.T) {
 		name, called, want string
 		functions          []*pb.FunctionProto
 	}{
-		{"two to the 60", "f60", "expand to more than 65536 nodes", doubling(61)},
-		{"within the bound", "f10", "", doubling(11)},
-		{"itself", "f", `function "f" calls itself`, []*pb.FunctionProto{function("f", call("f", "a", "b"))}},
-		{"one another", "f", `function "f" calls itself`, []*pb.FunctionProto{function("f", call("g", "a", "b")), function("g", call("f", "a", "b"))}},
+		{"2^60 nodes", "f60", "expand to more than 65536 nodes", doubling(61)},
+		{"2^10 nodes", "f10", "", doubling(11)},
+		{"a function calls itself", "f", `function "f" calls itself`, []*pb.FunctionProto{function("f", call("f", "a", "b"))}},
+		{"two functions call each other", "f", `function "f" calls itself`, []*pb.FunctionProto{function("f", call("g", "a", "b")), function("g", call("f", "a", "b"))}},
 	} {
 		_, err := onnx.Parse(changed(t, func(p *pb.ModelProto) {
 			p.Functions = c.functions
 			p.Graph.Node = append(p.Graph.Node, call(c.called, "y", "z"))
 		}))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
 }

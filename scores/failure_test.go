@@ -26,6 +26,7 @@ func TestFailureRoundTrip(t *testing.T) {
 	if w := got.Describe(); w != "seis of model m on data d under tilt 15, trial 2" {
 		t.Errorf("Describe returns %q, want %q", w, "seis of model m on data d under tilt 15, trial 2")
 	}
+	// Invalid: without the required key or error, or with an unknown field.
 	for _, bad := range []string{"", "{}", `{"key": "k"}`, `{"key": "k", "error": "e", "more": 1}`} {
 		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {
 			t.Fatal(err)

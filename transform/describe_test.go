@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestDescribeRandom checks the text of the values that were drawn: none for parameters that are
-// fixed, except beside a drawn one.
+// TestDescribeRandom checks the text for the random values of a transformation. Fixed parameters
+// are listed only beside random ones.
 func TestDescribeRandom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

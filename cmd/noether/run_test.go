@@ -14,9 +14,12 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// brokenFolder returns a folder with the valid model good.onnx and with invalid ones, such as
+// cut.onnx (truncated) and nan.onnx (its activations are NaN). broken{}.study() is a valid study of
+// good.onnx, here extended by a second entry for the same file.
 func TestOneModelFileUnderTwoNames(t *testing.T) {
 	dir := brokenFolder(t)
-	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: twin, onnx: good.onnx, layers: conv}, ", 1)
+	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: duplicate, onnx: good.onnx, layers: conv}, ", 1)
 	study := write(t, dir, "study.yaml", []byte(text))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
@@ -44,7 +47,7 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
 	}
-	// Reset to the middle: one cell and the record of an unfinished run. There were six cells, one
+	// Make it an unfinished run, of which one cell is done. There were six cells, one
 	// for each of two measures and three angles.
 	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
 	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
@@ -80,6 +83,7 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	}
 }
 
+// The report cannot be written where there is a folder of its name.
 func TestReportErrorKeepsScores(t *testing.T) {
 	dir := brokenFolder(t)
 	file := write(t, dir, "study.yaml", []byte(broken{}.study()))
@@ -128,6 +132,8 @@ func TestReportOfShardsSaysHowToMergeThem(t *testing.T) {
 	}
 }
 
+// A skip is a score that cannot be computed, and the reason: skips that differ in the layer alone
+// share a line.
 func TestSkipsAreGroupedByTheirReason(t *testing.T) {
 	t.Parallel()
 	var skips []scores.Skip
@@ -170,13 +176,14 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 		t.Error("the run continued despite fail-fast")
 	}
 	if code, _ := call(t, "run", study, "--dry-run", "-o", run); code != 0 {
-		t.Error("a dry run requires every model")
+		t.Error("a dry run fails if a model is invalid")
 	}
 	if page, err := os.ReadFile(filepath.Join(run, "report.html")); err != nil || !strings.Contains(string(page), "<h3>Failed</h3>") {
 		t.Errorf("the report does not list failures: %v", err)
 	}
 }
 
+// With --log json each line of standard error is a JSON object, the errors included.
 func TestLogIsJSONToItsLastLine(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
@@ -206,7 +213,9 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 	}
 }
 
-func TestCheckExitsByWhatItLeaves(t *testing.T) {
+// check fails if problems are left: a foreign file, which is not of the run, is one until --fix
+// moves it away.
+func TestCheckExitCodes(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
 	run := filepath.Join(dir, "run")

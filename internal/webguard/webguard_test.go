@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// TestAllows checks which Host headers are allowed for a server that listens at an address. The
+// further names are those that its user allows.
 func TestAllows(t *testing.T) {
 	t.Parallel()
 	name, err := os.Hostname()
@@ -15,10 +17,10 @@ func TestAllows(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, c := range []struct {
-		listen string
-		more   []string
-		yes    []string
-		no     []string
+		listen  string
+		more    []string // further names
+		allowed []string
+		refused []string
 	}{
 		{"localhost:9090", nil, []string{"localhost", "LOCALHOST:9090", "127.0.0.1:9090", "127.8.9.1", "[::1]:9090", "localhost."},
 			[]string{"evil.example", "evil.example:9090", "localhost.evil.example", "10.0.0.7:9090", "", name + ".evil.example"}},
@@ -27,19 +29,20 @@ func TestAllows(t *testing.T) {
 		{"node7:9090", nil, []string{"node7:9090", "192.168.1.1"}, []string{"node8:9090"}},
 	} {
 		h := For(c.listen, c.more...)
-		for _, host := range c.yes {
+		for _, host := range c.allowed {
 			if !h.allows(host) {
-				t.Errorf("%s at %s is refused", host, c.listen)
+				t.Errorf("host %q is refused by a server at %s", host, c.listen)
 			}
 		}
-		for _, host := range c.no {
+		for _, host := range c.refused {
 			if h.allows(host) {
-				t.Errorf("%s at %s passes", host, c.listen)
+				t.Errorf("host %q is allowed by a server at %s", host, c.listen)
 			}
 		}
 	}
 }
 
+// Local reports whether an address can be reached from this machine alone.
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]bool{"localhost:1": true, "127.0.0.1:1": true, "[::1]:1": true, ":1": false, "0.0.0.0:1": false, "10.0.0.1:1": false, "[::]:1": false, "nonsense": false} {

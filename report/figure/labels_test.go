@@ -17,23 +17,24 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A label is a text of a figure with the corners of the box of its digits and capitals, which are
-// 0.7 of the font size high, in points.
+// A label is a text of a figure with the corners of its bounding box, in points. The height of the
+// box is that of digits and capitals, 0.7 of the font size.
 type label struct {
 	text    string
 	corners [4]vg.Point
 }
 
-// labels returns the texts of a figure where they are drawn.
+// labels returns the texts of a figure and where they are drawn, from the recorded drawing
+// commands.
 func labels(f *Figure) []label {
 	var rec recorder.Canvas
 	rec.KeepCaller = false
 	f.draw(draw.NewCanvas(&rec, f.width, f.height))
-	type frame [6]float64 // x' = a x + c y + e, y' = b x + d y + f
-	now, stack := frame{1, 0, 0, 1, 0, 0}, []frame{}
-	apply := func(m frame) {
+	type affine [6]float64 // a to f of x' = a x + c y + e, y' = b x + d y + f
+	now, stack := affine{1, 0, 0, 1, 0, 0}, []affine{}
+	apply := func(m affine) {
 		n := now
-		now = frame{n[0]*m[0] + n[2]*m[1], n[1]*m[0] + n[3]*m[1], n[0]*m[2] + n[2]*m[3], n[1]*m[2] + n[3]*m[3],
+		now = affine{n[0]*m[0] + n[2]*m[1], n[1]*m[0] + n[3]*m[1], n[0]*m[2] + n[2]*m[3], n[1]*m[2] + n[3]*m[3],
 			n[0]*m[4] + n[2]*m[5] + n[4], n[1]*m[4] + n[3]*m[5] + n[5]}
 	}
 	var out []label
@@ -44,12 +45,12 @@ func labels(f *Figure) []label {
 		case *recorder.Pop:
 			now, stack = stack[len(stack)-1], stack[:len(stack)-1]
 		case *recorder.Translate:
-			apply(frame{1, 0, 0, 1, float64(a.Point.X), float64(a.Point.Y)})
+			apply(affine{1, 0, 0, 1, float64(a.Point.X), float64(a.Point.Y)})
 		case *recorder.Scale:
-			apply(frame{a.X, 0, 0, a.Y, 0, 0})
+			apply(affine{a.X, 0, 0, a.Y, 0, 0})
 		case *recorder.Rotate:
 			sin, cos := math.Sincos(a.Angle)
-			apply(frame{cos, sin, -sin, cos, 0, 0})
+			apply(affine{cos, sin, -sin, cos, 0, 0})
 		case *recorder.FillString:
 			w, h := f.style.textWidth(a.Font, a.String), a.Size*0.7
 			l := label{text: a.String}
@@ -63,22 +64,23 @@ func labels(f *Figure) []label {
 	return out
 }
 
-// touches reports whether two texts overlap: no line along a side of one has them on two sides.
-func (l label) touches(o label) bool {
+// overlaps reports whether two boxes overlap, by the separating axis theorem: they do not if their
+// projections onto the normal of some side are disjoint.
+func (l label) overlaps(o label) bool {
 	for _, of := range []label{l, o} {
 		for i := range 2 {
 			a, b := of.corners[i], of.corners[i+1]
-			side := vg.Point{X: a.Y - b.Y, Y: b.X - a.X}
-			span := func(q label) (low, high vg.Length) {
+			normal := vg.Point{X: a.Y - b.Y, Y: b.X - a.X}
+			project := func(q label) (low, high vg.Length) {
 				low, high = vg.Inch*1e6, -vg.Inch*1e6
 				for _, c := range q.corners {
-					v := c.X*side.X + c.Y*side.Y
+					v := c.X*normal.X + c.Y*normal.Y
 					low, high = min(low, v), max(high, v)
 				}
 				return low, high
 			}
-			low1, high1 := span(l)
-			low2, high2 := span(o)
+			low1, high1 := project(l)
+			low2, high2 := project(o)
 			if high1 <= low2 || high2 <= low1 {
 				return false
 			}
@@ -103,16 +105,16 @@ func checkLabels(t *testing.T, f *Figure) {
 			}
 		}
 		for _, o := range all[:i] {
-			if l.touches(o) {
+			if l.overlaps(o) {
 				t.Errorf("%q and %q overlap", o.text, l.text)
 			}
 		}
 	}
 }
 
-// zoo makes the rows of many models, whose names begin with name: predictions under two
-// transformations, of which one has values, and layers.
-func zoo(models, layers int, name string) []scores.Row {
+// manyModels returns the rows of models whose names begin with name: the loss of accuracy under two
+// transformations, of which rotate has a list of values, and the equivariance of layers.
+func manyModels(models, layers int, name string) []scores.Row {
 	var rows []scores.Row
 	for m := range models {
 		model := fmt.Sprintf("%s%02d", name, m)
@@ -142,8 +144,8 @@ func zoo(models, layers int, name string) []scores.Row {
 func TestLabelsKeepApart(t *testing.T) {
 	t.Parallel()
 	for name, rows := range map[string][]scores.Row{
-		"small": study(), "three models": zoo(3, 20, "resnet-"), "long names": zoo(3, 12, "a-very-long-name-of-a-model-trained-on-"+strings.Repeat("x", 30)), "40 models": zoo(40, 6, "m"),
-		"300 layers": zoo(1, 300, "deep"), "one layer": zoo(2, 1, "flat"),
+		"small": study(), "three models": manyModels(3, 20, "resnet-"), "long names": manyModels(3, 12, "a-very-long-name-of-a-model-trained-on-"+strings.Repeat("x", 30)), "40 models": manyModels(40, 6, "m"),
+		"300 layers": manyModels(1, 300, "deep"), "one layer": manyModels(2, 1, "flat"),
 	} {
 		for _, chart := range []Chart{Depth, Parameter, Bars, Heat, Distribution} {
 			for columns := 1; columns <= 2; columns++ {
@@ -185,7 +187,7 @@ func TestLabelsKeepApart(t *testing.T) {
 // TestManyModels draws 40 models: one in colour, by default the first, and the others in grey.
 func TestManyModels(t *testing.T) {
 	t.Parallel()
-	rows := zoo(40, 6, "m")
+	rows := manyModels(40, 6, "m")
 	for _, chart := range []Chart{Depth, Parameter, Distribution} {
 		// The keys are the models to highlight, the values the one that the figure names.
 		for asked, want := range map[string]string{"": "m00", "m17": "m17"} {
@@ -200,11 +202,12 @@ func TestManyModels(t *testing.T) {
 	}
 	_, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "m99"})
 	if err == nil || !strings.Contains(err.Error(), `no "m99" to highlight`) {
-		t.Errorf("highlighting what is not there: error %v, want one with %q", err, `no "m99" to highlight`)
+		t.Errorf("highlighting an unknown model: error %v, want one with %q", err, `no "m99" to highlight`)
 	}
 }
 
-// TestPanelsOfOneModel checks the order of panels of models whose layers differ in depth.
+// TestPanelsOfOneModel checks that the panels of a model follow each other, also if the layers of
+// the models lie at different depths.
 func TestPanelsOfOneModel(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -237,8 +240,8 @@ func TestPanelsOfOneModel(t *testing.T) {
 // TestParameterAxes checks that the axis of each panel states the parameter of its transformation.
 func TestParameterAxes(t *testing.T) {
 	t.Parallel()
-	rows := zoo(2, 0, "m")
-	for _, r := range zoo(2, 0, "m") {
+	rows := manyModels(2, 0, "m")
+	for _, r := range manyModels(2, 0, "m") {
 		if r.Parameter != "" {
 			r.Transform = "blur"
 			rows = append(rows, r)
@@ -253,7 +256,7 @@ func TestParameterAxes(t *testing.T) {
 // TestSignedValues checks that values of both signs have colours on two sides of 0.
 func TestSignedValues(t *testing.T) {
 	t.Parallel()
-	f, err := Draw(zoo(40, 1, "m"), Options{Measures: reporttest.Measures(), Chart: Heat, Down: "model", Across: "transform"})
+	f, err := Draw(manyModels(40, 1, "m"), Options{Measures: reporttest.Measures(), Chart: Heat, Down: "model", Across: "transform"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,11 +265,11 @@ func TestSignedValues(t *testing.T) {
 	}
 }
 
-// TestTitlesAreNotCut checks that a long title of an axis or of a colour bar is folded, not
-// shortened, and that names of columns that fit stand upright.
+// TestTitlesAreNotCut checks that a long title of an axis or of a colour bar is broken into lines,
+// not shortened, and that names of columns that fit are not rotated.
 func TestTitlesAreNotCut(t *testing.T) {
 	t.Parallel()
-	rows := append(study(), zoo(3, 0, "model-")...)
+	rows := append(study(), manyModels(3, 0, "model-")...)
 	const title = "sigma (standard deviation, in the image's range of 0 to 1)"
 	f, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Parameter, Parameters: map[string]string{"rotate": title, "tilt": title}, Columns: 1})
 	if err != nil {

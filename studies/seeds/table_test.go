@@ -10,7 +10,8 @@ import (
 // header is the first line of scores.csv.
 const header = "study,model,layer,depth,other_model,other_layer,data,transform,parameter,trial,measure,variant,factor,statistic,value,low,high,null,n,warning\n"
 
-// runOn writes scores to a file and returns what the command prints of it.
+// runOn writes scores, rows in the columns of header, to a file and returns what the command prints
+// of it.
 func runOn(t *testing.T, scores string, args ...string) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scores.csv")
@@ -22,9 +23,10 @@ func runOn(t *testing.T, scores string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Three seeds of two networks: means, Student's interval with two degrees of freedom (4.303), and
-// differences seed by seed, whose interval is narrower than those of the means. Single trials are
-// left out where there is a mean over them.
+// Three seeds of two networks, plain and affine: means over seeds, with Student's 95 % interval
+// (the quantile for two degrees of freedom is 4.303), and means of the differences seed by seed,
+// with narrower intervals. A row without a trial is the mean over trials; then rows of single
+// trials, here trial 0 with the value 9, are left out.
 func TestMeansOverSeeds(t *testing.T) {
 	t.Parallel()
 	scores := ""
@@ -52,8 +54,8 @@ func TestMeansOverSeeds(t *testing.T) {
 	}
 }
 
-// A difference of networks that share no seed has Welch's interval: here t of 1.4706 degrees of
-// freedom, 6.1881, times the standard error of 0.1118.
+// A difference of networks that share no seed has Welch's interval: here the quantile of Student's
+// t for 1.4706 degrees of freedom, 6.1881, times the standard error of 0.1118.
 func TestUnpairedDifferences(t *testing.T) {
 	t.Parallel()
 	row := func(model, value string) string { return "x,s/" + model + ",,,,,d,,,,m,,,s," + value + ",,,,5,\n" }
@@ -64,8 +66,8 @@ func TestUnpairedDifferences(t *testing.T) {
 	}
 }
 
-// A difference has only the seeds of both networks, and a score that is not defined leaves its cell
-// empty.
+// A difference has only the seeds that both networks have, so b - a has one, and no interval. A
+// score that is not defined, here that of c, leaves its cell empty.
 func TestMissingScores(t *testing.T) {
 	t.Parallel()
 	row := func(model, value string) string { return "x," + model + ",,,,,d,,,,m,,,s," + value + ",,,,5,\n" }
@@ -90,6 +92,8 @@ func TestMissingScores(t *testing.T) {
 	}
 }
 
+// The name of a model is SERIES/seed-SEED-NETWORK/epoch-EPOCH, of which parts may be missing; a
+// training has the series, network, seed and epoch.
 func TestTrainingOf(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]training{
@@ -105,6 +109,8 @@ func TestTrainingOf(t *testing.T) {
 	}
 }
 
+// TestCorrelations checks the table of a correlation of scores with accuracy: Pearson's, with its
+// interval, and Spearman's rank correlation.
 func TestCorrelations(t *testing.T) {
 	t.Parallel()
 	row := func(statistic, value, low, high string) string {
@@ -115,6 +121,6 @@ func TestCorrelations(t *testing.T) {
 		t.Errorf("the table is\n%s\nwant\n%s\nerror %v", got, want, err)
 	}
 	if _, err := runOn(t, row("pearson", "0.9", "", ""), "correlations"); err == nil {
-		t.Error("no rank correlation: no error")
+		t.Error("no error without a rank correlation")
 	}
 }

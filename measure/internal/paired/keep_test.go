@@ -18,7 +18,7 @@ func TestKeepBelow(t *testing.T) {
 		}
 		return index
 	}
-	a := fed(t, site, 0, 2) // the sample at place 1 of the order cannot be read
+	a := accumulate(t, site, 0, 2) // the sample at place 1 of the order cannot be read
 	state, err := a.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestKeepBelow(t *testing.T) {
 	if err := again.UnmarshalBinary(state); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Merge(fed(t, site, 3, 4, 5, 6)); err != nil {
+	if err := again.Merge(accumulate(t, site, 3, 4, 5, 6)); err != nil {
 		t.Fatal(err)
 	}
 	if got := kept(again); !slices.Equal(got, []int{0, 2, 3}) {
@@ -35,13 +35,13 @@ func TestKeepBelow(t *testing.T) {
 	}
 	all := site
 	all.KeepBelow = 0
-	if got := kept(fed(t, all, 0, 2, 6)); !slices.Equal(got, []int{0, 2, 6}) {
+	if got := kept(accumulate(t, all, 0, 2, 6)); !slices.Equal(got, []int{0, 2, 6}) {
 		t.Errorf("without a bound the values of samples %v are stored, want 0, 2 and 6", got)
 	}
 	if again := newAccumulator(difference(), all); again.UnmarshalBinary(state) != nil {
 		t.Error("UnmarshalBinary refused a state that has the values of all its samples")
 	}
-	whole, err := fed(t, all, 0, 1, 2, 3, 4).MarshalBinary()
+	whole, err := accumulate(t, all, 0, 1, 2, 3, 4).MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

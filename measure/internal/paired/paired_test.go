@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// difference returns a Spec with one column, the difference of the first values. Its null shows
-// which rows were paired.
+// difference returns a Spec with one column, the difference of the first values of the two views.
+// The null is the mean over shuffled pairs.
 func difference() *Spec {
 	return &Spec{
 		Descriptor: measure.Descriptor{Name: "difference", Statistics: []measure.StatisticDescriptor{
@@ -26,9 +26,11 @@ func difference() *Spec {
 	}
 }
 
-// fed returns an accumulator after an update with the samples at some places of the order in which
-// the data are read. A sample is 0 in the clean view and 10^place in the transformed view.
-func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
+// accumulate returns an accumulator after an update with some samples. The place of a sample is its
+// position in the order in which the data are read. Its value is 0 in the clean view and 10^place
+// in the transformed view, so the decimal digits of a sum tell which samples it has. Its class is
+// even or odd, as its place.
+func accumulate(t testing.TB, site measure.Site, places ...int) *accumulator {
 	t.Helper()
 	a := newAccumulator(difference(), site)
 	b := &measure.Batch{Clean: tensor.New(len(places), 1), Transformed: tensor.New(len(places), 1)}
@@ -42,30 +44,31 @@ func fed(t testing.TB, site measure.Site, places ...int) *accumulator {
 	return a
 }
 
-// TestNullPairs checks which transformed rows are paired with the clean rows of a class: the digits
-// of the null show them.
+// TestNullPairs checks the shuffled pairs. A clean sample is paired with the transformed one that
+// comes next in its block, and the last of a block with the first. A pair counts for the class of
+// the clean sample. The blocks are places 0 to 2, 3 to 5, and 6.
 func TestNullPairs(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
 	for _, c := range []struct {
 		name      string
 		places    []int
-		even, odd float64 // sums of transformed values
+		even, odd float64 // sums of the transformed values in the pairs of each class
 	}{
-		{"all", []int{0, 1, 2, 3, 4, 5, 6}, 1e1 + 1e0 + 1e5, 1e2 + 1e4 + 1e3}, // 6 is alone in its block
-		{"one cannot be read", []int{0, 2, 3, 4, 5}, 1e2 + 1e0 + 1e5, 1e4 + 1e3},
-		{"the last cannot be read", []int{0, 1, 3, 4, 5}, 1e1 + 1e5, 1e0 + 1e4 + 1e3},
-		{"alone", []int{1, 5}, 0, 0},
+		{"all", []int{0, 1, 2, 3, 4, 5, 6}, 1e1 + 1e0 + 1e5, 1e2 + 1e4 + 1e3}, // 6 is alone in its block, so it has no pair
+		{"1 and 6 are missing", []int{0, 2, 3, 4, 5}, 1e2 + 1e0 + 1e5, 1e4 + 1e3},
+		{"2 and 6 are missing", []int{0, 1, 3, 4, 5}, 1e1 + 1e5, 1e0 + 1e4 + 1e3},
+		{"one in each block", []int{1, 5}, 0, 0},
 	} {
-		scores, err := fed(t, site, c.places...).Scores()
+		scores, err := accumulate(t, site, c.places...).Scores()
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]float64{"class=even": c.even, "class=odd": c.odd}
 		for _, s := range scores[1:] {
-			n := 0
+			n := 0 // number of pairs of the class
 			for _, p := range c.places {
-				if map[int]string{0: "class=even", 1: "class=odd"}[p%2] == s.Factor && (p != 6 && c.name != "alone") {
+				if map[int]string{0: "class=even", 1: "class=odd"}[p%2] == s.Factor && (p != 6 && c.name != "one in each block") {
 					n++
 				}
 			}
@@ -80,10 +83,12 @@ func TestNullPairs(t *testing.T) {
 	}
 }
 
+// A site is what an accumulator measures: a layer on some data (see measure.Site). States with
+// another layout, other classes or samples are refused.
 func TestStatesOfOtherSites(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
-	a := fed(t, site, 0, 1)
+	a := accumulate(t, site, 0, 1)
 	state, err := a.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -104,19 +109,19 @@ func TestStatesOfOtherSites(t *testing.T) {
 			t.Errorf("%s: Merge accepted an accumulator of another site", name)
 		}
 	}
-	if fed(t, site, 1).Merge(a) == nil {
+	if accumulate(t, site, 1).Merge(a) == nil {
 		t.Error("Merge accepted two states with samples of the same block")
 	}
 }
 
-// TestMergeWithoutNull checks that a merged state has no null, and a warning, if one shard had no
-// memory for the null.
+// TestMergeWithoutNull checks that a merged state has no null, and a warning, if one shard (a part
+// of the samples) had no memory for the null.
 func TestMergeWithoutNull(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}}
 	small := site
-	small.Budget = 1
-	a, b := fed(t, site, 0, 1, 2), fed(t, small, 3, 4, 5)
+	small.Budget = 1 // byte
+	a, b := accumulate(t, site, 0, 1, 2), accumulate(t, small, 3, 4, 5)
 	if err := a.Merge(b); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +138,7 @@ func TestMergeWithoutNull(t *testing.T) {
 // valid checksum, without which every state would be refused.
 func FuzzState(f *testing.F) {
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true}
-	state, err := fed(f, site, 0, 1, 2, 3).MarshalBinary()
+	state, err := accumulate(f, site, 0, 1, 2, 3).MarshalBinary()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -146,7 +151,7 @@ func FuzzState(f *testing.F) {
 		}
 		a.Scores()
 		a.Samples()
-		if err := a.Merge(fed(t, site, 6)); err == nil {
+		if err := a.Merge(accumulate(t, site, 6)); err == nil {
 			a.Scores()
 		}
 	})
