@@ -169,8 +169,8 @@ func cifar(t testing.TB, n int) (images []tensor.Tensor, labels []int) {
 	return images, labels
 }
 
-// cifarNorm is the preprocessing with which the CIFAR-10 networks were trained: the mean and
-// standard deviation of ImageNet.
+// cifarNorm is the preprocessing of the CIFAR-10 networks: the mean and standard deviation of
+// ImageNet.
 var cifarNorm = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
 // TestCifar compares with golden values: testdata/cifar.py runs the same networks operator by

@@ -47,8 +47,8 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
 	}
-	// Make it an unfinished run, of which one cell is done. There were six cells, one
-	// for each of two measures and three angles.
+	// Make it an unfinished run, of which one cell is done. There were six cells, one for each of
+	// two measures and three angles.
 	cells, err := filepath.Glob(filepath.Join(run, "cells", "*.json"))
 	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
 	if err != nil || len(cells) != 6 {
