@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
+// Both filters agree with SciPy, with which testdata/golden.py made filters.json. Where the cut-off
+// is above half the sample rate, LowPass keeps everything and HighPass nothing.
 func TestFiltersAgreeWithSciPy(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
-		Kind string
-		Hz   float64
-		Rate int
-		X, Y []float32
+		Kind string    // low or high
+		Hz   float64   // cut-off frequency
+		Rate int       // samples per second
+		X, Y []float32 // input and output
 	}
 	golden(t, "filters.json", &cases)
 	for _, c := range cases {
@@ -21,12 +23,12 @@ func TestFiltersAgreeWithSciPy(t *testing.T) {
 		}
 		for i, v := range filter(c.X, c.Hz, c.Rate) {
 			if math.Abs(float64(v-c.Y[i])) > 1e-5 {
-				t.Fatalf("%s pass at %v of %d: value %d is %v, want %v", c.Kind, c.Hz, c.Rate, i, v, c.Y[i])
+				t.Fatalf("%s pass of %v Hz at %d samples/s: value %d is %v, want %v", c.Kind, c.Hz, c.Rate, i, v, c.Y[i])
 			}
 		}
 	}
 	in := tone(440, 8000, 100)
 	if low, high := LowPass(in, 4000, 8000), HighPass(in, 5000, 8000); low[7] != in[7] || high[7] != 0 {
-		t.Errorf("beyond half the rate, value 7 is %v after LowPass and %v after HighPass, want %v and 0", low[7], high[7], in[7])
+		t.Errorf("with a cut-off above half the rate, value 7 is %v after LowPass and %v after HighPass, want %v and 0", low[7], high[7], in[7])
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// idxImages returns an IDX file of n images of 2 x 3 whose pixels count up from 0. The header is
-// two zeros, 8 for bytes, the number of axes, and the size of each axis in four bytes.
+// idxImages returns an IDX file (the format of MNIST) of n images of 2 x 3 whose pixels count up from
+// 0. The header is two zeros, the type of the elements (8: bytes, 13: float32), the number of axes,
+// and the size of each axis in four bytes.
 func idxImages(n byte) []byte {
 	data := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 2, 0, 0, 0, 3}
 	for i := range 6 * n {
@@ -56,6 +57,7 @@ func folderOf(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
+// TestIDX opens a folder of files with the names of MNIST, and single files.
 func TestIDX(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{
@@ -64,7 +66,7 @@ func TestIDX(t *testing.T) {
 		"t10k-images.idx3-ubyte.gz":  gzipped(t, idxImages(2)),
 		"t10k-labels.idx1-ubyte":     idxLabels(1, 3),
 		"alone":                      idxImages(1),
-		"names":                      idxLabels(7),
+		"alone-labels":               idxLabels(7),
 	})
 	cases := []struct {
 		name    string
@@ -76,7 +78,7 @@ func TestIDX(t *testing.T) {
 		{"all", IDXOptions{Images: dir, Part: "all"}, []int{4, 0, 2, 1, 3}},
 		{"file", IDXOptions{Images: filepath.Join(dir, "t10k-images.idx3-ubyte.gz")}, []int{1, 3}},
 		{"no labels", IDXOptions{Images: filepath.Join(dir, "alone")}, []int{NoLabel}},
-		{"labels", IDXOptions{Images: filepath.Join(dir, "alone"), Labels: filepath.Join(dir, "names")}, []int{7}},
+		{"labels", IDXOptions{Images: filepath.Join(dir, "alone"), Labels: filepath.Join(dir, "alone-labels")}, []int{7}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestOpenIDXErrors(t *testing.T) {
 	images := idxImages(3)
 	whole := gzipped(t, images)
 	dir := folderOf(t, map[string][]byte{
-		"short": images[:len(images)-1], "head": images[:9], "text": []byte("text, not images"), "labels": idxLabels(1, 2),
+		"short": images[:len(images)-1], "part of the header": images[:9], "text": []byte("text, not images"), "labels": idxLabels(1, 2),
 		"floats": append([]byte{0, 0, 13}, images[3:]...), "huge": append([]byte{0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, images...),
 		"none": {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3}, "good": images, "cut.gz": whole[:len(whole)-9], "not.gz": images,
 	})
@@ -117,19 +119,19 @@ func TestOpenIDXErrors(t *testing.T) {
 		options IDXOptions
 		want    string
 	}{
-		"short":    {IDXOptions{Images: file("short")}, "truncated"},
-		"head":     {IDXOptions{Images: file("head")}, "too short"},
-		"text":     {IDXOptions{Images: file("text")}, "not an IDX file"},
-		"labels":   {IDXOptions{Images: file("labels")}, "exchanged"},
-		"floats":   {IDXOptions{Images: file("floats")}, "only bytes"},
-		"huge":     {IDXOptions{Images: file("huge")}, "do not fit"},
-		"none":     {IDXOptions{Images: file("none")}, "is 0"},
-		"count":    {IDXOptions{Images: file("good"), Labels: file("labels")}, "2 labels for 3 images"},
-		"cut":      {IDXOptions{Images: file("cut.gz")}, "too early"},
-		"no gzip":  {IDXOptions{Images: file("not.gz")}, "gzip"},
-		"folder":   {IDXOptions{Images: dir}, "no file *t10k-images"},
-		"no file":  {IDXOptions{Images: file("nowhere")}, "no such file"},
-		"a folder": {IDXOptions{Images: file("good"), Labels: dir}, "is a folder"},
+		"short":              {IDXOptions{Images: file("short")}, "truncated"},
+		"part of the header": {IDXOptions{Images: file("part of the header")}, "too short"},
+		"text":               {IDXOptions{Images: file("text")}, "not an IDX file"},
+		"labels as images":   {IDXOptions{Images: file("labels")}, "exchanged"},
+		"floats":             {IDXOptions{Images: file("floats")}, "only bytes"},
+		"huge":               {IDXOptions{Images: file("huge")}, "do not fit"},
+		"none":               {IDXOptions{Images: file("none")}, "is 0"},
+		"other count":        {IDXOptions{Images: file("good"), Labels: file("labels")}, "2 labels for 3 images"},
+		"cut":                {IDXOptions{Images: file("cut.gz")}, "too early"},
+		"no gzip":            {IDXOptions{Images: file("not.gz")}, "gzip"},
+		"folder":             {IDXOptions{Images: dir}, "no file *t10k-images"},
+		"no file":            {IDXOptions{Images: file("nowhere")}, "no such file"},
+		"a folder":           {IDXOptions{Images: file("good"), Labels: dir}, "is a folder"},
 	} {
 		if _, err := OpenIDX(t.Context(), c.options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
@@ -146,7 +148,7 @@ func FuzzIDX(f *testing.F) {
 		if zipped {
 			ending = ".gz"
 		}
-		paths := []string{filepath.Join(dir, "images"+ending), filepath.Join(dir, "names"+ending)}
+		paths := []string{filepath.Join(dir, "images"+ending), filepath.Join(dir, "labels"+ending)}
 		for i, data := range [][]byte{images, labels} {
 			if err := os.WriteFile(paths[i], data, 0o600); err != nil {
 				t.Fatal(err)

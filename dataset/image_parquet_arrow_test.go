@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestParquetOfArrow reads files that Arrow's writer has made, in the encodings, compressions and
-// versions of pages that it offers, in order and in a random order. testdata/parquet/main.go made
-// them, all with the same 60 rows: row i has an image of value i, the label i mod 3 and the angle
-// i / 2; row 7 has no image.
+// TestParquetOfArrow reads Parquet files that the writer of Apache Arrow has made, with each of its
+// encodings, compressions and data page versions, in order and in a random order.
+// testdata/parquet/main.go made them, all with the same 60 rows: row i has an image whose pixels are
+// i, the label i mod 3 and the angle i / 2; row 7 has no image.
 func TestParquetOfArrow(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "parquet", "*.parquet"))
@@ -34,7 +34,7 @@ func TestParquetOfArrow(t *testing.T) {
 					s, err := p.At(t.Context(), i, Frame{})
 					if bad := (*BadSample)(nil); i == 7 {
 						if !errors.As(err, &bad) || !strings.Contains(err.Error(), "#7: the row has no image") {
-							t.Errorf("row 7 has no image: %v", err)
+							t.Errorf("row 7, which has no image: error %v", err)
 						}
 						continue
 					}

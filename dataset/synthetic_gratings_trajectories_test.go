@@ -7,22 +7,23 @@ import (
 	"testing"
 )
 
-// TestGratingTrajectoriesOfThePaper checks every step of the trajectories of the paper's grid.
+// TestGratingTrajectoriesOfThePaper checks every step of trajectories from the grid of gratings of
+// Goodfellow et al. (2009): 4 frequencies, 21 orientations and 21 phases.
 func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 8, Channels: 1}))
-	phase, turn := base.AlongPhase(), base.AlongOrientation()
+	phase, orientation := base.AlongPhase(), base.AlongOrientation()
 	for _, c := range []struct {
 		name         string
 		trajectories *GratingTrajectories
-		steps, total int                     // amounts of a trajectory; gratings, with those of the base
+		steps, total int                     // length of a trajectory; number of gratings, those of base included
 		vary         func(*Grating, float64) // changes a grating by an amount
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
-		// Between the grid's orientations, phases that differ by a wavelength give the same image:
-		// for the four frequencies 20, 10, 20 and 5 of the 21 phases are distinct. 59 orientations
-		// are added.
-		{"orientation", turn, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
+		// 59 orientations are added between those of the grid. At these, phases that differ by a
+		// wavelength count once, since they give the same image: at the four frequencies, 20, 10, 20
+		// and 5 of the 21 phases are left.
+		{"orientation", orientation, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
 	} {
 		if c.trajectories.Len() != c.total || len(c.trajectories.Amounts()) != c.steps {
 			t.Errorf("%s: %d gratings and %d steps, want %d and %d", c.name, c.trajectories.Len(), len(c.trajectories.Amounts()), c.total, c.steps)
@@ -47,16 +48,18 @@ func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 			t.Errorf("%s: samples outside the base have trajectories", c.name)
 		}
 	}
-	if phase.Fingerprint() == turn.Fingerprint() || phase.Fingerprint() == base.Fingerprint() {
+	if phase.Fingerprint() == orientation.Fingerprint() || phase.Fingerprint() == base.Fingerprint() {
 		t.Error("the fingerprints are equal")
 	}
-	a, b := must(base.At(context.Background(), 700, Frame{})), must(turn.At(context.Background(), 700, Frame{}))
+	// Sample 700 stands for all of base.
+	a, b := must(base.At(context.Background(), 700, Frame{})), must(orientation.At(context.Background(), 700, Frame{}))
 	if !slices.Equal(a.Input.Data, b.Input.Data) || a.Index != b.Index {
-		t.Error("the samples of the base differ from those of the source")
+		t.Error("sample 700 differs from that of base")
 	}
 }
 
-// TestGratingTrajectoriesOfAnyGrid checks trajectories that leave the grid of the base.
+// TestGratingTrajectoriesOfAnyGrid checks trajectories whose gratings are not on the grid of base.
+// Phases are compared up to a whole number of wavelengths.
 func TestGratingTrajectoriesOfAnyGrid(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6, Channels: 1, Frequencies: []float64{1, 3}, Orientations: []float64{10}, Phases: []float64{0.1}}))
@@ -70,6 +73,8 @@ func TestGratingTrajectoriesOfAnyGrid(t *testing.T) {
 	}
 }
 
+// TestAsGratings checks that AsGratings returns the gratings beneath sources that wrap them, and nil
+// for other data.
 func TestAsGratings(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6}))

@@ -33,8 +33,8 @@ func (l sampleList) At(_ context.Context, i int, _ Frame) (Sample, error) {
 	return l.samples[i], nil
 }
 
-// TestCategoriesOfPairs checks that pairs have the categories of factors, and the notes, of their
-// clean halves.
+// TestCategoriesOfPairs checks that pairs have the categories of factors, and the notes, of the
+// clean source.
 func TestCategoriesOfPairs(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()
@@ -47,8 +47,8 @@ func TestCategoriesOfPairs(t *testing.T) {
 	}
 }
 
-// twoParts returns two sources that share the class dog and the factors speaker and x. The first
-// alone has the factor "only"; sample 1 of the second cannot be read.
+// twoParts returns two sources to concatenate. They share the class dog and the factors speaker and
+// x. The first alone has the factor "only"; sample 1 of the second cannot be read.
 func twoParts() (a, b sampleList) {
 	a = sampleList{classes: []string{"cat", "dog"}, factors: []string{"only", "speaker", "x"}, categories: map[string][]string{"speaker": {"ann", "bob"}},
 		samples: []Sample{{Index: 7, Name: "a", Label: 1, Factors: map[string]float64{"only": 1, "speaker": 1, "x": 0.5}}, {Index: 3, Name: "b", Label: NoLabel, Factors: map[string]float64{"only": 1, "speaker": 0, "x": 2}}}}
@@ -57,20 +57,22 @@ func twoParts() (a, b sampleList) {
 	return a, b
 }
 
+// TestConcat checks that a concatenation merges the classes and the categories of its parts, keeps the
+// factors that all parts have, and adds the factor part.
 func TestConcat(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()
-	j, err := Concat([]string{"train", "test"}, []Source{a, b})
+	joined, err := Concat([]string{"train", "test"}, []Source{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Len() != 4 || !slices.Equal(j.Classes(), []string{"cat", "dog", "emu"}) || !slices.Equal(j.Factors(), []string{"part", "speaker", "x"}) {
-		t.Errorf("%d samples with the classes %v and the factors %v", j.Len(), j.Classes(), j.Factors())
+	if joined.Len() != 4 || !slices.Equal(joined.Classes(), []string{"cat", "dog", "emu"}) || !slices.Equal(joined.Factors(), []string{"part", "speaker", "x"}) {
+		t.Errorf("%d samples with the classes %v and the factors %v", joined.Len(), joined.Classes(), joined.Factors())
 	}
-	if got := Categories(Limit(j, 3), "speaker"); !slices.Equal(got, []string{"ann", "bob", "cy"}) {
+	if got := Categories(Limit(joined, 3), "speaker"); !slices.Equal(got, []string{"ann", "bob", "cy"}) {
 		t.Errorf("speakers are %v", got)
 	}
-	if got := Categories(j, partFactor); !slices.Equal(got, []string{"train", "test"}) {
+	if got := Categories(joined, partFactor); !slices.Equal(got, []string{"train", "test"}) {
 		t.Errorf("parts are %v", got)
 	}
 	for i, want := range []Sample{
@@ -79,28 +81,28 @@ func TestConcat(t *testing.T) {
 		{Index: 2, Name: "test/a", Label: 2, Factors: map[string]float64{"part": 1, "speaker": 2, "x": 4}},
 		{Index: 3, Name: "test/bad", Label: 1, Factors: map[string]float64{"part": 1, "speaker": 1, "x": 5}},
 	} {
-		got, err := j.At(t.Context(), i, Frame{})
+		got, err := joined.At(t.Context(), i, Frame{})
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("sample %d is %v, want %v", i, got, want)
 		}
-		if described, err := Describe(t.Context(), j, i); err != nil || fmt.Sprint(described) != fmt.Sprint(want) {
+		if described, err := Describe(t.Context(), joined, i); err != nil || fmt.Sprint(described) != fmt.Sprint(want) {
 			t.Errorf("sample %d is described as %v, %v", i, described, err)
 		}
 		if bad := (*BadSample)(nil); i == 3 && (!errors.As(err, &bad) || bad.Name != "test/bad") || i < 3 && err != nil {
 			t.Errorf("sample %d: %v", i, err)
 		}
 	}
-	if notes := Notes(j); len(notes) != 2 || notes[1] != "test: one note" {
+	if notes := Notes(joined); len(notes) != 2 || notes[1] != "test: one note" {
 		t.Errorf("notes are %q", notes)
 	}
 	if a.samples[0].Factors["part"] != 0 || len(a.samples[0].Factors) != 3 {
 		t.Error("Concat changes a part")
 	}
-	turned, err := Concat([]string{"test", "train"}, []Source{b, a})
-	if err != nil || turned.Fingerprint() == j.Fingerprint() {
+	reversed, err := Concat([]string{"test", "train"}, []Source{b, a})
+	if err != nil || reversed.Fingerprint() == joined.Fingerprint() {
 		t.Errorf("the parts in the other order have the same fingerprint, or error %v", err)
 	}
-	chosen, err := Where(t.Context(), j, map[string]Condition{partFactor: {Values: []string{"test"}}})
+	chosen, err := Where(t.Context(), joined, map[string]Condition{partFactor: {Values: []string{"test"}}})
 	if err != nil || chosen.Len() != 2 {
 		t.Errorf("the part test is %v, error %v; want two samples", chosen, err)
 	}
@@ -111,12 +113,12 @@ func TestConcatErrors(t *testing.T) {
 	a, b := twoParts()
 	numbers := b
 	numbers.categories = nil
-	own := b
-	own.factors = []string{"part"}
+	withPart := b
+	withPart.factors = []string{"part"}
 	for want, parts := range map[string][]Source{
 		"two parts or more":        {a},
 		"speaker is a number":      {a, numbers},
-		`a factor "part" of their`: {a, own},
+		`a factor "part" of their`: {a, withPart},
 	} {
 		if _, err := Concat([]string{"one", "two"}[:len(parts)], parts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -126,11 +128,11 @@ func TestConcatErrors(t *testing.T) {
 		t.Errorf("two parts of one name: error %v", err)
 	}
 	b.classes = nil
-	j, err := Concat([]string{"one", "two"}, []Source{a, b})
-	if err != nil || j.Classes() != nil || !strings.Contains(fmt.Sprint(j.Notes()), "the labels of one are left out") {
-		t.Errorf("a part without labels: notes %v, error %v", j.Notes(), err)
+	joined, err := Concat([]string{"one", "two"}, []Source{a, b})
+	if err != nil || joined.Classes() != nil || !strings.Contains(fmt.Sprint(joined.Notes()), "the labels of one are left out") {
+		t.Errorf("a part without labels: notes %v, error %v", joined.Notes(), err)
 	}
-	if s, err := j.At(t.Context(), 0, Frame{}); err != nil || s.Label != NoLabel {
+	if s, err := joined.At(t.Context(), 0, Frame{}); err != nil || s.Label != NoLabel {
 		t.Errorf("with a part without labels a sample is %v, error %v; want no label", s, err)
 	}
 }

@@ -22,7 +22,7 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 		b.Fatal(err)
 	}
 	x, start := random(seed.Rand(1), batch, 3, side, side), random(seed.Rand(2), batch, 3, side, side)
-	s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 2 + b.N, Batch: batch})
+	s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 2 + b.N, Batch: batch}) // and one more, which evaluates the last images
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func benchSearch(b *testing.B, path string, side, batch int) {
 	steps := 0
 	var before time.Duration
 	_, err = s.Run(b.Context(), invert.Problem{Images: x, Start: start, Progress: func(invert.Progress) {
-		if steps++; steps == 3 { // the first ones allocate
+		if steps++; steps == 3 { // the first steps allocate; b.N remain
 			before = processorTime(b)
 			b.ResetTimer()
 		}

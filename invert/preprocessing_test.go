@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// flat returns a model of c x h x w images, resized with an interpolation, whose layer "z" is the
-// flattened image.
+// flat returns a model of c x h x w images, to which it resizes images with an interpolation. Its layer
+// "z" is the flattened image.
 func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -35,9 +35,9 @@ func TestModelInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name          string
-		opset         int // of the second model
-		interpolation string
-		a, b          [3]int
+		opset         int    // of the second model
+		interpolation string // of the second model
+		a, b          [3]int // c, h and w of the two models
 	}{
 		{"larger", 13, "", [3]int{3, 5, 7}, [3]int{3, 8, 9}},
 		{"smaller", 11, "", [3]int{3, 9, 8}, [3]int{3, 4, 5}},

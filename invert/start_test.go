@@ -11,8 +11,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// draw returns the random generator of sample i.
 func draw(i int) *rand.Rand { return seed.Rand(3, "start", i) }
 
+// start returns the starting images of a kind for images x.
 func start(t *testing.T, kind invert.StartKind, x tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	s, err := invert.Start(kind, x, draw)
@@ -41,7 +43,7 @@ func TestStarts(t *testing.T) {
 	near := start(t, invert.Near, x)
 	for i, v := range near.Data {
 		if d := math.Abs(float64(v - x.Data[i])); d > 6.0/255 || v < 0 || v > 1 {
-			t.Fatalf("near start of a pixel %v = %v, want it within 6/255", x.Data[i], v)
+			t.Fatalf("near start of a pixel %v = %v, want it within 6/255, six standard deviations", x.Data[i], v)
 		}
 	}
 	if slices.Equal(near.Data, x.Data) {
@@ -53,31 +55,31 @@ func TestStarts(t *testing.T) {
 	one := start(t, invert.OneNoise, x)
 	for i := range 6 {
 		if !slices.Equal(one.At(i).Data, one.At(0).Data) {
-			t.Error("the images of the start one differ")
+			t.Error("the images of OneNoise differ")
 		}
 	}
-	shuffled, from := start(t, invert.Shuffled, x), map[int]bool{}
+	shuffled, used := start(t, invert.Shuffled, x), map[int]bool{}
 	for i := range 6 {
 		for k := range 6 {
 			if slices.Equal(shuffled.At(i).Data, x.At(k).Data) {
-				from[k] = true
+				used[k] = true
 				if i == k {
 					t.Errorf("shuffled image %d is image %[1]d itself", i)
 				}
 			}
 		}
 	}
-	if len(from) != 6 {
-		t.Errorf("%d images occur among the shuffled ones, want 6", len(from))
+	if len(used) != 6 {
+		t.Errorf("%d images occur among the shuffled ones, want 6", len(used))
 	}
-	if _, err := invert.Start("dream", x, draw); err == nil {
+	if _, err := invert.Start("unknown", x, draw); err == nil {
 		t.Error("Start accepted an unknown kind")
 	}
 	if _, err := invert.Start(invert.Noise, tensor.New(3, 4), draw); err == nil {
 		t.Error("Start accepted images of rank 2")
 	}
 	for _, kind := range invert.StartKinds() {
-		start(t, kind, tensor.New(0, 1, 2, 2))
+		start(t, kind, tensor.New(0, 1, 2, 2)) // no images: no error
 	}
 }
 

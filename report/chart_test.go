@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChartsOf looks for the charts of rows. The keys are the names of the wanted charts in the
-// order in which a page offers them. Nearly all rows have a heat map too, so heat maps count in one
-// case alone.
+// TestChartsOf checks which charts suit rows of scores. Its keys are the names of the wanted charts in
+// the order in which a page offers them. Nearly all rows suit a heat map too, so all cases but "heat
+// bars" ignore it. The rows are scores of the measure one, so that the measure two has no chart.
 func TestChartsOf(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, parameter string) scores.Row {
@@ -53,12 +53,12 @@ func TestChartsOf(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("charts %q, not %q", got, want)
+			t.Errorf("charts %q, want %q", got, want)
 		}
 	}
 }
 
-// TestFieldsHaveTitles looks for the labels of all fields that charts name.
+// TestFieldsHaveTitles checks that each field of a score that a chart shows has a title.
 func TestFieldsHaveTitles(t *testing.T) {
 	t.Parallel()
 	// "unit" is a column of the table of tuning curves, not a field of a score, and has no title.
@@ -76,8 +76,8 @@ func TestFieldsHaveTitles(t *testing.T) {
 	}
 }
 
-// TestLooks checks that no two looks (colour, marker and dashes of a curve) are the same, and that a colour is read as red, green and
-// blue.
+// TestLooks checks that no two looks (colour, marker and dashes of a curve) are the same, and that a
+// hexadecimal colour is read as red, green and blue.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -92,11 +92,13 @@ func TestLooks(t *testing.T) {
 	}
 }
 
+// TestColourScale checks the ends of the scale of a heat map: those of the statistic's range if it has
+// both or the values suggest them, else those of the values. A signed scale is symmetric around 0.
 func TestColourScale(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		values    []float64
-		of        measure.Range
+		of        measure.Range // of the statistic
 		low, high float64
 		signed    bool
 	}{
@@ -117,7 +119,7 @@ func TestColourScale(t *testing.T) {
 	}
 }
 
-// TestLogitTicks looks for 2 to 15 ticks on any part of the scale.
+// TestLogitTicks checks that any part of a logit axis has 2 to 15 ticks.
 func TestLogitTicks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,9 +129,9 @@ func TestLogitTicks(t *testing.T) {
 		if len(ticks) < 2 || len(ticks) > 15 {
 			t.Fatalf("%d ticks between %g and %g, want 2 to 15", len(ticks), low, high)
 		}
-		for _, k := range ticks {
-			if k.At < low-1e-9 || k.At > high+1e-9 {
-				t.Fatalf("a tick at %g, outside %g to %g", k.At, low, high)
+		for _, tick := range ticks {
+			if tick.At < low-1e-9 || tick.At > high+1e-9 {
+				t.Fatalf("a tick at %g, outside %g to %g", tick.At, low, high)
 			}
 		}
 	})
@@ -139,8 +141,8 @@ func TestLogitTicks(t *testing.T) {
 	}
 }
 
-// TestNarrowScatter checks that points which differ by 0.006 do not span the axes, and that error
-// bars lie within them.
+// TestNarrowScatter checks that the axes are much longer than the differences of points that are
+// almost equal (by 0.006 and 0.003), and that error bars lie on the axes.
 func TestNarrowScatter(t *testing.T) {
 	t.Parallel()
 	var points []correlation.Point
@@ -162,15 +164,15 @@ func TestNarrowScatter(t *testing.T) {
 		}
 		for _, p := range s.Points {
 			if p.Low >= p.At || p.High < p.At || p.Low < s.Low || p.High > s.High || p.Left != p.X || p.Right != p.X {
-				t.Errorf("logit %v: the bars of %+v are not around the point and on the axis from %v to %v", logit, p, s.Low, s.High)
+				t.Errorf("logit %v: the error bars of %+v are not around the point and on the axis from %v to %v", logit, p, s.Low, s.High)
 			}
 		}
 	}
 }
 
-// TestScatterOfEqualScores checks that a chart without a correlation has no line and says so, and
-// that its axis holds the points and little else. The correlation is undefined because all
-// accuracies, which run upwards, are 0.
+// TestScatterOfEqualScores checks that a scatter plot whose correlation is undefined, since all
+// accuracies (vertical) are 0, has no line and a note, and that the vertical axis begins just below
+// the points.
 func TestScatterOfEqualScores(t *testing.T) {
 	t.Parallel()
 	var points []correlation.Point

@@ -9,17 +9,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// goldenColours is what testdata/colour.py writes.
+// goldenColours is the content of testdata/colour.json, which colour.py writes.
 type goldenColours struct {
-	Small []float32 // 3 x 4 x 5
+	Small []float32 // the image that Cases transform, 3 x 4 x 5
 	Cases []struct {
 		Kind, Parameter string
-		Value, Within   float64   // of the parameter; largest difference allowed
+		Value, Within   float64   // value of the parameter; largest difference allowed
 		Y               []float32 // the result
 	}
 	JPEGs []struct {
 		Quality float64
-		Y       []float32 // 3 x 32 x 40, 0 to 255
+		Y       []float32 // the image as PIL compresses it, 3 x 32 x 40, 0 to 255
 	}
 }
 
@@ -72,7 +72,7 @@ func TestHueIsInvertible(t *testing.T) {
 	}
 }
 
-// Encoders differ in rounding: on average by less than one of 255 levels.
+// PIL's JPEG encoder and Go's differ in rounding: on average by less than one of 255 levels.
 func TestJPEGAgreesWithPIL(t *testing.T) {
 	t.Parallel()
 	const h, w = 32, 40
@@ -85,17 +85,17 @@ func TestJPEGAgreesWithPIL(t *testing.T) {
 	}
 	for _, c := range readColours(t).JPEGs {
 		got := apply(JPEG{Fixed(c.Quality)}.Draw(nil), src)
-		var mean, own float64
+		var mean, change float64 // mean differences from PIL's result and from the image
 		for i, v := range got.Data {
 			mean += math.Abs(float64(255*v-c.Y[i])) / float64(len(c.Y))
-			own += math.Abs(float64(255*(v-src.Data[i]))) / float64(len(c.Y))
+			change += math.Abs(float64(255*(v-src.Data[i]))) / float64(len(c.Y))
 		}
-		t.Logf("quality %v: %.2f levels from PIL's, %.2f from the image", c.Quality, mean, own)
+		t.Logf("quality %v: %.2f levels from PIL's, %.2f from the image", c.Quality, mean, change)
 		if mean > 1 {
 			t.Errorf("quality %v: %v levels from PIL's", c.Quality, mean)
 		}
 	}
 	if d := distance(apply(JPEG{Fixed(0)}.Draw(nil), src), apply(JPEG{Fixed(1)}.Draw(nil), src)); d != 0 {
-		t.Errorf("qualities 0 and 1, the lowest of encoders, differ by %v, want 0", d)
+		t.Errorf("qualities 0 and 1 differ by %v, want 0: 1 is the lowest quality of encoders", d)
 	}
 }

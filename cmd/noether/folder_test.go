@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// TestDefaultFolderStaysInRuns checks that no name of a study leads to a folder outside runs.
+// TestDefaultFolderStaysInRuns checks that the default run folder of a study is within the folder
+// runs, whatever the study's name.
 func TestDefaultFolderStaysInRuns(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -17,13 +18,13 @@ func TestDefaultFolderStaysInRuns(t *testing.T) {
 		`a\..\b`: `a-..-b`, ".hidden": "hidden",
 	} {
 		if got := defaultFolder(name); got != filepath.Join("runs", want) {
-			t.Errorf("the folder of study %q is %s, want %s in runs", name, got, want)
+			t.Errorf("the folder of study %q is %s, want runs/%s", name, got, want)
 		}
 	}
 }
 
-// TestEarlyErrorsAreLogged checks that with --log json an error before the run is logged as JSON
-// too.
+// TestEarlyErrorsAreLogged checks that with --log json an error before the run becomes a loggedError,
+// which is written to the log, unless it is an error of usage.
 func TestEarlyErrorsAreLogged(t *testing.T) {
 	t.Parallel()
 	_, err := study.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
@@ -42,6 +43,7 @@ func TestEarlyErrorsAreLogged(t *testing.T) {
 	}
 }
 
+// asLogged reports whether err is a loggedError, and sets to to it.
 func asLogged(err error, to **loggedError) bool {
 	l, ok := err.(*loggedError)
 	*to = l

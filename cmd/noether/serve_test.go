@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// TestServe checks that the server prints its address, answers, and ends when its context does.
 func TestServe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	out, err := os.Create(file)
@@ -33,7 +34,7 @@ func TestServe(t *testing.T) {
 	for address == "" {
 		select {
 		case err := <-done:
-			t.Fatalf("the server ends before it has printed its address: %v", err)
+			t.Fatalf("the server ended before it printed its address: %v", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 		if raw, _ := os.ReadFile(file); strings.HasSuffix(string(raw), "\n") {
@@ -50,6 +51,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServeNeedsTokenForOtherHosts checks that serve listens for other hosts only with a token of 16
+// characters or more, which its address then contains, and checks other errors of serve.
 func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

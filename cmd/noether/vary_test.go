@@ -7,9 +7,11 @@ import (
 	"testing"
 )
 
+// TestVaryCommand checks that vary writes a changed model, and its errors. brokenFolder has a valid
+// model, good.onnx, and its first half, cut.onnx.
 func TestVaryCommand(t *testing.T) {
 	dir := brokenFolder(t)
-	good, out := filepath.Join(dir, "good.onnx"), filepath.Join(dir, "half.onnx")
+	good, out := filepath.Join(dir, "good.onnx"), filepath.Join(dir, "varied.onnx")
 	if code, message := call(t, "vary", good, "--prune", "0.5", "--noise", "0.1", "--bits", "4", "-o", out); code != 0 {
 		t.Fatal(message)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// random returns a tensor of normal values, negative ones replaced by 0 as after a ReLU.
 func random(seed uint64, shape ...int) tensor.Tensor {
 	r := rand.New(rand.NewPCG(seed, 1))
 	t := tensor.New(shape...)
@@ -28,6 +29,7 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 	return t
 }
 
+// TestContract checks what measuretest.Run demands of every measure.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 205
@@ -44,6 +46,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// TestByHand checks distances that were computed by hand. RelativeL2 is |a - b| divided by the root
+// mean square of |a| and |b|.
 func TestByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -70,6 +74,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// TestAlgebra checks symmetry, the triangle inequality, bounds, and the effect of a common factor.
 func TestAlgebra(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -148,6 +153,7 @@ func batch(clean, transformed tensor.Tensor) *measure.Batch {
 	return b
 }
 
+// measured returns the scores of the clean and transformed activations of some samples.
 func measured(t *testing.T, site measure.Site, clean, transformed tensor.Tensor) []measure.Score {
 	t.Helper()
 	a, err := distance.New(distance.Settings{}).New(site)
@@ -164,6 +170,8 @@ func measured(t *testing.T, site measure.Site, clean, transformed tensor.Tensor)
 	return scores
 }
 
+// TestNonFinite checks that NaN or infinity is an error that names the view (clean or transformed) and
+// the sample.
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -186,8 +194,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// TestBudget checks that there is no null, and that the scores have a warning, if two vectors of
-// the layer exceed the budget.
+// TestBudget checks that scores have no null, and a warning, if the measure needs more memory than the
+// budget, even by one byte.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}
@@ -203,7 +211,7 @@ func TestBudget(t *testing.T) {
 }
 
 // TestBatches checks that states are the same to the bit for batches of any size. The vectors are
-// long enough for the native sums.
+// long enough for the sums in C to be used.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	const n, values = 23, 5000
@@ -237,17 +245,18 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-func TestViewsOfDifferentShapes(t *testing.T) {
+// TestUpdateErrors checks that batches that do not fit the layer are errors.
+func TestUpdateErrors(t *testing.T) {
 	t.Parallel()
 	a, err := distance.New(distance.Settings{}).New(measure.Site{Layer: onnx.Layer{Shape: []int{6}}, Layout: measure.NewLayout(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*measure.Batch{
-		"shapes": batch(random(1, 2, 6), random(1, 2, 3, 2)),
-		"clean":  batch(random(1, 2, 6), tensor.Tensor{}),
-		"empty":  batch(tensor.New(2, 0), tensor.New(2, 0)),
-		"places": {Place: []int{5}, Index: []int{5}, Label: []int{-1}, Clean: random(1, 1, 6), Transformed: random(1, 1, 6)},
+		"different shapes":     batch(random(1, 2, 6), random(1, 2, 3, 2)),
+		"clean only":           batch(random(1, 2, 6), tensor.Tensor{}),
+		"no values":            batch(tensor.New(2, 0), tensor.New(2, 0)),
+		"place 5 of 2 samples": {Place: []int{5}, Index: []int{5}, Label: []int{-1}, Clean: random(1, 1, 6), Transformed: random(1, 1, 6)},
 	} {
 		if err := a.Update(b); err == nil {
 			t.Errorf("%s: no error", name)
@@ -263,7 +272,7 @@ func BenchmarkUpdate(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.SetBytes(int64(2 * 4 * 16 * n))
+			b.SetBytes(int64(2 * 4 * 16 * n)) // two views, float32, 16 samples
 			for b.Loop() {
 				if err := a.Update(batch); err != nil {
 					b.Fatal(err)

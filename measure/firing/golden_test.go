@@ -20,9 +20,8 @@ import (
 
 // golden holds the values that testdata/golden.py computed with numpy and PyTorch.
 type golden struct {
-	Units []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by factor: phase, orientation
-	// statistics of layers
-	Layers map[string]map[string]float64
+	Units  []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by factor: phase, orientation
+	Layers map[string]map[string]float64                                        // by layer and statistic
 }
 
 func readGolden(t *testing.T) golden {
@@ -38,8 +37,8 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// The scores of units at every depth of a ResNet-20 on the paper's gratings agree with numpy. Both
-// implementations use the same values, rounded to 16 bits.
+// The scores of units at every depth of a ResNet-20 on the gratings of Goodfellow et al. (2009) agree
+// with numpy. Both implementations use the same activations, rounded to 16 bits.
 func TestUnitsGolden(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
@@ -47,7 +46,9 @@ func TestUnitsGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// units x 4 frequencies x 80 orientations x 21 phases
+	// value returns the activation of unit u on a grating. raw is an array of little-endian int16:
+	// units x 4 frequencies (2, 4, 6, 8) x 80 orientations (steps of 4.5 degrees) x 21 phases (steps
+	// of pi / 20).
 	value := func(u int, g dataset.Grating) float64 {
 		f, o, p := int(g.Frequency)/2-1, int(math.Round(orientation(g)/4.5))%80, int(math.Round(g.Phase/(math.Pi/20)))
 		return float64(int16(binary.LittleEndian.Uint16(raw[2*(((u*4+f)*80+o)*21+p):])))
@@ -67,18 +68,18 @@ func TestUnitsGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for u, one := range got {
+		for u, unit := range got {
 			want := g.Units[u][name]
-			if one.Sign != int(want.Sign) || float64(one.Sign)*one.Threshold != want.Threshold || math.Abs(one.Global-want.Global) > 1e-12 ||
-				math.Abs(one.Local-want.Local) > 1e-12 || math.Abs(one.Score-want.Score) > 1e-9 {
-				t.Errorf("unit %d along %s: %+v, want %+v", u, name, one, want)
+			if unit.Sign != int(want.Sign) || float64(unit.Sign)*unit.Threshold != want.Threshold || math.Abs(unit.Global-want.Global) > 1e-12 ||
+				math.Abs(unit.Local-want.Local) > 1e-12 || math.Abs(unit.Score-want.Score) > 1e-9 {
+				t.Errorf("unit %d along %s: %+v, want %+v", u, name, unit, want)
 			}
 		}
 	}
 }
 
 // The scores of layers of a ResNet-20 under quarter turns of CIFAR-10 images agree with numpy, and
-// their variances with tmeasures. Each implementation runs the network itself, so that a unit at
+// their variances with tmeasures, the library of Quiroga et al. (2019, 2020). Each implementation runs the network itself, so that a unit at
 // its threshold may fire in one and not in the other.
 func TestLayersGolden(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ func vectors(n, d int, data []float32) *probeInput {
 	return in
 }
 
-// TestRetrievalGolden checks that the ranks agree with those of NumPy (testdata/retrieval.py),
-// however many queries are in memory.
+// TestRetrievalGolden checks that the statistics of the ranks agree with those of NumPy
+// (testdata/retrieval.py), whether all queries are in memory at once (0: no bound) or few.
 func TestRetrievalGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/retrieval.json")
@@ -46,6 +46,8 @@ func TestRetrievalGolden(t *testing.T) {
 			transformed[i*d+j] = float32(float64(clean[i*d+j]) + 0.9*math.Cos(2.3*x-1.1*y))
 		}
 	}
+	// As in retrieval.py: clean vectors 20 to 25 are equal, and query 20 equals them. One clean
+	// vector and one query are 0.
 	for i := 21; i < 26; i++ {
 		copy(clean[i*d:(i+1)*d], clean[20*d:21*d])
 	}
@@ -76,9 +78,11 @@ func TestRetrievalGolden(t *testing.T) {
 	}
 }
 
-// TestRanksInExpectation checks that the values of tied vectors are means over their orders.
+// TestRanksInExpectation checks that the recall and the reciprocal rank of a vector that ties with
+// others are means over the places that it may have among them.
 func TestRanksInExpectation(t *testing.T) {
 	t.Parallel()
+	harmonic := newHarmonic(40) // sums of 1/i up to the largest rank, 20 + 20
 	rapid.Check(t, func(t *rapid.T) {
 		r := rank{rapid.IntRange(0, 20).Draw(t, "better"), rapid.IntRange(1, 20).Draw(t, "tied")}
 		k := rapid.IntRange(1, 25).Draw(t, "k")
@@ -90,15 +94,15 @@ func TestRanksInExpectation(t *testing.T) {
 			reciprocal += 1 / float64(place)
 		}
 		n := float64(r.tied)
-		if math.Abs(r.recall(k)-recall/n) > 1e-12 || math.Abs(r.reciprocal(newHarmonic(40))-reciprocal/n) > 1e-12 {
-			t.Fatalf("%+v: recall %v, want %v; reciprocal %v, want %v", r, r.recall(k), recall/n, r.reciprocal(newHarmonic(40)), reciprocal/n)
+		if math.Abs(r.recall(k)-recall/n) > 1e-12 || math.Abs(r.reciprocal(harmonic)-reciprocal/n) > 1e-12 {
+			t.Fatalf("%+v: recall %v, want %v; reciprocal %v, want %v", r, r.recall(k), recall/n, r.reciprocal(harmonic), reciprocal/n)
 		}
 	})
 }
 
-// TestRetrievalInBlocks checks the ranks of more vectors than one block of queries and of
-// candidates, in several passes. Each query is its own candidate, so all are found; with the
-// candidates in another order, none is.
+// TestRetrievalInBlocks checks ranks that are computed in several blocks of queries and of candidates.
+// If each query equals its own candidate, no other is better; if the candidates are shifted by one,
+// another is better for each query.
 func TestRetrievalInBlocks(t *testing.T) {
 	t.Parallel()
 	const n, d = 2*rankColumns + 3, 16
@@ -107,7 +111,7 @@ func TestRetrievalInBlocks(t *testing.T) {
 		data[i] = float32(math.Sin(float64(i) * float64(i%1009)))
 	}
 	shifted := append(append([]float32(nil), data[d:]...), data[:d]...)
-	for _, memory := range []int64{0, 16 * 300 * d} {
+	for _, memory := range []int64{0, 16 * 300 * d} { // no bound; enough for blocks of 300 queries
 		same, err := rankSamples(t.Context(), vectors(n, d, data), vectors(n, d, data), dataset.Indices(n), memory)
 		if err != nil {
 			t.Fatal(err)
@@ -118,30 +122,30 @@ func TestRetrievalInBlocks(t *testing.T) {
 		}
 		for i := range n {
 			if same[i] != (rank{tied: 1}) || other[i].better == 0 {
-				t.Fatalf("sample %d: %+v, and %+v with other candidates; want no better one, and at least one", i, same[i], other[i])
+				t.Fatalf("sample %d: %+v, and %+v with other candidates; want no better candidate, and at least one", i, same[i], other[i])
 			}
 		}
 	}
 }
 
-// TestRetrievalCurve checks that every vector is found without a shift of one number, and few with
-// a large shift. The curve has a row for each value, and one over all.
+// TestRetrievalCurve checks the scores of a transformation that adds 0 or 1000 to one pixel: with 0
+// every sample is retrieved, with 1000 few are. There is a score for each value, and their mean.
 func TestRetrievalCurve(t *testing.T) {
 	t.Parallel()
 	m, err := Retrieval(retrievalDefaults())
 	list := &procedure.Transform{Name: "list", Identity: "list", Values: []procedure.Value{{Parameter: "0", Transform: addToPixel{2, transform.Fixed(0)}}, {Parameter: "1000", Transform: addToPixel{2, transform.Fixed(1000)}}}}
 	found := mustRun(t, m, err, factorJob(t, 300, linearModel(t, identity()), list))
-	still, far, all := found["recall-1 0"], found["recall-1 1000"], found["recall-1"]
-	if still.Value != 1 || still.N != 300 || math.Abs(still.Null-1./300) > 1e-12 {
-		t.Errorf("without a shift: %+v, want 1 with the null 1/300", still)
+	unchanged, far, mean := found["recall-1 0"], found["recall-1 1000"], found["recall-1"]
+	if unchanged.Value != 1 || unchanged.N != 300 || math.Abs(unchanged.Null-1./300) > 1e-12 {
+		t.Errorf("with 0: %+v, want 1 with the null 1/300", unchanged)
 	}
-	if far.Value > 0.02 || math.Abs(all.Value-(still.Value+far.Value)/2) > 1e-12 {
-		t.Errorf("with a large shift: %+v, want at most 0.02; over both %+v, want the mean", far, all)
+	if far.Value > 0.02 || math.Abs(mean.Value-(unchanged.Value+far.Value)/2) > 1e-12 {
+		t.Errorf("with 1000: %+v, want at most 0.02; over both %+v, want the mean", far, mean)
 	}
 	if r := found["recall-10 1000"]; r.Value < far.Value || !(r.Low <= r.Value && r.Value <= r.High) {
 		t.Errorf("recall at 10: %+v, want at least that at 1, within its interval", r)
 	}
 	if r := found["mean-reciprocal-rank 0"]; r.Value != 1 || math.Abs(r.Null-newHarmonic(300)[300]/300) > 1e-12 {
-		t.Errorf("mean reciprocal rank: %+v, want 1", r)
+		t.Errorf("mean reciprocal rank: %+v, want 1 with the null of random ranks", r)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// accelerate loads the BLAS of the machine, once.
 var accelerate = sync.OnceFunc(func() { linalg.LoadBackend() })
 
 // correlated returns two representations that share some latent variables: n x p and n x q.
@@ -55,8 +56,8 @@ func correlated(seed uint64, n, p, q int) (x, y []float32) {
 	return x, y
 }
 
-// arrays returns X.npy and Y.npy of the folder NOETHER_BENCH_ARRAYS, or random matrices of two
-// sizes.
+// arrays returns pairs of representations by their size: X.npy and Y.npy of the folder that
+// NOETHER_BENCH_ARRAYS names, or else random ones of two sizes.
 func arrays(b *testing.B) map[string][2]Source {
 	b.Helper()
 	out := map[string][2]Source{}
@@ -121,6 +122,7 @@ func BenchmarkGrid(b *testing.B) {
 			g.Pairs = append(g.Pairs, [2]int{i, j})
 		}
 	}
+	// Statistics that are computed from sums and products of the activations.
 	moments := []string{LinearCKA, CCA, SVCCA, Procrustes, LinearRegression}
 	for _, c := range []struct {
 		name       string
@@ -134,7 +136,7 @@ func BenchmarkGrid(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Run(c.name, func(b *testing.B) {
-			var spent, drawn time.Duration // processor time in all, and for the activations
+			var spent, drawn time.Duration // processor time of the measure, and of drawing the activations
 			began := machine.CPUTime()
 			for b.Loop() {
 				acc, err := m.New(g)
@@ -161,7 +163,7 @@ func BenchmarkGrid(b *testing.B) {
 	}
 }
 
-// batchOfGrid is the number of samples of an Update, so that no more activations than these are in
+// batchOfGrid is the number of samples of a call of Update, so that no more activations than these are in
 // memory at a time.
 const batchOfGrid = 250
 

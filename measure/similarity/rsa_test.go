@@ -9,13 +9,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Replicates of rsa are the correlations of the remaining pairs, ranked again, with and without
-// ties. rsa computes them to first order: what it neglects is small beside the spread of the
-// replicates.
-func TestRSAReplicatesRankAgain(t *testing.T) {
+// rsa (representational similarity analysis) returns the Spearman correlation of the dissimilarities
+// of all pairs of samples in two representations, and its jackknife replicates, each without one
+// group of samples. It computes the replicates to first order. The test compares them with exact
+// ones, for which the dissimilarities of the remaining pairs are ranked again: the errors are small
+// beside the standard deviation of the replicates, with and without ties.
+func TestRSAReplicates(t *testing.T) {
 	t.Parallel()
 	const n, groups = 200, 20
-	var cuts []int
+	var cuts []int // group g is the samples from cuts[g] to cuts[g+1]-1
 	for g := range groups + 1 {
 		cuts = append(cuts, g*n/groups)
 	}
@@ -29,12 +31,12 @@ func TestRSAReplicatesRankAgain(t *testing.T) {
 		var a, b []float64
 		for i := range n {
 			for j := i + 1; j < n; j++ {
-				for of, values := range map[*[]float64][]float64{&a: x, &b: y} {
+				for dissimilarities, values := range map[*[]float64][]float64{&a: x, &b: y} {
 					d := math.Abs(values[i] - values[j])
 					if !math.IsInf(levels, 1) {
 						d = math.Floor(min(2*d, levels-1))
 					}
-					*of = append(*of, d)
+					*dissimilarities = append(*dissimilarities, d)
 				}
 			}
 		}
@@ -44,15 +46,15 @@ func TestRSAReplicatesRankAgain(t *testing.T) {
 		}
 		var got, want []float64
 		for group := range groups {
-			left := func(i int) bool { return i < cuts[group] || i >= cuts[group+1] }
+			remains := func(i int) bool { return i < cuts[group] || i >= cuts[group+1] }
 			var ra, rb []float64
-			at := 0
+			pair := 0
 			for i := range n {
 				for j := i + 1; j < n; j++ {
-					if left(i) && left(j) {
-						ra, rb = append(ra, a[at]), append(rb, b[at])
+					if remains(i) && remains(j) {
+						ra, rb = append(ra, a[pair]), append(rb, b[pair])
 					}
-					at++
+					pair++
 				}
 			}
 			got = append(got, e.replicates[group].Value)
@@ -61,14 +63,14 @@ func TestRSAReplicatesRankAgain(t *testing.T) {
 		spread := stat.StdDev(want, nil)
 		for i := range got {
 			if d := math.Abs(got[i] - want[i]); d > 0.1*spread {
-				t.Errorf("%s: without group %d: %v, want %v, which is %.2f of the deviation over groups", name, i, got[i], want[i], d/spread)
+				t.Errorf("%s: without group %d: %v, want %v; the difference is %.2f standard deviations of the replicates", name, i, got[i], want[i], d/spread)
 			}
 		}
 		if ratio := stat.StdDev(got, nil) / spread; math.Abs(ratio-1) > 0.05 {
-			t.Errorf("%s: replicates vary %.3f times as much as they should", name, ratio)
+			t.Errorf("%s: the standard deviation of the replicates is %.3f times that of the exact ones", name, ratio)
 		}
 	}
-	// All pairs tie in one representation.
+	// All pairs have the same dissimilarity in one representation.
 	if e := rsa(ranks(slices.Repeat([]float64{1}, 10)), ranks([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), 5, nil); !math.IsNaN(e.value) {
 		t.Errorf("rsa of equal dissimilarities is %v, want NaN", e.value)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// operators are those with a rule for the axes of their outputs, and some without.
+// operators are operator types with a rule for the axes of their outputs, and some without.
 var operators = []string{
 	"Shape", "Size", "ConstantOfShape", "Range", "Add", "Div", "Mod", "Equal", "Where", "Expand", "Tile", "Transpose",
 	"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "GatherElements", "Pad", "Resize",
@@ -26,7 +26,7 @@ func inferRandomGraph(t *rapid.T) {
 		t.Fatal(err)
 	}
 	for name, a := range axes {
-		if len(a) > 64 {
+		if len(a) > 64 { // far more axes than tensors of real models have
 			t.Fatalf("%s has %d axes", name, len(a))
 		}
 	}

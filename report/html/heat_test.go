@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHeatMaps looks for a tile for each pair of layers, at the depths that the record has.
+// TestHeatMaps checks that each heat map has a tile for each pair of the five layers, which FakeRun
+// places at the depths 3, 8, 13, 18 and 23.
 func TestHeatMaps(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 5, PairedLayers: 5}.Rows()
@@ -28,5 +29,5 @@ func TestHeatMaps(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll(".legend li").length`); n != 0 {
 		t.Errorf("%d entries in the legend of lines, of which there are none", n)
 	}
-	v.quiet(t)
+	v.quiet(t) // the page reported no problem and loaded nothing else
 }

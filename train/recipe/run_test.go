@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// parse parses a training file after changes to its text, each a text, " -> ", and what replaces
-// it.
+// parse parses a training file after changes to its text. Each change is the text to replace,
+// " -> ", and its replacement.
 func parse(t *testing.T, text string, changes ...string) *File {
 	t.Helper()
 	for _, change := range changes {
@@ -35,9 +35,10 @@ func parse(t *testing.T, text string, changes ...string) *File {
 	return f
 }
 
+// options returns options with the ONNX Runtime of the tests.
 func options(t *testing.T) Options { return Options{Runtime: orttest.Load(t)} }
 
-// must runs a training, which has to succeed, and returns its summary.
+// must runs the training of a file, which has to succeed, and returns its summary.
 func must(t *testing.T, f *File, dir string) *Summary {
 	t.Helper()
 	s, err := Run(t.Context(), f, dir, options(t))
@@ -57,17 +58,18 @@ func read(t *testing.T, elem ...string) []byte {
 	return raw
 }
 
-// A training writes its folder. The network takes images without preprocessing. A second run does
-// nothing.
+// Run writes the summary, a log with a row for each epoch, the network, and those of the first and
+// every second epoch (save-every: 2 in plainText). The graph of the network normalises its images. A
+// second run in the same folder does not train again.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := must(t, parse(t, plainText), dir)
 	if s.Epochs != 3 || s.Samples != 96 || s.Validation.Samples != 24 || s.Test.Samples != 40 || s.Test.Accuracy == nil || s.Kept < 1 {
-		t.Errorf("the summary is %+v, want 3 epochs, 96, 24 and 40 samples, and the epoch that was kept", s)
+		t.Errorf("the summary is %+v, want 3 epochs, 96, 24 and 40 samples, and the epoch whose weights were kept", s)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
-	if err != nil || len(rows) != 4 || rows[3][0] != "3" || rows[1][3] == "" {
+	if err != nil || len(rows) != 4 || rows[3][0] != "3" || rows[1][3] == "" { // columns: 0 epoch, 3 validation_loss
 		t.Errorf("the log is %v, %v", rows, err)
 	}
 	kept, _ := filepath.Glob(filepath.Join(dir, epochsFolder, "*.onnx"))
@@ -129,7 +131,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Fine-tuning trains all or some weights of a model. Its running statistics do not change.
+// Fine-tuning changes the weights that match parameters, here those of the last layer, and no
+// others. The running statistics of batch normalisation stay.
 func TestFineTuning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +160,7 @@ func TestFineTuning(t *testing.T) {
 			same = same && a.Data[i] == b.Data[i]
 		}
 		if trained := strings.HasPrefix(w.Name, "linear."); same == trained {
-			t.Errorf("%s: changed: %v, want %v", w.Name, !same, trained)
+			t.Errorf("weight %s: changed: %v, want %v", w.Name, !same, trained)
 		}
 	}
 	if _, err := Run(t.Context(), parse(t, text, "linear.* -> conv9.*"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "no weights match") {
@@ -197,8 +200,9 @@ func TestAdversarial(t *testing.T) {
 	}
 }
 
-// A model that is trained further on adversarial examples keeps its input: the normalisation of the
-// file is part of it only while it is trained.
+// Fine-tuning a model without preprocessing on adversarial examples adds the preprocessing of the
+// file to the graph during training only. The network that is written has as many nodes as before,
+// and the preprocessing as metadata.
 func TestAdversarialFineTuning(t *testing.T) {
 	t.Parallel()
 	dir, tuned := t.TempDir(), t.TempDir()
@@ -245,7 +249,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// A factor of the data is a numeric target.
+// The target may be a numeric factor of the data, here x, the position of a shape.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	s := must(t, parse(t, plainText, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}]\n -> target: x\n"), t.TempDir())

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The headers are copies of those in the module of the Go binding.
+// The C headers of ONNX Runtime in this folder are copies of those in the module of its Go binding.
 func TestHeaders(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
 	if err != nil {
@@ -25,7 +25,7 @@ func TestHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs from the module's: run go generate", name)
+			t.Errorf("%s differs from that of the module: run go generate", name)
 		}
 	}
 }
