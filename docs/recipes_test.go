@@ -39,13 +39,13 @@ func TestTableOfMeasures(t *testing.T) {
 
 func TestTableOfData(t *testing.T) {
 	t.Parallel()
-	var first []string // column of the table of kinds
+	var first []string // the first column of the table of kinds of data
 	for _, m := range regexp.MustCompile(`(?m)^\| \[([^]]+)\]\(.*\|$`).FindAllStringSubmatch(page(t, "reference/data.md"), -1) {
 		first = append(first, strings.Split(m[1], ", ")...)
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[spec.Data]()) {
 		key := f.Tag.Get("key")
-		if !f.IsExported() || f.Type.Kind() != reflect.Pointer || key == "corrupt" || key == "split" {
+		if !f.IsExported() || f.Type.Kind() != reflect.Pointer || key == "corrupt" || key == "split" { // these two are no kinds of data
 			continue
 		}
 		if !slices.Contains(first, "`"+key+"`") {

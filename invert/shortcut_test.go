@@ -11,8 +11,11 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestReplaceShortcuts checks that shortcuts without parameters are replaced by convolutions with
-// the same results and that similar nodes that are not shortcuts remain.
+// TestReplaceShortcuts checks that shortcuts without parameters (He et al. 2016, option A: a Slice
+// takes every stride-th position, and a Pad adds channels of zeros) are replaced by convolutions with
+// the same results, and that similar nodes remain.
+//
+// Feature maps are 2 x 16 x 7 x 8. The eight pads are those before each axis, then those after.
 func TestReplaceShortcuts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -21,11 +24,12 @@ func TestReplaceShortcuts(t *testing.T) {
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 	}
-	const end = 1<<63 - 1
+	const end = 1<<63 - 1 // of a Slice: up to the end of the axis
 	slice := func(b *onnx.Builder, v onnx.Value, starts, ends, axes, steps []int) onnx.Value {
 		return b.Op("Slice", nil, v, b.Ints(starts...), b.Ints(ends...), b.Ints(axes...), b.Ints(steps...))
 	}
-	halves := func(b *onnx.Builder, v onnx.Value) onnx.Value {
+	// everySecond halves the height and the width.
+	everySecond := func(b *onnx.Builder, v onnx.Value) onnx.Value {
 		return slice(b, slice(b, v, []int{0}, []int{end}, []int{2}, []int{2}), []int{0}, []int{end}, []int{3}, []int{2})
 	}
 	pad := func(b *onnx.Builder, v onnx.Value, pads ...int) onnx.Value {
@@ -33,10 +37,12 @@ func TestReplaceShortcuts(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		found bool // whether it is a shortcut
+		found bool // whether it is a shortcut, which is replaced
 		write func(b *onnx.Builder, v onnx.Value) onnx.Value
 	}{
-		{"two slices", true, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 0, 0, 0, 8, 0, 0) }},
+		{"two slices", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, everySecond(b, v), 0, 8, 0, 0, 0, 8, 0, 0)
+		}},
 		{"one slice of two axes", true, func(b *onnx.Builder, v onnx.Value) onnx.Value {
 			return pad(b, slice(b, v, []int{0, 0}, []int{7, end}, []int{-2, -1}, []int{3, 2}), 0, 0, 0, 0, 0, 16, 0, 0)
 		}},
@@ -52,13 +58,17 @@ func TestReplaceShortcuts(t *testing.T) {
 		{"slices channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
 			return pad(b, slice(b, v, []int{0}, []int{end}, []int{1}, []int{2}), 0, 8, 0, 0, 0, 8, 0, 0)
 		}},
-		{"pads space too", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, 8, 1, 0, 0, 8, 0, 0) }},
-		{"removes channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, halves(b, v), 0, -1, 0, 0, 0, 8, 0, 0) }},
+		{"pads space too", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, everySecond(b, v), 0, 8, 1, 0, 0, 8, 0, 0)
+		}},
+		{"removes channels", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
+			return pad(b, everySecond(b, v), 0, -1, 0, 0, 0, 8, 0, 0)
+		}},
 		{"pads with ones", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return b.Op("Pad", nil, halves(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0), b.Scalar(1))
+			return b.Op("Pad", nil, everySecond(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0), b.Scalar(1))
 		}},
 		{"reflects", false, func(b *onnx.Builder, v onnx.Value) onnx.Value {
-			return b.Op("Pad", onnx.Attrs{"mode": "reflect"}, halves(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0))
+			return b.Op("Pad", onnx.Attrs{"mode": "reflect"}, everySecond(b, v), b.Ints(0, 8, 0, 0, 0, 8, 0, 0))
 		}},
 		{"no slice", false, func(b *onnx.Builder, v onnx.Value) onnx.Value { return pad(b, v, 0, 8, 0, 0, 0, 8, 0, 0) }},
 	} {
@@ -80,6 +90,7 @@ func TestReplaceShortcuts(t *testing.T) {
 	}
 }
 
+// outputOf returns the output of a graph on x.
 func outputOf(t *testing.T, rt *ort.Runtime, b *onnx.Builder, x []float32) []float32 {
 	t.Helper()
 	m, err := b.Model()

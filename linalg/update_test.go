@@ -7,26 +7,28 @@ import (
 	"testing"
 )
 
-// TestMergeStored checks that MergeStored gives the same scatter as Merge, in both precisions.
+// TestMergeStored checks that MergeStored gives the same scatter matrix as Merge, whether the stored
+// one has float64 or float32.
 func TestMergeStored(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // a triangle of 125,250 values, which MergeStored reads in two calls (bandSize)
 	g := rand.New(rand.NewPCG(3, 4))
-	wide, narrowed, own := NewScatter[float64](p), NewScatter[float32](p), NewScatter[float64](p)
-	wide.Add(Centre(gaussian(g, n, p, 3), p), narrowed, new(Scratch))
-	own.Add(Centre(gaussian(g, 2*n, p, 1), p), nil, new(Scratch))
-	want, got, got32 := own.Clone(), own.Clone(), own.Clone()
-	want.Merge(wide)
+	added, base := NewScatter[float64](p), NewScatter[float64](p)
+	added32 := NewScatter[float32](p) // of the same data as added
+	added.Add(Centre(gaussian(g, n, p, 3), p), added32, new(Scratch))
+	base.Add(Centre(gaussian(g, 2*n, p, 1), p), nil, new(Scratch))
+	want, got, got32 := base.Clone(), base.Clone(), base.Clone()
+	want.Merge(added)
 	calls := 0
-	if err := MergeStored(got, wide.N, wide.Mean, func(values []float64, at int) error {
+	if err := MergeStored(got, added.N, added.Mean, func(values []float64, at int) error {
 		calls++
-		copy(values, wide.Data[at:])
+		copy(values, added.Data[at:])
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := MergeStored(got32, narrowed.N, narrowed.Mean, func(values []float32, at int) error {
-		copy(values, narrowed.Data[at:])
+	if err := MergeStored(got32, added32.N, added32.Mean, func(values []float32, at int) error {
+		copy(values, added32.Data[at:])
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -42,7 +44,7 @@ func TestMergeStored(t *testing.T) {
 		}
 	}
 	unreadable := errors.New("unreadable")
-	if err := MergeStored(got, 1, wide.Mean, func([]float64, int) error { return unreadable }); !errors.Is(err, unreadable) {
+	if err := MergeStored(got, 1, added.Mean, func([]float64, int) error { return unreadable }); !errors.Is(err, unreadable) {
 		t.Errorf("error %v, want %v", err, unreadable)
 	}
 }

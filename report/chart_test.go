@@ -92,8 +92,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestColourScale checks the ends of the scale of a heat map: those of the statistic's range if it has
-// both or the values suggest them, else those of the values. A signed scale is symmetric around 0.
+// TestColourScale checks the scale of the colours of a heat map: 0 to 1 for fractions, else the range
+// of the values, which is symmetric around 0 (signed) if some are negative and some positive.
 func TestColourScale(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

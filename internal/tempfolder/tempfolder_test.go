@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestNewRemovesFoldersOfKilledProcesses checks which folders New removes: those of its purpose that
-// this package made, that are older than a minute, and that no process has locked.
+// TestNewRemovesFoldersOfKilledProcesses checks which folders New removes: those for the same purpose
+// that have the file mark, if it is older than a minute and no process has locked it.
 func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -18,8 +18,9 @@ func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := time.Now().Add(-30 * 24 * time.Hour)
-	left := func(name, file string, modified time.Time) string {
+	monthAgo := time.Now().Add(-30 * 24 * time.Hour)
+	// folder writes a file into a folder and returns the path of the folder.
+	folder := func(name, file string, modified time.Time) string {
 		path := filepath.Join(temporary, name, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
@@ -35,12 +36,12 @@ func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(filepath.Dir(used), mark), time.Now(), time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	killed := left("noether-test-1", mark, long)
-	stay := []string{
+	killed := folder("noether-test-1", mark, monthAgo)
+	kept := []string{
 		used,
-		left("noether-test-2", "results.csv", long),
-		left("noether-test-3", mark, time.Now()),
-		left("noether-other-4", mark, long),
+		folder("noether-test-2", "results.csv", monthAgo),
+		folder("noether-test-3", mark, time.Now()),
+		folder("noether-other-4", mark, monthAgo),
 	}
 	next, removeNext, err := New("test")
 	if err != nil {
@@ -49,7 +50,7 @@ func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	if _, err := os.Stat(killed); err == nil {
 		t.Error("the folder of a killed process is still there")
 	}
-	for _, dir := range append(stay, next) {
+	for _, dir := range append(kept, next) {
 		if _, err := os.Stat(dir); err != nil {
 			t.Error(err)
 		}

@@ -19,12 +19,13 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A recorder holds the unit scores and curves that a job reports.
+// A recorder holds the unit scores and tuning curves that a job reports.
 type recorder struct {
 	units  []measure.UnitScore
 	curves []measure.UnitResponse
 }
 
+// newJob returns a job on all layers of m that records its unit scores and curves in to.
 func newJob(m *model.Model, data dataset.Source, to *recorder) *procedure.Job {
 	j := measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: m.Layers()}, data)
 	j.Key.Data = "data"
@@ -53,6 +54,7 @@ func shuffledGratings(t testing.TB) (*dataset.Gratings, dataset.Source) {
 	return g, dataset.Shuffle(g, 5)
 }
 
+// shapes returns n images of shapes in a random order.
 func shapes(t testing.TB, n int) dataset.Source {
 	t.Helper()
 	s, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 16})
@@ -62,6 +64,7 @@ func shapes(t testing.TB, n int) dataset.Source {
 	return dataset.Shuffle(s, 3)
 }
 
+// turns returns a transformation by rotations, one for each angle.
 func turns(degrees ...float64) *procedure.Transform {
 	t := &procedure.Transform{Name: "turn"}
 	for _, d := range degrees {
@@ -77,8 +80,8 @@ func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairSco
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// activations returns a layer's values on images, n x units, in batches of the size that the
-// measure uses.
+// activations returns the activations of a layer on n images, n x units. It computes them in batches
+// of 32, as the measure does; the last image fills up the last batch.
 func activations(t testing.TB, m *model.Model, layer int, images []tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	session, err := m.NewSession(m.Layers()[layer:layer+1], false)
@@ -105,6 +108,7 @@ func activations(t testing.TB, m *model.Model, layer int, images []tensor.Tensor
 	return out
 }
 
+// drawn returns the inputs of all samples of src.
 func drawn(t testing.TB, src dataset.Source, f dataset.Frame) []tensor.Tensor {
 	t.Helper()
 	var out []tensor.Tensor
@@ -118,7 +122,7 @@ func drawn(t testing.TB, src dataset.Source, f dataset.Frame) []tensor.Tensor {
 	return out
 }
 
-// sameUnits compares reported unit scores with those of ScoreUnits.
+// sameUnits checks that reported unit scores are those of ScoreUnits.
 func sameUnits(t *testing.T, what string, rows []measure.UnitScore, want []firing.Unit) {
 	t.Helper()
 	if len(rows) != len(want) {
@@ -150,7 +154,7 @@ func find(t *testing.T, scores []measure.PairScore, layer int, factor, statistic
 	return measure.Score{}
 }
 
-// same compares values that may contain NaN.
+// same reports whether values that may contain NaN are equal.
 func same(a, b any) bool {
 	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) || reflect.DeepEqual(a, b)
 }

@@ -1,4 +1,4 @@
-"""Run folders."""
+"""Run folders: what a finished or unfinished study wrote, and its comparison with others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def table(rows: list[dict[str, Any]]) -> Any:
 
 
 class Run:
-    """A run folder, with its scores, its report and its failures."""
+    """The folder of a run of a study, with its scores, its report and its failures."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -66,15 +66,19 @@ class Run:
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """The models, data sets and cells that failed, each with its error."""
+        """The models, data sets and cells that failed, each with its error.
+
+        A cell is one measure of one model on one data set, under one transformation value, in one
+        trial.
+        """
         return list(self.record.get("failed") or [])
 
     @property
     def samples(self) -> Any:
         """The values of single samples as a pandas DataFrame.
 
-        With samples=True they are of all samples and layers, otherwise of the first 500 samples, of
-        predictions and the last layer.
+        If the study ran with samples=True, they cover all samples and all layers; otherwise the first
+        500 samples, the predictions and the last layer.
         """
         path = self.folder / "samples.parquet"
         if not path.is_file():
@@ -117,7 +121,7 @@ class Run:
                 f"<noscript>{self._small_table()}</noscript>")
 
     def _small_table(self) -> str:
-        """Scores of predictions as a table of at most twenty rows."""
+        """Return scores of the model's predictions (rows without a layer) as an HTML table of at most twenty rows."""
         columns = ("model", "data", "transform", "parameter", "measure", "statistic", "value", "low", "high")
         rows = [r for r in self._rows() if r["layer"] == ""][:20] if (self.folder / "scores.csv").is_file() else []
 

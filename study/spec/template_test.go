@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestTemplateQuotes checks that the study of a template has the names and paths that it is given,
+// TestTemplateQuotes checks that Template quotes names and paths such that Parse reads the same ones,
 // whatever characters they have.
 func TestTemplateQuotes(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestTemplateQuotes(t *testing.T) {
 		}
 		data, model := s.Data[0], s.Models[0]
 		if s.Name != name || data.Name != NameOf(name) || data.Images == nil || data.Images.Folder.text != name || model.Name != name || model.ONNX.text != name+"/"+name+".onnx" {
-			t.Errorf("%q: the study has other names:\n%s", name, text)
+			t.Errorf("%q: the names in the study differ:\n%s", name, text)
 		}
 	}
 }
@@ -65,6 +65,8 @@ func TestTemplateComments(t *testing.T) {
 	}
 }
 
+// TestGuessKind checks the kind of data that the files of a folder suggest, and that of single files.
+// Names have brackets because these are special in glob patterns.
 func TestGuessKind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -104,8 +106,8 @@ func writeEmpty(t *testing.T, dir, name string) {
 	}
 }
 
-// TestOpenPathOfArchive opens a tar.gz of two images in folders of their classes, and one that
-// holds files that are not unpacked.
+// TestOpenPathOfArchive opens a tar.gz of two images in folders of their classes, and one of a tar
+// file: a shard of a WebDataset, which OpenPath does not unpack.
 func TestOpenPathOfArchive(t *testing.T) {
 	t.Setenv("NOETHER_CACHE", t.TempDir())
 	var picture bytes.Buffer
@@ -142,6 +144,6 @@ func TestOpenPathOfArchive(t *testing.T) {
 	}
 	_, err = OpenPath(t.Context(), archive("shards.TGZ", "", "a.tar"))
 	if err == nil || !strings.Contains(err.Error(), "unpack it and give the folder") {
-		t.Errorf("an archive of shards: error %v, want advice to unpack it", err)
+		t.Errorf("an archive of a shard: error %v, want advice to unpack it", err)
 	}
 }

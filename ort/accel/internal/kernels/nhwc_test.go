@@ -30,8 +30,9 @@ func toNHWC(x tensor.Tensor) tensor.Tensor {
 	return y
 }
 
-// Convolutions in NHWC and their gradients by the image agree with those in NCHW and any epilogue:
-// addend, ReLU and mask.
+// Convolutions in NHWC (channels last), their gradients with respect to the image, and the operations
+// that they include (adding a tensor, ReLU, zeros where a mask is not positive) agree with convolutions
+// in NCHW followed by these operations.
 func TestConvolutionNHWC(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
@@ -45,10 +46,10 @@ func TestConvolutionNHWC(t *testing.T) {
 		kernel, bias := filled(3, append([]int{out, in}, w.used(w.kernel)...)...), filled(4, out)
 		hasAddend, hasMask := rapid.Bool().Draw(r, "addend"), rapid.Bool().Draw(r, "mask")
 		for _, c := range []struct {
-			op, nhwc string
+			op, nhwc string // operators in NCHW and NHWC
 			in       []tensor.Tensor
-			result   tensor.Tensor // of the same shape
-			terms    int
+			result   tensor.Tensor // has the shape of the result
+			terms    int           // number of products in an element of the result
 		}{
 			{"Conv", "ConvChannelsLast", []tensor.Tensor{x, kernel, bias}, dy, in * tensor.Size(w.kernel[:])},
 			{"ConvTranspose", "ConvTransposeChannelsLast", []tensor.Tensor{dy, kernel}, x, out * tensor.Size(w.kernel[:])},
@@ -59,6 +60,8 @@ func TestConvolutionNHWC(t *testing.T) {
 			}
 			addend, mask := filled(5, c.result.Shape...), filled(6, c.result.Shape...)
 			want := tensor.Tensor{Shape: c.result.Shape, Data: sums[0].Data}
+			// The outputs of ConvChannelsLast are the result in NHWC, and in NCHW the result, the sum
+			// of convolution and addend, and the convolution.
 			convolved, added, outputs := want.Clone(), want.Clone(), 1
 			if c.nhwc == "ConvChannelsLast" {
 				outputs = rapid.SampledFrom([]int{1, 2, 4}).Draw(r, "outputs")
@@ -82,7 +85,7 @@ func TestConvolutionNHWC(t *testing.T) {
 			if hasMask {
 				inputs = append(inputs, toNHWC(mask))
 			}
-			for _, side := range []int{2, 4} {
+			for _, side := range []int{2, 4} { // of the output tiles of Winograd's algorithm; 4 is less accurate
 				attrs := maps.Clone(attrs)
 				attrs["relu"], attrs["side"] = relu, side
 				got, err := run(t, c.nhwc, attrs, 2, outputs, inputs...)
@@ -98,7 +101,7 @@ func TestConvolutionNHWC(t *testing.T) {
 	})
 }
 
-// assertClose compares sums of a number of products of normal values.
+// assertClose compares tensors whose elements are sums of terms products of normal values.
 func assertClose(t *rapid.T, name string, got, want tensor.Tensor, terms int) {
 	if !slices.Equal(got.Shape, want.Shape) {
 		t.Fatalf("%s has shape %v, want %v", name, got.Shape, want.Shape)
@@ -130,7 +133,7 @@ func TestConvolutionNHWCThreads(t *testing.T) {
 				t.Fatalf("element %d is %g with one thread and %g with two", i, v, two[0].Data[i])
 			}
 		}
-		const least = 9 * 50 // the taps of pixel 20 of the first image, times output channels
+		const least = 9 * 50 // the 3 x 3 positions that read pixel 20 of the first image, times output channels
 		if nans < least {
 			t.Errorf("NaN has reached %d elements, want at least %d", nans, least)
 		}

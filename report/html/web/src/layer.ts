@@ -1,6 +1,6 @@
-// The layer that a reader looks at, chosen in the drawing of a network, at a point of a curve over
-// depth, or in a sentence. Charts of one layer, markers in charts over depth, the representation
-// space and feature maps follow it.
+// The layer that the reader of the report has chosen: in the drawing of a network, at a point of a
+// curve over depth, or in a sentence. Charts of one layer, markers in charts over depth, the
+// representation space and feature maps show this layer.
 
 import type { Scores } from './data';
 import { element } from './dom';
@@ -13,7 +13,7 @@ export interface Chosen {
 
 const listeners = new Set<() => void>();
 
-/** Calls back when a layer was chosen, until the returned function is called. */
+/** Calls listener whenever the chosen layer changes, until the returned function is called. */
 export function onLayer(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -25,16 +25,16 @@ export function layerOf(state: State): Chosen | undefined {
   return layer === '' ? undefined : { model: state.get('layer.model'), layer };
 }
 
-/** Chooses a layer, or takes the choice back if it is the chosen one. */
+/** Chooses a layer, or none if it is the chosen layer already. */
 export function toggleLayer(state: State, scores: Scores, { model, layer }: Chosen): void {
   const now = layerOf(state);
   const again = now?.layer === layer && now.model === model;
   chooseLayer(state, scores, again ? undefined : { model, layer });
 }
 
-/** The places of layers in sentences, as buttons that choose them. */
+/** The names of layers in sentences, which it replaces by buttons that choose these layers. */
 export class Places {
-  private readonly marks: (() => void)[] = []; // each shows whether its layer is chosen
+  private readonly marks: (() => void)[] = []; // for each button: shows whether its layer is chosen
 
   constructor(state: State, scores: Scores) {
     for (const place of document.querySelectorAll<HTMLElement>('.name[data-layer]')) {
@@ -55,7 +55,7 @@ export class Places {
   }
 }
 
-/** Chooses a layer, or none. Sections with scores of it show them where they show one layer. */
+/** Chooses a layer, or none. Each section of a measure of layers switches to it, if it has its scores. */
 export function chooseLayer(state: State, scores: Scores, chosen?: Chosen): void {
   const before = layerOf(state);
   state.set('layer.model', chosen?.model ?? '');

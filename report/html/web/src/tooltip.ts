@@ -1,14 +1,14 @@
-// The tooltip beside the pointer. Vega's own writes HTML and a style element; this one sets text
-// only, as the page's content security policy demands.
+// The tooltip of a chart, beside the pointer. That of Vega (the library that draws the charts) writes
+// HTML and a style element; this one sets text only, as the page's content security policy demands.
 
 import { element } from './dom';
 
-/** Describes a mark of a chart by its number: names and texts. */
+/** Returns the names and the values, as text, of the fields of mark number id of a chart. */
 export type Describe = (id: number) => [string, string][];
 
 let box: HTMLElement | undefined;
 
-/** A handler that shows the fields of the thing under the pointer. */
+/** Returns a tooltip handler for Vega, which shows the fields of the mark under the pointer. */
 export function tooltip(describe: Describe) {
   return (_handler: unknown, event: MouseEvent, _item: unknown, value: unknown): void => {
     box ??= document.body.appendChild(
