@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// idxImages returns an IDX file (the format of MNIST) of n images of 2 x 3 whose pixels count up from
-// 0. The header is two zeros, the type of the elements (8: bytes, 13: float32), the number of axes,
-// and the size of each axis in four bytes.
+// idxImages returns an IDX file (the format of MNIST) of n images of 2 x 3 whose pixels count up
+// from 0. The header is two zeros, the type of the elements (8: bytes, 13: float32), the number of
+// axes, and the size of each axis in four bytes.
 func idxImages(n byte) []byte {
 	data := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, 2, 0, 0, 0, 3}
 	for i := range 6 * n {

@@ -21,8 +21,8 @@ func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 	}{
 		{"phase", phase, 41, 1764, func(g *Grating, by float64) { g.Phase += by }},
 		// 59 orientations are added between those of the grid. At these, phases that differ by a
-		// wavelength count once, since they give the same image: at the four frequencies, 20, 10, 20
-		// and 5 of the 21 phases are left.
+		// wavelength count once, since they give the same image: at the four frequencies, 20, 10,
+		// 20 and 5 of the 21 phases are left.
 		{"orientation", orientation, 81, 1764 + (20+10+20+5)*59, func(g *Grating, by float64) { g.Orientation += by }},
 	} {
 		if c.trajectories.Len() != c.total || len(c.trajectories.Amounts()) != c.steps {
@@ -73,8 +73,8 @@ func TestGratingTrajectoriesOfAnyGrid(t *testing.T) {
 	}
 }
 
-// TestAsGratings checks that AsGratings returns the gratings beneath sources that wrap them, and nil
-// for other data.
+// TestAsGratings checks that AsGratings returns the gratings beneath sources that wrap them, and
+// nil for other data.
 func TestAsGratings(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 6}))

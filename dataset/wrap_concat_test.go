@@ -57,8 +57,8 @@ func twoParts() (a, b sampleList) {
 	return a, b
 }
 
-// TestConcat checks that a concatenation merges the classes and the categories of its parts, keeps the
-// factors that all parts have, and adds the factor part.
+// TestConcat checks that a concatenation merges the classes and the categories of its parts, keeps
+// the factors that all parts have, and adds the factor part.
 func TestConcat(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()

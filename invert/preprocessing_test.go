@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// flat returns a model of c x h x w images, to which it resizes images with an interpolation. Its layer
-// "z" is the flattened image.
+// flat returns a model of c x h x w images, to which it resizes images with an interpolation. Its
+// layer "z" is the flattened image.
 func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMergeStored checks that MergeStored gives the same scatter matrix as Merge, whether the stored
-// one has float64 or float32.
+// TestMergeStored checks that MergeStored gives the same scatter matrix as Merge, whether the
+// stored one has float64 or float32.
 func TestMergeStored(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // a triangle of 125,250 values, which MergeStored reads in two calls (bandSize)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestExplainDeviceErrors checks that messages of Dawn (the WebGPU implementation), Vulkan, CUDA and
-// ONNX Runtime's allocator become errors that say whether the device lacks memory or is lost, and
-// that on the CPU they do not.
+// TestExplainDeviceErrors checks that messages of Dawn (the WebGPU implementation), Vulkan, CUDA
+// and ONNX Runtime's allocator become errors that say whether the device lacks memory or is lost,
+// and that on the CPU they do not.
 func TestExplainDeviceErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

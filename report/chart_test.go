@@ -14,9 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChartsOf checks which charts suit rows of scores. Its keys are the names of the wanted charts in
-// the order in which a page offers them. Nearly all rows suit a heat map too, so all cases but "heat
-// bars" ignore it. The rows are scores of the measure one, so that the measure two has no chart.
+// TestChartsOf checks which charts suit rows of scores. Its keys are the names of the wanted charts
+// in the order in which a page offers them. Nearly all rows suit a heat map too, so all cases but
+// "heat bars" ignore it. The rows are scores of the measure one, so that the measure two has no
+// chart.
 func TestChartsOf(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, parameter string) scores.Row {
@@ -76,8 +77,8 @@ func TestFieldsHaveTitles(t *testing.T) {
 	}
 }
 
-// TestLooks checks that no two looks (colour, marker and dashes of a curve) are the same, and that a
-// hexadecimal colour is read as red, green and blue.
+// TestLooks checks that no two looks (colour, marker and dashes of a curve) are the same, and that
+// a hexadecimal colour is read as red, green and blue.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -92,8 +93,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestColourScale checks the scale of the colours of a heat map: 0 to 1 for fractions, else the range
-// of the values, which is symmetric around 0 (signed) if some are negative and some positive.
+// TestColourScale checks the scale of the colours of a heat map: 0 to 1 for fractions, else the
+// range of the values, which is symmetric around 0 (signed) if some are negative and some positive.
 func TestColourScale(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

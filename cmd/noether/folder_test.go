@@ -23,8 +23,8 @@ func TestDefaultFolderStaysInRuns(t *testing.T) {
 	}
 }
 
-// TestEarlyErrorsAreLogged checks that with --log json an error before the run becomes a loggedError,
-// which is written to the log, unless it is an error of usage.
+// TestEarlyErrorsAreLogged checks that with --log json an error before the run becomes a
+// loggedError, which is written to the log, unless it is an error of usage.
 func TestEarlyErrorsAreLogged(t *testing.T) {
 	t.Parallel()
 	_, err := study.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)

@@ -7,9 +7,9 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// TestProgressLine checks that the line has the number of samples of the data, and the percentage of
-// forward passes, of which a sample needs several (Done and Total count them). The rate is that of the
-// forward passes of this process, here in 12 s.
+// TestProgressLine checks that the line has the number of samples of the data, and the percentage
+// of forward passes, of which a sample needs several (Done and Total count them). The rate is that
+// of the forward passes of this process, here in 12 s.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]study.Progress{

@@ -51,8 +51,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeNeedsTokenForOtherHosts checks that serve listens for other hosts only with a token of 16
-// characters or more, which its address then contains, and checks other errors of serve.
+// TestServeNeedsTokenForOtherHosts checks that serve listens for other hosts only with a token of
+// 16 characters or more, which its address then contains, and checks other errors of serve.
 func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

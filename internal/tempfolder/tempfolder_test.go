@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestNewRemovesFoldersOfKilledProcesses checks which folders New removes: those for the same purpose
-// that have the file mark, if it is older than a minute and no process has locked it.
+// TestNewRemovesFoldersOfKilledProcesses checks which folders New removes: those for the same
+// purpose that have the file mark, if it is older than a minute and no process has locked it.
 func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -170,8 +170,8 @@ func measured(t *testing.T, site measure.Site, clean, transformed tensor.Tensor)
 	return scores
 }
 
-// TestNonFinite checks that NaN or infinity is an error that names the view (clean or transformed) and
-// the sample.
+// TestNonFinite checks that NaN or infinity is an error that names the view (clean or transformed)
+// and the sample.
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -194,8 +194,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// TestBudget checks that scores have no null, and a warning, if the measure needs more memory than the
-// budget, even by one byte.
+// TestBudget checks that scores have no null, and a warning, if the measure needs more memory than
+// the budget, even by one byte.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layer: onnx.Layer{Shape: []int{1000}}, Layout: measure.NewLayout(40)}

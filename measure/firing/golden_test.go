@@ -37,8 +37,8 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// The scores of units at every depth of a ResNet-20 on the gratings of Goodfellow et al. (2009) agree
-// with numpy. Both implementations use the same activations, rounded to 16 bits.
+// The scores of units at every depth of a ResNet-20 on the gratings of Goodfellow et al. (2009)
+// agree with numpy. Both implementations use the same activations, rounded to 16 bits.
 func TestUnitsGolden(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
@@ -47,8 +47,8 @@ func TestUnitsGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	// value returns the activation of unit u on a grating. raw is an array of little-endian int16:
-	// units x 4 frequencies (2, 4, 6, 8) x 80 orientations (steps of 4.5 degrees) x 21 phases (steps
-	// of pi / 20).
+	// units x 4 frequencies (2, 4, 6, 8) x 80 orientations (steps of 4.5 degrees) x 21 phases
+	// (steps of pi / 20).
 	value := func(u int, g dataset.Grating) float64 {
 		f, o, p := int(g.Frequency)/2-1, int(math.Round(orientation(g)/4.5))%80, int(math.Round(g.Phase/(math.Pi/20)))
 		return float64(int16(binary.LittleEndian.Uint16(raw[2*(((u*4+f)*80+o)*21+p):])))
@@ -79,8 +79,8 @@ func TestUnitsGolden(t *testing.T) {
 }
 
 // The scores of layers of a ResNet-20 under quarter turns of CIFAR-10 images agree with numpy, and
-// their variances with tmeasures, the library of Quiroga et al. (2019, 2020). Each implementation runs the network itself, so that a unit at
-// its threshold may fire in one and not in the other.
+// their variances with tmeasures, the library of Quiroga et al. (2019, 2020). Each implementation
+// runs the network itself, so that a unit at its threshold may fire in one and not in the other.
 func TestLayersGolden(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)

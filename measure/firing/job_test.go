@@ -80,8 +80,8 @@ func runJob(t testing.TB, s firing.Settings, j *procedure.Job) []measure.PairSco
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// activations returns the activations of a layer on n images, n x units. It computes them in batches
-// of 32, as the measure does; the last image fills up the last batch.
+// activations returns the activations of a layer on n images, n x units. It computes them in
+// batches of 32, as the measure does; the last image fills up the last batch.
 func activations(t testing.TB, m *model.Model, layer int, images []tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	session, err := m.NewSession(m.Layers()[layer:layer+1], false)

@@ -100,9 +100,9 @@ func TestRanksInExpectation(t *testing.T) {
 	})
 }
 
-// TestRetrievalInBlocks checks ranks that are computed in several blocks of queries and of candidates.
-// If each query equals its own candidate, no other is better; if the candidates are shifted by one,
-// another is better for each query.
+// TestRetrievalInBlocks checks ranks that are computed in several blocks of queries and of
+// candidates. If each query equals its own candidate, no other is better; if the candidates are
+// shifted by one, another is better for each query.
 func TestRetrievalInBlocks(t *testing.T) {
 	t.Parallel()
 	const n, d = 2*rankColumns + 3, 16

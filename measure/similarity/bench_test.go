@@ -163,8 +163,8 @@ func BenchmarkGrid(b *testing.B) {
 	}
 }
 
-// batchOfGrid is the number of samples of a call of Update, so that no more activations than these are in
-// memory at a time.
+// batchOfGrid is the number of samples of a call of Update, so that no more activations than these
+// are in memory at a time.
 const batchOfGrid = 250
 
 // gridBatch returns random activations of all layers on the samples at the places from (inclusive)

@@ -9,11 +9,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// rsa (representational similarity analysis) returns the Spearman correlation of the dissimilarities
-// of all pairs of samples in two representations, and its jackknife replicates, each without one
-// group of samples. It computes the replicates to first order. The test compares them with exact
-// ones, for which the dissimilarities of the remaining pairs are ranked again: the errors are small
-// beside the standard deviation of the replicates, with and without ties.
+// rsa (representational similarity analysis) returns the Spearman correlation of the
+// dissimilarities of all pairs of samples in two representations, and its jackknife replicates,
+// each without one group of samples. It computes the replicates to first order. The test compares
+// them with exact ones, for which the dissimilarities of the remaining pairs are ranked again: the
+// errors are small beside the standard deviation of the replicates, with and without ties.
 func TestRSAReplicates(t *testing.T) {
 	t.Parallel()
 	const n, groups = 200, 20

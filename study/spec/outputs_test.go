@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/model/output"
 )
 
-// TestOutputsByLabel checks which output of a model each class of the data is: that whose label has the
-// name of the class or, without any such label, the one at the same index.
+// TestOutputsByLabel checks which output of a model each class of the data is: that whose label has
+// the name of the class or, without any such label, the one at the same index.
 func TestOutputsByLabel(t *testing.T) {
 	t.Parallel()
 	labels := []string{"tabby, tabby cat", "crane", "crane", "Apple_Pie", "hot dog"} // of the model's outputs

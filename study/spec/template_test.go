@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestTemplateQuotes checks that Template quotes names and paths such that Parse reads the same ones,
-// whatever characters they have.
+// TestTemplateQuotes checks that Template quotes names and paths such that Parse reads the same
+// ones, whatever characters they have.
 func TestTemplateQuotes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -65,8 +65,8 @@ func TestTemplateComments(t *testing.T) {
 	}
 }
 
-// TestGuessKind checks the kind of data that the files of a folder suggest, and that of single files.
-// Names have brackets because these are special in glob patterns.
+// TestGuessKind checks the kind of data that the files of a folder suggest, and that of single
+// files. Names have brackets because these are special in glob patterns.
 func TestGuessKind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -59,8 +59,8 @@ func read(t *testing.T, elem ...string) []byte {
 }
 
 // Run writes the summary, a log with a row for each epoch, the network, and those of the first and
-// every second epoch (save-every: 2 in plainText). The graph of the network normalises its images. A
-// second run in the same folder does not train again.
+// every second epoch (save-every: 2 in plainText). The graph of the network normalises its images.
+// A second run in the same folder does not train again.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

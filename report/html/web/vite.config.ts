@@ -1,8 +1,8 @@
 import { defineConfig } from 'vite';
 
-// One script and one style sheet with fixed names: the report holds both inline, so there is nothing to fetch, and
-// the names need no hash. A classic script (iife: one function, called immediately) runs from a file:// page, where
-// modules may not.
+// One script and one style sheet with fixed names: the report holds both inline, so there is
+// nothing to fetch, and the names need no hash. A classic script (iife: one function, called
+// immediately) runs from a file:// page, where modules may not.
 export default defineConfig({
   build: {
     outDir: 'dist',

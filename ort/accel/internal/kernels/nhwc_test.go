@@ -30,9 +30,9 @@ func toNHWC(x tensor.Tensor) tensor.Tensor {
 	return y
 }
 
-// Convolutions in NHWC (channels last), their gradients with respect to the image, and the operations
-// that they include (adding a tensor, ReLU, zeros where a mask is not positive) agree with convolutions
-// in NCHW followed by these operations.
+// Convolutions in NHWC (channels last), their gradients with respect to the image, and the
+// operations that they include (adding a tensor, ReLU, zeros where a mask is not positive) agree
+// with convolutions in NCHW followed by these operations.
 func TestConvolutionNHWC(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
@@ -60,8 +60,8 @@ func TestConvolutionNHWC(t *testing.T) {
 			}
 			addend, mask := filled(5, c.result.Shape...), filled(6, c.result.Shape...)
 			want := tensor.Tensor{Shape: c.result.Shape, Data: sums[0].Data}
-			// The outputs of ConvChannelsLast are the result in NHWC, and in NCHW the result, the sum
-			// of convolution and addend, and the convolution.
+			// The outputs of ConvChannelsLast are the result in NHWC, and in NCHW the result, the
+			// sum of convolution and addend, and the convolution.
 			convolved, added, outputs := want.Clone(), want.Clone(), 1
 			if c.nhwc == "ConvChannelsLast" {
 				outputs = rapid.SampledFrom([]int{1, 2, 4}).Draw(r, "outputs")
