@@ -77,8 +77,8 @@ class Run:
     def samples(self) -> Any:
         """The values of single samples as a pandas DataFrame.
 
-        If the study ran with samples=True, they cover all samples and all layers; otherwise the first
-        500 samples, the predictions and the last layer.
+        If the study ran with samples=True, they cover all samples and all layers; otherwise the
+        first 500 samples, the predictions and the last layer.
         """
         path = self.folder / "samples.parquet"
         if not path.is_file():
@@ -121,7 +121,7 @@ class Run:
                 f"<noscript>{self._small_table()}</noscript>")
 
     def _small_table(self) -> str:
-        """Return scores of the model's predictions (rows without a layer) as an HTML table of at most twenty rows."""
+        """Return at most twenty scores of predictions (rows without a layer) as an HTML table."""
         columns = ("model", "data", "transform", "parameter", "measure", "statistic", "value", "low", "high")
         rows = [r for r in self._rows() if r["layer"] == ""][:20] if (self.folder / "scores.csv").is_file() else []
 
