@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fastLibrary returns the fast library of this machine without registering it.
+// fastLibrary returns the native BLAS and LAPACK library of this machine (OpenBLAS, MKL or
+// Accelerate) without making gonum use it. It skips the test if there is none.
 func fastLibrary(t testing.TB) *library {
 	t.Helper()
 	for _, path := range candidates() {
@@ -25,11 +26,11 @@ func fastLibrary(t testing.TB) *library {
 			return lib
 		}
 	}
-	t.Skip("no fast BLAS on this machine")
+	t.Skip("no native BLAS on this machine")
 	return nil
 }
 
-// randomMatrix returns a random rows x cols matrix whose stride may be larger than cols.
+// randomMatrix returns a random rows x cols matrix and its stride, which may be larger than cols.
 func randomMatrix(g *rand.Rand, rows, cols int) ([]float64, int) {
 	stride := max(cols, 1) + g.IntN(3)
 	a := make([]float64, rows*stride)
@@ -39,6 +40,7 @@ func randomMatrix(g *rand.Rand, rows, cols int) ([]float64, int) {
 	return a, stride
 }
 
+// checkEqual checks that elements differ by at most tolerance.
 func checkEqual(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	for i := range want {
 		if !(math.Abs(got[i]-want[i]) <= tolerance) {
@@ -122,7 +124,7 @@ func TestSolvesAgreeWithGonum(t *testing.T) {
 		a, lda := randomMatrix(g, order, order)
 		for i := range order {
 			for j := range order {
-				a[i*lda+j] *= 0.1 // keeps a unit triangle well conditioned too
+				a[i*lda+j] *= 0.1 // well conditioned even with an implicit unit diagonal
 			}
 			a[i*lda+i] = 2
 		}
@@ -131,8 +133,7 @@ func TestSolvesAgreeWithGonum(t *testing.T) {
 		slow.Dtrsm(side, ul, ta, diag, m, n, 0.5, a, lda, want, ldb)
 		fast.Dtrsm(side, ul, ta, diag, m, n, 0.5, a, lda, got, ldb)
 		checkEqual(t, "Dtrsm", got, want, 1e-11)
-		got32 := float32s(got)
-		copy(got32, float32s(b))
+		got32 := float32s(b)
 		fast.Strsm(side, ul, ta, diag, m, n, 0.5, float32s(a), lda, got32, ldb)
 		checkEqual(t, "Strsm", float64s(got32), want, 1e-4)
 	})
@@ -150,9 +151,9 @@ func TestCholeskyAgreesWithGonum(t *testing.T) {
 			a[i*lda+i] += 20
 		}
 		want, got := clone(a), clone(a)
-		okw, okg := slow.Dpotrf(ul, n, want, lda), fast.Dpotrf(ul, n, got, lda)
-		if !okw || !okg {
-			t.Fatalf("Dpotrf of a positive definite matrix = %v, and gonum's %v, want true", okg, okw)
+		slowOK, fastOK := slow.Dpotrf(ul, n, want, lda), fast.Dpotrf(ul, n, got, lda)
+		if !slowOK || !fastOK {
+			t.Fatalf("Dpotrf of a positive definite matrix = %v, and gonum's %v, want true", fastOK, slowOK)
 		}
 		checkEqual(t, "Dpotrf", got, want, 1e-11)
 		if n > 0 {
@@ -183,9 +184,10 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 		ul := triangles.Draw(t, "uplo")
 		a, lda := randomSymmetric(g, n)
 		v, w := clone(a), make([]float64, n)
-		want := make([]float64, 1)
-		fast.Dsyev(lapack.EVCompute, ul, n, v, lda, w, want, -1)
-		if !fast.Dsyev(lapack.EVCompute, ul, n, v, lda, w, make([]float64, int(want[0])), int(want[0])) {
+		workspace := make([]float64, 1)
+		fast.Dsyev(lapack.EVCompute, ul, n, v, lda, w, workspace, -1) // -1: only returns the size
+		size := int(workspace[0])
+		if !fast.Dsyev(lapack.EVCompute, ul, n, v, lda, w, make([]float64, size), size) {
 			t.Fatal("does not converge")
 		}
 		for i := range n {
@@ -200,7 +202,7 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 			}
 		}
 		values := make([]float64, n)
-		short := max(1, 3*n-1) // gonum's own minimum, less than dsyevd needs
+		short := max(1, 3*n-1) // gonum's smallest workspace, less than dsyevd needs
 		slow.Dsyev(lapack.EVNone, ul, n, clone(a), lda, values, make([]float64, short), short)
 		checkEqual(t, "eigenvalues", w, values, 1e-11)
 		fast.Dsyev(lapack.EVNone, ul, n, a, lda, w, make([]float64, short), short)
@@ -213,7 +215,7 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 func TestLeadingEigenvectors(t *testing.T) {
 	t.Parallel()
 	for name, leading := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
-		"library": fastLAPACK{lib: fastLibrary(t)}.leading, "all": leadingOfAll,
+		"native library": fastLAPACK{lib: fastLibrary(t)}.leading, "gonum": leadingOfAll,
 	} {
 		rapid.Check(t, func(t *rapid.T) {
 			g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -298,22 +300,23 @@ func TestSingularVectorsReconstruct(t *testing.T) {
 	})
 }
 
-// Where dgesdd does not converge, gonum's code decomposes the matrix as it was given.
+// TestSingularValuesWithoutConvergence checks that gonum's code decomposes the original matrix where
+// the native dgesdd does not converge.
 func TestSingularValuesWithoutConvergence(t *testing.T) {
 	t.Parallel()
 	failing := *fastLibrary(t)
-	inner := failing.dgesdd
+	original := failing.dgesdd
 	failing.dgesdd = func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int) {
-		inner(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info, l1)
-		if *lwork != -1 {
-			*info = 1
+		original(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info, l1)
+		if *lwork != -1 { // not only a query of the workspace size
+			*info = 1 // did not converge
 		}
 	}
 	g := rand.New(rand.NewPCG(3, 0))
 	for _, size := range [][2]int{{7, 4}, {4, 7}, {5, 5}} {
 		a, lda := randomMatrix(g, size[0], size[1])
 		for _, job := range []lapack.SVDJob{lapack.SVDNone, lapack.SVDStore} {
-			var results [2][3][]float64 // singular values, U and Vᵀ, of both libraries
+			var results [2][3][]float64 // by library: singular values, U and Vᵀ
 			for i, lib := range []*library{fastLibrary(t), &failing} {
 				k := min(size[0], size[1])
 				s, u, vt := make([]float64, k), make([]float64, size[0]*k), make([]float64, k*size[1])

@@ -1,6 +1,6 @@
 package scores
 
-// Functions that the tests call.
+// Unexported functions that the tests, of package scores_test, call.
 var (
 	OverValues = overValues
 	OverTrials = overTrials

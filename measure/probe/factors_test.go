@@ -20,10 +20,12 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// pixelFactors are the factors that the pixels of factorImages hold, one each, scaled to [0, 1].
+// pixelFactors are the factors of variation that the pixels of factorImages hold, one each, scaled
+// to [0, 1]: pixel 0 is the hue, and so on.
 var pixelFactors = []string{"hue", "rotation", "x", "y"}
 
-// factorImages is a source of 2 x 2 images whose pixels are the factors of shapes.
+// factorImages is a data set of 2 x 2 images. The pixels of image i are the factors of image i of
+// the generated data set Shapes.
 type factorImages struct{ *dataset.Shapes }
 
 func (f factorImages) Factors() []string { return pixelFactors }
@@ -96,7 +98,7 @@ func identity() tensor.Tensor {
 	return matrix(4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1)
 }
 
-// factorJob returns a job on n factor images.
+// factorJob returns a job, one run of a measure, on m and n factorImages. tr may be nil.
 func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *procedure.Job {
 	t.Helper()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 8, Kinds: []string{"triangle"}})
@@ -111,18 +113,21 @@ func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *pr
 	return j
 }
 
-// shiftOf returns a transformation that adds a number between low and high to a pixel.
+// shiftOf returns a transformation that adds a uniform random number between low and high to a
+// pixel.
 func shiftOf(pixel int, low, high float64) *procedure.Transform {
 	distribution := transform.Uniform(low, high)
 	return &procedure.Transform{Name: "shift", Identity: "shift", Values: []procedure.Value{{Transform: addToPixel{pixel, distribution}}}, Range: &distribution}
 }
 
-// mustRun runs a job and returns its scores by "statistic variant factor parameter".
+// mustRun runs a job and returns its scores by "statistic variant factor parameter", without those
+// that are empty. The variant is the kind of probe: slp (one linear layer), mlp (hidden layers) or
+// ridge (ridge regression). err is the error of creating p.
 func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) map[string]measure.Score {
 	t.Helper()
-	found := measuretest.RunJob(t, p, err, j)
+	rows := measuretest.RunJob(t, p, err, j)
 	out := map[string]measure.Score{}
-	for _, s := range found {
+	for _, s := range rows {
 		name := s.Statistic
 		for _, part := range []string{s.Variant, s.Factor, s.Parameter} {
 			if part != "" {
@@ -140,7 +145,8 @@ func mustRun(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) m
 	return out
 }
 
-// quickSettings returns settings that converge on a few samples.
+// quickSettings returns settings with which probes converge on a few samples. The hue is not
+// divided by its usual scale, since factorImages scale it.
 func quickSettings() InformativenessSettings {
 	s := informativenessDefaults()
 	s.Probe, s.Rate, s.Decay, s.Seeds, s.Epochs, s.Patience = []string{SLP, Ridge}, 0.03, 0, 1, 40, 5
@@ -170,8 +176,8 @@ func TestInformativeness(t *testing.T) {
 }
 
 // TestInformativenessLinearMaps checks that the R^2 of a factor that is removed from the
-// representation is that of the null, and that an orthogonal map of the representation does not
-// affect linear probes.
+// representation is that of the null (the score of a probe trained on shuffled targets), and that
+// an orthogonal map of the representation does not affect linear probes.
 func TestInformativenessLinearMaps(t *testing.T) {
 	t.Parallel()
 	m, err := Informativeness(quickSettings())
@@ -193,7 +199,7 @@ func TestInformativenessLinearMaps(t *testing.T) {
 	}
 }
 
-// TestParameterEquivariance checks that the parameter of a shift of a factor is predicted if the
+// TestParameterEquivariance checks that the amount by which a factor is shifted is predicted if the
 // representation contains the factor, and not otherwise.
 func TestParameterEquivariance(t *testing.T) {
 	t.Parallel()
@@ -215,8 +221,8 @@ func TestParameterEquivariance(t *testing.T) {
 	}
 }
 
-// TestParameterClasses checks that the values of a transformation without numeric parameters are
-// classes.
+// TestParameterClasses checks that the values of a transformation without numeric parameters, here
+// "up" and "down", are predicted as classes.
 func TestParameterClasses(t *testing.T) {
 	t.Parallel()
 	s := equivarianceDefaults()
@@ -231,7 +237,8 @@ func TestParameterClasses(t *testing.T) {
 }
 
 // TestRepresentationEquivariance checks that a linear probe predicts the effect of a linear
-// transformation on a linear representation.
+// transformation on a linear representation. The gain is 1 minus the mean square error of the probe
+// divided by that of the prediction that nothing changes.
 func TestRepresentationEquivariance(t *testing.T) {
 	t.Parallel()
 	s := equivarianceDefaults()
@@ -253,8 +260,8 @@ func TestRepresentationEquivariance(t *testing.T) {
 	}
 }
 
-// TestRepresentationEquivarianceParameter checks that the effect of a shift is predicted from its
-// parameter.
+// TestRepresentationEquivarianceParameter checks that the effect of a random shift is predicted from
+// its amount, the parameter.
 func TestRepresentationEquivarianceParameter(t *testing.T) {
 	t.Parallel()
 	s := equivarianceDefaults()
@@ -267,7 +274,7 @@ func TestRepresentationEquivarianceParameter(t *testing.T) {
 }
 
 // TestDisentanglement checks that a shift of one factor changes the predictions of that factor
-// only.
+// only, over each quarter of the range of shifts (named by its middle) and over all of it.
 func TestDisentanglement(t *testing.T) {
 	t.Parallel()
 	m, err := Disentanglement(quickSettings())
@@ -289,7 +296,7 @@ func TestDisentanglement(t *testing.T) {
 			}
 		}
 		// A shift by d changes the prediction by d, so the change of the RMSE over a quarter of the
-		// range is the root of the mean of d^2.
+		// range is the root of the mean of d^2: the middle squared plus the variance, 0.4^2 / 12.
 		outer, inner := found["rmse-change "+kind+" hue 0.6"], found["rmse-change "+kind+" hue -0.2"]
 		if math.Abs(outer.Value-math.Sqrt(0.36+0.16/12)) > 0.1 || math.Abs(inner.Value-math.Sqrt(0.04+0.16/12)) > 0.1 || total != 50 {
 			t.Errorf("rmse-change of hue under a shift of hue = %+v by 0.6 and %+v by -0.2, with %d samples in all; want about 0.61 and 0.23, with 50", outer, inner, total)
@@ -300,8 +307,8 @@ func TestDisentanglement(t *testing.T) {
 	}
 }
 
-// TestInvarianceCurve checks that the cosine and the distance as functions of a shift of one number
-// agree with those computed directly.
+// TestInvarianceCurve checks that the cosine and the distance as functions of the shift of one pixel
+// agree with those computed directly, for a list of shifts and for tenths of a range.
 func TestInvarianceCurve(t *testing.T) {
 	t.Parallel()
 	m, err := Invariance(invarianceDefaults())

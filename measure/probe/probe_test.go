@@ -20,7 +20,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// numbers returns n numbers in [-1, 1), the same as golden.py.
+// numbers returns n numbers in [-1, 1) from a linear congruential generator, the same as
+// testdata/golden.py.
 func numbers(n int, seed uint32) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -30,7 +31,8 @@ func numbers(n int, seed uint32) []float64 {
 	return out
 }
 
-// goldenRun returns a run on the problem of golden.py: 600 vectors of 16 numbers.
+// goldenRun returns a run on the problem of testdata/golden.py: 600 vectors of 16 numbers (in), a
+// target to regress (number) and a target of three classes (class).
 func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number, class *target) {
 	t.Helper()
 	const n, d = 600, 16
@@ -136,18 +138,18 @@ func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 300).Draw(t, "n")
-		s := &features.Samples{Positions: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"take": make([]float64, n)}}
+		s := &features.Samples{Positions: make([]int, n), Label: make([]int, n), Factors: map[string][]float64{"digit": make([]float64, n)}}
 		for i := range n {
-			s.Factors["take"][i] = float64(i % 10)
+			s.Factors["digit"][i] = float64(i % 10)
 		}
 		training := defaultTraining()
 		a := rapid.Float64Range(0.2, 0.7).Draw(t, "train")
 		training.Split = []float64{a, (1 - a) / 2, (1 - a) / 2}
 		if rapid.Bool().Draw(t, "named") {
-			training.Test = Part{Factor: "take", Values: []float64{0, 3}}
+			training.Test = Part{Factor: "digit", Values: []float64{0, 3}}
 		}
 		if rapid.Bool().Draw(t, "named for validation") {
-			training.Validation = Part{Factor: "take", Values: []float64{5}}
+			training.Validation = Part{Factor: "digit", Values: []float64{5}}
 		}
 		k := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "one"}
 		got, err := training.split(s, nil, k)
@@ -179,9 +181,9 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// TestResume checks that a resumed job gives the scores of an uninterrupted one, with another store
-// and number of threads, that it continues the training of the interrupted probe, and that a
-// truncated checkpoint is an error.
+// TestResume checks that a resumed job gives the scores of an uninterrupted one, with an empty store
+// of representations and another number of threads, that it continues the training of the
+// interrupted probe, and that a truncated checkpoint is an error.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -209,7 +211,7 @@ func TestResume(t *testing.T) {
 	if saved.State == nil {
 		t.Fatal("the interrupted job has not saved a checkpoint")
 	}
-	firstEpoch := math.MaxInt // of the interrupted probe, after the job is resumed
+	firstEpoch := math.MaxInt // that the resumed job reports of the interrupted probe
 	j.Progress = func(_ int64, note string) {
 		var epoch int
 		if _, after, ok := strings.Cut(note, "x slp, seed 2, epoch "); ok {
@@ -220,8 +222,8 @@ func TestResume(t *testing.T) {
 	}
 	j.Store = &features.Store{Dir: t.TempDir()}
 	got := mustRun(t, m, nil, j)
-	if firstEpoch < 9 {
-		t.Errorf("the interrupted probe continues with epoch %d, want 9 or later", firstEpoch)
+	if firstEpoch < 9 || firstEpoch == math.MaxInt {
+		t.Errorf("the interrupted probe continues with epoch %d, want 9 or later, but not none", firstEpoch)
 	}
 	for name, w := range want {
 		if g := got[name]; g.Value != w.Value || g.Null != w.Null && !math.IsNaN(w.Null) {
@@ -235,7 +237,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSharedProbes checks that measures share trained probes through the store.
+// TestSharedProbes checks that a measure uses probes that another has trained and saved in the store.
 func TestSharedProbes(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -260,7 +262,7 @@ func TestSharedProbes(t *testing.T) {
 
 func TestSettingsErrors(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*InformativenessSettings){
+	for name, invalidate := range map[string]func(*InformativenessSettings){
 		"no probe":                func(s *InformativenessSettings) { s.Probe = nil },
 		"unknown probe":           func(s *InformativenessSettings) { s.Probe = []string{"svm"} },
 		"probe twice":             func(s *InformativenessSettings) { s.Probe = []string{SLP, SLP} },
@@ -276,7 +278,7 @@ func TestSettingsErrors(t *testing.T) {
 		"factor twice":            func(s *InformativenessSettings) { s.Factors = []string{"x", "x"} },
 	} {
 		s := informativenessDefaults()
-		change(&s)
+		invalidate(&s)
 		if _, err := Informativeness(s); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line", name, err)
 		}
@@ -301,8 +303,8 @@ func TestSkipAndErrors(t *testing.T) {
 	inf, _ = Informativeness(s)
 	unlabelled := factorJob(t, 50, net, nil)
 	read := unlabelled.Read
-	unlabelled.Read = func(ctx context.Context, places []int, f dataset.Frame) ([]dataset.Sample, error) {
-		samples, err := read(ctx, places, f)
+	unlabelled.Read = func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error) {
+		samples, err := read(ctx, positions, f)
 		for i := range samples {
 			samples[i].Label = dataset.NoLabel
 		}
@@ -331,8 +333,8 @@ func TestSkipAndErrors(t *testing.T) {
 	}
 }
 
-// TestTargetWarnings checks that a constant factor, classes with one sample and unknown values give
-// warnings.
+// TestTargetWarnings checks the warnings for a constant factor ("same"), classes of one sample
+// ("rare") and unknown values ("gaps").
 func TestTargetWarnings(t *testing.T) {
 	t.Parallel()
 	samples := &features.Samples{Positions: make([]int, 100), Label: make([]int, 100), Factors: map[string][]float64{"same": make([]float64, 100), "rare": make([]float64, 100), "gaps": make([]float64, 100)}}
@@ -371,8 +373,8 @@ func TestTargetWarnings(t *testing.T) {
 	}
 }
 
-// TestConstantFactor checks that a constant factor gives a warning, and that fewer samples than a
-// batch are accepted.
+// TestConstantFactor checks that a label with one value gives a warning, and that fewer samples than
+// a batch are accepted.
 func TestConstantFactor(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -388,10 +390,11 @@ func TestConstantFactor(t *testing.T) {
 	}
 }
 
-// TestNullIsAMeanOverSeeds checks that the null is a mean over as many networks as the statistic,
-// each with its own shuffle.
+// TestNullIsAMeanOverSeeds checks that the statistic is a mean over networks with different seeds,
+// and its null a mean over as many networks, each trained on its own shuffle of the targets.
 func TestNullIsAMeanOverSeeds(t *testing.T) {
 	t.Parallel()
+	// Networks 0, 1 and 2 score 0, 0.1 and 0.2, and their nulls, -1, -2 and -3, score -0.1 to -0.3.
 	e := estimate{name: "r2", n: 40, seeds: 3, max: 1, compute: func(network int, _ []int) float64 { return 0.1 * float64(network) }}
 	if s := e.score(); math.Abs(s.Value-0.1) > 1e-12 || math.Abs(s.Null+0.2) > 1e-12 {
 		t.Errorf("value %v and null %v, want 0.1 and -0.2", s.Value, s.Null)
