@@ -9,7 +9,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// The numbers of tokens are those of the published models.
+// TestTokensOf checks the layout of t tokens of a network that divides an image into h x w patches.
+// The prefix is the number of tokens without a position, such as class, distillation and register
+// tokens; the others form a grid. The numbers of tokens are those of the published models.
 func TestTokensOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -17,10 +19,10 @@ func TestTokensOf(t *testing.T) {
 		t, h, w int
 		want    *onnx.Tokens
 	}{
-		{"ViT-B/16 and CLIP at 224", 197, 14, 14, &onnx.Tokens{Prefix: 1, Height: 14, Width: 14}},
+		{"ViT-B/16 and CLIP, images of 224 x 224", 197, 14, 14, &onnx.Tokens{Prefix: 1, Height: 14, Width: 14}},
 		{"DeiT with distillation", 198, 14, 14, &onnx.Tokens{Prefix: 2, Height: 14, Width: 14}},
 		{"DINOv2 with registers", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
-		{"DINOv3 at 256", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
+		{"DINOv3, images of 256 x 256", 261, 16, 16, &onnx.Tokens{Prefix: 5, Height: 16, Width: 16}},
 		{"no prefix", 196, 14, 14, &onnx.Tokens{Height: 14, Width: 14}},
 		{"a rectangle", 1 + 8*24, 8, 24, &onnx.Tokens{Prefix: 1, Height: 8, Width: 24}},
 		{"Swin, second stage", 28 * 28, 56, 56, &onnx.Tokens{Height: 28, Width: 28}},
@@ -35,7 +37,9 @@ func TestTokensOf(t *testing.T) {
 	}
 }
 
-// The tokens of an exported vision transformer are found, and a layout that does not fit is an error.
+// TestTokensOfTransformer checks that the layout of the tokens is found in each NTC layer (batch,
+// tokens, channels) of an exported vision transformer, and that the option Tokens with a layout of
+// another number of tokens is an error.
 func TestTokensOfTransformer(t *testing.T) {
 	t.Parallel()
 	rt, path := orttest.Load(t), testdata.Path(t, "nets", "tiny_vit", "model.onnx")
@@ -50,26 +54,27 @@ func TestTokensOfTransformer(t *testing.T) {
 		}
 		maps, why := l.Maps()
 		if l.Tokens == nil || l.Tokens.Height*l.Tokens.Width+l.Tokens.Prefix != l.Shape[0] || l.Tokens.Prefix > 1 || why != "" {
-			t.Errorf("%s of shape %v: tokens %+v, maps %+v %s", l.Name, l.Shape, l.Tokens, maps, why)
+			t.Errorf("%s of shape %v: tokens %+v, maps %+v %s; want a grid and a prefix of at most 1", l.Name, l.Shape, l.Tokens, maps, why)
 		}
 		found++
 	}
 	if found < 10 {
-		t.Errorf("%d layers of tokens", found)
+		t.Errorf("%d layers of tokens, want at least 10", found)
 	}
 	_, err = Open(rt, path, Options{Layers: []string{"all"}, Tokens: &onnx.Tokens{Prefix: 3, Height: 5, Width: 5}})
 	var setting *SettingError
 	if !errors.As(err, &setting) || setting.Path[0] != "tokens" {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one about the setting tokens", err)
 	}
 }
 
-// TestTokensOfExports finds the tokens of small transformers with the structure of published ones,
-// exported from PyTorch by testdata/tokens/tokens.py. Their patches are a grid of 4 x 6.
+// TestTokensOfExports checks the layout of the tokens of small transformers with the structure of
+// published ones, exported from PyTorch by testdata/tokens/tokens.py. Their patches are a grid of
+// 4 x 6.
 func TestTokensOfExports(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	for name, c := range map[string]struct{ prefix, least int }{
+	for name, c := range map[string]struct{ prefix, minLayers int }{
 		"deit": {2, 20}, "dinov2": {5, 20}, "dinov3": {5, 20}, "clip": {1, 5},
 	} {
 		m, err := Open(rt, "testdata/tokens/"+name+".onnx", Options{Layers: []string{"all"}})
@@ -84,11 +89,11 @@ func TestTokensOfExports(t *testing.T) {
 			found++
 			maps, why := l.Maps()
 			if l.Tokens == nil || *l.Tokens != (onnx.Tokens{Prefix: c.prefix, Height: 4, Width: 6}) || why != "" || maps.Base != c.prefix*l.Shape[1] || maps.Positions() != 24 {
-				t.Errorf("%s: %s of shape %v: tokens %+v, maps %+v %s", name, l.Name, l.Shape, l.Tokens, maps, why)
+				t.Errorf("%s: %s of shape %v: tokens %+v, maps %+v %s; want a prefix of %d and a grid of 4 x 6", name, l.Name, l.Shape, l.Tokens, maps, why, c.prefix)
 			}
 		}
-		if found < c.least {
-			t.Errorf("%s: %d layers of %d tokens, want at least %d", name, found, c.prefix+24, c.least)
+		if found < c.minLayers {
+			t.Errorf("%s: %d layers of %d tokens, want at least %d", name, found, c.prefix+24, c.minLayers)
 		}
 		for _, l := range m.Layers() {
 			if l.Axes == "NTC" && l.Shape[0] > 5 && l.Tokens == nil {

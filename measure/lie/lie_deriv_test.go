@@ -21,18 +21,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// formulaWeight returns the values of a weight, as testdata/lie_deriv.py does.
+// formulaWeight returns the values of a weight, computed from its name and shape as by
+// testdata/lie_deriv.py, so that no weights are stored.
 func formulaWeight(name string, shape []int64) []float32 {
-	n, bytes := 1, 0
+	n, sumOfBytes := 1, 0
 	for _, d := range shape {
 		n *= int(d)
 	}
 	for _, c := range []byte(name) {
-		bytes += int(c)
+		sumOfBytes += int(c)
 	}
 	values := make([]float32, n)
 	for i := range values {
-		v := math.Sin(7*float64(bytes) + 0.61*float64(i) + 0.013*float64(i%97))
+		v := math.Sin(7*float64(sumOfBytes) + 0.61*float64(i) + 0.013*float64(i%97))
 		switch {
 		case strings.HasSuffix(name, "running_var"):
 			v = 1 + 0.5*v
@@ -48,7 +49,7 @@ func formulaWeight(name string, shape []int64) []float32 {
 	return values
 }
 
-// formulaImage returns the image of testdata/lie_deriv.py.
+// formulaImage returns the image of testdata/lie_deriv.py: waves and a rectangle.
 func formulaImage(side int) tensor.Tensor {
 	t := tensor.New(1, 3, side, side)
 	i := 0
@@ -68,7 +69,7 @@ func formulaImage(side int) tensor.Tensor {
 	return t
 }
 
-// openFormulaNetwork opens a graph of testdata with the weights of the formula.
+// openFormulaNetwork opens a graph of testdata, which has no weights, with those of formulaWeight.
 func openFormulaNetwork(t *testing.T, name string) *model.Model {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name+".onnx"))
@@ -96,22 +97,28 @@ func openFormulaNetwork(t *testing.T, name string) *model.Model {
 	return m
 }
 
-// TestLieDeriv compares with the paper's own code (testdata/lie_deriv.py) on torchvision's ResNet
-// and ViT: the Lie derivative of the probabilities and of the network up to each module, and the
-// contribution of each module.
+// TestLieDeriv compares with the code of Gruver et al. 2023, github.com/ngruver/lie-deriv (run by
+// testdata/lie_deriv.py), on torchvision's ResNet and ViT. It compares the mean squares of the Lie
+// derivatives of the class probabilities and of the network up to each module, and the contribution
+// of each module.
 func TestLieDeriv(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/lie_deriv.json")
 	if err != nil {
 		t.Fatal(err)
 	}
+	const classes = 10 // of the networks: a contribution is a mean over the probabilities
 	type network struct {
 		Layers []struct {
-			Module, Tensor string             // of PyTorch; its output in the ONNX file
-			Lee, Terms     map[string]float64 // Lie derivative up to it; its contribution; by generator
+			Module string // name in PyTorch
+			Tensor string // its output in the ONNX file
+			// By generator, a family of transformations. Lee is the local equivariance error: the mean
+			// square of the Lie derivative of the network up to the module. Terms are the squared norms
+			// of the module's parts of the Lie derivative of the probabilities.
+			Lee, Terms map[string]float64
 		}
-		Output  map[string]float64 // Lie derivative of the probabilities
-		Between []string           // tensors between the modules
+		Output  map[string]float64 // local equivariance error of the probabilities
+		Between []string           // outputs of the additions between the modules
 	}
 	var golden map[string]network
 	if err := json.Unmarshal(raw, &golden); err != nil {
@@ -122,7 +129,7 @@ func TestLieDeriv(t *testing.T) {
 			t.Parallel()
 			m := openFormulaNetwork(t, name)
 			var layers []onnx.Layer
-			chosen := slices.Clone(want.Between) // sums, so that each module is a part of its own
+			chosen := slices.Clone(want.Between) // so that the additions are no part of the next module
 			for _, l := range want.Layers {
 				chosen = append(chosen, l.Tensor)
 			}
@@ -136,29 +143,30 @@ func TestLieDeriv(t *testing.T) {
 				s.Generators, s.Slopes = generators, lie.Forward
 				p, err := lie.New(s)
 				j := measuretest.Job(procedure.Subject{Name: name, Model: m, Layers: layers}, images{formulaImage(65)})
-				for _, one := range measuretest.RunJob(t, p, err, j) {
+				for _, s := range measuretest.RunJob(t, p, err, j) {
 					layer := "output"
-					if one.A >= 0 {
-						layer = layers[one.A].Name
+					if s.A >= 0 {
+						layer = layers[s.A].Name
 					}
-					scores[layer+" "+one.Factor+" "+one.Statistic] = one.Value
+					scores[layer+" "+s.Factor+" "+s.Statistic] = s.Value
 				}
 			}
 			run(lie.Defaults(), "translate-x", "rotate", "scale")
-			plain := lie.Defaults()
-			plain.Contributions = false
-			run(plain, "translate-y", "shear-x", "shear-y", "brightness")
+			withoutContributions := lie.Defaults()
+			withoutContributions.Contributions = false
+			run(withoutContributions, "translate-y", "shear-x", "shear-y", "brightness")
 			compared := 0
-			largest := map[string]float64{} // terms of modules that are equivariant are 0 up to rounding
+			// The largest term by generator, since those of equivariant modules are 0 up to rounding.
+			largest := map[string]float64{}
 			for _, l := range want.Layers {
 				for g, v := range l.Terms {
 					largest[g] = max(largest[g], v)
 				}
 			}
-			compare := func(key string, got, want, zero float64) {
+			compare := func(key string, got, want, rounding float64) {
 				compared++
-				if !(math.Abs(got-want) <= 1e-3*want+zero) {
-					t.Errorf("%s: %g, by lie-deriv %g", key, got, want)
+				if !(math.Abs(got-want) <= 1e-3*want+rounding) {
+					t.Errorf("%s = %g, want %g, as by lie-deriv", key, got, want)
 				}
 			}
 			for g, v := range want.Output {
@@ -173,7 +181,7 @@ func TestLieDeriv(t *testing.T) {
 					compare(l.Module+" lee "+g, scores[l.Tensor+" "+g+" lee"], v, 0)
 				}
 				for paperName, name := range map[string]string{"translation": "translate-x", "rotation": "rotate", "scale": "scale"} {
-					compare(l.Module+" contribution "+name, scores[l.Tensor+" "+name+" contribution"], l.Terms[paperName]/10, 1e-7*largest[paperName])
+					compare(l.Module+" contribution "+name, scores[l.Tensor+" "+name+" contribution"], l.Terms[paperName]/classes, 1e-7*largest[paperName])
 				}
 			}
 			t.Logf("%d values of %d modules", compared, len(want.Layers))

@@ -1,9 +1,10 @@
-"""Measure what each layer of a neural network keeps, moves or throws away when its input is transformed.
+"""Measure how invariant, equivariant and informative the layers of a neural network are.
 
-A thin client of the command noether. A run folder holds the results of a study.
+A thin client of the command noether. A study is one measurement, of models on data, and a run
+folder holds its results.
 
     import noether
-    run = noether.measure(model, data, layers=["layer?"])
+    run = noether.measure(model, data, layers=["layer?"])  # layer1, layer2, ...
     run.scores
 """
 
@@ -30,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load(folder: str | os.PathLike[str]) -> Run:
-    """Return a run folder."""
+    """Return the run in a folder."""
     return Run(folder)
 
 
@@ -53,9 +54,9 @@ def compare(
 ) -> Any:
     """Compare two arrays of activations: row i of both is for input i.
 
-    x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval and
-    null (the value that chance alone gives): a pandas DataFrame, or a list of dicts without pandas. The options are those of
-    "noether compare".
+    x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval
+    and null (the value that chance alone gives): a pandas DataFrame, or a list of dicts without
+    pandas. The options are those of "noether compare".
     """
     with _cache.temporary("data") as folder:
         paths = [_activations(a, folder / f"{n}.npy") for n, a in (("x", x), ("y", y))]
@@ -105,7 +106,10 @@ def grad(
 
 
 class Inversion:
-    """A folder of inverted images that "noether invert" has written."""
+    """A folder of inverted images that "noether invert" has written.
+
+    An image x is inverted by finding another that a layer maps to the same representation.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -118,7 +122,7 @@ class Inversion:
 
     @property
     def x(self) -> Any:
-        """The images, n x c x h x w, with values between 0 and 1."""
+        """The original images, n x c x h x w, with values between 0 and 1."""
         return self._array("x")
 
     @property
@@ -168,9 +172,10 @@ def invert(
 
 def train(recipe: str | os.PathLike[str], folder: str | os.PathLike[str], *, checkpoints: int | None = None,
           quiet: bool = False, **variables: Any) -> Any:
-    """Train a network as described in a training file, and return the summary. The model is FOLDER/model.onnx.
+    """Train a network as described in a training file, and return the summary.
 
-    A file with the key vary gives a list of summaries, and a model in a folder for each. variables are the values of ${NAME} in the file.
+    The model is FOLDER/model.onnx. A file with the key vary gives a list of summaries, and a model in
+    a folder for each. variables are the values of ${NAME} in the file.
     """
     values = [f"--var={name}={value}" for name, value in variables.items()]
     return call(["train", os.fspath(recipe), f"--out={os.fspath(folder)}", "--json", *flags(checkpoints=checkpoints), *values], Progress(quiet))

@@ -19,16 +19,16 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-# Models and arrays that are kept, in bytes, unless NOETHER_CACHE_SIZE says otherwise: the number of
-# the command, see internal/fetch.
-KEPT = 100 * 10**9
+# The largest size of the models, and of the arrays, in bytes, unless NOETHER_CACHE_SIZE is set. The
+# command noether has the same default (internal/fetch).
+DEFAULT_SIZE = 100 * 10**9
 
 
 def folder(kind: str) -> Path:
     """Return the folder for "models", "data" or "runs", and create it."""
-    named = os.environ.get("NOETHER_CACHE")
-    if named:
-        base = Path(named)
+    chosen = os.environ.get("NOETHER_CACHE")
+    if chosen:
+        base = Path(chosen)
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches" / "noether"
     elif os.name == "nt":
@@ -46,10 +46,10 @@ def folder(kind: str) -> Path:
 @contextmanager
 def temporary(kind: str) -> Iterator[Path]:
     """Make a new folder in the cache, and remove it at the end."""
-    at = folder(kind)
-    _remove_left(at)
+    parent = folder(kind)
+    _remove_abandoned(parent)
     try:
-        path = Path(tempfile.mkdtemp(prefix=".tmp-", dir=at))
+        path = Path(tempfile.mkdtemp(prefix=".tmp-", dir=parent))
     except OSError as e:
         raise Error(f"the cache cannot be written: {e}; set NOETHER_CACHE to a folder that can be") from None
     lock = _lock(path)
@@ -81,24 +81,25 @@ def _lock(path: Path) -> int | None:
         return None
 
 
-def _remove_left(at: Path) -> None:
-    """Remove the temporary folders that killed processes left.
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the temporary folders of processes that were killed.
 
-    They have no lock; where there are no locks they are untouched for a day.
+    No process holds their lock. On systems without locks, folders unchanged for a day are removed.
     """
-    for old in at.glob(".tmp-*"):
+    for old in parent.glob(".tmp-*"):
         try:
             age = time.time() - old.stat().st_mtime
             lock = _lock(old)
         except OSError:  # another process uses it, or has removed it
             continue
-        if age > (60 if lock is not None else 86400):  # a process locks its folder right after making it
+        # In seconds. A process locks its folder shortly after creating it.
+        if age > (60 if lock is not None else 86400):
             shutil.rmtree(old, ignore_errors=True)
         if lock is not None:
             os.close(lock)
 
 
-def keep(kind: str, made: Path, key: str) -> Path:
+def keep(kind: str, source: Path, key: str) -> Path:
     """Move a file or folder into the cache under a key, and return its path there.
 
     If two processes use the same key at the same time, the files of the first remain.
@@ -107,7 +108,7 @@ def keep(kind: str, made: Path, key: str) -> Path:
     if not at.exists():
         _trim(kind, at)
         try:
-            os.rename(made, at)
+            os.rename(source, at)
         except OSError as e:
             if not at.exists():
                 raise Error(f"{at} cannot be written: {e}") from None
@@ -116,25 +117,25 @@ def keep(kind: str, made: Path, key: str) -> Path:
 
 
 def _trim(kind: str, new: Path) -> None:
-    """Remove the least recently used entries until the rest has the allowed size."""
-    text = os.environ.get("NOETHER_CACHE_SIZE", str(KEPT))
+    """Remove the least recently used entries other than new until they have the allowed size."""
+    text = os.environ.get("NOETHER_CACHE_SIZE", str(DEFAULT_SIZE))
     try:
-        left = int(text)
+        remaining = int(text)
     except ValueError:
         raise Error(f"NOETHER_CACHE_SIZE is {text!r}, not a number of bytes") from None
     entries = [p for p in folder(kind).iterdir() if not p.name.startswith(".tmp-") and p != new]
     for p in sorted(entries, key=lambda p: p.stat().st_mtime, reverse=True):
-        left -= sum(f.stat().st_size for f in p.rglob("*") if f.is_file()) if p.is_dir() else p.stat().st_size
-        if left < 0:
+        remaining -= sum(f.stat().st_size for f in p.rglob("*") if f.is_file()) if p.is_dir() else p.stat().st_size
+        if remaining < 0:
             shutil.rmtree(p, ignore_errors=True) if p.is_dir() else p.unlink(missing_ok=True)
 
 
 def hash_files(folder: Path) -> str:
     """Return a hash of the files of a folder and their names."""
-    total = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        total.update(path.name.encode() + b"\0")
+        digest.update(path.name.encode() + b"\0")
         with open(path, "rb") as f:
             while block := f.read(1 << 20):
-                total.update(block)
-    return total.hexdigest()[:32]
+                digest.update(block)
+    return digest.hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub, and folders with the same files."""
+"""Models of the Hugging Face hub, and local folders with the same files."""
 
 import hashlib
 import http.server
@@ -13,12 +13,13 @@ import noether
 from noether import _export
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+# A preprocessor_config.json, the preprocessing in the format of transformers.
 CONFIG = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.25, 0.2, 0.2], "size": {"height": 40, "width": 40}, "crop_size": {"height": 32, "width": 32}}
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The files of a repository."""
+    """The files of a repository on the hub: a model and its preprocessing."""
     import os
 
     folder = tmp_path_factory.mktemp("hub")
@@ -33,7 +34,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def hub(files, tmp_path, monkeypatch):
-    """A server of the repository org/net."""
+    """A local server that stands for the hub and has the repository org/net."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -70,7 +71,7 @@ def hub(files, tmp_path, monkeypatch):
     server.server_close()
 
 
-def test_hub_folder_and_file_agree(hub, files, images, tmp_path):
+def test_hub_and_local_folder_agree(hub, files, images, tmp_path):
     for name, content in files.items():
         path = tmp_path / "local" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,11 +85,11 @@ def test_hub_folder_and_file_agree(hub, files, images, tmp_path):
 
 
 def test_floats_are_not_resized(hub, images):
-    """Images of floats are not resized: only the mean and deviation of the repository's preprocessing are used."""
+    """Images of floats are not resized: only the mean and standard deviation of the repository's preprocessing are used."""
     floats = images.transpose(0, 3, 1, 2).astype(numpy.float32) / 255
     options = dict(measures=["distance"], quiet=True, name="net")
-    found = noether.measure("hf://org/net", floats, **options).scores
-    given = noether.measure("hf://org/net", floats, preprocess={"mean": CONFIG["image_mean"], "std": CONFIG["image_std"], "crop": 32}, **options).scores
-    assert numpy.allclose(found.value, given.value, rtol=1e-6)
-    resized = noether.measure("hf://org/net", images, **options).scores
-    assert not numpy.allclose(found.value, resized.value, rtol=1e-3)
+    default = noether.measure("hf://org/net", floats, **options).scores
+    explicit = noether.measure("hf://org/net", floats, preprocess={"mean": CONFIG["image_mean"], "std": CONFIG["image_std"], "crop": 32}, **options).scores
+    assert numpy.allclose(default.value, explicit.value, rtol=1e-6)
+    resized = noether.measure("hf://org/net", images, **options).scores  # uint8: resized and cropped
+    assert not numpy.allclose(default.value, resized.value, rtol=1e-3)

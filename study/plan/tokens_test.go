@@ -11,16 +11,19 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// noSamples is an empty data set.
 type noSamples struct{ dataset.Source }
 
 func (noSamples) Len() int { return 0 }
 
-// TestTokensAreInTheKey checks that cells of a layer, and those of procedures, depend on the layout
-// of its tokens where that does not follow from their number: lie-derivative moves the grid alone.
-func TestTokensAreInTheKey(t *testing.T) {
+// TestKeyDependsOnTokenLayout checks that the cache keys of scores, of a layer and of a procedure,
+// depend on the layout of the layer's tokens (how many have no position, and the grid of the others)
+// if it is not the one that would be guessed from their number. Measures such as lie-derivative
+// transform the grid only.
+func TestKeyDependsOnTokenLayout(t *testing.T) {
 	t.Parallel()
 	layer := onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC"}
-	one := func(tokens *onnx.Tokens) []string {
+	ofLayer := func(tokens *onnx.Tokens) []string {
 		l := layer
 		l.Tokens = tokens
 		return (&siteTarget{site: measure.Site{Layer: l}}).depends()
@@ -31,18 +34,19 @@ func TestTokensAreInTheKey(t *testing.T) {
 		job := procedure.Job{A: procedure.Subject{Layers: []onnx.Layer{l}}, Pairs: [][2]int{{0, 0}}, Data: noSamples{}}
 		return (&ProcedureRun{Job: job}).depends()
 	}
-	for name, depends := range map[string]func(*onnx.Tokens) []string{"a layer": one, "a procedure": ofProcedure} {
-		guessed := depends(nil)
+	for name, depends := range map[string]func(*onnx.Tokens) []string{"a layer": ofLayer, "a procedure": ofProcedure} {
+		guessed := depends(nil) // without a known layout, it is guessed from the number of tokens
 		if same := depends(&onnx.Tokens{Prefix: 1, Height: 4, Width: 4}); !slices.Equal(same, guessed) {
-			t.Errorf("%s: %q with the guessed layout, %q without one", name, same, guessed)
+			t.Errorf("%s: %q with the layout that would be guessed, want %q, as without one", name, same, guessed)
 		}
 		if other := depends(&onnx.Tokens{Prefix: 5, Height: 3, Width: 4}); slices.Equal(other, guessed) {
-			t.Errorf("%s: %q with another layout, want another key", name, other)
+			t.Errorf("%s: %q with another layout too, want a difference", name, other)
 		}
 	}
 }
 
-// A layout of tokens that follows from their number alone is warned of.
+// TestGuessedTokens checks the warning about layers whose layout of tokens is guessed from their
+// number alone.
 func TestGuessedTokens(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,7 +60,7 @@ func TestGuessedTokens(t *testing.T) {
 		{onnx.Layer{Name: "z", Shape: []int{8, 4, 4}, Axes: "NCHW"}, ""},
 	} {
 		if got := guessedTokens([]onnx.Layer{c.layer}); !strings.Contains(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%+v: %q, want %q", c.layer, got, c.want)
+			t.Errorf("guessedTokens(%+v) = %q, want %q", c.layer, got, c.want)
 		}
 	}
 }

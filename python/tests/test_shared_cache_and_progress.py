@@ -1,4 +1,4 @@
-"""Two processes with one cache, and progress by tqdm."""
+"""Two processes that share a cache, and progress shown by tqdm."""
 
 import os
 import subprocess
@@ -22,13 +22,13 @@ def test_two_processes_share_a_cache(cache, tmp_path):
         print(len(noether.measure(networks.Shared(), images, layers=["relu"], quiet=True).scores))
     """)
     environment = {**os.environ, "NOETHER_CACHE": str(cache)}
-    started = [subprocess.Popen([sys.executable, "-c", program, str(PYTHON), str(PYTHON / "tests")], env=environment, cwd=tmp_path, text=True,
+    processes = [subprocess.Popen([sys.executable, "-c", program, str(PYTHON), str(PYTHON / "tests")], env=environment, cwd=tmp_path, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    ended = [(*p.communicate(), p.returncode) for p in started]
-    done = [out for out, _, code in ended if code == 0]
-    assert done and len(set(done)) == 1, ended
-    for _, err, code in ended:  # the other one waits, or states in its last line that the run is in use
-        assert code == 0 or "another process" in err.strip().splitlines()[-1], ended
+    results = [(*p.communicate(), p.returncode) for p in processes]
+    outputs = [out for out, _, code in results if code == 0]
+    assert outputs and len(set(outputs)) == 1, results
+    for _, err, code in results:  # the second waits, or fails since the first uses the run folder
+        assert code == 0 or "another process" in err.strip().splitlines()[-1], results
     for kind in ("models", "data"):
         assert len([p for p in (cache / "python" / kind).iterdir()]) == 1
 
@@ -38,11 +38,11 @@ def test_progress_by_tqdm(monkeypatch):
 
     class Bar:
         def __init__(self, total, unit):
-            self.total, self.unit, self.n, self.what, self.closed = total, unit, 0, None, False
+            self.total, self.unit, self.n, self.description, self.closed = total, unit, 0, None, False
             bars.append(self)
 
-        def set_description(self, what):
-            self.what = what
+        def set_description(self, description):
+            self.description = description
 
         def update(self, n):
             self.n += n
@@ -59,4 +59,4 @@ def test_progress_by_tqdm(monkeypatch):
         progress('{"level": "INFO", "msg": "progress", "model": "m", "data": "d", "done": %d, "total": 40}' % done)
     progress.close()
     (bar,) = bars
-    assert (bar.total, bar.n, bar.what, bar.closed) == (40, 30, "m on d", True)
+    assert (bar.total, bar.n, bar.description, bar.closed) == (40, 30, "m on d", True)
