@@ -21,13 +21,13 @@ func TestNormalise(t *testing.T) {
 		p    Preprocess
 		want []float32
 	}{
-		{"nothing", Preprocess{}, []float32{0, 0.5, 0.25, 1, 0.75, 0.125}},
+		{"no settings", Preprocess{}, []float32{0, 0.5, 0.25, 1, 0.75, 0.125}},
 		{"mean and std", Preprocess{Mean: []float32{0.5, 0, 1}, Std: []float32{0.5, 2, 0.25}}, []float32{-1, 0, 0.125, 0.5, -1, -3.5}},
-		{"one for all", Preprocess{Mean: []float32{0.5}, Std: []float32{0.5}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
-		{"bytes", Preprocess{Range: [2]float32{0, 256}}, []float32{0, 128, 64, 256, 192, 32}},
-		{"around zero", Preprocess{Range: [2]float32{-1, 1}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
+		{"one mean and std for all channels", Preprocess{Mean: []float32{0.5}, Std: []float32{0.5}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
+		{"range 0 to 256", Preprocess{Range: [2]float32{0, 256}}, []float32{0, 128, 64, 256, 192, 32}},
+		{"range -1 to 1", Preprocess{Range: [2]float32{-1, 1}}, []float32{-1, 0, -0.5, 1, 0.5, -0.75}},
 		{"bgr, mean in the model's order", Preprocess{Order: "bgr", Mean: []float32{0.5, 0, 0}}, []float32{0.25, -0.375, 0.25, 1, 0, 0.5}},
-		{"caffe", Preprocess{Order: "bgr", Range: [2]float32{0, 256}, Mean: []float32{100, 110, 120}}, []float32{92, -68, -46, 146, -120, 8}},
+		{"bgr, range 0 to 256 and mean, as in Caffe", Preprocess{Order: "bgr", Range: [2]float32{0, 256}, Mean: []float32{100, 110, 120}}, []float32{92, -68, -46, 146, -120, 8}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,12 +40,12 @@ func TestNormalise(t *testing.T) {
 				t.Errorf("%v, want %v", dst, c.want)
 			}
 			if c.p.Order == "bgr" {
-				return
+				return // cannot be normalised in place
 			}
-			same := src.Clone()
-			c.p.Normalise(same.Data, same)
-			if !slices.Equal(same.Data, c.want) {
-				t.Errorf("in place: %v, want %v", same.Data, c.want)
+			inPlace := src.Clone()
+			c.p.Normalise(inPlace.Data, inPlace)
+			if !slices.Equal(inPlace.Data, c.want) {
+				t.Errorf("in place: %v, want %v", inPlace.Data, c.want)
 			}
 		})
 	}
@@ -60,17 +60,17 @@ func TestPreprocessCheck(t *testing.T) {
 		channels int
 		want     string // "": accepted
 	}{
-		{"three for three", Preprocess{Mean: []float32{1, 2, 3}}, 3, ""},
-		{"one for three", Preprocess{Mean: []float32{1}, Std: []float32{1}}, 3, ""},
-		{"three for one", Preprocess{Mean: []float32{1, 2, 3}}, 1, "mean has 3 values and the model takes 1 channels"},
-		{"two for three", Preprocess{Std: []float32{1, 2}}, 3, "std has 2 values and the model takes 3 channels"},
-		{"zero", Preprocess{Std: []float32{1, 0, 1}}, 3, "std[1] is 0"},
-		{"nan", Preprocess{Mean: []float32{0, 0, nan}}, 3, "mean[2] is NaN"},
-		{"order", Preprocess{Order: "gbr"}, 3, "rgb or bgr"},
+		{"three values for three channels", Preprocess{Mean: []float32{1, 2, 3}}, 3, ""},
+		{"one value for three channels", Preprocess{Mean: []float32{1}, Std: []float32{1}}, 3, ""},
+		{"three values for one channel", Preprocess{Mean: []float32{1, 2, 3}}, 1, "mean has 3 values and the model takes 1 channels"},
+		{"two values for three channels", Preprocess{Std: []float32{1, 2}}, 3, "std has 2 values and the model takes 3 channels"},
+		{"std of zero", Preprocess{Std: []float32{1, 0, 1}}, 3, "std[1] is 0"},
+		{"mean of NaN", Preprocess{Mean: []float32{0, 0, nan}}, 3, "mean[2] is NaN"},
+		{"unknown order", Preprocess{Order: "gbr"}, 3, "rgb or bgr"},
 		{"bgr of grey", Preprocess{Order: "bgr"}, 1, "needs 3 channels"},
-		{"range", Preprocess{Range: [2]float32{1, 1}}, 3, "is empty"},
-		{"range of nan", Preprocess{Range: [2]float32{0, nan}}, 3, "is empty"},
-		{"frame", Preprocess{Frame: dataset.Frame{Width: -1}}, 3, "negative"},
+		{"empty range", Preprocess{Range: [2]float32{1, 1}}, 3, "is empty"},
+		{"range to NaN", Preprocess{Range: [2]float32{0, nan}}, 3, "is empty"},
+		{"negative width", Preprocess{Frame: dataset.Frame{Width: -1}}, 3, "negative"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,15 +90,15 @@ func TestPresets(t *testing.T) {
 	for name, size := range map[string]int{"imagenet": 224, "cifar10": 32, "clip": 224} {
 		p, err := Preset(name)
 		if err != nil || p.Check(3) != nil || p.Frame.Height != size || len(p.Mean) != 3 {
-			t.Errorf("%s: %+v, %v", name, p, err)
+			t.Errorf("Preset(%q) = %+v, error %v; want a mean of three channels and the size %d", name, p, err, size)
 		}
-		p.Mean[0] = 9 // a copy of the caller's own
+		p.Mean[0] = 9 // must not change the preset
 		if again, _ := Preset(name); again.Mean[0] == 9 {
-			t.Errorf("%s is shared between its callers", name)
+			t.Errorf("the mean of %s is shared between the callers of Preset", name)
 		}
 	}
 	if p, err := Preset("none"); err != nil || p.Mean != nil || p.Frame != (dataset.Frame{}) {
-		t.Errorf("none: %+v, %v", p, err)
+		t.Errorf("Preset(\"none\") = %+v, error %v; want no mean and no size", p, err)
 	}
 	if _, err := Preset("imagnet"); err == nil || !strings.Contains(err.Error(), "cifar10, clip, imagenet, none") {
 		t.Errorf("error %v, want one that lists the presets", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/internal/hubtest"
 )
 
-// dataRepository returns the files of a data set with two splits, one of them in two files.
+// dataRepository returns the files of a data set with two splits: train in one file, test in two.
 func dataRepository() map[string][]byte {
 	return map[string][]byte{
 		"README.md": []byte("#"), "data/train-00000-of-00001.parquet": []byte("train"),
@@ -17,6 +17,8 @@ func dataRepository() map[string][]byte {
 	}
 }
 
+// TestDataOfTheHub checks which files of a data set on the Hugging Face hub an address names:
+// online, offline and without a connection.
 func TestDataOfTheHub(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, dataRepository())
@@ -35,7 +37,7 @@ func TestDataOfTheHub(t *testing.T) {
 		}
 		return files
 	}
-	refuse := func(address, text string) {
+	wantError := func(address, text string) {
 		t.Helper()
 		if _, err := c.DataFiles(t.Context(), address, ".parquet"); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: error %v does not contain %q", address, err, text)
@@ -48,12 +50,12 @@ func TestDataOfTheHub(t *testing.T) {
 	if got := Pinned("hf://datasets/org/net/data/test-*.parquet", files[0]); got != "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet" {
 		t.Errorf("pinned: %s, want %s", got, "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet")
 	}
-	refuse("hf://datasets/org/net", "several splits: data/test-*.parquet, data/train-*.parquet; add one to the address")
-	refuse("hf://datasets/org/net/data", "several splits")
-	refuse("hf://datasets/org/net/val", "no file val; there are data/test-00000-of-00002.parquet")
-	refuse("hf://datasets/org/net/data/[", "not a pattern")
-	refuse("hf://org/net", "is a model, not a data set")
-	refuse("hf://datasets/org", "names no data set")
+	wantError("hf://datasets/org/net", "several splits: data/test-*.parquet, data/train-*.parquet; add one to the address")
+	wantError("hf://datasets/org/net/data", "several splits")
+	wantError("hf://datasets/org/net/val", "no file val; there are data/test-00000-of-00002.parquet")
+	wantError("hf://datasets/org/net/data/[", "not a pattern")
+	wantError("hf://org/net", "is a model, not a data set")
+	wantError("hf://datasets/org", "names no data set")
 	if _, err := c.DataFiles(t.Context(), "hf://datasets/org/net", ".tar"); err == nil || !strings.Contains(err.Error(), "no file with the extension .tar") {
 		t.Errorf("shards of a repository without any: error %v, want one with %q", err, "no file with the extension .tar")
 	}
@@ -62,15 +64,15 @@ func TestDataOfTheHub(t *testing.T) {
 	}
 	c.Hub.Offline = true
 	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
-	want("hf://datasets/org/net", "first", "second") // the files that are stored
-	refuse("hf://datasets/org/net/data/train-*.parquet", "HF_HUB_OFFLINE is set")
-	if err := os.Remove(files[1]); err != nil {
+	want("hf://datasets/org/net", "first", "second") // offline, only test is known: it is in the cache
+	wantError("hf://datasets/org/net/data/train-*.parquet", "HF_HUB_OFFLINE is set")
+	if err := os.Remove(files[1]); err != nil { // the cache now has one of the two files of test
 		t.Fatal(err)
 	}
-	refuse("hf://datasets/org/net/data", "1 of 00002 files of data/test-*.parquet are there")
+	wantError("hf://datasets/org/net/data", "1 of 00002 files of data/test-*.parquet are there")
 	c.Hub.Offline = false
 	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
-	h.Close()
-	c.Retries = -1
+	h.Close()      // without a connection, the files in the cache are used
+	c.Retries = -1 // none
 	want("hf://datasets/org/net/data/test-*.parquet", "first", "second")
 }

@@ -18,6 +18,8 @@ import (
 
 // This example compares a model whose output is the mean colour of an image with one whose output
 // is its brightness. Images of the same colour have the same brightness, but not the reverse.
+// STIR(b | a) is the similarity, from 0 to 1, of b's outputs for images and for other images that a
+// maps to the same outputs.
 func Example() {
 	dir, err := os.MkdirTemp("", "stir")
 	if err != nil {
@@ -25,7 +27,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	colour := openLinear(dir, "colour", []float32{1, 0, 0, 0, 1, 0, 0, 0, 1})
-	bright := openLinear(dir, "bright", []float32{0.3, 0, 0, 0.6, 0, 0, 0.1, 0, 0})
+	brightness := openLinear(dir, "brightness", []float32{0.3, 0, 0, 0.6, 0, 0, 0.1, 0, 0})
 
 	x, r := tensor.New(100, 3, 4, 4), seed.Rand(1)
 	// Each channel of an image has one random value: all pixels have the same colour.
@@ -36,11 +38,11 @@ func Example() {
 			x.Data[i] = x.Data[i/16*16]
 		}
 	}
-	const seedOfStarts = 1
+	const seedOfNoise = 1 // the noise from which the search for the other images starts
 	settings := stir.Defaults()
 	settings.Optimiser = "adam"
-	for _, pair := range [][2]procedure.Subject{{colour, bright}, {bright, colour}} {
-		scores, err := stir.Compare(context.Background(), pair[0], pair[1], x, settings, seedOfStarts)
+	for _, pair := range [][2]procedure.Subject{{colour, brightness}, {brightness, colour}} {
+		scores, err := stir.Compare(context.Background(), pair[0], pair[1], x, settings, seedOfNoise)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -51,12 +53,12 @@ func Example() {
 		}
 	}
 	// Output:
-	// STIR(bright | colour) = 1.0
-	// STIR(colour | bright) = 0.6
+	// STIR(brightness | colour) = 1.0
+	// STIR(colour | brightness) = 0.6
 }
 
-// openLinear writes and opens a model with the output mean(x) mix, where mean(x) is the 1 x 3 mean
-// colour and mix is 3 x 3, row by row.
+// openLinear writes and opens a model whose output is the matrix product of the mean colour, 1 x 3,
+// and mix, 3 x 3, given row by row.
 func openLinear(dir, name string, mix []float32) procedure.Subject {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	mean := b.ReduceMean(b.Input("x", onnx.Float, -1, 3, 4, 4), false, 2, 3)

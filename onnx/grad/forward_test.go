@@ -19,14 +19,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// pushed returns a session that computes the Jacobian-vector products of the outputs that the loss
-// reads, along inputs t0, t1 and so on; or the same by two reverse passes: the gradient of <J^T u,
-// t> by u. y gives the shapes of the outputs.
-func (tc testCase) pushed(t testing.TB, op string, f form, y []tensor.Tensor, reverseTwice bool) (*session, error) {
+// jvpSession returns a session that computes the Jacobian-vector products J t of the outputs that
+// the loss of the case reads. The tangents t are the inputs t0, t1 and so on. With reverseTwice it
+// computes them by two reverse passes: J t is the gradient of <J^T u, t> by u. The inputs u0, u1
+// and so on may have any values. The form is how the case becomes a graph: its operator set, which
+// operands are constants, and which sizes are declared. y gives the shapes of the outputs.
+func (tc testCase) jvpSession(t testing.TB, op string, f form, y []tensor.Tensor, reverseTwice bool) (*session, error) {
 	t.Helper()
 	b := onnx.NewBuilder(f.opset)
 	in, out := tc.node(b, op, f)
-	var x, dx, of, d []onnx.Value
+	var x, tangents, outputs, d []onnx.Value
 	for i, o := range tc.operands {
 		if o.differentiable() {
 			shape := slices.Clone(o.shape)
@@ -36,22 +38,22 @@ func (tc testCase) pushed(t testing.TB, op string, f form, y []tensor.Tensor, re
 				}
 			}
 			x = append(x, in[i])
-			dx = append(dx, b.Input(fmt.Sprintf("t%d", i), onnx.Float, shape...))
+			tangents = append(tangents, b.Input(fmt.Sprintf("t%d", i), onnx.Float, shape...))
 		}
 	}
 	for _, i := range tc.lossOutputs() {
-		of = append(of, out[i])
+		outputs = append(outputs, out[i])
 	}
 	var err error
 	if !reverseTwice {
-		d, err = grad.JVP(b, of, x, dx)
+		d, err = grad.JVP(b, outputs, x, tangents)
 	} else {
 		var u, g []onnx.Value
-		for k := range of {
+		for k := range outputs {
 			u = append(u, b.Input(fmt.Sprintf("u%d", k), onnx.Float, y[k].Shape...))
 		}
-		if g, err = grad.Pullback(b, of, u, x...); err == nil {
-			d, err = grad.Pullback(b, g, dx, u...)
+		if g, err = grad.Pullback(b, outputs, u, x...); err == nil {
+			d, err = grad.Pullback(b, g, tangents, u...)
 		}
 	}
 	if err != nil {
@@ -63,14 +65,14 @@ func (tc testCase) pushed(t testing.TB, op string, f form, y []tensor.Tensor, re
 	return compileWith(t, build(t, b), ort.Options{Threads: 1, Verbatim: reverseTwice}), nil
 }
 
-// checkJVP compares Jacobian-vector products along a random direction of all operands with
-// differences and with two reverse passes.
+// checkJVP compares Jacobian-vector products along a random direction of all operands with finite
+// differences, with two reverse passes, and with those of a random other form of the graph.
 func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 	t.Helper()
 	run := tc.forward(t, op, opset)
 	clean := run.run(t, tc.feed())
 	feed := tc.feed()
-	along := map[int][]float64{}
+	along := map[int][]float64{} // the direction, by operand
 	for i, o := range tc.operands {
 		if o.differentiable() {
 			along[i] = direction(len(o.floats), r)
@@ -80,16 +82,16 @@ func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 	if len(along) == 0 {
 		return
 	}
-	plain, err := tc.pushed(t, op, tc.plainForm(opset), clean, false)
+	plain, err := tc.jvpSession(t, op, tc.plainForm(opset), clean, false)
 	if err != nil {
 		t.Fatalf("%v: %v", tc, err)
 	}
 	got := plain.run(t, feed)
 	for k, y := range clean {
-		feed[fmt.Sprintf("u%d", k)] = operand{shape: y.Shape, floats: y.Data, noGradient: true} // any values
+		feed[fmt.Sprintf("u%d", k)] = operand{shape: y.Shape, floats: y.Data, noGradient: true} // of any values
 	}
-	slopes := func(h float64) [][]float64 {
-		up, down := tc.moved(t, run, along, h), tc.moved(t, run, along, -h)
+	centralDifferences := func(h float64) [][]float64 { // by output and element
+		up, down := tc.shiftedOutputs(t, run, along, h), tc.shiftedOutputs(t, run, along, -h)
 		list := make([][]float64, len(up))
 		for k := range up {
 			for e := range up[k].Data {
@@ -98,23 +100,23 @@ func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 		}
 		return list
 	}
-	wide, narrow := slopes(step), slopes(step/2)
+	wide, narrow := centralDifferences(step), centralDifferences(step/2)
 	for k, d := range got {
 		if !slices.Equal(d.Shape, clean[k].Shape) {
 			t.Fatalf("the derivative of output %d has shape %v, and the output %v: %v", k, d.Shape, clean[k].Shape, tc)
 		}
-		var off, size, spread float64
+		var errors, size, spread float64 // sums of squares
 		for e, v := range d.Data {
-			numeric := (4*narrow[k][e] - wide[k][e]) / 3
-			off += (numeric - float64(v)) * (numeric - float64(v))
+			numeric := (4*narrow[k][e] - wide[k][e]) / 3 // Richardson extrapolation
+			errors += (numeric - float64(v)) * (numeric - float64(v))
 			spread += (wide[k][e] - narrow[k][e]) * (wide[k][e] - narrow[k][e])
 			size += numeric * numeric
 		}
 		rounding := 20 * math.Sqrt(dot(clean[k].Data, clean[k].Data)) * 0x1p-23 / step
-		// Where the two steps differ, the third derivative is large; the extrapolation leaves a
-		// part.
-		if bound := 1e-3*math.Sqrt(size) + 0.02*math.Sqrt(spread) + rounding; !(math.Sqrt(off) <= bound) {
-			t.Errorf("output %d: the derivative differs from differences by %g of %g (bound %g): %v", k, math.Sqrt(off), math.Sqrt(size), bound, tc)
+		// Where the differences of the two steps differ, higher derivatives are large, and the
+		// extrapolation has an error of its own.
+		if bound := 1e-3*math.Sqrt(size) + 0.02*math.Sqrt(spread) + rounding; !(math.Sqrt(errors) <= bound) {
+			t.Errorf("output %d: the derivative differs from finite differences by %g of %g (bound %g): %v", k, math.Sqrt(errors), math.Sqrt(size), bound, tc)
 		}
 	}
 	tc.checkSameJVP(t, op, "by two reverse passes", tc.plainForm(opset), true, feed, got)
@@ -125,19 +127,19 @@ func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 	tc.checkSameJVP(t, op, "in another form", f, false, feed, got)
 }
 
-// checkSameJVP compares Jacobian-vector products that are computed in another way.
+// checkSameJVP compares Jacobian-vector products that are computed in another way (how) with want.
 func (tc testCase) checkSameJVP(t *testing.T, op, how string, f form, reverseTwice bool, feed map[string]operand, want []tensor.Tensor) {
 	t.Helper()
-	other, err := tc.pushed(t, op, f, want, reverseTwice)
+	other, err := tc.jvpSession(t, op, f, want, reverseTwice)
 	if err != nil && op == "TopK" && f.opset < 11 && strings.Contains(err.Error(), "before opset 11") {
-		return // it needs a fixed size of its axis, which this form leaves free
+		return // the rule of TopK needs the size of its axis, which this form does not declare
 	}
 	if err != nil {
 		t.Fatalf("%s: %v: %v", how, err, tc)
 	}
 	for k, d := range other.run(t, feed) {
 		if !slices.Equal(d.Shape, want[k].Shape) {
-			t.Fatalf("%s the derivative of output %d has shape %v, else %v", how, k, d.Shape, want[k].Shape)
+			t.Fatalf("%s the derivative of output %d has shape %v, want %v", how, k, d.Shape, want[k].Shape)
 		}
 		if e, size := maxDifference(d.Data, want[k].Data), maxAbs(want[k].Data); !(e <= 2e-5*size+1e-6) {
 			t.Errorf("%s the derivative of output %d differs by %g of %g: %v", how, k, e, size, tc)
@@ -145,8 +147,8 @@ func (tc testCase) checkSameJVP(t *testing.T, op, how string, f form, reverseTwi
 	}
 }
 
-// moved returns the outputs where h times a direction is added to the operands.
-func (tc testCase) moved(t *testing.T, run *session, along map[int][]float64, h float64) []tensor.Tensor {
+// shiftedOutputs returns the outputs after h times a direction is added to the operands.
+func (tc testCase) shiftedOutputs(t *testing.T, run *session, along map[int][]float64, h float64) []tensor.Tensor {
 	t.Helper()
 	feed := tc.feed()
 	for i, v := range along {
@@ -168,7 +170,7 @@ func float32sOf(v []float64) []float32 {
 	return out
 }
 
-// Jacobian-vector products of every operator equal differences and two reverse passes.
+// TestJVPOfOperators checks the Jacobian-vector products of every operator by checkJVP.
 func TestJVPOfOperators(t *testing.T) {
 	t.Parallel()
 	for _, c := range cases {
@@ -186,15 +188,15 @@ func TestJVPOfOperators(t *testing.T) {
 	}
 }
 
-// The Jacobian of a network and its transpose agree: <r, J v> = <J^T r, v>, with J^T r by PyTorch
-// in float64.
+// TestJVPOfNetworks checks that <r, J v> = <J^T r, v> for the Jacobian J of a network, a random v, a
+// stored r (r.npy), and J^T r as computed by PyTorch in float64 (dx.npy).
 func TestJVPOfNetworks(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob(filepath.Join(testdata.Path(t, "nets"), "*", "model.onnx"))
-	if err != nil || len(folders) == 0 {
+	paths, err := filepath.Glob(filepath.Join(testdata.Path(t, "nets"), "*", "model.onnx"))
+	if err != nil || len(paths) == 0 {
 		t.Fatal("no networks", err)
 	}
-	for _, path := range folders {
+	for _, path := range paths {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			m, err := onnx.Read(path)
@@ -231,15 +233,15 @@ func TestJVPOfNetworks(t *testing.T) {
 	}
 }
 
-// The functions that Pushforward takes may change the tangent of any tensor on the way: here that
-// of a layer is doubled, and that of the input is given.
+// TestPushforward checks that the functions that Pushforward takes set or change the tangent of any
+// tensor: here that of the input is set to 1, and that of a layer is doubled.
 func TestPushforward(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, 2)
 	hidden := b.Mul(x, x)
 	y := b.Add(b.Exp(hidden), x)
-	var seen int
+	var calls int
 	d, err := grad.Pushforward(b, []onnx.Value{y, hidden}, map[onnx.Value]grad.Tangent{
 		x: func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
 			if arriving != "" {
@@ -248,12 +250,12 @@ func TestPushforward(t *testing.T) {
 			return b.Full(1, 2)
 		},
 		hidden: func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
-			seen++
+			calls++
 			return b.Mul(arriving, b.Scalar(2))
 		},
 	})
-	if err != nil || seen != 1 {
-		t.Fatal(err, seen)
+	if err != nil || calls != 1 {
+		t.Fatalf("error %v and %d calls of the function of the layer, want none and 1", err, calls)
 	}
 	b.Output("dy", d[0])
 	b.Output("dh", d[1])
@@ -267,7 +269,8 @@ func TestPushforward(t *testing.T) {
 	}
 }
 
-// A direction in an intermediate tensor is added to the tangent that arrives there, if any.
+// TestJVPByIntermediateTensor checks that a direction of an intermediate tensor is added to the
+// tangent that the input's direction has there, if the input has one.
 func TestJVPByIntermediateTensor(t *testing.T) {
 	t.Parallel()
 	for _, withInput := range []bool{false, true} {
@@ -301,7 +304,8 @@ func TestJVPByIntermediateTensor(t *testing.T) {
 	}
 }
 
-// Tangents that do not reach a tensor are zero, and nodes that no tangent needs are not added.
+// TestJVPOfIndependentTensor checks that the derivative of a tensor that does not depend on the
+// input is zero, and that no nodes are added but those that a derivative needs.
 func TestJVPOfIndependentTensor(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
@@ -330,25 +334,25 @@ func TestJVPOfIndependentTensor(t *testing.T) {
 		operators = append(operators, n.GetOpType())
 	}
 	if got, want := strings.Join(operators, " "), "Greater Cast Conv Mul Identity"; got != want && got != strings.TrimSuffix(want, " Identity") {
-		t.Errorf("the nodes %s are added, want %s", got, want)
+		t.Errorf("the nodes %s are added, want %s, with or without the Identity", got, want)
 	}
 }
 
 func TestJVPErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name string
-		o    grad.Options
-		want []string
+		name    string
+		options grad.Options
+		want    []string
 	}{
-		{"no such result", grad.Options{Of: "logit", By: []string{"pixels"}}, []string{`of "logit"`, "no such tensor", `"logits"`}},
+		{"no such output", grad.Options{Of: "logit", By: []string{"pixels"}}, []string{`of "logit"`, "no such tensor", `"logits"`}},
 		{"no such input", grad.Options{Of: "logits", By: []string{"pixel"}}, []string{`by "pixel"`, "no such tensor", `"pixels"`}},
 		{"integer input", grad.Options{Of: "logits", By: []string{"ids"}}, []string{`"ids"`, "int64"}},
-		{"integer result", grad.Options{Of: "places", By: []string{"pixels"}}, []string{`"places"`, "int64"}},
+		{"integer output", grad.Options{Of: "places", By: []string{"pixels"}}, []string{`"places"`, "int64"}},
 		{"no rule", grad.Options{Of: "odd", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
 		{"twice", grad.Options{Of: "logits", By: []string{"pixels", "pixels"}}, []string{`"pixels"`, "twice"}},
 	} {
-		_, err := grad.AddJVP(modelWithoutRule(t), c.o)
+		_, err := grad.AddJVP(modelWithoutRule(t), c.options)
 		if err == nil {
 			t.Errorf("%s: no error", c.name)
 			continue
@@ -363,10 +367,10 @@ func TestJVPErrors(t *testing.T) {
 	x, v := b.Input("x", onnx.Float, 2), b.Input("v", onnx.Float, 3)
 	y := b.Exp(x)
 	if _, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x}, []onnx.Value{v}); err == nil || !strings.Contains(err.Error(), `tangent "v" has shape [3]`) {
-		t.Errorf("a tangent of another shape: %v", err)
+		t.Errorf("a tangent of another shape: error %v, want one about its shape", err)
 	}
 	if _, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x, x}, []onnx.Value{x, x}); err == nil || !strings.Contains(err.Error(), "two tangents") {
-		t.Errorf("two tangents: %v", err)
+		t.Errorf("two tangents of one tensor: error %v, want one about both", err)
 	}
 	if _, err := grad.JVP(b, []onnx.Value{y}, []onnx.Value{x}, nil); err == nil {
 		t.Error("a missing tangent is not reported")

@@ -15,6 +15,8 @@ import (
 	"github.com/noether-ml/noether/internal/hubtest"
 )
 
+// TestExpandRanges checks the expansion of braces in the name of a series of files: {08..11} stands
+// for numbers and {a,b} for alternatives.
 func TestExpandRanges(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
@@ -37,7 +39,8 @@ func TestExpandRanges(t *testing.T) {
 	}
 }
 
-// Characters of patterns in the name of an existing folder have no special meaning.
+// TestFindFiles checks that folders and patterns stand for their .tar files in order, and that
+// characters of patterns in the name of an existing folder have no special meaning.
 func TestFindFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a [b]")
@@ -62,8 +65,8 @@ func TestFindFiles(t *testing.T) {
 	}
 }
 
-// TestShardsOfTheHub checks that shards of a data set on the hub are read, and that the resolved
-// study names the commit of the data set.
+// TestShardsOfTheHub checks that shards (.tar files in the WebDataset format) of a data set on the
+// Hugging Face hub are read, and that the resolved study names the commit of the data set.
 func TestShardsOfTheHub(t *testing.T) {
 	t.Parallel()
 	var picture, shard bytes.Buffer
@@ -71,12 +74,10 @@ func TestShardsOfTheHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := tar.NewWriter(&shard)
-	for name, data := range map[string][]byte{"1.png": picture.Bytes()} {
-		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(data))}); err != nil {
-			t.Fatal(err)
-		}
-		w.Write(data)
+	if err := w.WriteHeader(&tar.Header{Name: "1.png", Size: int64(picture.Len())}); err != nil {
+		t.Fatal(err)
 	}
+	w.Write(picture.Bytes())
 	w.Close()
 	h := hubtest.New(t, map[string][]byte{"val/0.tar": shard.Bytes(), "val/1.tar": shard.Bytes(), "README.md": nil})
 	h.Kind = "datasets"
