@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
+// pairsText is a study of three models. Measures that compare layers in pairs are added to it.
 const pairsText = `name: pairs
 seed: 3
 data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
@@ -27,8 +28,8 @@ transforms:
 measures: [accuracy]
 `
 
-// pairsStudy returns a study of three models, one with larger images, with the comparison c once for
-// each entry, which has its settings.
+// pairsStudy returns the study of pairsText and extra. Its measures include the comparison c once
+// for each entry, the settings in YAML, such as "between: [a, b]".
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)
@@ -38,7 +39,7 @@ func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...strin
 	return s
 }
 
-// correlationEntry decodes settings such as "between: [a, b]".
+// correlationEntry returns c with the settings of an entry.
 func correlationEntry(t *testing.T, c correlation, entry string) spec.MeasureSpec {
 	t.Helper()
 	m, err := decodeEntry(c, entry)
@@ -48,6 +49,8 @@ func correlationEntry(t *testing.T, c correlation, entry string) spec.MeasureSpe
 	return m
 }
 
+// decodeEntry is correlationEntry for entries that may be invalid. The name similarity, that of a
+// measure with the same settings, is replaced by c.
 func decodeEntry(c correlation, entry string) (spec.MeasureSpec, error) {
 	n, err := config.Parse("study.yaml", []byte("similarity: {"+entry+"}"), nil)
 	if err != nil {
@@ -68,9 +71,9 @@ func writePairs(t *testing.T, dir string) {
 	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24})
 }
 
-// allPairs are two entries of the comparison. The first compares two models, models of different
-// sizes and a model with itself. The second, without settings, compares clean with transformed
-// samples of each model.
+// allPairs are two entries of the comparison. The first compares two models, models with images of
+// different sizes, and a model with itself. The second, without settings, compares the layers of
+// each model on clean and on transformed samples.
 var allPairs = []string{"between: [[one, two], [two, big], [one, one]]", ""}
 
 // rowsOf returns the rows of the comparison correlation for a pair of models.
@@ -80,6 +83,7 @@ func rowsOf(r *Result, model, other, transform string) []scores.Row {
 	})
 }
 
+// TestRequestedPairs checks for which pairs of layers the entries allPairs give scores.
 func TestRequestedPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,48 +94,50 @@ func TestRequestedPairs(t *testing.T) {
 	layers := func(rows []scores.Row) string {
 		var names []string
 		for _, row := range rows {
-			if row.Parameter == "" || row.Transform == "shift" { // shift has the value that was drawn
+			if row.Parameter == "" || row.Transform == "shift" { // of quarter only the mean over its values
 				names = append(names, row.Layer+">"+row.OtherLayer)
 			}
 		}
 		return strings.Join(names, " ")
 	}
 	relu := r.Record.Models[0].Layers[1].Name
-	grid := fmt.Sprintf("conv>conv conv>logits %[1]s>conv %[1]s>logits logits>conv logits>logits", relu)
-	if got := layers(rowsOf(r, "one", "two", "")); got != grid {
-		t.Errorf("pairs of one and two: %s, want %s", got, grid)
+	everyPair := fmt.Sprintf("conv>conv conv>logits %[1]s>conv %[1]s>logits logits>conv logits>logits", relu)
+	if got := layers(rowsOf(r, "one", "two", "")); got != everyPair {
+		t.Errorf("pairs of one and two: %s, want %s", got, everyPair)
 	}
-	if got := layers(rowsOf(r, "one", "two", "quarter")); got != grid {
-		t.Errorf("pairs of one and two under a rotation, mean over its values: %s, want %s", got, grid)
+	if got := layers(rowsOf(r, "one", "two", "quarter")); got != everyPair {
+		t.Errorf("pairs of one and two under a rotation, mean over its values: %s, want %s", got, everyPair)
 	}
 	if got := rowsOf(r, "one", "two", "shift"); len(got) > 0 {
-		t.Errorf("a transformation of activations between models has the scores %v", got)
+		t.Errorf("pairs of one and two under a transformation of activations have the scores %v, want none", got)
 	}
-	self := fmt.Sprintf("conv>conv conv>%[1]s conv>logits %[1]s>conv %[1]s>%[1]s %[1]s>logits logits>conv logits>%[1]s logits>logits", relu)
-	own := rowsOf(r, "one", "one", "")
-	if got := layers(own); got != self {
-		t.Errorf("pairs of one with itself: %s, want %s", got, self)
+	selfPairs := fmt.Sprintf("conv>conv conv>%[1]s conv>logits %[1]s>conv %[1]s>%[1]s %[1]s>logits logits>conv logits>%[1]s logits>logits", relu)
+	selfRows := rowsOf(r, "one", "one", "")
+	if got := layers(selfRows); got != selfPairs {
+		t.Errorf("pairs of one with itself: %s, want %s", got, selfPairs)
 	}
 	value := map[string]float64{}
-	for _, row := range own {
+	for _, row := range selfRows {
 		value[row.Layer+">"+row.OtherLayer] = row.Value
 	}
-	for _, row := range own {
+	for _, row := range selfRows {
 		if row.Layer == row.OtherLayer && math.Abs(row.Value-1) > 1e-6 {
-			t.Errorf("%s with itself correlates by %v", row.Layer, row.Value)
+			t.Errorf("the correlation of %s with itself is %v, want 1", row.Layer, row.Value)
 		}
-		if back := value[row.OtherLayer+">"+row.Layer]; back != row.Value {
-			t.Errorf("%s with %s gives %v, and %v the other way round", row.Layer, row.OtherLayer, row.Value, back)
+		if swapped := value[row.OtherLayer+">"+row.Layer]; swapped != row.Value {
+			t.Errorf("the correlation of %s with %s is %v, and of the swapped pair %v, want the same", row.Layer, row.OtherLayer, row.Value, swapped)
 		}
 	}
 	if got, want := layers(rowsOf(r, "one", "", "quarter")), "conv> "+relu+"> logits>"; got != want {
-		t.Errorf("clean with transformed layers: %s, want %s", got, want)
+		t.Errorf("layers on clean and on transformed images: %s, want %s", got, want)
 	}
 	if got, want := layers(rowsOf(r, "one", "", "shift")), "conv> "+relu+">"; got != want {
-		t.Errorf("clean layers with transformed activations: %s, want %s", got, want)
+		t.Errorf("clean activations and transformed activations: %s, want %s", got, want)
 	}
 }
 
+// TestPenultimatePairs checks that "layers: penultimate" compares the inputs of the last matrix
+// products of two models, and that these layers have no scores of other measures.
 func TestPenultimatePairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -139,15 +145,17 @@ func TestPenultimatePairs(t *testing.T) {
 	r := mustRun(t, pairsStudy(t, dir, "", correlation{}, "between: [one, big], layers: penultimate"), filepath.Join(dir, "run"), options(t))
 	rows := rowsOf(r, "one", "big", "")
 	if len(rows) != 1 || rows[0].Layer == "" || rows[0].Layer == "logits" {
-		t.Fatalf("the penultimate layers give %+v", rows)
+		t.Fatalf("the penultimate layers have the scores %+v, want one, not of logits", rows)
 	}
 	for _, row := range r.Rows {
 		if row.Measure != "correlation" && row.Layer == rows[0].Layer {
-			t.Errorf("the penultimate layer, which models do not list, has scores of %s", row.Measure)
+			t.Errorf("the penultimate layer, which the study does not list in its models, has scores of %s", row.Measure)
 		}
 	}
 }
 
+// TestSkippedPairsAreSummarised checks that the pairs that a measure skips for the same reason are
+// one entry of the record. Here correlation skips pairs whose first layer is conv.
 func TestSkippedPairsAreSummarised(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -160,7 +168,7 @@ func TestSkippedPairsAreSummarised(t *testing.T) {
 		}
 	}
 	if relu := r.Record.Models[2].Layers[1].Name; len(found) != 1 || found[0] != "one, big: conv and conv, conv and "+relu+", conv and logits" {
-		t.Errorf("skipped: %q", found)
+		t.Errorf("skipped: %q, want one entry with the three pairs of conv", found)
 	}
 	for _, row := range rowsOf(r, "one", "big", "") {
 		if row.Layer == "conv" {
@@ -173,25 +181,29 @@ func TestNonFiniteActivationsOfAPairNameTheirModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
-	testmodel.Write(t, dir, "two", testmodel.Options{Poison: float32(math.NaN())})
+	testmodel.Write(t, dir, "two", testmodel.Options{Poison: float32(math.NaN())}) // a NaN weight
 	s := pairsStudy(t, dir, "", correlation{}, "between: [one, two]")
 	s.Measures = s.Measures[1:] // without accuracy
 	_, err := Run(t.Context(), s, filepath.Join(dir, "run"), options(t))
 	if err == nil || !strings.Contains(err.Error(), "layer conv of model two on shapes: NaN or infinity in the activations of sample ") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one that names layer conv of model two", err)
 	}
 }
 
+// TestSameLayersOfModelsThatDiffer checks that "layers: same" is an error for models with different
+// numbers of layers.
 func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
 	_, err := NewPlan(t.Context(), pairsStudy(t, dir, "", correlation{}, "between: [one, two], layers: same"), options(t))
 	if err == nil || !strings.Contains(err.Error(), "study.yaml:1:1") || !strings.Contains(err.Error(), "one has 3 and two has 2") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with the numbers of layers", err)
 	}
 }
 
+// TestPairKeysDependOnBothModels checks that the cache keys of scores that compare two models change
+// if one of the two changes, and that no other keys do.
 func TestPairKeysDependOnBothModels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,10 +222,10 @@ func TestPairKeysDependOnBothModels(t *testing.T) {
 		return out
 	}
 	before := keys()
-	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24, Poison: 1})
+	testmodel.Write(t, dir, "big", testmodel.Options{Size: 24, Poison: 1}) // other weights
 	for name, key := range keys() {
-		if changed, concerns := key != before[name], strings.Contains(name, "big"); changed != concerns {
-			t.Errorf("after a change of big, the key of %q has changed: %v", name, changed)
+		if changed, want := key != before[name], strings.Contains(name, "big"); changed != want {
+			t.Errorf("after a change of big, the key of %q has changed: %v, want %v", name, changed, want)
 		}
 	}
 }

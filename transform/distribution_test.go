@@ -7,6 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
+// TestDistribution checks that draws from a uniform distribution are in its range, however wide or
+// narrow, and have its mean.
 func TestDistribution(t *testing.T) {
 	t.Parallel()
 	r := seed.Rand(1)
@@ -15,21 +17,21 @@ func TestDistribution(t *testing.T) {
 	for range n {
 		v := Uniform(-15, 5).Draw(r)
 		if v < -15 || v >= 5 {
-			t.Fatalf("%g is outside", v)
+			t.Fatalf("Uniform(-15, 5) drew %g, outside of [-15, 5)", v)
 		}
 		sum += v / n
 	}
 	if !near(sum, -5, 0.3) {
 		t.Errorf("the mean is %g, want -5", sum)
 	}
-	low, high := 0.1, math.Nextafter(0.1, 1)
+	low, high := 0.1, math.Nextafter(0.1, 1) // no number lies between
 	for range 1000 {
 		if v := Uniform(low, high).Draw(r); v != low && v != high {
-			t.Fatalf("%g: rounding leaves the range", v)
+			t.Fatalf("Uniform(%g, %g) drew %g, outside of the range by rounding", low, high, v)
 		}
 	}
 	if v := Uniform(-math.MaxFloat64, math.MaxFloat64).Draw(r); math.IsInf(v, 0) {
-		t.Error("a wide range overflows")
+		t.Errorf("the widest range drew %g, want a finite number", v)
 	}
 	if a, b := Fixed(30).String(), Uniform(-0.5, 15).String(); a != "30" || b != "[-0.5, 15]" {
 		t.Errorf("Fixed(30) and Uniform(-0.5, 15) are written as %s and %s, want 30 and [-0.5, 15]", a, b)

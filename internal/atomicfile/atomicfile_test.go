@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// content checks that a folder holds one file of the given content and nothing else.
-func content(t *testing.T, path, want string) {
+// checkContent checks that a file has the given content and is alone in its folder.
+func checkContent(t *testing.T, path, want string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want {
@@ -27,32 +27,32 @@ func content(t *testing.T, path, want string) {
 
 func TestWriteReplaces(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cell.json")
+	path := filepath.Join(t.TempDir(), "data.json")
 	for _, want := range []string{"one", "", strings.Repeat("long", 1<<16)} {
 		if err := Write(path, []byte(want)); err != nil {
 			t.Fatal(err)
 		}
-		content(t, path, want)
+		checkContent(t, path, want)
 	}
 }
 
 func TestFailureLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cell.json")
+	path := filepath.Join(t.TempDir(), "data.json")
 	if err := Write(path, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	full := errors.New("no space left on device")
+	diskFull := errors.New("no space left on device")
 	err := WriteFunc(path, func(w io.Writer) error {
 		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 			return err
 		}
-		return full
+		return diskFull
 	})
-	if !errors.Is(err, full) || !strings.Contains(err.Error(), "writing "+path) {
-		t.Errorf("error %v, want %v with the path", err, full)
+	if !errors.Is(err, diskFull) || !strings.Contains(err.Error(), "writing "+path) {
+		t.Errorf("error %v, want %v with the path", err, diskFull)
 	}
-	content(t, path, "old")
+	checkContent(t, path, "old")
 }
 
 func TestNoSuchFolder(t *testing.T) {
@@ -65,10 +65,10 @@ func TestNoSuchFolder(t *testing.T) {
 
 func TestNameWithoutFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := Write("cell.json", []byte("x")); err != nil {
+	if err := Write("data.json", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	content(t, "cell.json", "x")
+	checkContent(t, "data.json", "x")
 }
 
 // TestPermissions checks that a file has the permissions that the user's umask gives any new file,
@@ -96,7 +96,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-func TestFolderInTheWay(t *testing.T) {
+func TestPathIsAFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.Mkdir(path, 0o777); err != nil {
@@ -110,8 +110,8 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 }
 
-// TestSyncs checks that a file is synced before it gets its name, and that only WriteEntry leaves
-// syncing the folder to its caller.
+// TestSyncs checks that a file is synced to disk before it is renamed to its path, and its folder
+// after that. Only WriteEntry leaves syncing the folder to its caller.
 func TestSyncs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,14 +124,14 @@ func TestSyncs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	one := func(w io.Writer) error { _, err := w.Write([]byte("1")); return err }
-	entry := []filesys.Op{filesys.OpCreate, filesys.OpWrite, filesys.OpSync, filesys.OpRename}
+	writeOne := func(w io.Writer) error { _, err := w.Write([]byte("1")); return err }
+	withoutFolder := []filesys.Op{filesys.OpCreate, filesys.OpWrite, filesys.OpSync, filesys.OpRename}
 	for name, c := range map[string]struct {
 		write func(string, func(io.Writer) error) error
 		want  []filesys.Op
-	}{"WriteFunc": {WriteFunc, append(slices.Clip(entry), filesys.OpSync)}, "WriteEntry": {WriteEntry, entry}} {
+	}{"WriteFunc": {WriteFunc, append(slices.Clip(withoutFolder), filesys.OpSync)}, "WriteEntry": {WriteEntry, withoutFolder}} {
 		ops = nil
-		if err := c.write(filepath.Join(dir, name), one); err != nil || !slices.Equal(ops, c.want) {
+		if err := c.write(filepath.Join(dir, name), writeOne); err != nil || !slices.Equal(ops, c.want) {
 			t.Errorf("%s: %v (%v), want %v", name, ops, err, c.want)
 		}
 	}

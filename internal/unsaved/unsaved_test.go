@@ -5,22 +5,23 @@ import (
 	"testing"
 )
 
+// TestHold checks that work is held from the first call of Hold to the last release.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	ctx, w := NewContext(t.Context())
 	if w.Held() {
-		t.Error("held before any work")
+		t.Error("Held() before any call of Hold, want false")
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	first, second := Hold(ctx), Hold(inner)
-	first()
+	releaseFirst, releaseSecond := Hold(ctx), Hold(inner)
+	releaseFirst()
 	if !w.Held() {
-		t.Error("not held while one of two holds")
+		t.Error("not Held() after one of two releases, want true")
 	}
-	second()
+	releaseSecond()
 	if w.Held() {
-		t.Error("held after both have released")
+		t.Error("Held() after both releases, want false")
 	}
-	Hold(t.Context())() // a context without a Work
+	Hold(t.Context())() // a context without a Work: does nothing
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// firingRun returns a run with one model whose units were measured along the phase and the
-// orientation of gratings, two factors of equal standing, and on clips, which have no factor.
+// firingRun returns a run with the measure firing, the firing rates of single units, of one model.
+// The units were measured along two factors of the data set gratings, phase and orientation, and on
+// the data set clips (videos), which has no factor.
 func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	t.Helper()
 	run := Run{Record: scores.Record{Study: "gratings", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
@@ -46,7 +47,7 @@ func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	return run
 }
 
-// TestOneFactorAtATime checks that each kind of chart draws the chosen factor alone, and that data
+// TestOneFactorAtATime checks that each kind of chart draws only the chosen factor, and that data
 // without factors have a chart and no choice of factors.
 func TestOneFactorAtATime(t *testing.T) {
 	t.Parallel()
@@ -70,13 +71,14 @@ func TestOneFactorAtATime(t *testing.T) {
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 	}
-	said := v.texts(t, "main figure .sentences")
-	if len(said) != 1 || !strings.Contains(said[0], "33 % of the steps") {
-		t.Errorf("the tuning curves have the sentences %q, want one with 33 %% of the steps", said)
+	// The unit of a tuning curve exceeds its threshold at one of three steps of the factor.
+	sentences := v.texts(t, "main figure .sentences")
+	if len(sentences) != 1 || !strings.Contains(sentences[0], "33 % of the steps") {
+		t.Errorf("the tuning curves have the sentences %q, want one with 33 %% of the steps", sentences)
 	}
 	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
-	if said = v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(said[0], "most") {
-		t.Errorf("the histogram has the sentences %q, want one on the mean 59.50 of net and the middle half of its units", said)
+	if sentences = v.texts(t, "main figure .sentences"); len(sentences) != 1 || !strings.Contains(sentences[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(sentences[0], "most") {
+		t.Errorf("the histogram has the sentences %q, want one on the mean 59.50 of net and the middle half of its units", sentences)
 	}
 	v.quiet(t)
 }
@@ -87,10 +89,10 @@ func TestFactorsInTheTable(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2}), 1280, 900, "")
 	v.do(t, unfolded...)
-	heads := v.texts(t, ".scores thead th")
-	column := slices.IndexFunc(heads, func(h string) bool { return strings.HasPrefix(h, "factor") })
-	if column < 0 || slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
-		t.Fatalf("the table has the columns %q, want one of factors and none of classes", heads)
+	headers := v.texts(t, ".scores thead th")
+	column := slices.IndexFunc(headers, func(h string) bool { return strings.HasPrefix(h, "factor") })
+	if column < 0 || slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, "class") }) {
+		t.Fatalf("the table has the columns %q, want one of factors and none of classes", headers)
 	}
 	count := map[string]int{}
 	for _, cell := range v.texts(t, fmt.Sprintf(".scores tbody td:nth-child(%d)", column+1)) {
@@ -103,15 +105,15 @@ func TestFactorsInTheTable(t *testing.T) {
 	v.quiet(t)
 
 	rows, rec := reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Classes: 3}.Rows()
-	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1")
+	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1") // every class too
 	v.do(t, unfolded...)
-	if heads = v.texts(t, "section[data-measure='0'] .scores thead th"); !slices.ContainsFunc(heads, func(h string) bool { return strings.HasPrefix(h, "class") }) {
-		t.Errorf("a table of scores by class has the columns %q, want one of classes", heads)
+	if headers = v.texts(t, "section[data-measure='0'] .scores thead th"); !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, "class") }) {
+		t.Errorf("a table of scores by class has the columns %q, want one of classes", headers)
 	}
 }
 
 // TestLayersOfEqualDepth checks that layers of a branching network, several at each depth, are
-// drawn as points without lines, and that bars show one of the deepest.
+// drawn as points without lines, and of the deepest layers only one is drawn as bars.
 func TestLayersOfEqualDepth(t *testing.T) {
 	t.Parallel()
 	var layers []scores.LayerRecord
@@ -124,11 +126,11 @@ func TestLayersOfEqualDepth(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-line").length`); n != 0 {
 		t.Errorf("%d lines join layers of equal depth, want none", n)
 	}
-	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
-		t.Errorf("the chart over depth has the sentences %q, want one on branch3/layer2 (41) and branch0/layer0 (30)", said)
+	if sentences := v.texts(t, "main figure .sentences"); len(sentences) != 1 || !strings.Contains(sentences[0], "is highest at branch3/layer2 (41) and lowest at branch0/layer0 (30)") {
+		t.Errorf("the chart over depth has the sentences %q, want one on branch3/layer2 (41) and branch0/layer0 (30)", sentences)
 	}
-	if said := v.texts(t, "main .reading"); !strings.HasPrefix(said[0], "A point for each layer, a tick for what chance gives.") {
-		t.Errorf("the chart over depth explains itself by %q, want points and ticks", said)
+	if explanation := v.texts(t, "main .reading"); !strings.HasPrefix(explanation[0], "A point for each layer, a tick for what chance gives.") {
+		t.Errorf("the chart over depth is explained by %q, want points and ticks", explanation)
 	}
 	v.do(t, script(`document.querySelector("input[value=bars]").click()`), until(complete))
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .layer_0_marks path").length`); n != 2 {
@@ -137,7 +139,8 @@ func TestLayersOfEqualDepth(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestNothingToDraw checks that a page is marked as complete if its filters leave nothing to draw.
+// TestNothingToDraw checks that a page whose filters leave nothing to draw says so and is marked as
+// complete, for which openAt waits.
 func TestNothingToDraw(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()

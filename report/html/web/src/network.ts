@@ -1,5 +1,6 @@
-// The networks: their operations from the input to the output, those of a block folded, coloured by
-// a statistic of the layers.
+// The drawings of networks: their operations from the input to the output, in boxes. A box is a
+// group of operations, such as a block, which can be unfolded into a box for each operation. Boxes
+// are coloured by a statistic of their layers.
 
 import { chooser } from './controls';
 import { Shown, type ColourScale, type Measure, type NetworkGraph, type Scores, type Statistic } from './data';
@@ -17,15 +18,16 @@ import type { State } from './state';
 import type { Source } from './table';
 import { tooltip } from './tooltip';
 
-const modelsAtOnce = 4;
+const modelsAtOnce = 4; // drawn, unless the reader chooses one model
 
-/** The statistic that colours layers. */
+/** A statistic that can colour layers. */
 interface Shade {
   measure: Measure;
   statistic: Statistic;
-  rows: number[];
+  rows: number[]; // indices of its scores
 }
 
+/** The section of the page with the networks of all models. */
 export class Network {
   private figures: Figure[] = [];
   private drawings: Drawing[] = [];
@@ -45,6 +47,7 @@ export class Network {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }
 
+  // choose sets a choice, such as that of the data, and draws again.
   private choose(name: string, value: string): void {
     this.state.set(`network.${name}`, value);
     this.update();
@@ -52,14 +55,15 @@ export class Network {
   }
 
   update(): void {
-    const asked = (name: string) => this.state.get(`network.${name}`);
+    const chosen = (name: string) => this.state.get(`network.${name}`);
     for (const figure of this.figures) figure.remove();
-    this.figures = this.drawings = [];
+    this.figures = [];
+    this.drawings = [];
     const all = (this.scores.packed.networks ?? []).filter((n) => this.filter.passes({ model: n.model }));
     const shades = this.shades();
     const [first] = this.scores.packed.curves ?? [];
     const shade =
-      shades.find((s) => nameOf(s) === asked('score')) ??
+      shades.find((s) => nameOf(s) === chosen('score')) ??
       shades.find((s) => s.measure.key === first?.section && s.statistic.name === first.statistic) ??
       shades[0];
     if (!shade || all.length === 0) {
@@ -68,7 +72,7 @@ export class Network {
       this.part('reading').textContent = '';
       return;
     }
-    const list = (name: string, title: string, options: [string, string][], value: string) =>
+    const selector = (name: string, title: string, options: [string, string][], value: string) =>
       options.length > 1
         ? [
             chooser(
@@ -80,32 +84,33 @@ export class Network {
             ),
           ]
         : [];
-    const of = (field: string, rows: number[]): [string[], string] => {
+    // The values of a field, and the one that is chosen.
+    const valuesOf = (field: string, rows: number[]): [string[], string] => {
       const values = this.scores.distinct(field, rows);
-      return [values, values.includes(asked(field)) ? asked(field) : values[0]];
+      return [values, values.includes(chosen(field)) ? chosen(field) : values[0]];
     };
-    const same = (field: string) => (v: string): [string, string] => [v, labelOf(this.scores, field, v)];
-    const [data, dataAt] = of('data', shade.rows);
-    const ofData = shade.rows.filter((row) => this.scores.text('data', row) === dataAt);
-    const [transforms, transform] = of('transform', ofData);
+    const option = (field: string) => (v: string): [string, string] => [v, labelOf(this.scores, field, v)];
+    const [data, chosenData] = valuesOf('data', shade.rows);
+    const ofData = shade.rows.filter((row) => this.scores.text('data', row) === chosenData);
+    const [transforms, transform] = valuesOf('transform', ofData);
     const rows = ofData.filter((row) => this.scores.text('transform', row) === transform);
-    const shown = all.some((n) => n.model === asked('model'))
-      ? all.filter((n) => n.model === asked('model'))
+    const shown = all.some((n) => n.model === chosen('model'))
+      ? all.filter((n) => n.model === chosen('model'))
       : all.slice(0, modelsAtOnce);
     this.part('controls').replaceChildren(
-      ...list(
+      ...selector(
         'score',
         'Colour',
         shades.map((s) => [nameOf(s), `${s.measure.name}: ${s.statistic.title}`]),
         nameOf(shade),
       ),
-      ...list('data', 'Data', data.map(same('data')), dataAt),
-      ...list('transform', 'Transformation', transforms.map(same('transform')), transform),
+      ...selector('data', 'Data', data.map(option('data')), chosenData),
+      ...selector('transform', 'Transformation', transforms.map(option('transform')), transform),
       ...(all.length > modelsAtOnce
-        ? list(
+        ? selector(
             'model',
             'Model',
-            [['', `the first ${modelsAtOnce} of ${all.length}`], ...all.map((n) => same('model')(n.model))],
+            [['', `the first ${modelsAtOnce} of ${all.length}`], ...all.map((n) => option('model')(n.model))],
             shown.length === 1 ? shown[0].model : '',
           )
         : []),
@@ -119,7 +124,7 @@ export class Network {
     this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
   }
 
-  // shades are the statistics that layers have.
+  // shades returns the statistics that layers have.
   private shades(): Shade[] {
     const s = this.scores;
     return s.measures
@@ -134,9 +139,9 @@ export class Network {
               s.text('compared', row) === '' &&
               s.number('value', row) !== null,
           );
-        const [one] = rows;
+        const [first] = rows; // one variant and factor: those of the first row
         const alike = rows.filter((row) =>
-          ['variant', 'factor'].every((f) => s.text(f, row) === s.text(f, one)),
+          ['variant', 'factor'].every((f) => s.text(f, row) === s.text(f, first)),
         );
         return measure.statistics.map((statistic) => ({
           measure,
@@ -148,7 +153,7 @@ export class Network {
   }
 
   private figure(graph: NetworkGraph, shade: Shade, all: number[], under: string): Figure {
-    const rows = new Map<string, number>(); // by layer
+    const rows = new Map<string, number>(); // index of the score, by layer
     for (const row of all)
       if (this.scores.text('model', row) === graph.model) rows.set(this.scores.text('layer', row), row);
     const title = `${graph.model}: ${shade.statistic.title}${under}`;
@@ -174,7 +179,7 @@ const nameOf = (s: Shade) => `${s.measure.key}.${s.statistic.name}`;
 
 const opOf = (g: NetworkGraph, i: number) => g.ops.values[g.ops.codes.length ? g.ops.codes[i] : 0];
 
-// summary is the drawing in words.
+// summary returns a sentence on the drawing: its numbers of operations, and the extreme values.
 function summary(g: NetworkGraph, rows: Map<string, number>, scores: Scores): string {
   const value = (i: number) => scores.number('value', rows.get(g.tensors[i])!)!;
   const measured = g.tensors.flatMap((t, i) => (rows.has(t) ? [i] : []));
@@ -186,30 +191,39 @@ function summary(g: NetworkGraph, rows: Map<string, number>, scores: Scores): st
   return `${what}: from ${at(least)} to ${at(most)}.`;
 }
 
-/** A box of the drawing: a group of operations, or an operation inside an open group. */
+/** A box of the drawing: a group of operations, or an operation inside an unfolded group. */
 interface Box {
   group: number;
-  operation: number; // -1: a group
-  layer: string; // that it stands for; '' where none is measured
+  operation: number; // -1: a group of several
+  layer: string; // whose score it shows; '' where none is measured
   x: number;
   y: number;
   width: number;
   height: number;
-  open: boolean;
+  open: boolean; // unfolded
   folds: boolean; // whether there is something to unfold
 }
 
 // Sizes in pixels: the height of a folded box, its least and largest width, the gap between
-// columns, the height and width of an operation in an open box, the height of its header, and its
-// padding.
-const size = { box: 36, least: 52, most: 84, gap: 9, operation: 22, operationWidth: 62, header: 17, inset: 9 };
+// columns, the height and width of an operation in an open box, and the height of the header and
+// the padding of an open box.
+const size = {
+  box: 36,
+  minWidth: 52,
+  maxWidth: 84,
+  gap: 9,
+  operation: 22,
+  operationWidth: 62,
+  header: 17,
+  padding: 9,
+};
 
 /** The drawing of one network. */
 class Drawing implements Drawable {
   private svg = node('svg', {}) as SVGSVGElement;
   private boxes: Box[] = [];
-  private marks: SVGElement[] = [];
-  private at = 0; // the box with the focus
+  private marks: SVGElement[] = []; // the element of each box
+  private at = 0; // index of the box with the keyboard focus
   private readonly members: number[][] = []; // operations of each group
   private readonly scale: ColourScale;
   private readonly scroll: HTMLElement;
@@ -240,7 +254,7 @@ class Drawing implements Drawable {
     return new XMLSerializer().serializeToString(copy);
   }
 
-  // opened are the groups that are unfolded, which the address holds as MODEL/GROUP.
+  // opened returns the groups that are unfolded, which the page's address lists as MODEL/GROUP.
   private opened(): Set<number> {
     const start = `${this.graph.model}/`;
     return new Set(
@@ -267,35 +281,35 @@ class Drawing implements Drawable {
     const reads = members.map((of, g) => [
       ...new Set(of.flatMap((i) => graph.reads[i].map((r) => graph.groups[r])).filter((r) => r !== g)),
     ]);
-    const items = (side: number): Item[] =>
+    const items = (foldedWidth: number): Item[] =>
       members.map((_, g) => {
         const open = insides[g];
         return {
           reads: reads[g].sort((a, b) => a - b),
-          width: open ? open.width + 2 * size.inset : side,
-          height: open ? open.height + size.header + 2 * size.inset : size.box,
+          width: open ? open.width + 2 * size.padding : foldedWidth,
+          height: open ? open.height + size.header + 2 * size.padding : size.box,
         };
       });
     // Folded boxes are as wide as there is room for. A first layout, of boxes of width 1, counts
     // the columns.
     const columns = layout(items(1), 0, 0).centers,
-      steps = new Set(columns.map(([x]) => x)).size,
-      wide = insides.reduce((sum, l) => sum + (l ? l.width + 2 * size.inset : 0), 0),
-      narrow = steps - insides.filter(Boolean).length;
-    const side = Math.max(
-      size.least,
-      Math.min(size.most, (width - wide - (steps - 1) * size.gap - 4) / Math.max(1, narrow)),
+      columnCount = new Set(columns.map(([x]) => x)).size,
+      openWidth = insides.reduce((sum, l) => sum + (l ? l.width + 2 * size.padding : 0), 0),
+      foldedColumns = columnCount - insides.filter(Boolean).length;
+    const foldedWidth = Math.max(
+      size.minWidth,
+      Math.min(size.maxWidth, (width - openWidth - (columnCount - 1) * size.gap - 4) / Math.max(1, foldedColumns)),
     );
-    const placed = layout(items(side), size.gap, 6);
+    const placed = layout(items(foldedWidth), size.gap, 6);
     const margin = 3,
       top = 3 + legendHeight;
-    const sheet = items(side);
+    const sizes = items(foldedWidth);
     this.boxes = [];
     this.marks = [];
     const shapes: SVGElement[] = placed.edges.map((e) => line(e, margin, top));
     members.forEach((of, g) => {
       const [x, y] = placed.centers[g],
-        { width: w, height: h } = sheet[g],
+        { width: w, height: h } = sizes[g],
         left = margin + x - w / 2,
         upper = top + y - h / 2,
         open = insides[g];
@@ -313,8 +327,8 @@ class Drawing implements Drawable {
       };
       shapes.push(this.mark(box));
       if (!open) return;
-      const dx = left + size.inset,
-        dy = upper + size.inset + size.header;
+      const dx = left + size.padding,
+        dy = upper + size.padding + size.header;
       shapes.push(...open.edges.map((e) => line(e, dx, dy)));
       of.forEach((i, k) => {
         const [cx, cy] = open.centers[k + 1];
@@ -353,26 +367,26 @@ class Drawing implements Drawable {
     this.select();
   }
 
-  // mark draws a box and adds it to those that keys reach.
+  // mark draws a box and adds it to those that the keyboard reaches.
   private mark(box: Box): SVGElement {
     const { graph } = this;
     const index = this.boxes.length;
     const row = box.layer === '' ? undefined : this.rows.get(box.layer)!,
       value = row === undefined ? null : this.scores.number('value', row);
-    const name = box.operation >= 0 && !this.folded(box) ? opOf(graph, box.operation) : graph.names[box.group];
-    const fits = Math.max(2, Math.floor((box.width - 5) / 5.7)),
+    const name = box.operation >= 0 && !this.isGroup(box) ? opOf(graph, box.operation) : graph.names[box.group];
+    const fits = Math.max(2, Math.floor((box.width - 5) / 5.7)), // characters of 5.7 pixels
       middle = box.y + box.height / 2;
     // The lines in the box: their text, height, size and weight.
     const lines: [string, number, string, string][] = box.open
       ? [[`− ${tail(name, fits - 2)}`, box.y + 14, '10', '400']]
-      : !this.folded(box)
+      : !this.isGroup(box)
         ? [[tail(name, fits), middle + 3.5, '10', '400']]
         : [
             [tail(name, fits), box.y + 14, '10', '400'],
             [value === null ? '–' : brief(value), box.y + 28, '11', '600'],
           ];
-    const about = [
-      lines.map(([text]) => text).join(' '), // first, since it is seen
+    const label = [
+      lines.map(([text]) => text).join(' '), // first, since accessible names must contain the visible text
       lines[0][0].endsWith(name) ? '' : name,
       box.operation < 0 ? `${this.members[box.group].length} operations` : '',
       value === null ? 'not measured' : `${this.shade.statistic.title} ${number(value)}`,
@@ -381,12 +395,12 @@ class Drawing implements Drawable {
       role: 'treeitem',
       tabindex: '-1',
       class: 'box',
-      'aria-level': this.folded(box) ? '1' : '2',
-      'aria-label': about.filter(Boolean).join(', '),
+      'aria-level': this.isGroup(box) ? '1' : '2',
+      'aria-label': label.filter(Boolean).join(', '),
       ...(box.folds && { 'aria-expanded': String(box.open) }),
     });
     const filled = value !== null && !box.open;
-    const ink = filled ? inkOf(this.scale, value) : 'var(--text)';
+    const textColour = filled ? textColourOf(this.scale, value) : 'var(--text)';
     g.append(
       node('rect', {
         x: box.x.toFixed(1),
@@ -399,7 +413,7 @@ class Drawing implements Drawable {
         ...(value === null && { 'stroke-dasharray': '3 3' }),
       }),
     );
-    const text = node('text', { 'text-anchor': 'middle', fill: ink });
+    const text = node('text', { 'text-anchor': 'middle', fill: textColour });
     for (const [content, y, size, weight] of lines) {
       const line = node('tspan', {
         x: (box.x + box.width / 2).toFixed(1),
@@ -419,7 +433,7 @@ class Drawing implements Drawable {
           ]
         : describe(this.scores, row),
     );
-    // The last argument shows the tooltip; null hides it.
+    // As the last argument, null hides the tooltip, and a number shows it.
     g.addEventListener('pointermove', (e) => tip(null, e as MouseEvent, null, 0));
     g.addEventListener('pointerleave', (e) => tip(null, e as MouseEvent, null, null));
     g.addEventListener('click', () => this.act(index));
@@ -428,8 +442,8 @@ class Drawing implements Drawable {
     return g;
   }
 
-  // folded reports whether a box is that of a group, open or not, and not an operation within one.
-  private folded(box: Box): boolean {
+  // isGroup reports whether a box is that of a group, open or not, and not an operation within one.
+  private isGroup(box: Box): boolean {
     return box.operation < 0 || this.members[box.group].length === 1;
   }
 
@@ -491,7 +505,8 @@ class Drawing implements Drawable {
   }
 }
 
-// inside lays out the operations of a group, after an entry and before an exit without size.
+// inside lays out the operations of a group (of), between two items without size: an entry, which
+// stands for the operations before the group, and an exit, for those after it.
 function inside(g: NetworkGraph, of: number[]) {
   const place = new Map(of.map((i, k) => [i, k + 1]));
   const items: Item[] = [{ reads: [], width: 0, height: 0 }];
@@ -537,13 +552,14 @@ function legend({ stops, colours }: ColourScale): SVGElement {
     t.textContent = text;
     g.append(t);
   };
-  const from = 46,
-    each = 98 / colours.length;
-  write(brief(stops[0]), from - 5, 'end');
+  const left = 46, // pixels
+    width = 98,
+    each = width / colours.length;
+  write(brief(stops[0]), left - 5, 'end');
   colours.forEach((c, i) =>
-    g.append(node('rect', { x: (from + i * each).toFixed(1), y: '5', width: (each + 0.4).toFixed(1), height: '10', fill: c })),
+    g.append(node('rect', { x: (left + i * each).toFixed(1), y: '5', width: (each + 0.4).toFixed(1), height: '10', fill: c })),
   );
-  write(brief(stops[stops.length - 1]), from + 98 + 5, 'start');
+  write(brief(stops[stops.length - 1]), left + width + 5, 'start');
   return g;
 }
 
@@ -563,7 +579,8 @@ function colourOf(scale: ColourScale, v: number): string {
   return `rgb(${mix.join(' ')})`;
 }
 
-const inkOf = (scale: ColourScale, v: number) => scale.inks[Math.round(placeOf(scale, v))];
+// textColourOf returns the colour of text on a box of a value's colour.
+const textColourOf = (scale: ColourScale, v: number) => scale.inks[Math.round(placeOf(scale, v))];
 
 /** A number in few characters, for a box. */
 function brief(v: number): string {
@@ -572,11 +589,12 @@ function brief(v: number): string {
   return size >= 100 ? v.toFixed(0) : size >= 10 ? v.toFixed(1) : v.toFixed(2);
 }
 
-// tail keeps the end of a name, where the names of blocks differ.
+// tail returns the end of a name, where the names of blocks differ, in at most length characters.
 function tail(name: string, length: number): string {
   return name.length <= length ? name : `…${name.slice(name.length - Math.max(1, length - 1))}`;
 }
 
+// sourceOf returns the table of a drawing's operations and their scores.
 function sourceOf(title: string, g: NetworkGraph, rows: Map<string, number>, scores: Scores): Source {
   const value = (name: string) => (i: number) => {
     const row = rows.get(g.tensors[i]);
