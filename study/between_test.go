@@ -28,8 +28,8 @@ transforms:
 measures: [accuracy]
 `
 
-// pairsStudy returns the study of pairsText and extra. Its measures include the comparison c once
-// for each entry, the settings in YAML, such as "between: [a, b]".
+// pairsStudy returns the study of pairsText and extra. Its measures include c, which compares two
+// layers, once for each entry, the settings in YAML, such as "between: [a, b]".
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)

@@ -55,7 +55,7 @@ func TestSymbolicLink(t *testing.T) {
 	if err := Write(link, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	content(t, target, "new")
+	checkContent(t, target, "new")
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v", err)
 	}
