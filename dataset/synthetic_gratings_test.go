@@ -21,6 +21,7 @@ func drawnGrating(t interface{ Fatal(...any) }, g Grating, size int) tensor.Tens
 	return image
 }
 
+// TestGratingsAgreeWithNumpy compares gratings with those of testdata/synthetic.py.
 func TestGratingsAgreeWithNumpy(t *testing.T) {
 	t.Parallel()
 	for _, g := range readGolden(t).Gratings {
@@ -53,7 +54,7 @@ func TestGratingsOfThePaper(t *testing.T) {
 		t.Errorf("factors %v, label %d", f, sample.Label)
 	}
 	if got := slices.Sorted(maps.Keys(sample.Factors)); !slices.Equal(got, s.Factors()) {
-		t.Errorf("factors %v, and the source says %v", got, s.Factors())
+		t.Errorf("the sample has the factors %v, and the source declares %v", got, s.Factors())
 	}
 	for c := 1; c < 3; c++ { // a channel has 32 * 32 = 1024 pixels
 		if !slices.Equal(sample.Input.Data[c*1024:(c+1)*1024], sample.Input.Data[:1024]) {
@@ -62,8 +63,8 @@ func TestGratingsOfThePaper(t *testing.T) {
 	}
 }
 
-// TestGratingCycles checks that a grating of frequency 2 k has k cycles: the k-th Fourier component
-// of a row holds the entire wave.
+// TestGratingCycles checks that a grating of frequency 2 k has k cycles (see Grating.Frequency): the
+// discrete Fourier transform of a row has the mean 0.5 and the k-th component only.
 func TestGratingCycles(t *testing.T) {
 	t.Parallel()
 	const n = 32
@@ -83,6 +84,8 @@ func TestGratingCycles(t *testing.T) {
 	}
 }
 
+// TestGratingSymmetries checks that a shift by a period changes nothing, that one by half a period
+// inverts the image, and that 90 degrees more of orientation rotate it.
 func TestGratingSymmetries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,22 +94,22 @@ func TestGratingSymmetries(t *testing.T) {
 			Orientation: rapid.Float64Range(0, 360).Draw(t, "orientation"),
 			Phase:       rapid.Float64Range(-math.Pi, math.Pi).Draw(t, "phase"),
 		}
-		still := drawnGrating(t, g, 24)
-		period := g
-		period.Phase += 2 * math.Pi / g.Frequency
-		if d := widest(still, drawnGrating(t, period, 24)); d > 1e-5 {
+		original := drawnGrating(t, g, 24)
+		onePeriod := g
+		onePeriod.Phase += 2 * math.Pi / g.Frequency
+		if d := maxDifference(original, drawnGrating(t, onePeriod, 24)); d > 1e-5 {
 			t.Fatalf("a shift by one period changes the image by %g", d)
 		}
-		turned := g
-		turned.Orientation += 90
-		if d := widest(quarter(still), drawnGrating(t, turned, 24)); d > 1e-5 {
+		rotated := g
+		rotated.Orientation += 90
+		if d := maxDifference(rotated90(original), drawnGrating(t, rotated, 24)); d > 1e-5 {
 			t.Fatalf("a rotated image and a rotated grating differ by %g", d)
 		}
-		half := g
-		half.Phase += math.Pi / g.Frequency
-		for i, v := range drawnGrating(t, half, 24).Data {
-			if math.Abs(float64(v+still.Data[i]-1)) > 1e-5 {
-				t.Fatalf("after half a period value %d is %g and was %g", i, v, still.Data[i])
+		halfPeriod := g
+		halfPeriod.Phase += math.Pi / g.Frequency
+		for i, v := range drawnGrating(t, halfPeriod, 24).Data {
+			if math.Abs(float64(v+original.Data[i]-1)) > 1e-5 {
+				t.Fatalf("after a shift by half a period, value %d is %g, want 1 minus %g", i, v, original.Data[i])
 			}
 		}
 	})
@@ -123,7 +126,7 @@ func TestGratingsSettings(t *testing.T) {
 		t.Error("two grids have the same fingerprint")
 	}
 	if sample = must(s.At(context.Background(), 4, Frame{Height: 6, Width: 6, Channels: 3})); !slices.Equal(sample.Input.Shape, []int{3, 6, 6}) {
-		t.Errorf("framed to %v", sample.Input.Shape)
+		t.Errorf("resized to %v, want [3 6 6]", sample.Input.Shape)
 	}
 }
 
@@ -142,7 +145,7 @@ func TestGratingsErrors(t *testing.T) {
 		}
 	}
 	s := must(OpenGratings(GratingsOptions{}))
-	if _, err := s.At(context.Background(), 1764, Frame{}); err == nil || !strings.Contains(err.Error(), "0 to 1763") {
+	if _, err := s.At(context.Background(), 1764, Frame{}); err == nil || !strings.Contains(err.Error(), "0 to 1763") { // of 1,764
 		t.Errorf("beyond the end: %v", err)
 	}
 	if err := (Grating{}).Draw(tensor.New(8, 8)); err == nil {

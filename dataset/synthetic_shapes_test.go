@@ -105,7 +105,7 @@ func TestQuarterTurnIsExact(t *testing.T) {
 		turned := f
 		turned.Rotation += 90
 		turned.X, turned.Y = f.Y, -f.X
-		if d := widest(quarter(drawn(t, f, 3, 32)), drawn(t, turned, 3, 32)); d > 1e-5 {
+		if d := maxDifference(rotated90(drawn(t, f, 3, 32)), drawn(t, turned, 3, 32)); d > 1e-5 {
 			t.Fatalf("a rotated image and a rotated figure differ by %g", d)
 		}
 	})
@@ -123,7 +123,7 @@ func TestAnyTurnIsWithinInterpolation(t *testing.T) {
 		got, want := drawn(t, turned, 1, 64), turn(drawn(t, f, 1, 64), theta)
 		// A bilinear look-up blurs an edge a second time. A rotation in the wrong direction would
 		// differ by 1.
-		if d := widest(got, want); d > 0.5 {
+		if d := maxDifference(got, want); d > 0.5 {
 			t.Fatalf("one pixel differs by %g", d)
 		}
 		sum, edge := 0.0, 0.0

@@ -49,8 +49,8 @@ func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
 	}
 }
 
-// quarter rotates every channel of a square image by 90 degrees counter-clockwise.
-func quarter(t tensor.Tensor) tensor.Tensor {
+// rotated90 rotates every channel of a square image by 90 degrees counter-clockwise.
+func rotated90(t tensor.Tensor) tensor.Tensor {
 	out, n := tensor.New(t.Shape...), t.Shape[1]
 	for c := range t.Shape[0] {
 		for i := range n {
@@ -62,8 +62,8 @@ func quarter(t tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// widest returns the largest difference between the values of two images.
-func widest(a, b tensor.Tensor) float64 {
+// maxDifference returns the largest difference between the values of two images.
+func maxDifference(a, b tensor.Tensor) float64 {
 	most := 0.0
 	for i, v := range a.Data {
 		most = max(most, math.Abs(float64(v-b.Data[i])))

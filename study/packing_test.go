@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// TestPassesHoldEveryTaskOnce checks that every task (a measure of a cell at one layer) is in
-// exactly one pass for any memory limit, and that less memory never reduces forward passes.
+// TestPassesHoldEveryTaskOnce checks that every task is in exactly one pass over the data for any
+// memory limit, and that there are never fewer forward passes with less memory. A cell is a measure
+// for a model, a data set and a value of a transformation. A task is its part for one layer.
 func TestPassesHoldEveryTaskOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -22,7 +23,7 @@ func TestPassesHoldEveryTaskOnce(t *testing.T) {
 	for _, c := range p.Cells {
 		want += len(c.Tasks)
 	}
-	var before int64
+	var forwardsBefore int64 // with more memory
 	for memory := int64(1 << 30); memory > 0; memory /= 4 {
 		seen := map[*plan.Task]bool{}
 		var forwards int64
@@ -38,9 +39,9 @@ func TestPassesHoldEveryTaskOnce(t *testing.T) {
 		if len(seen) != want {
 			t.Errorf("with %d bytes %d of %d tasks are in passes", memory, len(seen), want)
 		}
-		if forwards < before {
-			t.Errorf("with %d bytes there are %d forward passes, and with more memory %d", memory, forwards, before)
+		if forwards < forwardsBefore {
+			t.Errorf("with %d bytes there are %d forward passes, and with more memory %d", memory, forwards, forwardsBefore)
 		}
-		before = forwards
+		forwardsBefore = forwards
 	}
 }

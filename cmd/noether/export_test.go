@@ -16,7 +16,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// finishedRun returns a finished run of a small study.
+// finishedRun returns the folder of a finished run of a small study. The study and its model are
+// the valid ones of broken and brokenFolder.
 func finishedRun(t *testing.T) string {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, effective-invariance, distance"}.study()))
@@ -45,11 +46,11 @@ func TestExport(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(text), &asJSON) != nil || len(asJSON) != len(rows) {
 		t.Errorf("JSON has %d rows, want %d: %v", len(asJSON), len(rows), err)
 	}
-	byName := filepath.Join(t.TempDir(), "x.json")
-	if message, code := errorOutput(t, "export", run, "-o", byName); code != 0 || message != "noether: wrote "+byName+"\n" {
+	byExtension := filepath.Join(t.TempDir(), "x.json")
+	if message, code := errorOutput(t, "export", run, "-o", byExtension); code != 0 || message != "noether: wrote "+byExtension+"\n" {
 		t.Errorf("export -o: exit %d, %q, want 0 and the name of the file", code, message)
 	}
-	if raw, err := os.ReadFile(byName); err != nil || string(raw) != text {
+	if raw, err := os.ReadFile(byExtension); err != nil || string(raw) != text {
 		t.Errorf("the format by extension: %v, %d bytes, want %d", err, len(raw), len(text))
 	}
 	file := filepath.Join(t.TempDir(), "x.parquet")
@@ -65,6 +66,7 @@ func TestExport(t *testing.T) {
 	if got, err := scores.ReadParquet(f, info.Size()); err != nil || len(got) != len(rows) {
 		t.Errorf("Parquet has %d rows, want %d: %v", len(got), len(rows), err)
 	}
+	// These tables leave out scores of layers, such as the cosine, if there are scores of whole models.
 	for format, want := range map[string]string{"--latex": `\begin{tabular}`, "--markdown": "| model |"} {
 		if got, err := output(t, "export", run, format); err != nil || !strings.Contains(got, want) || strings.Contains(got, "cosine") {
 			t.Errorf("%s prints %q, error %v; want %q and no cosine", format, got, err, want)
@@ -90,8 +92,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportForSpreadsheets checks that names which a spreadsheet takes for formulas are escaped with
-// --csv-safe, and written as they are without.
+// TestExportForSpreadsheets checks that names which a spreadsheet takes for formulas are written with
+// an apostrophe before them with --csv-safe, and unchanged without.
 func TestExportForSpreadsheets(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -105,7 +107,7 @@ measures: [distance]
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
 	}
-	names := func(args ...string) scores.Row {
+	firstRow := func(args ...string) scores.Row {
 		t.Helper()
 		text, err := output(t, append([]string{"export", run}, args...)...)
 		if err != nil {
@@ -117,7 +119,7 @@ measures: [distance]
 		}
 		return rows[0]
 	}
-	plain, safe := names("--csv"), names("--csv-safe")
+	plain, safe := firstRow("--csv"), firstRow("--csv-safe")
 	for _, c := range []struct{ plain, safe, want string }{
 		{plain.Study, safe.Study, "+study"},
 		{plain.Model, safe.Model, `=HYPERLINK("http://example.com")`},
@@ -125,7 +127,7 @@ measures: [distance]
 		{plain.Transform, safe.Transform, "-turn"},
 	} {
 		if c.plain != c.want || c.safe != "'"+c.want {
-			t.Errorf("%q without --csv-safe and %q with it, want %q", c.plain, c.safe, c.want)
+			t.Errorf("%q without --csv-safe and %q with it, want %q, and with it an apostrophe before", c.plain, c.safe, c.want)
 		}
 	}
 	if safe.Parameter != "-15" || safe.Value != plain.Value {
@@ -146,8 +148,8 @@ measures: [distance]
 	}
 }
 
-// TestExportToMLflow checks the logged values of a run. Package mlflow tests the format of the
-// requests.
+// TestExportToMLflow checks the values that are logged for a run, in an MLflow run and a child run of
+// it. Package mlflow tests the format of the requests.
 func TestExportToMLflow(t *testing.T) {
 	run := finishedRun(t)
 	var mutex sync.Mutex
@@ -173,13 +175,13 @@ func TestExportToMLflow(t *testing.T) {
 	}
 	for _, file := range []string{"study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html", "figures/depth.pdf", "figures/bars.png"} {
 		if seen["/api/2.0/mlflow-artifacts/artifacts/3/r1/artifacts/"+file] == "" {
-			t.Errorf("no %s", file)
+			t.Errorf("%s is not uploaded", file)
 		}
 	}
 	logged := seen["/api/2.0/mlflow/runs/log-batch"]
 	for _, want := range []string{`"effective-invariance.ei/`, `"accuracy.clean/`, `"sha256"`, `"seed"`} {
 		if !strings.Contains(logged, want) {
-			t.Errorf("no %s in %.500s", want, logged)
+			t.Errorf("%s is not logged in %.500s", want, logged)
 		}
 	}
 	if runs != 2 || !strings.Contains(seen["/api/2.0/mlflow/runs/create"], `"mlflow.parentRunId","value":"r1"`) || strings.Count(seen["/api/2.0/mlflow/runs/update"], "FINISHED") != 2 {

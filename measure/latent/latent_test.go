@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	defaults = latent.Settings{Ridge: 1e-3, Folds: 5}
-	quarter  = transform.Rotate{Angle: transform.Fixed(90)}
-	colour   = transform.Brightness{Factor: transform.Fixed(2)} // moves no positions
+	defaults    = latent.Settings{Ridge: 1e-3, Folds: 5}
+	quarterTurn = transform.Rotate{Angle: transform.Fixed(90)}
+	colour      = transform.Brightness{Factor: transform.Fixed(2)} // moves no positions
 )
 
 func random(seed uint64, shape ...int) tensor.Tensor {
@@ -30,9 +30,9 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 	return t
 }
 
-// measured returns the scores by operator, which is their variant: identity, place (positions move
-// as the input does), channels (a linear map of the channels) and both.
-func measured(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
+// scoresByOperator returns the scores by the operator from which r2 was computed: identity, place
+// (positions move as the input does), channels (a linear map of the channels) and both.
+func scoresByOperator(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	m, err := latent.New(s)
 	if err != nil {
@@ -68,7 +68,8 @@ func measured(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Tr
 	return out
 }
 
-// TestGolden checks that scores agree with those of testdata/golden.py, which uses NumPy.
+// TestGolden checks that scores agree with those of testdata/golden.py, which uses NumPy and builds
+// the same maps z, moved and mixed.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/golden.json")
@@ -91,7 +92,7 @@ func TestGolden(t *testing.T) {
 				}
 			}
 		}
-		quarter.Draw(nil).Apply(moved.At(i), z.At(i))
+		quarterTurn.Draw(nil).Apply(moved.At(i), z.At(i))
 	}
 	for i := range n {
 		for c := range channels {
@@ -104,7 +105,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	found := measured(t, defaults, onnx.Layer{Shape: []int{channels, side, side}, Axes: "NCHW"}, quarter, z, mixed)
+	found := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{channels, side, side}, Axes: "NCHW"}, quarterTurn, z, mixed)
 	if len(found) != len(golden) {
 		t.Fatalf("%d scores, want %d", len(found), len(golden))
 	}
@@ -115,7 +116,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// mix returns matrix z_p + 1 of every position.
+// mix returns matrix z_p + 1 at every position p, where z_p is the vector of the channels.
 func mix(z tensor.Tensor, matrix []float32) tensor.Tensor {
 	out := tensor.New(z.Shape...)
 	n, c, plane := z.Shape[0], z.Shape[1], z.Shape[2]*z.Shape[3]
@@ -133,16 +134,17 @@ func mix(z tensor.Tensor, matrix []float32) tensor.Tensor {
 	return out
 }
 
-func turned(z tensor.Tensor) tensor.Tensor {
+// rotated returns the maps z, rotated by 90 degrees.
+func rotated(z tensor.Tensor) tensor.Tensor {
 	out := tensor.New(z.Shape...)
 	for i := range z.Shape[0] {
-		quarter.Draw(nil).Apply(out.At(i), z.At(i))
+		quarterTurn.Draw(nil).Apply(out.At(i), z.At(i))
 	}
 	return out
 }
 
-// TestKnownOperators checks that maps that are made by an operator are explained by it, and by
-// those that include it, and that maps that are independent of the clean maps are not explained.
+// TestKnownOperators checks that r2 is 1 for the operator that made the transformed maps, and for
+// those that include it, and near 0 if they are independent of the clean maps.
 func TestKnownOperators(t *testing.T) {
 	t.Parallel()
 	const n, c = 60, 6
@@ -151,15 +153,15 @@ func TestKnownOperators(t *testing.T) {
 	for _, k := range []struct {
 		name        string
 		transformed tensor.Tensor
-		explain     []string // with R² near 1
+		explain     []string // the operators with an r2 of 1
 	}{
 		{"identity", z, []string{"identity", "channels"}},
-		{"place", turned(z), []string{"place", "both"}},
+		{"place", rotated(z), []string{"place", "both"}},
 		{"channels", mix(z, matrix), []string{"channels"}},
-		{"both", mix(turned(z), matrix), []string{"both"}},
-		{"nothing", random(3, n, c, 7, 7), nil},
+		{"both", mix(rotated(z), matrix), []string{"both"}},
+		{"no operator", random(3, n, c, 7, 7), nil},
 	} {
-		found := measured(t, latent.Settings{Ridge: 1e-6, Folds: 5}, layer, quarter, z, k.transformed)
+		found := scoresByOperator(t, latent.Settings{Ridge: 1e-6, Folds: 5}, layer, quarterTurn, z, k.transformed)
 		for _, name := range []string{"identity", "place", "channels", "both"} {
 			explains := false
 			for _, e := range k.explain {
@@ -172,8 +174,9 @@ func TestKnownOperators(t *testing.T) {
 	}
 }
 
-// TestLayouts checks that the order of axes does not matter, that tokens of a grid are maps, and
-// that vectors have one position.
+// TestLayouts checks that tokens in a grid have the scores of maps, and that transformations that
+// move no positions, given pairs of inputs, and vectors have the operators identity and channels
+// only.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	const n, c, side = 40, 4, 5
@@ -181,7 +184,7 @@ func TestLayouts(t *testing.T) {
 	for i := range zt.Data {
 		zt.Data[i] = 0.3*zt.Data[i] + z.Data[i]
 	}
-	last := func(z tensor.Tensor) tensor.Tensor {
+	asTokens := func(z tensor.Tensor) tensor.Tensor {
 		out := tensor.New(n, side*side, c)
 		for i := range n {
 			for k := range c {
@@ -192,8 +195,8 @@ func TestLayouts(t *testing.T) {
 		}
 		return out
 	}
-	want := measured(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, quarter, z, zt)
-	tokens := measured(t, defaults, onnx.Layer{Shape: []int{side * side, c}, Axes: "NTC"}, quarter, last(z), last(zt))
+	want := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, quarterTurn, z, zt)
+	tokens := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{side * side, c}, Axes: "NTC"}, quarterTurn, asTokens(z), asTokens(zt))
 	for name, w := range want {
 		if g := tokens[name]; math.Abs(g.Value-w.Value) > 1e-6 || math.Abs(g.Low-w.Low) > 1e-6 {
 			t.Errorf("%s: %+v as tokens, %+v as maps", name, g, w)
@@ -202,14 +205,14 @@ func TestLayouts(t *testing.T) {
 	if len(want) != 4 || !(want["identity"].Value > 0.8) {
 		t.Errorf("%+v, want four operators, and an r2 of identity above 0.8", want)
 	}
-	for name, tr := range map[string]transform.Transform{"colour": colour, "pairs": nil} {
-		found := measured(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, tr, z, zt)
+	for name, tr := range map[string]transform.Transform{"colour": colour, "pairs without a transformation": nil} {
+		found := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{c, side, side}, Axes: "NCHW"}, tr, z, zt)
 		if len(found) != 2 || math.Abs(found["identity"].Value-want["identity"].Value) > 1e-6 {
 			t.Errorf("%s: %+v, want two operators, and the r2 %v of identity", name, found, want["identity"].Value)
 		}
 	}
 	v, vt := tensor.Tensor{Shape: []int{n, 100}, Data: z.Data}, tensor.Tensor{Shape: []int{n, 100}, Data: zt.Data}
-	if found := measured(t, defaults, onnx.Layer{Shape: []int{100}, Axes: "NC"}, quarter, v, vt); len(found) != 2 || !(found["identity"].Value > 0.8) {
+	if found := scoresByOperator(t, defaults, onnx.Layer{Shape: []int{100}, Axes: "NC"}, quarterTurn, v, vt); len(found) != 2 || !(found["identity"].Value > 0.8) {
 		t.Errorf("vectors: %+v, want two operators, and an r2 of identity above 0.8", found)
 	}
 }
@@ -217,7 +220,7 @@ func TestLayouts(t *testing.T) {
 func TestConstantMaps(t *testing.T) {
 	t.Parallel()
 	constant := tensor.New(40, 2, 4, 4)
-	for name, s := range measured(t, defaults, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarter, constant, constant) {
+	for name, s := range scoresByOperator(t, defaults, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarterTurn, constant, constant) {
 		if !math.IsNaN(s.Value) || len(s.Warnings) != 1 {
 			t.Errorf("%s: %+v, want no value and a warning", name, s)
 		}
@@ -227,11 +230,13 @@ func TestConstantMaps(t *testing.T) {
 	for i := range z.Shape[0] {
 		clear(z.At(i).Data[:16])
 	}
-	if s := measured(t, latent.Settings{Folds: 5}, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarter, z, z)["channels"]; !(s.Value > 1-1e-6) {
+	if s := scoresByOperator(t, latent.Settings{Folds: 5}, onnx.Layer{Shape: []int{2, 4, 4}, Axes: "NCHW"}, quarterTurn, z, z)["channels"]; !(s.Value > 1-1e-6) {
 		t.Errorf("a constant channel: %+v, want an r2 of 1", s)
 	}
 }
 
+// TestContract runs the checks of package measuretest: scores do not depend on how samples are
+// divided into batches and merged.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 45
@@ -239,9 +244,9 @@ func TestContract(t *testing.T) {
 		layer     onnx.Layer
 		transform transform.Transform
 	}{
-		"rotations":  {onnx.Layer{Shape: []int{3, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
-		"far shifts": {onnx.Layer{Shape: []int{4, 4, 2}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
-		"colour":     {onnx.Layer{Shape: []int{6}, Axes: "NC"}, colour},
+		"rotations":    {onnx.Layer{Shape: []int{3, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
+		"large shifts": {onnx.Layer{Shape: []int{4, 4, 2}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
+		"colour":       {onnx.Layer{Shape: []int{6}, Axes: "NC"}, colour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -269,10 +274,10 @@ func TestSkip(t *testing.T) {
 		site measure.Site
 		skip bool
 	}{
-		"maps":         {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarter}, false},
-		"unknown axes": {measure.Site{Layer: onnx.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Transform: quarter}, true},
-		"one sample":   {measure.Site{Layer: maps, Layout: measure.NewLayout(1), Transform: quarter}, true},
-		"no memory":    {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarter, Budget: 1000}, true},
+		"maps":                  {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarterTurn}, false},
+		"unknown axes":          {measure.Site{Layer: onnx.Layer{Shape: []int{8, 6}, Axes: "?TC"}, Layout: measure.NewLayout(10), Transform: quarterTurn}, true},
+		"one sample":            {measure.Site{Layer: maps, Layout: measure.NewLayout(1), Transform: quarterTurn}, true},
+		"memory of 1,000 bytes": {measure.Site{Layer: maps, Layout: measure.NewLayout(10), Transform: quarterTurn, Budget: 1000}, true},
 	} {
 		if why := m.Skip(c.site); (why != "") != c.skip {
 			t.Errorf("%s: Skip returns %q, want a reason: %t", name, why, c.skip)

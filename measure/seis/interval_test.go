@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// If the subspaces are the whole space, replicates are the scores of halves of the samples.
+// TestReplicatesAreScoresOfHalves checks that the replicates of an interval are the scores of the
+// half-samples (resample.HalfSamples) if all singular vectors are kept (Variance 1).
 func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 200, 3, 4, 4), smooth(2, 200, 3, 4, 4)
@@ -18,7 +19,7 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	}
 	s, site := Settings{Variance: 1, Positions: 100, Interval: true}, siteOf("NCHW", z)
 	scores := scoresOf(t, s, site, z, zt)
-	exact := map[string][]measure.Replicate{}
+	wantReplicates := map[string][]measure.Replicate{}
 	for half := range resample.HalfSamples {
 		a, err := New(Settings{Variance: 1, Positions: 100}).New(site)
 		if err != nil {
@@ -36,11 +37,11 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, w := range want[:2] {
-			exact[w.Statistic] = append(exact[w.Statistic], measure.Replicate{Value: w.Value, Left: left * z.Shape[1]})
+		for _, w := range want[:2] { // equivariance and invariance
+			wantReplicates[w.Statistic] = append(wantReplicates[w.Statistic], measure.Replicate{Value: w.Value, Left: left * z.Shape[1]})
 		}
 	}
-	for name, want := range exact {
+	for name, want := range wantReplicates {
 		resample.WidenHalves(want)
 		for i, r := range scores[name].Replicates {
 			near(t, name+" of a half", r.Value, want[i].Value, 1e-4)
@@ -51,9 +52,12 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	}
 }
 
-// Intervals have the width that the spread of scores of new samples suggests, and contain their
-// mean: for few ranks, which jump, and for many canonical correlations, whose vectors mix.
-func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
+// TestIntervalWidths checks that intervals have the width that follows from the standard deviation
+// of the scores of 40 sample sets, and contain the mean of these scores. The rank is the number of
+// leading singular vectors that a score uses. In the first case it is small and differs between
+// sample sets; in the second, many canonical correlations are nearly equal, so that their vectors
+// change with the samples.
+func TestIntervalWidths(t *testing.T) {
 	t.Parallel()
 	const sets = 40
 	for _, c := range []struct{ n, channels, side int }{{100, 4, 4}, {60, 4, 9}} {
@@ -79,7 +83,7 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 					covered++
 				}
 			}
-			ratio := widths[name] / (2.447 * sd) // 2.447: Student's t with 6 degrees of freedom, those of seven halves
+			ratio := widths[name] / (2.447 * sd) // 2.447: 97.5 % quantile of Student's t with 6 degrees of freedom, for seven half-samples
 			t.Logf("%d x %d, %s: %.4f +- %.4f, intervals %.2f times as wide, %d of %d contain the mean", c.side, c.side, name, mean, sd, ratio, covered, sets)
 			if !(ratio > 0.6 && ratio < 1.4) || covered < 34 {
 				t.Errorf("%d x %d: intervals of %s are %.2f times as wide as they should be, want 0.6 to 1.4, and %d of %d contain the mean, want 34 or more", c.side, c.side, name, ratio, covered, sets)
@@ -88,9 +92,10 @@ func TestIntervalsAreAsWideAsTheyShouldBe(t *testing.T) {
 	}
 }
 
-// Ties are detected by their number, so that rounding, which is amplified for patterns of little
-// variance, does not hide them.
-func TestAFlipOfRealMapsIsFoundToTie(t *testing.T) {
+// TestTiesOfFlippedImages checks that a flip of real images, whose canonical correlations are all 1,
+// gives the warning of ties. Rounding, amplified in directions of little variance, makes some of the
+// correlations differ, so the warning is given if more than one in twenty tie.
+func TestTiesOfFlippedImages(t *testing.T) {
 	t.Parallel()
 	z, _ := images(t, 200)
 	got := scoresOf(t, Settings{Variance: 0.99, Positions: 32 * 32}, siteOf("NCHW", z), z, moved(z, flipped(32, 32)))

@@ -9,27 +9,27 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// Runtimes leave out a window that begins in the padding at the end. After the rewrite, the
-// inferred shapes leave it out too.
+// TestFixCeilMode checks pools with ceil_mode whose last window would begin in the padding at the
+// end. Runtimes leave out such a window, and after the rewrite the inferred shape does too.
 func TestFixCeilMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		opset   int
 		attrs   onnx.Attrs
-		shape   [2]int // of the output
+		shape   [2]int // height and width of the output
 		pads    string // of the node after the rewrite
-		read    [2]int // size that the node reads of the input's 8 x 9
+		read    [2]int // height and width of the node's input after the rewrite, cropped from 8 x 9
 		indices bool   // a MaxPool with indices instead of an AveragePool
 		mode    int    // ceil_mode of the node after the rewrite
 	}{
-		{"left out on one axis, added on the other", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
+		{"last window left out along the width, added along the height", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
 		{"count_include_pad", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}, "count_include_pad": 1},
 			[2]int{4, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
 		{"dilations", 19, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{5, 3}, "dilations": []int{4, 1}, "pads": []int{0, 0, 0, 1}}, [2]int{2, 3}, "[0 0 0 0]", [2]int{8, 8}, false, 1},
 		{"indices", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 1 1]", [2]int{8, 9}, true, 0},
-		{"padding alone", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 1, 0, 1}}, [2]int{4, 4}, "[0 1 0 1]", [2]int{8, 9}, false, 1},
-		{"none left out", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 2}}, [2]int{4, 5}, "[]", [2]int{8, 9}, false, 1},
+		{"last window begins before the padding", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 1, 0, 1}}, [2]int{4, 4}, "[0 1 0 1]", [2]int{8, 9}, false, 1},
+		{"no padding", 17, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 2}}, [2]int{4, 5}, "[]", [2]int{8, 9}, false, 1},
 		{"unchanged since opset 22", 22, onnx.Attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "pads": []int{0, 0, 0, 1}}, [2]int{4, 3}, "[0 0 0 1]", [2]int{8, 9}, false, 1},
 	} {
 		b := onnx.NewBuilder(c.opset)
@@ -53,10 +53,10 @@ func TestFixCeilMode(t *testing.T) {
 		}
 		s := infer.Analyze(b.Snapshot())
 		if read := s.Shape(n.Input[0]); read[2] != c.read[0] || read[3] != c.read[1] {
-			t.Errorf("%s: it reads %v, want %v", c.name, read, c.read)
+			t.Errorf("%s: the input of the node has shape %v, want %v after batch and channels", c.name, read, c.read)
 		}
 		if s := s.Shape(string(y)); s[2] != c.shape[0] || s[3] != c.shape[1] {
-			t.Errorf("%s: shape %v, want %v", c.name, s, c.shape)
+			t.Errorf("%s: the output has shape %v, want %v after batch and channels", c.name, s, c.shape)
 		}
 	}
 }
