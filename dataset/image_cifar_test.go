@@ -12,9 +12,10 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// cifarFileOf writes n records whose labels are first, first+1, ... (mod 10). The first pixel
-// equals the label, the others are 100. With two bytes of labels, as in CIFAR-100, the first one,
-// the coarse label, is half the second, the fine label.
+// cifarFileOf writes a file of n records. A record has one byte of labels (CIFAR-10) or two
+// (CIFAR-100: the coarse label and the fine label), then 3 * 32 * 32 = 3072 pixel values: 3073 or
+// 3074 bytes. The (fine) labels are first, first+1, ... (mod 10); a coarse label is half the fine
+// one. The first pixel value equals the label, the others are 100.
 func cifarFileOf(t testing.TB, path string, n, labelBytes, first int) {
 	t.Helper()
 	data := make([]byte, 0, n*(labelBytes+cifarPixels))
@@ -43,15 +44,15 @@ func TestCIFAR(t *testing.T) {
 		name    string
 		options CIFAROptions
 		labels  []int
-		last    string
+		last    string // name of the last sample: file#record
 	}{
 		{"test by default", CIFAROptions{Paths: []string{dir}}, []int{5, 6, 7, 8}, "test_batch.bin#3"},
 		{"train", CIFAROptions{Paths: []string{dir}, Part: "train"}, []int{0, 1, 2, 3, 4}, "data_batch_2.bin#1"},
 		{"all", CIFAROptions{Paths: []string{dir}, Part: "all"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, "test_batch.bin#3"},
 		{"one file", CIFAROptions{Paths: []string{file("data_batch_2.bin")}}, []int{3, 4}, "data_batch_2.bin#1"},
-		{"files", CIFAROptions{Paths: []string{file("test_batch.bin"), file("data_batch_2.bin")}}, []int{5, 6, 7, 8, 3, 4}, "data_batch_2.bin#1"},
+		{"two files", CIFAROptions{Paths: []string{file("test_batch.bin"), file("data_batch_2.bin")}}, []int{5, 6, 7, 8, 3, 4}, "data_batch_2.bin#1"},
 	}
-	prints := map[string]string{} // name of the case by fingerprint
+	caseOf := map[string]string{} // by fingerprint
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			src, err := OpenCIFAR10(t.Context(), c.options)
@@ -72,10 +73,10 @@ func TestCIFAR(t *testing.T) {
 			if !slices.Equal(got, c.labels) || src.Describe(src.Len()-1).Name != c.last {
 				t.Errorf("labels %v, the last from %s; want %v, %s", got, src.Describe(src.Len()-1).Name, c.labels, c.last)
 			}
-			if other, taken := prints[src.Fingerprint()]; taken {
+			if other, taken := caseOf[src.Fingerprint()]; taken {
 				t.Errorf("the fingerprint equals that of %q", other)
 			}
-			prints[src.Fingerprint()] = c.name
+			caseOf[src.Fingerprint()] = c.name
 		})
 	}
 }
@@ -122,7 +123,7 @@ func TestOpenCIFARErrors(t *testing.T) {
 		options CIFAROptions
 		want    string
 	}{
-		{"nothing", CIFAROptions{}, "no file and no folder"},
+		{"no path", CIFAROptions{}, "no file and no folder"},
 		{"missing", CIFAROptions{Paths: []string{filepath.Join(dir, "no.bin")}}, "no such file"},
 		{"length", CIFAROptions{Paths: []string{file("short.bin", make([]byte, 2*3073-1))}}, "short.bin: 6145 bytes is not a multiple of CIFAR-10 records of 3073 bytes; 1 image would be 3073 bytes"},
 		{"empty", CIFAROptions{Paths: []string{file("empty.bin", nil)}}, "0 bytes"},
@@ -139,10 +140,10 @@ func TestOpenCIFARErrors(t *testing.T) {
 			}
 		})
 	}
-	done, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := OpenCIFAR10(done, CIFAROptions{Paths: []string{file("good.bin", make([]byte, 3073))}}); err == nil {
-		t.Error("opened although the context is done")
+	if _, err := OpenCIFAR10(cancelled, CIFAROptions{Paths: []string{file("good.bin", make([]byte, 3073))}}); err == nil {
+		t.Error("opened although the context is cancelled")
 	}
 }
 
@@ -171,23 +172,22 @@ func TestCIFARTestSet(t *testing.T) {
 		}
 	}
 	if slices.ContainsFunc(perClass, func(n int) bool { return n != 1000 }) {
-		t.Errorf("%v images of the classes, want 1,000 of each", perClass)
+		t.Errorf("the classes have %v images, want 1,000 each", perClass)
 	}
 }
 
-// A record has 3 * 32 * 32 = 3072 pixels, after one byte of labels in CIFAR-10 and two in
-// CIFAR-100.
+// FuzzCIFAR checks that a file is rejected, or has only samples with valid labels.
 func FuzzCIFAR(f *testing.F) {
 	f.Add(make([]byte, 3073), false)
 	f.Add(bytes.Repeat([]byte{3}, 2*3074), true)
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte, hundred bool) {
+	f.Fuzz(func(t *testing.T, data []byte, is100 bool) {
 		path := filepath.Join(dir, "fuzzed.bin")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		open := OpenCIFAR10
-		if hundred {
+		if is100 {
 			open = OpenCIFAR100
 		}
 		src, err := open(context.Background(), CIFAROptions{Paths: []string{path}})

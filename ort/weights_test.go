@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// weighted returns a graph with large initializers: a table that Gather reads by another, a matrix,
-// and an addend. It maps x, 2 x 1024, to Gather(table, indices) + x matrix + addend.
-func weighted(t testing.TB) *onnx.Model {
+// largeWeightsModel returns a graph with large initializers: a table that Gather reads at indices, a
+// matrix, and an addend. It maps x, 2 x 1024, to Gather(table, indices) + x matrix + addend.
+func largeWeightsModel(t testing.TB) *onnx.Model {
 	t.Helper()
 	const n = 1024
 	matrix, addend, table := make([]float32, n*n), make([]float32, n), make([]float32, 2*n)
@@ -32,9 +32,9 @@ func weighted(t testing.TB) *onnx.Model {
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, 2, n)
-	which := b.Initializer(&pb.TensorProto{Dims: []int64{n}, DataType: new(int32(onnx.Int64)), RawData: indices})
-	read := b.Op("Gather", nil, b.Const("table", tensor.Tensor{Shape: []int{2 * n}, Data: table}), which)
-	y := b.Add(read, b.MatMul(x, b.Const("matrix", tensor.Tensor{Shape: []int{n, n}, Data: matrix})))
+	at := b.Initializer(&pb.TensorProto{Dims: []int64{n}, DataType: new(int32(onnx.Int64)), RawData: indices})
+	gathered := b.Op("Gather", nil, b.Const("table", tensor.Tensor{Shape: []int{2 * n}, Data: table}), at)
+	y := b.Add(gathered, b.MatMul(x, b.Const("matrix", tensor.Tensor{Shape: []int{n, n}, Data: matrix})))
 	b.Output("y", b.Add(y, b.Const("addend", tensor.Tensor{Shape: []int{n}, Data: addend})))
 	m, err := b.Model()
 	if err != nil {
@@ -43,8 +43,8 @@ func weighted(t testing.TB) *onnx.Model {
 	return m
 }
 
-// runWeighted returns y for one x.
-func runWeighted(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
+// runLargeWeights returns the output y of the model for one x.
+func runLargeWeights(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
 	t.Helper()
 	x := make([]float32, 2*1024)
 	for i := range x {
@@ -58,12 +58,12 @@ func runWeighted(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
 	return slices.Clone(ort.Data[float32](out))
 }
 
-// TestWeightsAreShared compares a session that shares its weights with one of the serialised graph,
-// to the bit. A change of the addend in the graph changes the session's results: the engine has no
-// copy of it.
+// TestWeightsAreShared checks that sessions use the weights in the memory of the model. Their results
+// equal those of a session of the serialised graph, which has a copy, also after another session of
+// the model was closed. A change of the addend in the model then changes the results of a session.
 func TestWeightsAreShared(t *testing.T) {
 	rt := orttest.Load(t)
-	m := weighted(t)
+	m := largeWeightsModel(t)
 	data, err := m.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestWeightsAreShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := runWeighted(t, rt, copied)
+		want := runLargeWeights(t, rt, copied)
 		copied.Close()
 		first, err := rt.NewSession(m, o)
 		if err != nil {
@@ -83,12 +83,12 @@ func TestWeightsAreShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := runWeighted(t, rt, first); !slices.Equal(got, want) {
+		if got := runLargeWeights(t, rt, first); !slices.Equal(got, want) {
 			t.Errorf("%+v: results differ from those of the serialised graph", o)
 		}
 		first.Close()
 		runtime.GC()
-		if got := runWeighted(t, rt, second); !slices.Equal(got, want) {
+		if got := runLargeWeights(t, rt, second); !slices.Equal(got, want) {
 			t.Errorf("%+v: results differ after another session was closed", o)
 		}
 		second.Close()
@@ -99,16 +99,16 @@ func TestWeightsAreShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shared.Close()
-	want := runWeighted(t, rt, shared)
+	want := runLargeWeights(t, rt, shared)
 	for _, w := range m.Proto().Graph.Initializer {
 		if w.GetName() == "addend" {
 			clear(w.RawData)
 		}
 	}
-	got := runWeighted(t, rt, shared)
+	got := runLargeWeights(t, rt, shared)
 	for i := range got {
 		if addend := float32(i % 1024); math.Abs(float64(got[i]+addend-want[i])) > 1e-3*math.Max(1, math.Abs(float64(want[i]))) {
-			t.Fatalf("y[%d] is %v after the addend was cleared, and %v before: the session has a copy", i, got[i], want[i])
+			t.Fatalf("y[%d] is %v after the addend was cleared, and %v before, want a difference of %v: the session has a copy", i, got[i], want[i], addend)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func TestLargeGemmIsNotCopied(t *testing.T) {
 	}
 }
 
-// TestInputWithDefault checks a large initializer that is also an input: it is not shared, and runs
-// without that input use it.
+// TestInputWithDefault checks a large initializer that is also an input, and so only its default
+// value: it is not shared, and a run uses the value that it is given.
 func TestInputWithDefault(t *testing.T) {
 	rt := orttest.Load(t)
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -171,8 +171,8 @@ func TestInputWithDefault(t *testing.T) {
 	}
 	out, err := rt.NewValue(onnx.Float, 2048)
 	out = value(t, out, err)
-	run(t, s, []*ort.Value{in(half), in(half)}, []*ort.Value{out})
-	if got := ort.Data[float32](out); got[0] != 1 || got[2047] != 1 {
-		t.Errorf("0.5 + 0.5 is %v", got[0])
+	run(t, s, []*ort.Value{in(half), in(slices.Repeat([]float32{1.5}, 2048))}, []*ort.Value{out})
+	if got := ort.Data[float32](out); got[0] != 2 || got[2047] != 2 {
+		t.Errorf("0.5 + 1.5 is %v to %v, want 2", got[0], got[2047])
 	}
 }

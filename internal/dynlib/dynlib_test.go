@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+// TestFind looks for a function in two libraries, of which the first does not exist, or in the one
+// that the environment variable env names.
 func TestFind(t *testing.T) {
 	const env = "NOETHER_TEST_LIBRARY"
 	library := "libc.so.6"
@@ -18,15 +20,18 @@ func TestFind(t *testing.T) {
 	names := []string{"no-such-library", library}
 	var abs func(int32) int32
 	var absent func()
-	for _, c := range []struct{ name, value, function, path, problem string }{
-		{"second of two", "", "abs", library, ""},
+	for _, c := range []struct {
+		name, envValue, function string
+		path, problem            string // what Find returns: the library, and a part of the error
+	}{
+		{"second library", "", "abs", library, ""},
 		{"lacks a function", "", "no_such_function", "", "no-such-library"},
 		{"named by the environment", library, "abs", library, ""},
 		{"named, lacks a function", library, "no_such_function", "", library + " is not the test library: it lacks no_such_function"},
 		{"named, missing", "another-library", "abs", "", "another-library"},
-		{"none", "none", "abs", "", env + " is none"},
+		{"no library to try", "none", "abs", "", env + " is none"},
 	} {
-		t.Setenv(env, c.value)
+		t.Setenv(env, c.envValue)
 		functions := map[string]any{"abs": &abs}
 		if c.function != "abs" {
 			functions = map[string]any{c.function: &absent}

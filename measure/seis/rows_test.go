@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// byMoments returns the scores that an accumulator of moments over positions gives.
+// byMoments returns the scores of an accumulator of second moments over positions. An observation is
+// the h x w positions of one channel for one sample, and a row of the matrix of all observations.
 func byMoments(t *testing.T, s Settings, site measure.Site, z, zt tensor.Tensor) []measure.Score {
 	t.Helper()
 	m := New(s).(*seis)
@@ -28,8 +29,8 @@ func byMoments(t *testing.T, s Settings, site measure.Site, z, zt tensor.Tensor)
 	return scores
 }
 
-// sameScores fails the test unless scores differ by at most 1e-6, and replicates, which are
-// computed in float32, by 1e-5.
+// sameScores fails the test unless scores differ by at most 1e-6, and replicates and the bounds of
+// intervals, which are computed in float32, by 1e-5.
 func sameScores(t *testing.T, what string, got, want []measure.Score) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -68,21 +69,22 @@ func sameScores(t *testing.T, what string, got, want []measure.Score) {
 	}
 }
 
-// fewPatterns returns maps that are mixtures of ten patterns, and the same with mixtures of five
-// others added: fewer patterns than observations, so that canonical correlations do not tie.
+// fewPatterns returns feature maps z that are linear combinations of ten patterns, and zt, in which
+// combinations of five further patterns are added. With fewer patterns than observations, canonical
+// correlations do not tie.
 func fewPatterns(n, c, h, w int) (z, zt tensor.Tensor) { return patterned(n, c, h, w, 10, 5) }
 
-// patterned returns maps that are mixtures of own patterns, and the same with mixtures of further
-// ones added.
-func patterned(n, c, h, w, own, further int) (z, zt tensor.Tensor) {
+// patterned returns feature maps z that are linear combinations of some patterns, and zt, in which
+// combinations of those and of further patterns are added.
+func patterned(n, c, h, w, some, further int) (z, zt tensor.Tensor) {
 	d := h * w
-	patterns, g := smooth(1, own+further, 1, h, w), rand.New(rand.NewPCG(2, 0))
+	patterns, g := smooth(1, some+further, 1, h, w), rand.New(rand.NewPCG(2, 0))
 	z, zt = tensor.New(n, c, h, w), tensor.New(n, c, h, w)
 	for m := range n * c {
-		for k := range own + further {
+		for k := range some + further {
 			a, b := float32(g.NormFloat64()), float32(g.NormFloat64())
 			for i, v := range patterns.Data[k*d : (k+1)*d] {
-				if k < own {
+				if k < some {
 					z.Data[m*d+i] += a * v
 				}
 				zt.Data[m*d+i] += (2*a + b) * v
@@ -92,6 +94,8 @@ func patterned(n, c, h, w, own, further int) (z, zt tensor.Tensor) {
 	return z, zt
 }
 
+// TestRowsGiveTheScoresOfMoments compares the scores of a rowAccumulator, which holds the observations
+// themselves, with those of an accumulator of their second moments.
 func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -103,18 +107,18 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 	}{
 		"one channel":    {n: 100, channels: 1, side: 20},
 		"two channels":   {n: 50, channels: 2, side: 20},
-		"little rank":    {n: 100, channels: 1, side: 20, settings: Settings{Variance: 0.7, Positions: 400, Null: true, Interval: true}},
+		"small rank":     {n: 100, channels: 1, side: 20, settings: Settings{Variance: 0.7, Positions: 400, Null: true, Interval: true}},
 		"all variance":   {n: 60, channels: 1, side: 16, settings: Settings{Variance: 1, Positions: 400, Null: true}},
 		"no null":        {n: 60, channels: 1, side: 16, settings: Settings{Variance: 0.9, Positions: 400, Interval: true}},
 		"pooled":         {n: 50, channels: 1, side: 32, settings: Settings{Variance: 0.9, Positions: 256, Null: true, Interval: true}},
 		"few samples":    {n: 5, channels: 1, side: 8, settings: Settings{Variance: 0.9, Positions: 400}},
 		"one sample":     {n: 1, channels: 4, side: 8},
-		"drawn each":     {n: 60, channels: 1, side: 16, perSample: true},
+		"per sample":     {n: 60, channels: 1, side: 16, perSample: true},
 		"bounded memory": {n: 60, channels: 1, side: 16, budget: 1000},
 		"ties": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
 			copy(zt.Data, moved(z, flipped(16, 16)).Data)
 		}},
-		"constant columns": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
+		"constant positions": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
 			for i := range z.Data {
 				if i%256 < 100 {
 					z.Data[i], zt.Data[i] = 7, -3
@@ -131,7 +135,7 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 				z.Data[i] += 500
 			}
 		}},
-		"another scale": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
+		"different scales": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
 			for i := range z.Data {
 				zt.Data[i] *= 1e5
 			}
@@ -155,17 +159,15 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 			}
 			got, err := a.Scores()
 			if err != nil {
-				if c.n > 1 {
-					t.Fatal(err)
-				}
-				return
+				t.Fatal(err)
 			}
 			sameScores(t, name, got, byMoments(t, s, site, z, zt))
 		})
 	}
 }
 
-// The scores of both accumulators are equal if some samples could not be read.
+// TestRowsWithoutSomeSamples checks that the scores of both accumulators are equal if some samples
+// could not be read.
 func TestRowsWithoutSomeSamples(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(80, 1, 20, 20)
@@ -194,6 +196,8 @@ func TestRowsWithoutSomeSamples(t *testing.T) {
 	sameScores(t, "without some samples", got, want)
 }
 
+// TestRowAccumulatorContract runs the checks of package measuretest: scores do not depend on how
+// samples are divided into batches and merged.
 func TestRowAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	z, zt := patterned(27, 1, 11, 11, 3, 2)
@@ -202,12 +206,13 @@ func TestRowAccumulatorContract(t *testing.T) {
 	if a := feed(t, Defaults(), site, z, zt, 7); len(scoresOf(t, Defaults(), site, z, zt)["equivariance"].Replicates) == 0 {
 		t.Fatalf("no replicates of a %T", a)
 	} else if _, rows := a.(*rowAccumulator); !rows {
-		t.Fatalf("%d observations are held in a %T", 27, a)
+		t.Fatalf("the accumulator of %d observations is a %T, want a *rowAccumulator", 27, a)
 	}
 	measuretest.Run(t, measuretest.Case{Measure: New(Defaults()), Site: site, Clean: z, Transformed: zt})
 }
 
-// Scores of shards that are merged in any order are equal to the last bit.
+// TestMergedRowsAreThoseOfOneRun checks that the scores of shards (parts of the samples) that are
+// merged in any order are exactly those of one accumulator.
 func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(60, 1, 16, 16)
@@ -216,19 +221,19 @@ func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := [][2]int{{0, 17}, {17, 18}, {18, 60}}
-	rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	shards := [][2]int{{0, 17}, {17, 18}, {18, 60}}
+	rand.Shuffle(len(shards), func(i, j int) { shards[i], shards[j] = shards[j], shards[i] })
 	m := New(Defaults())
 	merged, err := m.New(site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range parts {
+	for _, s := range shards {
 		part, err := m.New(site)
 		if err != nil {
 			t.Fatal(err)
 		}
-		feedRange(t, part, z, zt, p[0], p[1])
+		feedRange(t, part, z, zt, s[0], s[1])
 		raw, err := part.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +260,8 @@ func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 	}
 }
 
-// Rows are used only where they are smaller and cheaper than moments.
+// TestRowsAreForFewObservations checks that a rowAccumulator is used only for n observations of d
+// positions with 4 n <= d, where it is cheaper than moments (see fewRows).
 func TestRowsAreForFewObservations(t *testing.T) {
 	t.Parallel()
 	m := New(Settings{Variance: 0.99, Positions: 1024, Null: true})
@@ -281,7 +287,8 @@ func TestRowsAreForFewObservations(t *testing.T) {
 	}
 }
 
-// Squares that overflow float32 do not matter: the views are scaled in float64.
+// TestRowsOfLargeValues checks that values whose squares overflow float32 have the scores of smaller
+// ones: they are scaled in float64.
 func TestRowsOfLargeValues(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(40, 1, 14, 14)

@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// FuzzUnmarshal reads damaged states. Each must be refused with an error, or be written again as it
-// was, and none may cause a panic.
+// FuzzUnmarshal reads damaged states of accumulators. Each must be rejected with an error, or be
+// written again unchanged, and none may cause a panic.
 func FuzzUnmarshal(f *testing.F) {
 	z := smooth(1, 20, 2, 2, 3)
 	for _, n := range []int{0, 3, 20} {
@@ -36,6 +36,8 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
+// TestStatesOfOtherSitesAreErrors checks that a state is neither read nor merged by an accumulator of
+// another layer, other samples or other settings.
 func TestStatesOfOtherSitesAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
@@ -72,12 +74,12 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)
 	for name, b := range map[string]*measure.Batch{
-		"shape":        {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1).Reshape(1, 2, 2, 8), Transformed: z.Slice(0, 1)},
-		"count":        {Place: []int{0, 1}, Index: []int{0, 1}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 1)},
-		"no moved":     {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1)},
-		"place":        {Place: []int{40}, Index: []int{0}, Clean: z.Slice(0, 1), Transformed: z.Slice(0, 1)},
-		"out of order": {Place: []int{1, 0}, Index: []int{1, 0}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 2)},
-		"twice":        {Place: []int{0, 0}, Index: []int{0, 0}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 2)},
+		"shape":                   {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1).Reshape(1, 2, 2, 8), Transformed: z.Slice(0, 1)},
+		"count":                   {Place: []int{0, 1}, Index: []int{0, 1}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 1)},
+		"no transformed view":     {Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1)},
+		"place beyond the layout": {Place: []int{40}, Index: []int{0}, Clean: z.Slice(0, 1), Transformed: z.Slice(0, 1)},
+		"order of places":         {Place: []int{1, 0}, Index: []int{1, 0}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 2)},
+		"one place twice":         {Place: []int{0, 0}, Index: []int{0, 0}, Clean: z.Slice(0, 2), Transformed: z.Slice(0, 2)},
 	} {
 		a, err := New(Defaults()).New(siteOf("NCHW", z))
 		if err != nil {
@@ -89,21 +91,25 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	}
 }
 
-// Groups in a Store count for the budget as if they were in memory, so that scores do not depend on
-// where they are computed.
+// TestCostKeepsToTheBudget checks that there are replicates, and an interval, if the moments of the
+// groups of samples that they need fit into the memory budget. Groups in a Store (a file) count as if
+// they were in memory, so that scores do not depend on where they are computed; Cost does not count
+// them.
 func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)
 	m, site := New(Defaults()), siteOf("NCHW", z)
-	lean := New(Settings{Variance: 0.99, Positions: 3136, Null: true})
-	p, _ := featureMapsOf(site.Layer, 3136)
+	const positions = 56 * 56 // more than the layer has, so that it is not pooled
+	withoutInterval := New(Settings{Variance: 0.99, Positions: positions, Null: true})
+	p, _ := featureMapsOf(site.Layer, positions)
 	need := m.(*seis).memory(site, p)
-	for budget, replicates := range map[int64]int{need.base + need.groups + need.scratch - 1: 0, need.base + need.groups + need.scratch: len(resample.HalfSamples)} {
+	for budget, replicates := range map[int64]int{need.all() - 1: 0, need.all(): len(resample.HalfSamples)} {
 		site.Budget = budget
 		for _, site.Store = range []measure.Store{nil, new(boundedStore)} {
-			cost := m.Cost(site)
-			if replicates == 0 && cost != lean.Cost(site) || replicates > 0 && site.Store != nil && cost != lean.Cost(site) || replicates > 0 && site.Store == nil && cost < lean.Cost(site)+need.groups {
-				t.Errorf("the cost of an accumulator with %d replicates is %d bytes, within a budget of %d", replicates, cost, budget)
+			cost, least := m.Cost(site), withoutInterval.Cost(site)
+			groupsInMemory := replicates > 0 && site.Store == nil
+			if groupsInMemory && cost < least+need.groups || !groupsInMemory && cost != least {
+				t.Errorf("the cost of an accumulator with %d replicates is %d bytes within a budget of %d; without an interval it is %d, and groups need %d", replicates, cost, budget, least, need.groups)
 			}
 			if got := scoresOf(t, Defaults(), site, z, z); len(got["equivariance"].Replicates) != replicates {
 				t.Errorf("%d replicates within %d bytes, want %d", len(got["equivariance"].Replicates), budget, replicates)

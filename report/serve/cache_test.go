@@ -13,12 +13,14 @@ import (
 	"pgregory.net/rapid"
 )
 
+// A stamp stands for the times and sizes of the files that a value is made from: a value with another
+// stamp is made again.
 func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	k := newCache(10, func(text []byte) int { return len(text) })
+	c := newCache(10, func(text []byte) int { return len(text) })
 	made := ""
 	get := func(name, stamp string, size int) string {
-		text, err := k.get(name, stamp, func() ([]byte, error) {
+		text, err := c.get(name, stamp, func() ([]byte, error) {
 			made += name
 			return []byte(strings.Repeat(stamp, size)), nil
 		})
@@ -41,7 +43,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	if made != "abcbadd" {
 		t.Errorf("made in the order %s, want %s", made, "abcbadd")
 	}
-	if _, err := k.get("e", "1", func() ([]byte, error) { return nil, errors.New("no") }); err == nil {
+	if _, err := c.get("e", "1", func() ([]byte, error) { return nil, errors.New("no") }); err == nil {
 		t.Error("a value that cannot be made: no error")
 	}
 	if got := get("e", "1", 1); got != "1" {
@@ -49,18 +51,18 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded checks that concurrent requests in any order get the text of their stamp, and
-// that the cache does not exceed its size.
+// TestCacheIsBounded checks that concurrent requests in any order get the text of their name and
+// stamp, and that the cache does not exceed its limit of 50 bytes.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := newCache(50, func(text []byte) int { return len(text) })
-		asked := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(rt, "asked")
+		c := newCache(50, func(text []byte) int { return len(text) })
+		names := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(rt, "names")
 		var wait sync.WaitGroup
-		for i, n := range asked {
+		for i, n := range names {
 			wait.Go(func() {
 				name, stamp := fmt.Sprint(n), fmt.Sprint(i%3)
-				text, err := k.get(name, stamp, func() ([]byte, error) { return []byte(strings.Repeat(name+stamp+" ", 3*n)), nil })
+				text, err := c.get(name, stamp, func() ([]byte, error) { return []byte(strings.Repeat(name+stamp+" ", 3*n)), nil })
 				if err != nil || string(text) != strings.Repeat(name+stamp+" ", 3*n) {
 					rt.Errorf("text %q, error %v; want %q", text, err, strings.Repeat(name+stamp+" ", 3*n))
 				}
@@ -68,11 +70,11 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 		wait.Wait()
 		held := 0
-		for _, m := range k.entries {
-			held += len(m.value)
+		for _, e := range c.entries {
+			held += len(e.value)
 		}
-		if held != k.size || held > 50 {
-			rt.Errorf("%d bytes are held, counted as %d, want at most 50", held, k.size)
+		if held != c.size || held > 50 {
+			rt.Errorf("%d bytes are held, counted as %d, want at most 50", held, c.size)
 		}
 	})
 }
@@ -101,15 +103,16 @@ func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := strings.ReplaceAll(string(raw), "tilt", "turn")
-	rewrite(other, info.ModTime())
+	sameSize := strings.ReplaceAll(string(raw), "tilt", "turn")
+	rewrite(sameSize, info.ModTime())
 	if after := [2]string{good(t, page), good(t, page+"/report")}; after != before {
-		t.Error("a page is made again for unchanged files")
+		t.Error("a page is made again for files of the same time and size")
 	}
-	rewrite(other, info.ModTime().Add(time.Second))
+	rewrite(sameSize, info.ModTime().Add(time.Second))
 	if good(t, page+"/report") == before[1] {
 		t.Error("the report is not made again after a file was written")
 	}
+	// The last row is repeated.
 	rewrite(string(raw)+string(raw[strings.LastIndex(strings.TrimSpace(string(raw)), "\n")+1:]), info.ModTime())
 	if good(t, page) == before[0] {
 		t.Error("the page is not made again after a file changed its size")
@@ -117,16 +120,16 @@ func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	was := good(t, page+"/report")
+	reportBefore := good(t, page+"/report")
 	f.write("pictures/broken.png", "no image")
-	if good(t, page+"/report") == was {
+	if good(t, page+"/report") == reportBefore {
 		t.Error("the report is not made again after an image was added")
 	}
 }
 
-// TestRecordReplacedWithinATick checks that a record that is replaced without a change of its
-// modification time is read again.
-func TestRecordReplacedWithinATick(t *testing.T) {
+// TestRecordReplacedAtSameTime checks that the record of a run (run.json) that is replaced without a
+// change of its modification time is read again.
+func TestRecordReplacedAtSameTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net")

@@ -10,35 +10,36 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestNative checks that the kernels agree with the functions in Go, for maps of all kinds of sides,
-// and for values whose squares vanish or overflow in float32.
+// TestNative checks that the kernels in planes.c agree with the functions in Go, for maps of several
+// sizes, and for values whose squares underflow or overflow in float32. z are feature maps, one of h x
+// w positions for each channel. The floor is the error of interpolation alone (see FloorSums).
 func TestNative(t *testing.T) {
 	if !native {
-		t.Skip("needs a processor with AVX2, which the native kernels are for")
+		t.Skip("needs a processor with AVX2, which the native kernels use")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) || math.IsNaN(a) && math.IsNaN(b) }
-	turn := transform.Rotate{Angle: transform.Fixed(20)}.Draw(nil)
+	rotation := transform.Rotate{Angle: transform.Fixed(20)}.Draw(nil)
 	for _, c := range []struct {
 		h, w, channels int
 		scale          float32
 	}{{7, 7, 8, 1}, {16, 13, 13, 1}, {56, 56, 3, 1}, {40, 41, 16, 1e-22}, {12, 30, 9, 1e22}, {56, 50, 9, 0}} {
-		points, ok := transform.PointMapOf(turn, c.h, c.w)
+		points, ok := transform.PointMapOf(rotation, c.h, c.w)
 		if !ok {
 			t.Fatal("no map of positions")
 		}
 		f := newField(points, Grid{Height: c.h, Width: c.w})
 		if f.N == 0 || !f.interpolated() {
-			t.Fatalf("%d x %d: %d positions count", c.h, c.w, f.N)
+			t.Fatalf("%d x %d: %d positions are counted (see Field), want some that are interpolated", c.h, c.w, f.N)
 		}
 		n := c.h * c.w
-		z, moved := make([]float32, c.channels*n), make([]float32, c.channels*n)
-		to := make([]int32, c.channels)
+		z, other := make([]float32, c.channels*n), make([]float32, c.channels*n)
+		to := make([]int32, c.channels) // the channel that each channel is written to
 		for i, k := range r.Perm(c.channels) {
 			to[i] = int32(k)
 		}
 		for i := range z {
-			z[i], moved[i] = c.scale*float32(r.NormFloat64()), c.scale*float32(r.NormFloat64())
+			z[i], other[i] = c.scale*float32(r.NormFloat64()), c.scale*float32(r.NormFloat64())
 		}
 		got, want := make([]float32, len(z)), make([]float32, len(z))
 		var floor, wantFloor FloorSums
@@ -58,18 +59,18 @@ func TestNative(t *testing.T) {
 		}
 		var s Sums
 		dots := 0.
-		eachRun(got, moved, c.channels, f.Counted, s.Add)
-		eachRun(got, moved, c.channels, f.Counted, func(x, y []float32) { dots += dot(x, y) })
-		if g := SumsOver(got, moved, c.channels, f.Counted); !near(g.Difference, s.Difference) || !near(g.AA, s.AA) || !near(g.BB, s.BB) {
+		eachRun(got, other, c.channels, f.Counted, s.Add)
+		eachRun(got, other, c.channels, f.Counted, func(x, y []float32) { dots += dot(x, y) })
+		if g := SumsOver(got, other, c.channels, f.Counted); !near(g.Difference, s.Difference) || !near(g.AA, s.AA) || !near(g.BB, s.BB) {
 			t.Errorf("%+v: sums %+v, want %+v", c, g, s)
 		}
-		if g := DotOver(got, moved, c.channels, f.Counted); c.scale == 1 && math.Abs(g-dots) > 1e-6*(s.AA+s.BB) {
-			t.Errorf("%+v: product %v, want %v", c, g, dots)
+		if g := DotOver(got, other, c.channels, f.Counted); c.scale == 1 && math.Abs(g-dots) > 1e-6*(s.AA+s.BB) {
+			t.Errorf("%+v: dot product %v, want %v", c, g, dots)
 		}
 		z[f.Counted[0].From] = float32(math.NaN())
 		floor = FloorSums{}
 		if f.actNative(got, z, c.channels, n, nil, &floor); !math.IsNaN(floor.Norm) {
-			t.Errorf("%+v: NaN is not seen: %+v", c, floor)
+			t.Errorf("%+v: the floor of maps with a NaN is %+v, want the norm NaN", c, floor)
 		}
 	}
 }
