@@ -34,7 +34,8 @@ func mapFormat(classes, size int) *output.Format {
 	return &output.Format{Kind: output.ClassMap, Outputs: []string{"out"}, Height: size, Width: size, Channels: 1, Classes: classes}
 }
 
-// boxRows returns rows of boxes: n x the shape of the format.
+// boxRows returns the outputs of a model for n images with the given boxes: n x the shape of the
+// format.
 func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
 	t := tensor.New(append([]int{len(images)}, f.Shape()...)...)
 	for i, boxes := range images {
@@ -43,9 +44,9 @@ func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
 	return t
 }
 
-// measured returns the scores and the per-sample values of clean and transformed outputs under a
-// transformation, by statistic and factor, such as "matched class=1".
-func measured(t *testing.T, f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
+// scoresOf returns the scores of the outputs for images x (clean) and T(x) (moved) by statistic and
+// factor, such as "matched class=1", and the values of each sample. tr is the transformation T.
+func scoresOf(t *testing.T, f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
 	t.Helper()
 	a, err := update(f, s, tr, clean, moved)
 	if err != nil {
@@ -94,12 +95,12 @@ type golden struct {
 	Height, Width int
 	Boxes         []struct {
 		Transform string
-		Value     any
+		Value     any // parameter of Transform; [x, y] of a translation
 		Samples   []struct{ Clean, Found [][6]float64 }
 		Scores    map[string]float64
 	}
 	Maps []struct {
-		Quarters     int // of a turn
+		Quarters     int // T rotates by 90 degrees times this
 		Clean, Found [][][]float64
 		Scores       map[string]float64
 	}
@@ -112,7 +113,7 @@ func boxesOf(rows [][6]float64) (out []output.Box) {
 	return out
 }
 
-// The golden values are those of testdata/boxes.py, which uses NumPy.
+// TestGolden compares scores with those of testdata/boxes.py, which uses NumPy.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -130,7 +131,7 @@ func TestGolden(t *testing.T) {
 		}
 		for name, s := range got {
 			if _, ok := want[name]; !ok && !math.IsNaN(s.Value) {
-				t.Errorf("%s is %v, and the script has none", name, s.Value)
+				t.Errorf("%s is %v, and the golden file has no such score", name, s.Value)
 			}
 		}
 	}
@@ -143,7 +144,7 @@ func TestGolden(t *testing.T) {
 			for _, s := range c.Samples {
 				clean, found = append(clean, boxesOf(s.Clean)), append(found, boxesOf(s.Found))
 			}
-			got, _ := measured(t, f, defaults(), transformOf(c.Transform, c.Value), boxRows(f, clean...), boxRows(f, found...))
+			got, _ := scoresOf(t, f, defaults(), transformOf(c.Transform, c.Value), boxRows(f, clean...), boxRows(f, found...))
 			check(t, got, c.Scores)
 		})
 	}
@@ -156,8 +157,8 @@ func TestGolden(t *testing.T) {
 			}
 			return x
 		}
-		turn := transform.Rotate{Angle: transform.Fixed(float64(90 * c.Quarters))}
-		got, samples := measured(t, f, defaults(), turn, rows(c.Clean), rows(c.Found))
+		rotation := transform.Rotate{Angle: transform.Fixed(float64(90 * c.Quarters))}
+		got, samples := scoresOf(t, f, defaults(), rotation, rows(c.Clean), rows(c.Found))
 		check(t, got, c.Scores)
 		mean := 0.0
 		for _, s := range samples {
@@ -169,6 +170,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// transformOf returns the transformation of a golden case.
 func transformOf(name string, value any) transform.Transform {
 	number := func() transform.Distribution { return transform.Fixed(value.(float64)) }
 	switch name {
@@ -189,6 +191,8 @@ func box(left, top, right, bottom float64) output.Box {
 	return output.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
 }
 
+// TestBoxesByHand checks scores computed by hand. found are the boxes in T(x). A statistic is in want
+// only where it matters for the case.
 func TestBoxesByHand(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
@@ -203,25 +207,27 @@ func TestBoxesByHand(t *testing.T) {
 		clean, found []output.Box
 		want         map[string]float64
 	}{
-		"the same": {identity, []output.Box{box(1, 1, 4, 4), with(box(5, 5, 9, 9), 1, 0.6)}, []output.Box{with(box(5, 5, 9, 9), 1, 0.6), box(1, 1, 4, 4)},
+		"equal boxes in another order": {identity, []output.Box{box(1, 1, 4, 4), with(box(5, 5, 9, 9), 1, 0.6)}, []output.Box{with(box(5, 5, 9, 9), 1, 0.6), box(1, 1, 4, 4)},
 			map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=1": 1, "matched confidence=0.9": 1}},
 		"another class": {identity, []output.Box{box(1, 1, 4, 4)}, []output.Box{with(box(1, 1, 4, 4), 2, 0.7)},
 			map[string]float64{"matched": 1, "class-flips": 1, "confidence-change": -0.2, "matched class=0": 0, "matched class=2": 0}},
 		"the same class first": {identity, []output.Box{with(box(1, 1, 4, 4), 1, 0.9)}, []output.Box{box(1, 1, 4, 4), with(box(1, 1, 4, 3), 1, 0.9)},
 			map[string]float64{"matched": 2. / 3, "iou": 2. / 3, "class-flips": 0}},
-		"lost and new": {identity, []output.Box{box(1, 1, 4, 4), box(5, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 0.5}},
-		"too weak":     {identity, []output.Box{with(box(1, 1, 4, 4), 0, 0.45), box(5, 5, 9, 9)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 2. / 3, "matched confidence=0.4": 1}},
-		"moved out":    {right, []output.Box{box(8, 1, 10, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
-		// A third of the first box stays in the image. It may be found or not.
+		"lost and new":               {identity, []output.Box{box(1, 1, 4, 4), box(5, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 0.5}},
+		"score below the confidence": {identity, []output.Box{with(box(1, 1, 4, 4), 0, 0.45), box(5, 5, 9, 9)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 2. / 3, "matched confidence=0.4": 1}},
+		"moved out of the image":     {right, []output.Box{box(8, 1, 10, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		// A third of the first box stays in the image, less than the setting Visible: it may be found or
+		// not.
 		"cut and found":     {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(9, 1, 10, 4), box(4, 1, 7, 4)}, map[string]float64{"matched": 1, "iou": 1}},
 		"cut and not found": {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
-		"in the fill":       {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(0, 5, 2, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
-		"half in the fill":  {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(2, 5, 4, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 2. / 3}},
-		// A box goes where a circular shift takes its centre.
-		"around": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []output.Box{box(6, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
-		"small":  {identity, []output.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []output.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
+		// The translation fills the left 0.3 of the image, where boxes do not count.
+		"box in the fill":      {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(0, 5, 2, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
+		"box half in the fill": {right, []output.Box{box(1, 1, 4, 4)}, []output.Box{box(2, 5, 4, 9), box(4, 1, 7, 4)}, map[string]float64{"matched": 2. / 3}},
+		// A circular shift moves a box to where its centre goes.
+		"circular shift": {transform.Translate{X: transform.Fixed(0.5), Sampling: transform.Sampling{Outside: transform.Wrapped}}, []output.Box{box(6, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4)}, map[string]float64{"matched": 1, "iou": 1}},
+		"small":          {identity, []output.Box{box(1, 1, 2, 2), box(2, 2, 9, 9)}, []output.Box{box(1, 1, 2, 2)}, map[string]float64{"matched": 2. / 3, "matched size=small": 1, "matched size=large": 0}},
 	} {
-		got, _ := measured(t, f, defaults(), c.transform, boxRows(f, c.clean), boxRows(f, c.found))
+		got, _ := scoresOf(t, f, defaults(), c.transform, boxRows(f, c.clean), boxRows(f, c.found))
 		for statistic, want := range c.want {
 			s, ok := got[statistic]
 			if !ok {
@@ -232,38 +238,40 @@ func TestBoxesByHand(t *testing.T) {
 	}
 }
 
-// A detector that moves its boxes as the image has all boxes matched, under transformations that
-// take upright boxes to upright boxes. If the boxes are those around circles, it has so under any
-// rotation.
+// TestMovedBoxesAreMatched checks that boxes that move as the image does are all matched, with an IoU
+// of 1, if it is rotated by 90 degrees, which keeps boxes upright. With the setting Extent: ellipse so
+// are the boxes around circles under any rotation.
 func TestMovedBoxesAreMatched(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
 	f.Height = f.Width
 	r := rand.New(rand.NewPCG(4, 4))
-	var clean, turned []output.Box
+	var clean, rotated []output.Box
 	for range 20 {
 		w, h := 0.05+0.3*r.Float64(), 0.05+0.3*r.Float64()
 		x, y := (1-w)*r.Float64(), (1-h)*r.Float64()
 		b := output.Box{Left: x, Top: y, Right: x + w, Bottom: y + h, Score: 0.9, Class: r.IntN(3)}
 		clean = append(clean, b)
 		b.Left, b.Top, b.Right, b.Bottom = b.Top, 1-b.Right, b.Bottom, 1-b.Left // counter-clockwise
-		turned = append(turned, b)
+		rotated = append(rotated, b)
 	}
-	got, _ := measured(t, f, defaults(), transform.Rotate{Angle: transform.Fixed(90)}, boxRows(f, clean), boxRows(f, turned))
+	got, _ := scoresOf(t, f, defaults(), transform.Rotate{Angle: transform.Fixed(90)}, boxRows(f, clean), boxRows(f, rotated))
 	near(t, "matched", got["matched"].Value, 1)
 	near(t, "iou", got["iou"].Value, 1)
 
 	s := defaults()
-	round := []output.Box{box(4, 4, 6, 6)}
-	turn := transform.Rotate{Angle: transform.Fixed(45)}
-	if got, _ = measured(t, f, s, turn, boxRows(f, round), boxRows(f, round)); math.Abs(got["iou"].Value-0.5) > 1e-5 {
-		t.Errorf("the IoU of a square and the square around it, turned by 45 degrees, is %v", got["iou"].Value)
+	aroundCircle := []output.Box{box(4, 4, 6, 6)}
+	rotation := transform.Rotate{Angle: transform.Fixed(45)}
+	if got, _ = scoresOf(t, f, s, rotation, boxRows(f, aroundCircle), boxRows(f, aroundCircle)); math.Abs(got["iou"].Value-0.5) > 1e-5 {
+		t.Errorf("the IoU of a square and the square around it, rotated by 45 degrees, is %v, want 0.5", got["iou"].Value)
 	}
 	s.Extent = "ellipse"
-	got, _ = measured(t, f, s, turn, boxRows(f, round), boxRows(f, round))
+	got, _ = scoresOf(t, f, s, rotation, boxRows(f, aroundCircle), boxRows(f, aroundCircle))
 	near(t, "iou of a circle", got["iou"].Value, 1)
 }
 
+// TestKeypoints mirrors the 17 keypoints of COCO: the nose, then pairs of a left and a right one. One
+// of them is not visible.
 func TestKeypoints(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
@@ -274,34 +282,38 @@ func TestKeypoints(t *testing.T) {
 	}
 	mirrored := box(4, 2, 8, 6)
 	for k := range f.Keypoints {
-		from := k // left and right are exchanged
-		if k > 0 {
+		from := k
+		if k > 0 { // left and right are exchanged: 1 and 2, 3 and 4, ...
 			from = (k - 1) ^ 1 + 1
 		}
 		p := person.Keypoints[from]
 		p.X = 1 - p.X
 		mirrored.Keypoints = append(mirrored.Keypoints, p)
 	}
-	got, _ := measured(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
+	got, _ := scoresOf(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0)
-	mirrored.Keypoints[0].X += 0.1 // a quarter of the side of the box, for one of 16
-	got, _ = measured(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
+	mirrored.Keypoints[0].X += 0.1 // a quarter of the side of the box, for one of 16 visible keypoints
+	got, _ = scoresOf(t, f, defaults(), transform.Flip{}, boxRows(f, []output.Box{person}), boxRows(f, []output.Box{mirrored}))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0.25/16)
 }
 
+// TestConfidenceOfMaps has a class map and, in the second channel, the confidence of each position.
+// Scores with confidence=c are over the positions whose confidence in the clean map is at least c.
 func TestConfidenceOfMaps(t *testing.T) {
 	t.Parallel()
 	f := mapFormat(2, 2)
 	f.Channels = 2
 	clean := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{0, 1, 0, 1, 0.55, 0.95, 0.7, 0.8}}
 	moved := tensor.Tensor{Shape: []int{1, 2, 2, 2}, Data: []float32{1, 1, 0, 0, 0.5, 0.5, 0.5, 0.5}}
-	got, _ := measured(t, f, defaults(), transform.Identity{}, clean, moved)
+	got, _ := scoresOf(t, f, defaults(), transform.Identity{}, clean, moved)
 	for name, want := range map[string]float64{"pixel-agreement": 0.5, "pixel-agreement confidence=0.5": 0.5, "pixel-agreement confidence=0.6": 2. / 3,
 		"pixel-agreement confidence=0.7": 2. / 3, "pixel-agreement confidence=0.8": 0.5, "pixel-agreement confidence=0.9": 1, "miou": 1. / 3, "miou class=0": 1. / 3, "miou class=1": 1. / 3} {
 		near(t, name, got[name].Value, want)
 	}
 }
 
+// TestOnlyVisiblePositionsCount translates a map by one of four columns. The column that enters has
+// the class 2 and counts only if the translation is a circular shift.
 func TestOnlyVisiblePositionsCount(t *testing.T) {
 	t.Parallel()
 	f := mapFormat(3, 4)
@@ -312,9 +324,9 @@ func TestOnlyVisiblePositionsCount(t *testing.T) {
 			moved.Data[i] = float32((i%4 - 1) % 3)
 		}
 	}
-	got, _ := measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25)}, clean, moved)
+	got, _ := scoresOf(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25)}, clean, moved)
 	near(t, "pixel-agreement", got["pixel-agreement"].Value, 1)
-	got, _ = measured(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25), Sampling: transform.Sampling{Outside: transform.Wrapped}}, clean, moved)
+	got, _ = scoresOf(t, f, defaults(), transform.Translate{X: transform.Fixed(0.25), Sampling: transform.Sampling{Outside: transform.Wrapped}}, clean, moved)
 	near(t, "pixel-agreement", got["pixel-agreement"].Value, 0.75)
 }
 
@@ -322,33 +334,33 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	f := &output.Format{Kind: output.ValueMap, Outputs: []string{"depth"}, Height: 4, Width: 4, Channels: 2}
 	r := rand.New(rand.NewPCG(1, 2))
-	clean, turned := tensor.New(3, 2, 4, 4), tensor.New(3, 2, 4, 4)
+	clean, rotated := tensor.New(3, 2, 4, 4), tensor.New(3, 2, 4, 4)
 	for i := range clean.Data {
 		clean.Data[i] = r.Float32()
 	}
 	tr := transform.Rotate{Angle: transform.Fixed(90)}
 	for i := range 3 {
-		tr.Draw(nil).Apply(turned.At(i), clean.At(i))
+		tr.Draw(nil).Apply(rotated.At(i), clean.At(i))
 	}
-	got, _ := measured(t, f, defaults(), tr, clean, turned)
+	got, _ := scoresOf(t, f, defaults(), tr, clean, rotated)
 	near(t, "relative-error", got["relative-error"].Value, 0)
 	if s := got["psnr"]; !math.IsNaN(s.Value) || !strings.Contains(s.Warnings[0], "infinite") {
 		t.Errorf("psnr of equal maps: %+v", s)
 	}
-	for i := range turned.Data {
-		turned.Data[i] += 0.1
+	for i := range rotated.Data {
+		rotated.Data[i] += 0.1
 	}
 	s := defaults()
 	s.Peak = 2
-	got, _ = measured(t, f, s, tr, clean, turned)
+	got, _ = scoresOf(t, f, s, tr, clean, rotated)
 	near(t, "psnr", got["psnr"].Value, 10*math.Log10(4/0.01))
 }
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
-	nan, far := box(1, 1, 4, 4), box(1, 1, 4, 4)
-	nan.Left, far.Class = math.NaN(), 7
+	nan, unknown := box(1, 1, 4, 4), box(1, 1, 4, 4)
+	nan.Left, unknown.Class = math.NaN(), 7
 	good := boxRows(f, []output.Box{box(1, 1, 4, 4)})
 	labels := mapFormat(2, 2)
 	zeros, three, bad := tensor.New(1, 1, 2, 2), tensor.New(1, 1, 2, 2), tensor.New(1, 1, 2, 2)
@@ -360,7 +372,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"NaN":              {f, good, boxRows(f, []output.Box{nan}), "NaN or infinity in the activations of sample 0 (transformed view)"},
 		"clean NaN":        {f, boxRows(f, []output.Box{nan}), good, "(clean view)"},
-		"class of a box":   {f, good, boxRows(f, []output.Box{far}), "output boxes has class 7, outside of 0 to 2: set output: {..., classes: 8}"},
+		"class of a box":   {f, good, boxRows(f, []output.Box{unknown}), "output boxes has class 7, outside of 0 to 2: set output: {..., classes: 8}"},
 		"class of a map":   {labels, zeros, three, "output out has class 3, outside of 0 to 1"},
 		"infinity":         {labels, bad, zeros, "NaN or infinity"},
 		"infinity, moved":  {labels, zeros, bad, "(transformed view)"},
@@ -371,20 +383,19 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	got, _ := measured(t, f, defaults(), transform.Identity{}, boxRows(f, nil, nil, nil), boxRows(f, nil, nil, nil))
+	got, _ := scoresOf(t, f, defaults(), transform.Identity{}, boxRows(f, nil, nil, nil), boxRows(f, nil, nil, nil))
 	if s := got["matched"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no image has a box of a score of at least 0.5") {
 		t.Errorf("matched without boxes: %+v", s)
 	}
-	for name, site := range map[string]measure.Site{"no output is decoded": {}, "positions move": {Output: f}, "": {Output: f, Transform: transform.Flip{}}} {
-		if name == "no output is decoded" {
-			name = "no output of the model is decoded"
-		}
-		if got := dense.New(defaults()).Skip(site); !strings.Contains(got, name) || name == "" && got != "" {
-			t.Errorf("Skip: %q, want %q", got, name)
+	for want, site := range map[string]measure.Site{"no output of the model is decoded": {}, "positions move": {Output: f}, "": {Output: f, Transform: transform.Flip{}}} {
+		if got := dense.New(defaults()).Skip(site); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("Skip: %q, want %q", got, want)
 		}
 	}
 }
 
+// TestContract runs the checks of package measuretest: scores do not depend on how samples are
+// divided into batches and merged.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 70
@@ -393,15 +404,15 @@ func TestContract(t *testing.T) {
 	f.Candidates = 5
 	var clean, moved [][]output.Box
 	for range n {
-		var a, b []output.Box
+		var inClean, inMoved []output.Box
 		for range r.IntN(4) {
 			x, y := 0.7*r.Float64(), 0.7*r.Float64()
-			one := output.Box{Left: x, Top: y, Right: x + 0.3, Bottom: y + 0.3, Score: r.Float64(), Class: r.IntN(3)}
-			a = append(a, one)
-			one.Left, one.Right, one.Score = 1-one.Right, 1-one.Left, r.Float64()
-			b = append(b, one)
+			b := output.Box{Left: x, Top: y, Right: x + 0.3, Bottom: y + 0.3, Score: r.Float64(), Class: r.IntN(3)}
+			inClean = append(inClean, b)
+			b.Left, b.Right, b.Score = 1-b.Right, 1-b.Left, r.Float64()
+			inMoved = append(inMoved, b)
 		}
-		clean, moved = append(clean, a), append(moved, b)
+		clean, moved = append(clean, inClean), append(moved, inMoved)
 	}
 	labels := mapFormat(3, 4)
 	values := &output.Format{Kind: output.ValueMap, Outputs: []string{"y"}, Height: 4, Width: 4, Channels: 1}

@@ -48,7 +48,7 @@ func TestNormalsTurnWithTheImage(t *testing.T) {
 		"vectors that are plain values": {transform.Rotate{Angle: transform.Fixed(90)}, output.NoVectors, [2]float32{0.6, 0}, [2]float32{0.6, 0}},
 	} {
 		clean, moved := everywhere(c.from[0], c.from[1], 0.8), everywhere(c.to[0], c.to[1], 0.8)
-		got, samples := measured(t, normalFormat(c.vectors), defaults(), c.tr, clean, moved)
+		got, samples := scoresOf(t, normalFormat(c.vectors), defaults(), c.tr, clean, moved)
 		near(t, name+": relative-error", got["relative-error"].Value, 0)
 		if a, ok := got["angle"]; ok != (c.vectors != output.NoVectors) || ok && !(math.Abs(a.Value) < 1e-4) {
 			t.Errorf("%s: angle %v, %v", name, a.Value, ok)
@@ -59,13 +59,13 @@ func TestNormalsTurnWithTheImage(t *testing.T) {
 	}
 	// Normals that do not turn: (0.6, 0, 0.8) against (0, -0.6, 0.8).
 	still := everywhere(0.6, 0, 0.8)
-	got, _ := measured(t, normalFormat(output.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, still, still)
+	got, _ := scoresOf(t, normalFormat(output.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, still, still)
 	if want := math.Acos(0.64) * 180 / math.Pi; math.Abs(got["angle"].Value-want) > 1e-4 {
 		t.Errorf("angle of normals that do not turn: %v, want %v", got["angle"].Value, want)
 	}
 	near(t, "relative-error of normals that do not turn", got["relative-error"].Value, 0.6*math.Sqrt2)
 	none := everywhere(0, 0, 0)
-	got, _ = measured(t, normalFormat(output.YDown), defaults(), transform.Flip{}, none, still)
+	got, _ = scoresOf(t, normalFormat(output.YDown), defaults(), transform.Flip{}, none, still)
 	near(t, "angle to vectors of length 0", got["angle"].Value, 90)
 }
 
@@ -81,9 +81,9 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	// A keypoint is x, y and confidence. That of the third is below the bound: it is not visible.
 	clean := row(0.2, 0.3, 0.9, 0.5, 0.5, 0.9, 0.6, 0.1, 0.1)
 	quarter := transform.Rotate{Angle: transform.Fixed(90)}
-	got, _ := measured(t, f, defaults(), quarter, clean, row(0.3, 0.8, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
+	got, _ := scoresOf(t, f, defaults(), quarter, clean, row(0.3, 0.8, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0)
-	got, samples := measured(t, f, defaults(), quarter, clean, row(0.3, 0.7, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
+	got, samples := scoresOf(t, f, defaults(), quarter, clean, row(0.3, 0.7, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
 	near(t, "keypoint-distance", got["keypoint-distance"].Value, 0.05)
 	near(t, "keypoint-distance of the first", got["keypoint-distance keypoint=0"].Value, 0.1)
 	near(t, "keypoint-distance of the second", got["keypoint-distance keypoint=1"].Value, 0)
@@ -96,16 +96,16 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	// The second leaves the image; with wrap it comes in on the other side.
 	shift := transform.Translate{X: transform.Fixed(0.7)}
 	moved := row(0.9, 0.3, 0.9, 0.7, 0.5, 0.9, 0.3, 0.1, 0.9)
-	got, _ = measured(t, f, defaults(), shift, clean, moved)
+	got, _ = scoresOf(t, f, defaults(), shift, clean, moved)
 	near(t, "keypoint-distance of what remains", got["keypoint-distance"].Value, 0)
 	shift.Sampling.Outside = transform.Wrapped
-	got, _ = measured(t, f, defaults(), shift, clean, moved)
+	got, _ = scoresOf(t, f, defaults(), shift, clean, moved)
 	near(t, "keypoint-distance with wrap", got["keypoint-distance"].Value, 0.25)
 	// Without a bound all keypoints count.
-	got, _ = measured(t, pointFormat(3), defaults(), transform.Identity{}, clean, clean)
+	got, _ = scoresOf(t, pointFormat(3), defaults(), transform.Identity{}, clean, clean)
 	near(t, "keypoint-distance of the third", got["keypoint-distance keypoint=2"].Value, 0)
 	f.Confidence = 1
-	got, _ = measured(t, f, defaults(), quarter, clean, clean)
+	got, _ = scoresOf(t, f, defaults(), quarter, clean, clean)
 	if s := got["keypoint-distance"]; !math.IsNaN(s.Value) || !strings.Contains(s.Warnings[0], "set a lower confidence in output") {
 		t.Errorf("without visible keypoints: %+v", s)
 	}

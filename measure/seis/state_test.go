@@ -99,9 +99,10 @@ func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)
 	m, site := New(Defaults()), siteOf("NCHW", z)
-	const positions = 56 * 56 // more than the layer has, so that it is not pooled
-	withoutInterval := New(Settings{Variance: 0.99, Positions: positions, Null: true})
-	p, _ := featureMapsOf(site.Layer, positions)
+	s := Defaults()
+	s.Interval = false
+	withoutInterval := New(s)
+	p, _ := featureMapsOf(site.Layer, s.Positions)
 	need := m.(*seis).memory(site, p)
 	for budget, replicates := range map[int64]int{need.all() - 1: 0, need.all(): len(resample.HalfSamples)} {
 		site.Budget = budget
