@@ -63,8 +63,8 @@ func TestGratingsOfThePaper(t *testing.T) {
 	}
 }
 
-// TestGratingCycles checks that a grating of frequency 2 k has k cycles (see Grating.Frequency): the
-// discrete Fourier transform of a row has the mean 0.5 and the k-th component only.
+// TestGratingCycles checks that a grating of frequency 2 k has k cycles (see Grating.Frequency):
+// the discrete Fourier transform of a row has the mean 0.5 and the k-th component only.
 func TestGratingCycles(t *testing.T) {
 	t.Parallel()
 	const n = 32

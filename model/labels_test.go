@@ -16,10 +16,10 @@ func TestReadClassNames(t *testing.T) {
 		err          string
 	}{
 		{"names", `{"id2label": {"1": "dog", "0": "cat", "2": "owl"}, "hidden_size": 3}`, []string{"cat", "dog", "owl"}, ""},
-		{"numbers only", `{"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}}`, nil, ""},
-		{"another file", `{"architectures": []}`, nil, ""},
-		{"another count", `{"id2label": {"0": "cat", "1": "dog"}}`, nil, "id2label names 2 classes, and the model has 3"},
-		{"a gap", `{"id2label": {"0": "cat", "1": "dog", "3": "owl"}}`, nil, "id2label names 3 classes"},
+		{"names that are only numbers", `{"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}}`, nil, ""},
+		{"no id2label", `{"architectures": []}`, nil, ""},
+		{"fewer classes than the model", `{"id2label": {"0": "cat", "1": "dog"}}`, nil, "id2label names 2 classes, and the model has 3"},
+		{"a missing number", `{"id2label": {"0": "cat", "1": "dog", "3": "owl"}}`, nil, "id2label names 3 classes"},
 		{"not JSON", `{`, nil, "reading names of classes in "},
 		{"a list", `{"id2label": ["cat"]}`, nil, "reading names of classes in "},
 	}
@@ -31,7 +31,7 @@ func TestReadClassNames(t *testing.T) {
 			}
 			got, err := ReadClassNames(filepath.Join(dir, filepath.FromSlash(model)), 3)
 			if !slices.Equal(got, c.want) || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s, %s: %q, %v", c.name, model, got, err)
+				t.Errorf("%s, %s: %q, %v; want %q, an error with %q", c.name, model, got, err, c.want, c.err)
 			}
 		}
 	}
@@ -40,14 +40,16 @@ func TestReadClassNames(t *testing.T) {
 	}
 }
 
+// TestConfigBeside checks that the file is found in the folder of the model, and in the parent of a
+// folder called onnx.
 func TestConfigBeside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	above := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(above, nil, 0o600); err != nil {
+	config := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for model, want := range map[string]string{"m.onnx": above, "onnx/m.onnx": above, "other/m.onnx": "", "onnx/onnx/m.onnx": ""} {
+	for model, want := range map[string]string{"m.onnx": config, "onnx/m.onnx": config, "other/m.onnx": "", "onnx/onnx/m.onnx": ""} {
 		if got := ConfigBeside(filepath.Join(dir, filepath.FromSlash(model)), "config.json"); got != want {
 			t.Errorf("%s: %q, want %q", model, got, want)
 		}

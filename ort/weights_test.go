@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// largeWeightsModel returns a graph with large initializers: a table that Gather reads at indices, a
-// matrix, and an addend. It maps x, 2 x 1024, to Gather(table, indices) + x matrix + addend.
+// largeWeightsModel returns a graph with large initializers: a table that Gather reads at indices,
+// a matrix, and an addend. It maps x, 2 x 1024, to Gather(table, indices) + x matrix + addend.
 func largeWeightsModel(t testing.TB) *onnx.Model {
 	t.Helper()
 	const n = 1024
@@ -58,9 +58,10 @@ func runLargeWeights(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
 	return slices.Clone(ort.Data[float32](out))
 }
 
-// TestWeightsAreShared checks that sessions use the weights in the memory of the model. Their results
-// equal those of a session of the serialised graph, which has a copy, also after another session of
-// the model was closed. A change of the addend in the model then changes the results of a session.
+// TestWeightsAreShared checks that sessions use the weights in the memory of the model. Their
+// results equal those of a session of the serialised graph, which has a copy, also after another
+// session of the model was closed. A change of the addend in the model then changes the results of
+// a session.
 func TestWeightsAreShared(t *testing.T) {
 	rt := orttest.Load(t)
 	m := largeWeightsModel(t)
@@ -113,8 +114,8 @@ func TestWeightsAreShared(t *testing.T) {
 	}
 }
 
-// TestLargeGemmIsNotCopied clears the weight of a fully connected layer, 64 MiB, after the session is
-// made: its results are then those of a weight of zeros, since the session has no copy.
+// TestLargeGemmIsNotCopied clears the weight of a fully connected layer, 64 MiB, after the session
+// is made: its results are then those of a weight of zeros, since the session has no copy.
 func TestLargeGemmIsNotCopied(t *testing.T) {
 	rt := orttest.Load(t)
 	const n = 4096

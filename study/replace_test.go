@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestAnotherStudyInTheFolderIsRefused checks that a run folder accepts one study: another is
-// rejected, or replaces it.
-func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
+// TestAnotherStudyInTheFolder checks that a run folder holds one study: another one is rejected or,
+// with the option Replace, replaces it. A study with the same cells (units of work, see plan.Cell)
+// is the same study.
+func TestAnotherStudyInTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -25,8 +26,8 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 		t.Errorf("the description in the folder is %q: %v", r.Record.Description, err)
 	}
 
-	own := filepath.Join(out, "notes.txt")
-	if err := os.WriteFile(own, nil, 0o666); err != nil {
+	userFile := filepath.Join(out, "notes.txt")
+	if err := os.WriteFile(userFile, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	third := strings.Replace(strings.Replace(threeTurns, "name: turns", "name: third", 1), "seed: 3", "seed: 4", 1)
@@ -35,7 +36,7 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 		t.Fatalf("another study: %v", err)
 	}
 	if r, err := ReadResult(out); err != nil || r.Record.Study != "other" {
-		t.Errorf("the folder has changed: %v", err)
+		t.Errorf("the folder holds study %q, want \"other\": %v", r.Record.Study, err)
 	}
 	o.Replace = true
 	r := mustRun(t, parseIn(t, dir, third), out, o)
@@ -44,8 +45,8 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 	if len(cells) != r.Record.Cells {
 		t.Errorf("the folder holds %d cells of %d", len(cells), r.Record.Cells)
 	}
-	if _, err := os.Stat(own); err != nil {
-		t.Errorf("a file of the user: %v", err)
+	if _, err := os.Stat(userFile); err != nil {
+		t.Errorf("the user's file was removed: %v", err)
 	}
 }
 

@@ -24,8 +24,8 @@ measures: [distance]
 func TestShareMeasuresBetweenRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeChannel(t, dir, "red", 1, 0, 0)
-	writeChannel(t, dir, "green", 0, 1, 0)
+	writeWeightedRGB(t, dir, "red", 1, 0, 0)
+	writeWeightedRGB(t, dir, "green", 0, 1, 0)
 	load := func(name, model, data string) *Study {
 		run := filepath.Join(dir, name)
 		text := strings.NewReplacer("NAME", name, "MODEL", model, "DATA", data).Replace(shareText)
@@ -69,7 +69,7 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 func TestShareReportsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeChannel(t, dir, "red", 1, 0, 0)
+	writeWeightedRGB(t, dir, "red", 1, 0, 0)
 	study := func(model, data string) *Study {
 		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(shareText))
 	}

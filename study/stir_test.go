@@ -13,10 +13,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// writeChannel writes a model whose penultimate layer is a weighted sum of the red, green and blue
-// planes of an image, averaged over squares of 4 x 4. It is invariant to any change that keeps the
-// sum.
-func writeChannel(t *testing.T, dir, name string, weights ...float32) {
+// writeWeightedRGB writes a model whose penultimate layer is a weighted sum of the red, green and
+// blue planes of an image, averaged over squares of 4 x 4. It is invariant to any change that keeps
+// the sum.
+func writeWeightedRGB(t *testing.T, dir, name string, weights ...float32) {
 	t.Helper()
 	r := seed.Rand(7, name)
 	readout := tensor.New(16, 5)
@@ -31,15 +31,17 @@ func writeChannel(t *testing.T, dir, name string, weights ...float32) {
 	testmodel.Save(t, filepath.Join(dir, name+".onnx"), b)
 }
 
-// TestSTIRDiffersFromCKA checks two models that see one plane each. On grey images all planes are
-// equal, so CKA is 1, but each model ignores what the other is sensitive to.
+// TestSTIRDiffersFromCKA compares models that read different planes of an image by STIR (shared
+// invariances, package stir) and CKA (centred kernel alignment). On grey images all planes are
+// equal, so CKA is 1. But each of two models that read one plane is invariant to the plane that the
+// other reads, so STIR is small.
 func TestSTIRDiffersFromCKA(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeChannel(t, dir, "red", 1, 0, 0)
-	writeChannel(t, dir, "green", 0, 1, 0)
-	writeChannel(t, dir, "grey", 0.5, 0.5, 0)
-	writeChannel(t, dir, "constant", 0, 0, 0)
+	writeWeightedRGB(t, dir, "red", 1, 0, 0)
+	writeWeightedRGB(t, dir, "green", 0, 1, 0)
+	writeWeightedRGB(t, dir, "grey", 0.5, 0.5, 0)
+	writeWeightedRGB(t, dir, "constant", 0, 0, 0)
 	s := parseIn(t, dir, `name: shared
 data: [{name: grey, shapes: {n: 80, size: 16, channels: 1}}]
 models:
@@ -57,7 +59,7 @@ measures:
 				return row.Value
 			}
 		}
-		t.Errorf("no %s of %s given %s", statistic, b, a)
+		t.Errorf("there is no %s of %s given %s", statistic, b, a)
 		return math.NaN()
 	}
 	for _, c := range []struct {
@@ -65,15 +67,15 @@ measures:
 		low, high       float64
 		why             string
 	}{
-		{"red", "red", "stir", 0.99, 1, "a model shares its own invariances"},
-		{"red", "green", "cka", 0.999, 1, "both see the data alike"},
-		{"green", "red", "cka", 0.999, 1, "both see the data alike"},
-		{"red", "green", "stir", 0, 0.4, "what red disregards is all that green looks at"},
-		{"green", "red", "stir", 0, 0.4, "what green disregards is all that red looks at"},
-		{"red", "grey", "stir", 0.4, 0.95, "grey looks at half of what red disregards"},
-		{"red", "constant", "stir", 1, 1, "a constant model shares every invariance"},
-		{"constant", "red", "stir", 0, 0.4, "and the reverse does not hold"},
-		{"red", "constant", "cka", 0, 0, "a constant representation is like no other"},
+		{"red", "red", "stir", 0.99, 1, "a model has all its own invariances"},
+		{"red", "green", "cka", 0.999, 1, "the planes of the data are equal"},
+		{"green", "red", "cka", 0.999, 1, "the planes of the data are equal"},
+		{"red", "green", "stir", 0, 0.4, "red is invariant to the plane that green reads"},
+		{"green", "red", "stir", 0, 0.4, "green is invariant to the plane that red reads"},
+		{"red", "grey", "stir", 0.4, 0.95, "half of what grey reads is the green plane, to which red is invariant"},
+		{"red", "constant", "stir", 1, 1, "a constant model has every invariance"},
+		{"constant", "red", "stir", 0, 0.4, "red does not have every invariance"},
+		{"red", "constant", "cka", 0, 0, "CKA with a constant representation is 0"},
 	} {
 		if got := value(c.a, c.b, c.statistic); !(got >= c.low-1e-9 && got <= c.high+1e-9) {
 			t.Errorf("%s of %s given %s is %v, not within %v and %v: %s", c.statistic, c.b, c.a, got, c.low, c.high, c.why)
@@ -81,7 +83,7 @@ measures:
 	}
 	for _, row := range r.Rows {
 		if row.Model == "red" && row.Statistic == "representation-distance" && !(row.Value < 0.1) {
-			t.Errorf("inversions of red end at a distance of %v", row.Value)
+			t.Errorf("the representations that inversion reaches for red differ from those of the data by %v, want less than 0.1", row.Value)
 		}
 		if row.Statistic == "stir" && (row.Depth == scores.NoDepth || row.OtherLayer == "") {
 			t.Errorf("a score without its layers: %+v", row)
@@ -89,6 +91,8 @@ measures:
 	}
 }
 
+// TestRobustAccuracyInAStudy checks that a study with robust-accuracy has two scores of the model:
+// the accuracy on clean images, and a lower one on adversarial images.
 func TestRobustAccuracyInAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,10 +104,10 @@ func TestRobustAccuracyInAStudy(t *testing.T) {
 	for _, row := range r.Rows {
 		value[row.Statistic] = row.Value
 		if row.N != 40 || row.Layer != "" || row.OtherModel != "" || row.Transform != "" {
-			t.Errorf("the row %+v", row)
+			t.Errorf("the row is %+v, want 40 images, and no layer, other model or transformation", row)
 		}
 	}
 	if len(r.Rows) != 2 || !(value["robust"] < value["clean"]) {
-		t.Errorf("%d rows: %v", len(r.Rows), value)
+		t.Errorf("%d rows with the values %v, want 2, robust below clean", len(r.Rows), value)
 	}
 }

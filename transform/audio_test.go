@@ -8,21 +8,21 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// hz is the number of audio samples per second in these tests.
-const hz = 8000
+// sampleRate is the number of audio samples per second in these tests (Hz).
+const sampleRate = 8000
 
 // chirp returns one second of a tone with rising frequency and amplitude.
 func chirp() []float32 {
-	wave := make([]float32, hz)
+	wave := make([]float32, sampleRate)
 	for i := range wave {
-		t := float64(i) / hz
+		t := float64(i) / sampleRate
 		wave[i] = float32(0.3 * t * math.Sin(2*math.Pi*(300+200*t)*t))
 	}
 	return wave
 }
 
-// applyAudio draws from tr with the seed base and returns the transformed wave. It checks that the
-// wave itself does not change, and that the result is the same twice.
+// applyAudio draws from tr with the seed base and returns the transformed waveform. It checks that
+// the wave itself does not change, and that the result is the same twice.
 func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float32 {
 	t.Helper()
 	op, ok := tr.Draw(seed.Rand(base)).(AudioOp)
@@ -30,18 +30,18 @@ func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float
 		t.Fatalf("%+v does not apply to audio", tr)
 	}
 	before := slices.Clone(wave)
-	out := op.ApplyAudio(wave, hz)
+	out := op.ApplyAudio(wave, sampleRate)
 	if !slices.Equal(wave, before) {
 		t.Fatalf("%+v changes its input", tr)
 	}
-	if !slices.Equal(out, op.ApplyAudio(wave, hz)) {
+	if !slices.Equal(out, op.ApplyAudio(wave, sampleRate)) {
 		t.Fatalf("%+v is not deterministic", tr)
 	}
 	return out
 }
 
-// Every kind of audio transform gives finite values at the ends of its ranges, for audio of any
-// length.
+// TestAudioKindsAreFinite checks that every kind of audio transform gives finite values at the ends
+// of its ranges, for audio of any length.
 func TestAudioKindsAreFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
@@ -69,6 +69,8 @@ func TestAudioKindsAreFinite(t *testing.T) {
 	}
 }
 
+// TestWhiteNoiseLevel checks the level of the noise, relative to the audio (SNR, in dB) or absolute
+// (in dBFS: relative to an amplitude of 1).
 func TestWhiteNoiseLevel(t *testing.T) {
 	t.Parallel()
 	wave := chirp()
@@ -103,8 +105,8 @@ func TestAudioLengths(t *testing.T) {
 		tr   Transform
 		want int
 	}{
-		{TimeStretch{Rate: Fixed(2)}, hz / 2}, {TimeStretch{Rate: Fixed(0.5)}, 2 * hz}, {PitchShift{Semitones: Fixed(5)}, hz}, {Reverb{RT60: Fixed(0.4)}, hz},
-		{Gain{DB: Fixed(3)}, hz}, {Sequence{Identity{}, TimeStretch{Rate: Fixed(0.8)}, Gain{DB: Fixed(1)}}, hz * 10 / 8},
+		{TimeStretch{Rate: Fixed(2)}, sampleRate / 2}, {TimeStretch{Rate: Fixed(0.5)}, 2 * sampleRate}, {PitchShift{Semitones: Fixed(5)}, sampleRate}, {Reverb{RT60: Fixed(0.4)}, sampleRate},
+		{Gain{DB: Fixed(3)}, sampleRate}, {Sequence{Identity{}, TimeStretch{Rate: Fixed(0.8)}, Gain{DB: Fixed(1)}}, sampleRate * 10 / 8},
 	} {
 		if got := len(applyAudio(t, c.tr, 1, wave)); got != c.want {
 			t.Errorf("%+v: %d values, want %d", c.tr, got, c.want)
@@ -122,25 +124,25 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// Reverberation times below 0.105 s, which the simulated room cannot have, are drawn again and
-// counted: 3.5 % of those from 0 to 3 s.
+// TestReverbRejectsDraws checks that reverberation times (RT60) below 0.105 s, which the simulated
+// room cannot have, are drawn again and counted: 3.5 % of those from 0 to 3 s.
 func TestReverbRejectsDraws(t *testing.T) {
 	t.Parallel()
 	tr := Reverb{RT60: Uniform(0, 3)}
-	again := 0
+	rejected := 0
 	for i := range 20000 {
 		op := tr.Draw(seed.Rand(1, i))
-		again += RejectedDraws(op)
+		rejected += RejectedDraws(op)
 		if v, _ := Parameter(op); v < 0.1048 || v > 3 {
 			t.Fatalf("a time of %v s", v)
 		}
 	}
-	if share := float64(again) / float64(20000+again); math.Abs(share-0.105/3) > 0.005 {
-		t.Errorf("%.4f of all draws were rejected, want 0.035", share)
+	if fraction := float64(rejected) / float64(20000+rejected); math.Abs(fraction-0.105/3) > 0.005 {
+		t.Errorf("%.4f of all draws were rejected, want 0.035", fraction)
 	}
 }
 
-// The direct sound keeps its time and its level.
+// TestReverbDirectSound checks that reverberation keeps the time and the level of the direct sound.
 func TestReverbDirectSound(t *testing.T) {
 	t.Parallel()
 	wave := make([]float32, 2000)
@@ -156,8 +158,9 @@ func TestReverbDirectSound(t *testing.T) {
 	}
 }
 
-// TestCropPosition checks the random position, in [0, 1), at which an item is cut out of stretched
-// audio: Renew draws it again, and a sequence has that of its member that changes the length.
+// TestCropPosition checks the random position, in [0, 1), at which a sample of the model's length
+// is cut out of stretched audio: Renew draws it again, and a sequence has that of its member that
+// changes the length.
 func TestCropPosition(t *testing.T) {
 	t.Parallel()
 	op := TimeStretch{Rate: Fixed(0.5)}.Draw(seed.Rand(1))

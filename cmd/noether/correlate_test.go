@@ -15,10 +15,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestCorrelateOverModels checks that two scores of models with different accuracy, made with
-// noise, are correlated, drawn and written as rows.
+// TestCorrelateOverModels correlates two scores with accuracy over six models, which differ in the
+// noise added to their weights, and checks the table, the rows and the figure.
 func TestCorrelateOverModels(t *testing.T) {
-	dir := brokenFolder(t)
+	dir := brokenFolder(t) // with the valid model good.onnx
 	text := "name: zoo\ndata: {name: d, shapes: {n: 60, size: 16}}\nmeasures: [accuracy, effective-invariance, prediction-divergence]\ntransforms: {name: turn, rotate: {values: [90, 180]}}\nmodels:\n"
 	for i := range 6 {
 		name := fmt.Sprint("m", i)
@@ -39,7 +39,7 @@ func TestCorrelateOverModels(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "data") || strings.Count(lines[2], "/") != 2 {
-		t.Errorf("the table is %q, want one row with two columns", got)
+		t.Errorf("the table is %q, want one row with r / rho of two scores", got)
 	}
 	file, err := os.Open(csv)
 	if err != nil {
@@ -68,16 +68,17 @@ func TestCorrelateOverModels(t *testing.T) {
 	}
 }
 
-// TestCorrelationsFit prints correlations, predictions and comparisons of arrays in 80 columns:
-// names that are too long stand below their rows, and decimal points are below each other.
+// TestCorrelationsFit prints correlations, predictions and comparisons of arrays in 80 columns.
+// Names that are too long are written below their rows and shortened, and decimal points are
+// aligned.
 func TestCorrelationsFit(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("a-long-name-of-a-test-set-", 4)
-	of := func(v float64) interval { return interval{number(v), number(v - 0.1), number(v + 0.1)} }
+	around := func(v float64) interval { return interval{number(v), number(v - 0.1), number(v + 0.1)} }
 	var results []correlationResult
 	for i, x := range []string{"effective-invariance.ei@rotation", "prediction-divergence.js@rotation"} {
-		results = append(results, correlationResult{By: "model", Of: name, X: x, Y: "accuracy.clean", N: 12 * (1 + 10*i), Units: 5, Pearson: of(0.5), Spearman: of(math.NaN()),
-			MeanAbsoluteError: number([]float64{0.0125, 12.5}[i]), Predicted: []predicted{{name, 0.5, of([]float64{0.75, 12.25}[i])}}})
+		results = append(results, correlationResult{By: "model", Of: name, X: x, Y: "accuracy.clean", N: 12 * (1 + 10*i), Units: 5, Pearson: around(0.5), Spearman: around(math.NaN()),
+			MeanAbsoluteError: number([]float64{0.0125, 12.5}[i]), Predicted: []predicted{{name, 0.5, around([]float64{0.75, 12.25}[i])}}})
 	}
 	for what, write := range map[string]func(w io.Writer){
 		"correlations": func(w io.Writer) { printCorrelations(w, results, 80) },
@@ -89,19 +90,19 @@ func TestCorrelationsFit(t *testing.T) {
 		var out strings.Builder
 		write(&out)
 		text := out.String()
-		points := map[int]bool{}
+		pointColumns := map[int]bool{} // of decimal points
 		for line := range strings.Lines(text) {
 			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Errorf("%s: %d cells in a terminal of 80: %q", what, n, line)
+				t.Errorf("%s: a line of %d columns in a terminal of 80: %q", what, n, line)
 			}
 			for _, value := range []string{"123.25", "0.5 "} {
 				if at := strings.Index(line, value); at >= 0 && what == "comparison" {
-					points[ansi.StringWidth(line[:at])+strings.Index(value, ".")] = true
+					pointColumns[ansi.StringWidth(line[:at])+strings.Index(value, ".")] = true
 				}
 			}
 		}
-		if what == "comparison" && len(points) != 1 {
-			t.Errorf("%s: decimal points in the columns %v:\n%s", what, points, text)
+		if what == "comparison" && len(pointColumns) != 1 {
+			t.Errorf("%s: decimal points in the columns %v:\n%s", what, pointColumns, text)
 		}
 		if what != "comparison" && !strings.Contains(text, "…") {
 			t.Errorf("%s: no name is shortened:\n%s", what, text)

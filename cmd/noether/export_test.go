@@ -66,7 +66,8 @@ func TestExport(t *testing.T) {
 	if got, err := scores.ReadParquet(f, info.Size()); err != nil || len(got) != len(rows) {
 		t.Errorf("Parquet has %d rows, want %d: %v", len(got), len(rows), err)
 	}
-	// These tables leave out scores of layers, such as the cosine, if there are scores of whole models.
+	// These tables leave out scores of layers, such as the cosine, if there are scores of whole
+	// models.
 	for format, want := range map[string]string{"--latex": `\begin{tabular}`, "--markdown": "| model |"} {
 		if got, err := output(t, "export", run, format); err != nil || !strings.Contains(got, want) || strings.Contains(got, "cosine") {
 			t.Errorf("%s prints %q, error %v; want %q and no cosine", format, got, err, want)
@@ -92,8 +93,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportForSpreadsheets checks that names which a spreadsheet takes for formulas are written with
-// an apostrophe before them with --csv-safe, and unchanged without.
+// TestExportForSpreadsheets checks that names which a spreadsheet takes for formulas are written
+// with an apostrophe before them with --csv-safe, and unchanged without.
 func TestExportForSpreadsheets(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -148,8 +149,8 @@ measures: [distance]
 	}
 }
 
-// TestExportToMLflow checks the values that are logged for a run, in an MLflow run and a child run of
-// it. Package mlflow tests the format of the requests.
+// TestExportToMLflow checks the values that are logged for a run, in an MLflow run and a child run
+// of it. Package mlflow tests the format of the requests.
 func TestExportToMLflow(t *testing.T) {
 	run := finishedRun(t)
 	var mutex sync.Mutex

@@ -191,8 +191,8 @@ func box(left, top, right, bottom float64) output.Box {
 	return output.Box{Left: left / 10, Top: top / 10, Right: right / 10, Bottom: bottom / 10, Score: 0.9}
 }
 
-// TestBoxesByHand checks scores computed by hand. found are the boxes in T(x). A statistic is in want
-// only where it matters for the case.
+// TestBoxesByHand checks scores computed by hand. found are the boxes in T(x). A statistic is in
+// want only where it matters for the case.
 func TestBoxesByHand(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
@@ -216,8 +216,8 @@ func TestBoxesByHand(t *testing.T) {
 		"lost and new":               {identity, []output.Box{box(1, 1, 4, 4), box(5, 1, 9, 4)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 0.5}},
 		"score below the confidence": {identity, []output.Box{with(box(1, 1, 4, 4), 0, 0.45), box(5, 5, 9, 9)}, []output.Box{box(1, 1, 4, 4), box(5, 5, 9, 9)}, map[string]float64{"matched": 2. / 3, "matched confidence=0.4": 1}},
 		"moved out of the image":     {right, []output.Box{box(8, 1, 10, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
-		// A third of the first box stays in the image, less than the setting Visible: it may be found or
-		// not.
+		// A third of the first box stays in the image, less than the setting Visible: it may be
+		// found or not.
 		"cut and found":     {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(9, 1, 10, 4), box(4, 1, 7, 4)}, map[string]float64{"matched": 1, "iou": 1}},
 		"cut and not found": {right, []output.Box{box(6, 1, 9, 4), box(1, 1, 4, 4)}, []output.Box{box(4, 1, 7, 4)}, map[string]float64{"matched": 1}},
 		// The translation fills the left 0.3 of the image, where boxes do not count.
@@ -238,9 +238,9 @@ func TestBoxesByHand(t *testing.T) {
 	}
 }
 
-// TestMovedBoxesAreMatched checks that boxes that move as the image does are all matched, with an IoU
-// of 1, if it is rotated by 90 degrees, which keeps boxes upright. With the setting Extent: ellipse so
-// are the boxes around circles under any rotation.
+// TestMovedBoxesAreMatched checks that boxes that move as the image does are all matched, with an
+// IoU of 1, if it is rotated by 90 degrees, which keeps boxes upright. With the setting Extent:
+// ellipse so are the boxes around circles under any rotation.
 func TestMovedBoxesAreMatched(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
@@ -270,8 +270,8 @@ func TestMovedBoxesAreMatched(t *testing.T) {
 	near(t, "iou of a circle", got["iou"].Value, 1)
 }
 
-// TestKeypoints mirrors the 17 keypoints of COCO: the nose, then pairs of a left and a right one. One
-// of them is not visible.
+// TestKeypoints mirrors the 17 keypoints of COCO: the nose, then pairs of a left and a right one.
+// One of them is not visible.
 func TestKeypoints(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()

@@ -92,9 +92,9 @@ func TestIntervalWidths(t *testing.T) {
 	}
 }
 
-// TestTiesOfFlippedImages checks that a flip of real images, whose canonical correlations are all 1,
-// gives the warning of ties. Rounding, amplified in directions of little variance, makes some of the
-// correlations differ, so the warning is given if more than one in twenty tie.
+// TestTiesOfFlippedImages checks that a flip of real images, whose canonical correlations are all
+// 1, gives the warning of ties. Rounding, amplified in directions of little variance, makes some of
+// the correlations differ, so the warning is given if more than one in twenty tie.
 func TestTiesOfFlippedImages(t *testing.T) {
 	t.Parallel()
 	z, _ := images(t, 200)

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// byMoments returns the scores of an accumulator of second moments over positions. An observation is
-// the h x w positions of one channel for one sample, and a row of the matrix of all observations.
+// byMoments returns the scores of an accumulator of second moments over positions. An observation
+// is the h x w positions of one channel for one sample, and a row of the matrix of all
+// observations.
 func byMoments(t *testing.T, s Settings, site measure.Site, z, zt tensor.Tensor) []measure.Score {
 	t.Helper()
 	m := New(s).(*seis)
@@ -94,8 +95,8 @@ func patterned(n, c, h, w, some, further int) (z, zt tensor.Tensor) {
 	return z, zt
 }
 
-// TestRowsGiveTheScoresOfMoments compares the scores of a rowAccumulator, which holds the observations
-// themselves, with those of an accumulator of their second moments.
+// TestRowsGiveTheScoresOfMoments compares the scores of a rowAccumulator, which holds the
+// observations themselves, with those of an accumulator of their second moments.
 func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -287,8 +288,8 @@ func TestRowsAreForFewObservations(t *testing.T) {
 	}
 }
 
-// TestRowsOfLargeValues checks that values whose squares overflow float32 have the scores of smaller
-// ones: they are scaled in float64.
+// TestRowsOfLargeValues checks that values whose squares overflow float32 have the scores of
+// smaller ones: they are scaled in float64.
 func TestRowsOfLargeValues(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(40, 1, 14, 14)

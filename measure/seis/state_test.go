@@ -36,8 +36,8 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// TestStatesOfOtherSitesAreErrors checks that a state is neither read nor merged by an accumulator of
-// another layer, other samples or other settings.
+// TestStatesOfOtherSitesAreErrors checks that a state is neither read nor merged by an accumulator
+// of another layer, other samples or other settings.
 func TestStatesOfOtherSitesAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
@@ -92,9 +92,9 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 }
 
 // TestCostKeepsToTheBudget checks that there are replicates, and an interval, if the moments of the
-// groups of samples that they need fit into the memory budget. Groups in a Store (a file) count as if
-// they were in memory, so that scores do not depend on where they are computed; Cost does not count
-// them.
+// groups of samples that they need fit into the memory budget. Groups in a Store (a file) count as
+// if they were in memory, so that scores do not depend on where they are computed; Cost does not
+// count them.
 func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)

@@ -161,10 +161,10 @@ func TestPerturbErrors(t *testing.T) {
 	}
 }
 
-// TestPerturbWeightsAlone checks that biases and initial states are not perturbed, although those of
-// a recurrent layer have rank 2 and 3, and the addend C of a Gemm may have rank 2. The names are
-// those of the ONNX operators: weights W, recurrent weights R, peephole weights P, biases B, initial
-// states h and c of LSTM; weights A of Gemm.
+// TestPerturbWeightsAlone checks that biases and initial states are not perturbed, although those
+// of a recurrent layer have rank 2 and 3, and the addend C of a Gemm may have rank 2. The names are
+// those of the ONNX operators: weights W, recurrent weights R, peephole weights P, biases B,
+// initial states h and c of LSTM; weights A of Gemm.
 func TestPerturbWeightsAlone(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)

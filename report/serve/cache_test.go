@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A stamp stands for the times and sizes of the files that a value is made from: a value with another
-// stamp is made again.
+// A stamp stands for the times and sizes of the files that a value is made from: a value with
+// another stamp is made again.
 func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	c := newCache(10, func(text []byte) int { return len(text) })
@@ -127,8 +127,8 @@ func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	}
 }
 
-// TestRecordReplacedAtSameTime checks that the record of a run (run.json) that is replaced without a
-// change of its modification time is read again.
+// TestRecordReplacedAtSameTime checks that the record of a run (run.json) that is replaced without
+// a change of its modification time is read again.
 func TestRecordReplacedAtSameTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,21 +7,28 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-func TestShareMemory(t *testing.T) {
+// TestDivideMemory checks the limits of a pass over the data without and with a memory limit of the
+// process. Of 64 MiB a quarter may be used, since the program itself takes more; accumulators get
+// half of it.
+func TestDivideMemory(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
-	wide, narrow := DivideMemory(s, &Options{}), DivideMemory(s, &Options{Memory: 64 << 20})
-	if wide.Accumulators != spec.DefaultMemory || wide.activations != activationMemory || wide.images != imageMemory {
-		t.Errorf("without a limit the shares are %+v, want the defaults", wide)
+	unlimited, limited := DivideMemory(s, &Options{}), DivideMemory(s, &Options{Memory: 64 << 20})
+	if unlimited.Accumulators != spec.DefaultMemory || unlimited.activations != activationMemory || unlimited.images != imageMemory {
+		t.Errorf("without a limit they are %+v, want the defaults", unlimited)
 	}
-	if narrow.Accumulators != 8<<20 || narrow.activations != minBuffer || narrow.images != minBuffer {
-		t.Errorf("with 64 MiB the shares are %+v, want 8 MiB for accumulators and the least for buffers", narrow)
+	if limited.Accumulators != 8<<20 || limited.activations != minBuffer || limited.images != minBuffer {
+		t.Errorf("with 64 MiB they are %+v, want 8 MiB for accumulators and minBuffer for activations and images", limited)
 	}
-	if MemoryWarning(s, 64<<20) == "" || MemoryWarning(s, 4<<30) != "" || MemoryWarning(s, 0) != "" {
-		t.Error("MemoryWarning returns a wrong result")
+	for limit, want := range map[int64]bool{64 << 20: true, 4 << 30: false, 0: false} {
+		if got := MemoryWarning(s, limit); (got != "") != want {
+			t.Errorf("with a limit of %d bytes the warning is %q, want one: %t", limit, got, want)
+		}
 	}
 }
 
+// TestMemoryWithoutBound checks that accumulators get a quarter of the free memory if the study
+// sets no bound, at least the default, and at most what the limit of the process allows.
 func TestMemoryWithoutBound(t *testing.T) {
 	t.Parallel()
 	free := &Options{Free: 16 << 30}
@@ -44,13 +51,14 @@ func TestMemoryWithoutBound(t *testing.T) {
 	}
 }
 
-// TestDeviceMemoryBoundsBatches checks that a batch takes at most half of a device's free memory, and
-// that a software driver keeps the CPU's batches.
+// TestDeviceMemoryBoundsBatches checks that a batch takes at most half of a device's free memory,
+// for which three quarters of its memory are taken if it is not known, and that a driver in
+// software has the batches of the CPU.
 func TestDeviceMemoryBoundsBatches(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		adapter       gpu.Adapter
-		batch, device int64
+		batch, device int64 // largest number of samples, and bytes
 	}{
 		{gpu.Adapter{Kind: gpu.Discrete, Memory: 8 << 30, Free: 6 << 30}, maxDeviceBatch, 3 << 30},
 		{gpu.Adapter{Kind: gpu.Integrated, Memory: 8 << 30}, maxDeviceBatch, 3 << 30},
@@ -64,11 +72,11 @@ func TestDeviceMemoryBoundsBatches(t *testing.T) {
 	}
 }
 
-// TestCachedBatch checks that batches shrink with the size of what is read, and that every core has
-// enough images.
+// TestCachedBatch checks that batches are smaller if the activations read of a sample are larger,
+// but have coreImages images for each core.
 func TestCachedBatch(t *testing.T) {
 	t.Parallel()
-	for read, want := range map[int64]int64{0: 2 * coreActivations, 1 << 20: 24, 1_507_328: 16, 64 << 20: 2 * coreImages} {
+	for read, want := range map[int64]int64{0: 2 * coreActivations, 1 << 20: 24, 3 << 19: 16, 64 << 20: 2 * coreImages} {
 		if got := (MemoryLimits{cores: 2}).cachedBatch(read); got != want {
 			t.Errorf("%d bytes a sample: batches of %d, want %d", read, got, want)
 		}

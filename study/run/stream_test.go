@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestDataThatEndEarly checks the error where a data set gives fewer samples than it announced, with
-// and without a cancelled context.
+// TestDataThatEndEarly checks the error where a data set gives fewer samples than it announced,
+// with and without a cancelled context.
 func TestDataThatEndEarly(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancelCause(t.Context())
@@ -25,8 +25,8 @@ func TestDataThatEndEarly(t *testing.T) {
 	}{{t.Context(), io.ErrUnexpectedEOF}, {cancelled, stopped}} {
 		data := &plan.Data{Entry: spec.Data{Name: "photos"}}
 		f := &feeder{Pass: plan.ProcedurePass(&plan.Cell{Data: data}, 1)}
-		end := func() (dataset.Sample, error, bool) { return dataset.Sample{}, nil, false }
-		r := &sampleReader{feeder: f, ctx: c.ctx, next: []func() (dataset.Sample, error, bool){end}}
+		ended := func() (dataset.Sample, error, bool) { return dataset.Sample{}, nil, false }
+		r := &sampleReader{feeder: f, ctx: c.ctx, next: []func() (dataset.Sample, error, bool){ended}}
 		_, err := r.sample()
 		if !errors.Is(err, c.want) || c.want != stopped && !strings.Contains(err.Error(), "data photos") {
 			t.Errorf("error %v, want %v", err, c.want)

@@ -25,7 +25,8 @@ save-every: 2
 
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
-	// A change is a text of plainText, " -> ", and what replaces it.
+	// A change is a text of plainText, " -> ", and what replaces it. Errors in the syntax of YAML
+	// name the file only.
 	for change, want := range map[string]string{
 		"epochs: 3 -> epochs: 0":                                                      "epochs",
 		"epochs: 3 -> epoch: 3":                                                       "epochs",
@@ -47,7 +48,7 @@ func TestParseErrors(t *testing.T) {
 		"batch: 20 -> adversarial: {radius: 0.1, defence: fgsm}":                      "fgsm",
 		"batch: 20 -> adversarial: {radius: 0.1, defence: mart, random-start: false}": "no gradient",
 		"batch: 20 -> {adversarial: {radius: 0.1, defence: trades}, target: x}":       "plain.yaml",
-		"batch: 20 -> take-back: 1.5":                                                 "between 0 and 1",
+		"batch: 20 -> take-back: 1.5":                                                 "between 0 and 1", // a factor of the learning rate
 	} {
 		from, to, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(plainText, from, to, 1)
@@ -56,12 +57,13 @@ func TestParseErrors(t *testing.T) {
 		}
 		_, err := Parse("plain.yaml", []byte(text), nil)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plain.yaml:") {
-			t.Errorf("%s: %v", change, err)
+			t.Errorf("%s: error %v, want one line with %q", change, err, want)
 		}
 	}
 }
 
-// All training files of the repository can be parsed.
+// TestRepositoryFiles checks that all training files of the repository can be parsed, with values
+// for the variables that have no default. A file uses a variable as ${NAME}.
 func TestRepositoryFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../studies/training/*.yaml")
@@ -80,9 +82,10 @@ func TestRepositoryFiles(t *testing.T) {
 	}
 }
 
-// Every training file can be read with the variables of its full size. Those of trainings on
-// CIFAR-10 take all of its training images, and have variables for the epochs and the network's
-// size.
+// TestRepositoryFilesAtFullSize checks that every training file can be parsed with the variables of
+// its full size, where TESTED is the number of test images, and FEW and MORE are smaller numbers of
+// training images. Those for CIFAR-10 take all of its training images, and have variables for the
+// epochs and the network's size.
 func TestRepositoryFilesAtFullSize(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../studies/training/*.yaml")

@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestNative checks that the kernels in planes.c agree with the functions in Go, for maps of several
-// sizes, and for values whose squares underflow or overflow in float32. z are feature maps, one of h x
-// w positions for each channel. The floor is the error of interpolation alone (see FloorSums).
+// TestNative checks that the kernels in planes.c agree with the functions in Go, for maps of
+// several sizes, and for values whose squares underflow or overflow in float32. z are feature maps,
+// one of h x w positions for each channel. The floor is the error of interpolation alone (see
+// FloorSums).
 func TestNative(t *testing.T) {
 	if !native {
 		t.Skip("needs a processor with AVX2, which the native kernels use")

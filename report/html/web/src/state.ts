@@ -1,5 +1,5 @@
 // The reader's choices are kept in the address after the #, so that a view can be bookmarked and
-// sent to others.
+// sent to others. A choice is a key with a value or a list of values, written as a URL query.
 
 type Listener = () => void;
 
