@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// save builds a graph with build and writes it to a file.
+// save builds a graph with build, writes it to a file and returns the path.
 func save(t testing.TB, build func(b *onnx.Builder)) string {
 	t.Helper()
 	return saveOpset(t, onnx.DefaultOpset, build)
@@ -38,6 +38,7 @@ func openLayer(t testing.TB, rt *ort.Runtime, path, layer string) (*model.Model,
 	return m, s
 }
 
+// saveOpset is save for a graph of an opset.
 func saveOpset(t testing.TB, opset int, build func(b *onnx.Builder)) string {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -45,8 +46,9 @@ func saveOpset(t testing.TB, opset int, build func(b *onnx.Builder)) string {
 	return testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 }
 
-// TestClaimedBatch opens a model that declares a batch of any size but works for one image only.
-func TestClaimedBatch(t *testing.T) {
+// TestDeclaredBatch runs a batch through a model that declares a batch of any size but works for one
+// image only.
+func TestDeclaredBatch(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
@@ -67,8 +69,8 @@ func TestClaimedBatch(t *testing.T) {
 	}
 }
 
-// TestWindows checks a layer whose first axis is a multiple of the batch, and a layer that is a
-// constant.
+// TestWindows checks that tensors whose first axis is not the batch are no layers: windows of images,
+// of which there are several for each image, and a sum over the batch.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -96,7 +98,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestFurtherInputs sets the values of inputs besides the image.
+// TestFurtherInputs sets the values of inputs other than the image.
 func TestFurtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -104,7 +106,7 @@ func TestFurtherInputs(t *testing.T) {
 		x := b.Input("x", onnx.Float, -1, 1, 1, 2)
 		mask := b.Cast(b.Input("mask", onnx.Int64, -1, 2), onnx.Float)
 		gain := b.Input("gain", onnx.Float)
-		b.Output("only", b.Relu(mask))
+		b.Output("mask-only", b.Relu(mask))
 		b.Output("y", b.Mul(b.Mul(b.Reshape(x, -1, 2), mask), gain))
 	})
 	m, err := model.Open(rt, path, model.Options{Layers: []string{"all"}, Output: "y", Inputs: map[string][]float64{"mask": {1, -1}, "gain": {10}}})
@@ -112,7 +114,7 @@ func TestFurtherInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := onnx.Names(m.Layers())
-	if slices.Contains(names, "only") || !slices.Contains(names, "y") {
+	if slices.Contains(names, "mask-only") || !slices.Contains(names, "y") {
 		t.Fatalf("layers %q: layers must depend on the image", names)
 	}
 	s, err := m.NewSession(m.Layers(), true)
@@ -146,10 +148,10 @@ func TestFurtherInputs(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	plain := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
+	image := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
 	tokens := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(b.Input("tokens", onnx.Int64, -1, 128), onnx.Float)) })
-	open := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
-	pair := save(t, func(b *onnx.Builder) {
+	dynamic := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
+	twoImages := save(t, func(b *onnx.Builder) {
 		b.Output("y", b.Add(b.Input("left", onnx.Float, -1, 3, 4, 4), b.Input("right", onnx.Float, -1, 3, 4, 4)))
 	})
 	foreign := save(t, func(b *onnx.Builder) {
@@ -158,7 +160,7 @@ func TestOpenErrors(t *testing.T) {
 	})
 	unknown := save(t, func(b *onnx.Builder) { b.Output("y", b.Op("Frobnicate", nil, b.Input("x", onnx.Float, -1, 3, 4, 4))) })
 	newer := saveOpset(t, 99, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, 4, 4))) })
-	text := filepath.Join(t.TempDir(), "text.onnx")
+	text := filepath.Join(t.TempDir(), "text.onnx") // a Git LFS pointer
 	if err := os.WriteFile(text, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -167,25 +169,25 @@ func TestOpenErrors(t *testing.T) {
 		options model.Options
 		want    string
 	}{
-		"missing":        {filepath.Join(t.TempDir(), "none.onnx"), model.Options{}, "no such file"},
-		"text":           {text, model.Options{}, "text file"},
-		"foreign op":     {foreign, model.Options{}, "the engine does not support an operator of the model: com.example:Frobnicate"},
-		"unknown op":     {unknown, model.Options{}, "the engine does not support an operator of the model: Frobnicate"},
-		"newer opset":    {newer, model.Options{}, "the model uses opset 99 of ai.onnx, and this ONNX Runtime supports up to "},
-		"tokens":         {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128], which may take arrays as they are (layout: raw)"},
-		"tokens chosen":  {tokens, model.Options{Input: "tokens"}, "does not take an image"},
-		"two images":     {pair, model.Options{}, "several inputs can take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
-		"no such input":  {plain, model.Options{Input: "z"}, `unknown input "z": it has x float[batch 3 4 4]`},
-		"no such output": {plain, model.Options{Output: "z"}, `unknown output "z"`},
-		"open size":      {open, model.Options{}, "does not fix the size of images"},
-		"layout":         {plain, model.Options{Layout: "CHWN"}, `layout "CHWN"`},
-		"wrong layout":   {plain, model.Options{Layout: "NHWC"}, "no input takes an image"},
-		"no such layer":  {plain, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
-		"mean":           {plain, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
-		"frame":          {plain, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, `preprocess makes images of height 5, and input "x" (float[batch 3 4 4]) takes 4`},
-		"scores":         {plain, model.Options{Scores: "odds"}, `scores "odds"`},
-		"stated scores":  {plain, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is set to logits of classes`},
-		"device":         {plain, model.Options{Device: "abacus"}, `unknown device "abacus"`},
+		"missing":         {filepath.Join(t.TempDir(), "none.onnx"), model.Options{}, "no such file"},
+		"text":            {text, model.Options{}, "text file"},
+		"foreign op":      {foreign, model.Options{}, "the engine does not support an operator of the model: com.example:Frobnicate"},
+		"unknown op":      {unknown, model.Options{}, "the engine does not support an operator of the model: Frobnicate"},
+		"newer opset":     {newer, model.Options{}, "the model uses opset 99 of ai.onnx, and this ONNX Runtime supports up to "},
+		"tokens":          {tokens, model.Options{}, "no input takes an image (float, double or uint8 of rank 4 with 1 or 3 channels) or a waveform (float of rank 2, or 3 with 1 channel): it has tokens int64[batch 128], which may take arrays as they are (layout: raw)"},
+		"tokens as image": {tokens, model.Options{Input: "tokens"}, "does not take an image"},
+		"two images":      {twoImages, model.Options{}, "several inputs can take an image (left float[batch 3 4 4], right float[batch 3 4 4])"},
+		"no such input":   {image, model.Options{Input: "z"}, `unknown input "z": it has x float[batch 3 4 4]`},
+		"no such output":  {image, model.Options{Output: "z"}, `unknown output "z"`},
+		"dynamic size":    {dynamic, model.Options{}, "does not fix the size of images"},
+		"no such layout":  {image, model.Options{Layout: "CHWN"}, `layout "CHWN"`},
+		"wrong layout":    {image, model.Options{Layout: "NHWC"}, "no input takes an image"},
+		"no such layer":   {image, model.Options{Layers: []string{"op:Conv"}}, `no layer matches "op:Conv"`},
+		"mean":            {image, model.Options{Preprocess: model.Preprocess{Mean: []float32{1, 2}}}, "mean has 2 values"},
+		"height":          {image, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 5}}}, `preprocess makes images of height 5, and input "x" (float[batch 3 4 4]) takes 4`},
+		"no such scores":  {image, model.Options{Scores: "odds"}, `scores "odds"`},
+		"map as scores":   {image, model.Options{Scores: "logits", Output: "doubled"}, `output "doubled" is set to logits of classes`},
+		"no such device":  {image, model.Options{Device: "abacus"}, `unknown device "abacus"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := model.Open(rt, c.path, c.options)
@@ -200,12 +202,15 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func TestOpenSize(t *testing.T) {
+// TestDynamicSize opens a model of images of any size, and checks the size of a layer and of the
+// frame: what data sets resize images to, where 0 leaves the size of the image. Options.Size is used
+// where Preprocess fixes no size.
+func TestDynamicSize(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
 	for _, c := range []struct {
-		o                       model.Options
+		options                 model.Options
 		height, width           int // of the layer
 		frameHeight, frameWidth int
 	}{
@@ -213,25 +218,25 @@ func TestOpenSize(t *testing.T) {
 		{model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Height: 7, Width: 8}}, Size: [2]int{5, 6}}, 7, 8, 7, 8},
 		{model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Resize: 9, Square: true}}}, 9, 9, 9, 9},
 	} {
-		c.o.Layers = []string{"y"}
-		m, err := model.Open(rt, path, c.o)
+		c.options.Layers = []string{"y"}
+		m, err := model.Open(rt, path, c.options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := m.Frame()
 		if l := m.Layers()[0]; !slices.Equal(l.Shape, []int{3, c.height, c.width}) || f.Height != c.frameHeight || f.Width != c.frameWidth || f.Channels != 3 {
-			t.Errorf("%+v: layer %v, frame %+v", c.o, l.Shape, f)
+			t.Errorf("%+v: layer %v, frame %+v", c.options, l.Shape, f)
 		}
 	}
 }
 
-// TestParallelParts checks that parts of a batch that run in parallel give the same
-// layers as parts in sequence, for any number of parts and images.
+// TestParallelParts checks that the parts of a batch give the same layers in parallel, in a batch
+// session, as in sequence, for any number of threads and images.
 func TestParallelParts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
-	images := make([]tensor.Tensor, 37) // four parts of eight images or more, which differ in size
+	images := make([]tensor.Tensor, 37) // in parts of eight images or more, which differ in size
 	for i := range images {
 		images[i] = tensor.New(3, 4, 4)
 		for j := range images[i].Data {
@@ -243,19 +248,19 @@ func TestParallelParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := m.NewSession(m.Layers(), false)
+		sequential, err := m.NewSession(m.Layers(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer plain.Close()
-		many, err := m.NewBatchSession(m.Layers(), false, len(images))
+		defer sequential.Close()
+		parallel, err := m.NewBatchSession(m.Layers(), false, len(images))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer many.Close()
+		defer parallel.Close()
 		for _, n := range []int{37, 1, 19, 18, 37, 10, 36} {
 			var layers [2][]float32
-			for i, s := range []*model.Session{plain, many} {
+			for i, s := range []*model.Session{sequential, parallel} {
 				buf, err := s.NewBuffers(len(images))
 				if err != nil {
 					t.Fatal(err)
@@ -271,7 +276,7 @@ func TestParallelParts(t *testing.T) {
 				layers[i] = slices.Clone(buf.Layer(0).Data)
 			}
 			if !slices.Equal(layers[0], layers[1]) {
-				t.Errorf("%d images on %d threads differ", n, threads)
+				t.Errorf("layers of %d images on %d threads differ from those in sequence", n, threads)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// small is y = relu(x w + 1), with x of n x 3 and w of 3 x 2.
+// small returns the model y = relu(x w + 1), with x of n x 3 and w of 3 x 2.
 func small(t testing.TB) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -31,7 +31,7 @@ func small(t testing.TB) *onnx.Model {
 	return m
 }
 
-// changed is the small model after a change to its message.
+// changed returns the file of the small model after a change to its protobuf message.
 func changed(t testing.TB, change func(p *pb.ModelProto)) []byte {
 	t.Helper()
 	p := proto.Clone(small(t).Proto()).(*pb.ModelProto)
@@ -43,6 +43,8 @@ func changed(t testing.TB, change func(p *pb.ModelProto)) []byte {
 	return data
 }
 
+// externalData moves the values of a tensor to an external file. pairs are keys and values of ONNX's
+// external_data field, such as "location", "weights".
 func externalData(t *pb.TensorProto, pairs ...string) {
 	t.RawData, t.DataLocation = nil, pb.TensorProto_EXTERNAL.Enum()
 	for i := 0; i < len(pairs); i += 2 {
@@ -82,10 +84,10 @@ func TestReadErrors(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "is empty"},
-		{"text", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"), "text file"},
+		{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"), "text file"},
 		{"text that is not English", []byte(strings.Repeat("é", 200)), "text file"},
 		{"truncated", good[:len(good)-7], "truncated"},
-		{"noise", []byte{0, 1, 2, 3, 255, 254}, "not an ONNX model"},
+		{"arbitrary bytes", []byte{0, 1, 2, 3, 255, 254}, "not an ONNX model"},
 		{"no graph", changed(t, func(p *pb.ModelProto) { p.Graph = nil }), "no graph"},
 		{"empty graph", changed(t, func(p *pb.ModelProto) { p.Graph = &pb.GraphProto{} }), "empty graph"},
 		{"no opset", changed(t, func(p *pb.ModelProto) { p.OpsetImport = nil }), "opset"},
@@ -94,22 +96,22 @@ func TestReadErrors(t *testing.T) {
 		{"a node that produces an input", node(1, func(n *pb.NodeProto) { n.Output[0] = "x" }), `tensor "x", which exists already`},
 		{"no producer", node(0, func(n *pb.NodeProto) { n.Input[1] = "v" }), `node "MatMul" (MatMul) reads tensor "v", which no node produces`},
 		{"cycle", node(0, func(n *pb.NodeProto) { n.Input[0] = "y" }), `node "MatMul" (MatMul) and node "Relu" (Relu) form a cycle through tensor "y"`},
-		{"itself", node(0, func(n *pb.NodeProto) { n.Input[0] = "MatMul" }), "form a cycle"},
-		{"order", changed(t, func(p *pb.ModelProto) {
+		{"a node that reads its own output", node(0, func(n *pb.NodeProto) { n.Input[0] = "MatMul" }), "form a cycle"},
+		{"wrong order", changed(t, func(p *pb.ModelProto) {
 			p.Graph.Node[0], p.Graph.Node[1] = p.Graph.Node[1], p.Graph.Node[0]
 		}), "not in topological order"},
-		{"output", changed(t, func(p *pb.ModelProto) { *p.Graph.Output[0].Name = "z" }), `output "z" is produced by no node`},
+		{"no producer of the output", changed(t, func(p *pb.ModelProto) { *p.Graph.Output[0].Name = "z" }), `output "z" is produced by no node`},
 		{"short weights", weight(func(w *pb.TensorProto) { w.RawData = w.RawData[:8] }), `tensor "w" has shape [3 2] of float but 8 bytes of data`},
 		{"huge weights", weight(func(w *pb.TensorProto) { w.Dims = []int64{1 << 40, 1 << 40} }), "too large"},
 		{"negative weights", weight(func(w *pb.TensorProto) { w.Dims[0] = -3 }), "negative dimension"},
 		{"no weights", weight(func(w *pb.TensorProto) { w.RawData = nil }), "[3 2] but 0 values"},
 		{"external file", weight(func(w *pb.TensorProto) { externalData(w, "location", "nowhere") }), `"nowhere", which cannot be used: no such file`},
 		{"external folder", weight(func(w *pb.TensorProto) { externalData(w, "location", ".") }), "not a regular file"},
-		{"external path", weight(func(w *pb.TensorProto) { externalData(w, "location", "../weights") }), `"../weights", outside the model's folder`},
-		{"external root", weight(func(w *pb.TensorProto) { externalData(w, "location", "/etc/passwd") }), "outside the model's folder"},
+		{"external file of the parent folder", weight(func(w *pb.TensorProto) { externalData(w, "location", "../weights") }), `"../weights", outside the model's folder`},
+		{"external absolute path", weight(func(w *pb.TensorProto) { externalData(w, "location", "/etc/passwd") }), "outside the model's folder"},
 		{"external without location", weight(func(w *pb.TensorProto) { externalData(w, "offset", "0") }), "without a location"},
-		{"external offset", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights", "offset", "-1") }), `offset is "-1"`},
-		{"external end", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights") }), `ends at byte 24 of external file "weights", which has 20`},
+		{"negative external offset", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights", "offset", "-1") }), `offset is "-1"`},
+		{"end of the external file", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights") }), `ends at byte 24 of external file "weights", which has 20`},
 		{"external length", weight(func(w *pb.TensorProto) { externalData(w, "location", "weights", "length", "20") }), "20 bytes of external data"},
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+".onnx")
@@ -199,16 +201,17 @@ func TestSHA256(t *testing.T) {
 	}
 }
 
-// Fields of a newer schema are kept when a model is read, cut and written.
+// Fields that the ONNX schema of this program lacks are kept when a model is read, reduced to the
+// nodes that an output needs, and written.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	t.Parallel()
-	newer := func(s string) []byte {
+	field := func(s string) []byte { // number 999, which the schema does not have
 		return protowire.AppendString(protowire.AppendTag(nil, 999, protowire.BytesType), s)
 	}
 	data := changed(t, func(p *pb.ModelProto) {
-		p.ProtoReflect().SetUnknown(newer("of the model"))
-		p.Graph.ProtoReflect().SetUnknown(newer("of the graph"))
-		p.Graph.Node[0].ProtoReflect().SetUnknown(newer("of a node"))
+		p.ProtoReflect().SetUnknown(field("of the model"))
+		p.Graph.ProtoReflect().SetUnknown(field("of the graph"))
+		p.Graph.Node[0].ProtoReflect().SetUnknown(field("of a node"))
 	})
 	m, err := onnx.Parse(data)
 	if err != nil {
@@ -228,7 +231,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	}
 }
 
-// Up to IR version 3 weights were inputs with a default.
+// Up to version 3 of ONNX's IR (the file format), weights were inputs with a default value.
 func TestDefaultsAreNotInputs(t *testing.T) {
 	t.Parallel()
 	m, err := onnx.Parse(changed(t, func(p *pb.ModelProto) {
@@ -246,7 +249,7 @@ func TestDefaultsAreNotInputs(t *testing.T) {
 	}
 }
 
-// Tensors of the outer graph that a branch reads count as read by the node.
+// Tensors of the outer graph that a branch of an If node reads count as read by that node.
 func TestSubgraphs(t *testing.T) {
 	t.Parallel()
 	branch := func(op string) *pb.GraphProto {
@@ -277,13 +280,14 @@ func TestSubgraphs(t *testing.T) {
 	}
 }
 
-// TestForeign reads files of other frameworks; the errors say how to export their networks.
-func TestForeign(t *testing.T) {
+// TestFilesOfOtherFrameworks checks that the errors for files of other frameworks say how to export
+// their networks. Those of other frameworks than PyTorch do not mention torch.
+func TestFilesOfOtherFrameworks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ data, want string }{
-		"net.pt":       {"PK\x03\x04....archive/data.pkl", "is a PyTorch file, not an ONNX model; export the network from Python:\n  model.eval()\n  torch.onnx.export("},
-		"old.bin":      {"\x80\x02}q\x00.", "is a PyTorch file"},
+		"net.pt":       {"PK\x03\x04....archive/data.pkl" /* a zip archive */, "is a PyTorch file, not an ONNX model; export the network from Python:\n  model.eval()\n  torch.onnx.export("},
+		"old.bin":      {"\x80\x02}q\x00." /* a pickle */, "is a PyTorch file"},
 		"net.h5":       {"\x89HDF\r\n\x1a\n", "tf2onnx.convert.from_keras("},
 		"net.tflite":   {"\x1c\x00\x00\x00TFL3....", "--tflite"},
 		"net.msgpack":  {"\x81\xa6params", "jax2onnx"},

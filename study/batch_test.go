@@ -6,21 +6,36 @@ import (
 
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/study/plan"
 )
 
-// TestLittleMemoryMakesSmallBatchesAndTheSameScores checks that a smaller memory limit changes
-// batches and passes but no scores.
-func TestLittleMemoryMakesSmallBatchesAndTheSameScores(t *testing.T) {
+// TestMemoryLimitDoesNotChangeScores runs a study with the default memory and with a limit, under
+// which the samples are read several times, for some scores at a time.
+func TestMemoryLimitDoesNotChangeScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
-	o := options(t)
-	s := parseIn(t, dir, studyText)
-	want := mustRun(t, s, filepath.Join(dir, "wide"), o)
-	o.Memory = 64 << 20
-	sameScores(t, want.Rows, mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "narrow"), o).Rows, 1e-5)
+	unlimited, limited := options(t), options(t)
+	limited.Memory = 2 << 20
+	passes := func(o Options) int {
+		s := parseIn(t, dir, studyText)
+		p, err := NewPlan(t.Context(), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		return len(plan.Passes(p.Cells, plan.LimitsOf(s, &o), Shard{}))
+	}
+	if few, many := passes(unlimited), passes(limited); many <= few {
+		t.Errorf("the limit makes %d passes of %d, want more", many, few)
+	}
+	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "unlimited"), unlimited)
+	got := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "limited"), limited)
+	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
+// TestRunRecordsTimeAndMemory checks the times of the stages of a run, its peak memory, which is at
+// least 10 MiB in a program with ONNX Runtime, and the counters that show its progress.
 func TestRunRecordsTimeAndMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,12 +46,12 @@ func TestRunRecordsTimeAndMemory(t *testing.T) {
 	r := mustRun(t, parseIn(t, dir, studyText), out, o)
 	used := r.Record.Used
 	if used == nil || used.PeakMemory < 10<<20 || used.Seconds <= 0 {
-		t.Fatalf("the record has %+v", used)
+		t.Fatalf("the record has %+v, want a time and at least 10 MiB", used)
 	}
 	took := map[string]float64{}
 	for _, s := range used.Stages {
 		took[s.Name] = s.Seconds
-		if s.Seconds > used.Seconds && s.Name != "decode" && s.Name != "transform" { // which run beside the engine
+		if s.Seconds > used.Seconds && s.Name != "decode" && s.Name != "transform" { // these two run in parallel with the engine
 			t.Errorf("%s took %v s of %v", s.Name, s.Seconds, used.Seconds)
 		}
 	}

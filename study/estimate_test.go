@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestEstimateCountsTheWork checks that an estimate counts the work of a run in one pass or
-// several, and nothing after the run.
+// TestEstimateCountsTheWork checks that an estimate counts the work of a run in one pass (a reading of
+// all samples) or in several, and that nothing is left to count after the run.
 func TestEstimateCountsTheWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestEstimateCountsTheWork(t *testing.T) {
 		}
 		c := costs[0]
 		if sum := c.Open + c.Read + c.Engine + c.Measure + c.Score + c.Save; len(costs) != 1 || c.Total != sum {
-			t.Errorf("%d costs, in all %v of %v", len(costs), c.Total, sum)
+			t.Errorf("%d costs, want 1; the total is %v, want the sum of its parts, %v", len(costs), c.Total, sum)
 		}
 		if c.Read <= 0 || c.Engine <= 0 || c.Measure <= 0 || c.Score <= 0 || c.Peak <= c.Bytes {
 			t.Errorf("a part is missing: %+v", c)
@@ -43,11 +43,11 @@ func TestEstimateCountsTheWork(t *testing.T) {
 		return c
 	}
 	one, many := estimate(false), estimate(true)
-	if one.Passes != 1 || one.Samples != 150 || one.Forwards != 150*4 {
+	if one.Passes != 1 || one.Samples != 150 || one.Forwards != 150*4 { // see studyText
 		t.Errorf("the cost is %+v", one)
 	}
 	if many.Passes <= one.Passes || many.Layers != one.Layers || many.Cells != one.Cells || many.Forwards <= one.Forwards {
-		t.Errorf("in several passes %+v, in one %+v", many, one)
+		t.Errorf("in several passes the cost is %+v, in one %+v", many, one)
 	}
 	mustRun(t, parseIn(t, dir, studyText), out, options(t))
 	if done := estimate(false); done != (Cost{}) {
@@ -55,8 +55,9 @@ func TestEstimateCountsTheWork(t *testing.T) {
 	}
 }
 
-// TestEstimateCountsSavesOfWholePass checks the estimate of a run that saves without pause: saving
-// takes as long as everything else in a pass.
+// TestEstimateCountsSavesOfWholePass checks the estimate of a run that may save at any time: it
+// allows for saves during the whole of a pass, so their time is that of the pass, rounded down to
+// whole saves.
 func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -73,9 +74,9 @@ func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	if err != nil || len(costs) != 1 || costs[0].Passes != 1 {
 		t.Fatal(costs, err)
 	}
-	const records = 5 * time.Millisecond // the estimate for writing the record of a cell
+	const recordTime = 5 * time.Millisecond // the estimate for writing the record of a cell, as in package run
 	c := costs[0]
-	pass, saves := c.Read+c.Engine+c.Measure+c.Score, c.Save-time.Duration(c.Cells)*records
+	pass, saves := c.Read+c.Engine+c.Measure+c.Score, c.Save-time.Duration(c.Cells)*recordTime
 	if saves > pass || saves < pass*9/10 {
 		t.Errorf("saves take %v, the pass %v: %+v", saves, pass, c)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// nonFiniteText is a study with three measures. seis tells how much spatial information a layer keeps.
+// nonFiniteText is a study with three measures. seis tells how much spatial information a layer
+// keeps under a rotation; distance and similarity compare its activations before and after.
 const nonFiniteText = `name: nonfinite
 seed: 3
 data: [{name: shapes, shapes: {n: 90, size: 16, seed: 2}}]
@@ -26,13 +27,13 @@ measures: [distance, seis, similarity]
 func writeNonFinite(t *testing.T, dir string) {
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
-	w := func(poison float32) tensor.Tensor {
+	w := func(added float32) tensor.Tensor { // random weights, with a number added to the first
 		out := tensor.New(4, 3, 3, 3)
 		r := seed.Rand(1, "w")
 		for i := range out.Data {
 			out.Data[i] = float32(r.NormFloat64())
 		}
-		out.Data[0] += poison
+		out.Data[0] += added
 		return out
 	}
 	pads := onnx.Attrs{"pads": []int{1, 1, 1, 1}}
@@ -42,9 +43,9 @@ func writeNonFinite(t *testing.T, dir string) {
 	testmodel.Save(t, filepath.Join(dir, "m.onnx"), b)
 }
 
-// TestNonFiniteLayerIsLostAlone checks that NaN in a layer fails that layer only, in a whole run
-// and in shards.
-func TestNonFiniteLayerIsLostAlone(t *testing.T) {
+// TestNonFiniteLayerFailsAlone checks that NaN in a layer fails that layer only, in a whole run and
+// in two shards (parts of the samples) that are merged.
+func TestNonFiniteLayerFailsAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeNonFinite(t, dir)
@@ -56,6 +57,7 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 		values := map[string]int{}
 		for _, r := range rows {
 			switch {
+			// A row without a parameter is the mean over the angles.
 			case r.Layer == "bad" && (!math.IsNaN(r.Value) || r.Parameter != "" && !strings.Contains(r.Warning, "NaN or infinity in the activations")):
 				t.Errorf("%s %s of bad at %q is %v: %q", r.Measure, r.Statistic, r.Parameter, r.Value, r.Warning)
 			case r.Layer == "good" && math.IsNaN(r.Value):
@@ -64,7 +66,7 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 			values[r.Layer]++
 		}
 		if values["good"] == 0 || values["bad"] == 0 {
-			t.Errorf("rows of %v", values)
+			t.Errorf("numbers of rows by layer %v, want some of good and of bad", values)
 		}
 	}
 	whole := mustRun(t, parseIn(t, dir, nonFiniteText), filepath.Join(dir, "whole"), o)
@@ -90,9 +92,11 @@ func TestNonFiniteLayerIsLostAlone(t *testing.T) {
 	}
 }
 
-// TestNonFiniteLayerOfPairsIsLostAlone checks that NaN in a layer costs the pairs of that layer
-// only, in comparisons of two models and of the layers of one, and in shards.
-func TestNonFiniteLayerOfPairsIsLostAlone(t *testing.T) {
+// TestNonFiniteLayerFailsItsPairsAlone checks that NaN in a layer fails only the pairs of layers that
+// contain it, in comparisons of two models and of the layers of one, in a whole run and in shards.
+// stir compares which inputs two models represent alike; "layers: grid" takes every layer of the one
+// with every layer of the other.
+func TestNonFiniteLayerFailsItsPairsAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeNonFinite(t, dir)
@@ -122,7 +126,7 @@ measures:
 		for _, pair := range []string{"similarity n", "similarity m", "stir n"} {
 			for _, layers := range []string{" good good", " good bad", " bad good", " bad bad"} {
 				if values[pair+layers] == 0 || values[pair+layers] != values[pair+" good good"] {
-					t.Errorf("%d rows of %s, %d of good", values[pair+layers], pair+layers, values[pair+" good good"])
+					t.Errorf("%d rows of %s, want %d as of the finite layers", values[pair+layers], pair+layers, values[pair+" good good"])
 				}
 			}
 		}

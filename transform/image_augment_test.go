@@ -21,7 +21,7 @@ func numbered(c, h, w int) tensor.Tensor {
 	return x
 }
 
-// Every shift of a random crop is equally frequent, and its result is the box of the padded image.
+// All shifts of a random crop are equally frequent, and a shifted pixel is 0 outside the image.
 func TestRandomCrop(t *testing.T) {
 	t.Parallel()
 	const c, h, w, draws = 2, 8, 16, 30_000
@@ -36,14 +36,14 @@ func TestRandomCrop(t *testing.T) {
 		}
 		op.Apply(dst, src)
 		p, ok := PointMapOf(op, h, w)
-		for plane := range c {
+		for channel := range c {
 			for y := range h {
 				for x := range w {
 					var want float32
 					if sy, sx := y+dy, x+dx; sy >= 0 && sy < h && sx >= 0 && sx < w {
-						want = src.Data[(plane*h+sy)*w+sx]
+						want = src.Data[(channel*h+sy)*w+sx]
 					}
-					if got := dst.Data[(plane*h+y)*w+x]; got != want {
+					if got := dst.Data[(channel*h+y)*w+x]; got != want {
 						t.Fatalf("shift %d, %d: row %d, column %d is %g, want %g", dy, dx, y, x, got, want)
 					}
 					if row, column := p.Source(y, x); !ok || row != float64(y+dy) || column != float64(x+dx) {
@@ -65,15 +65,15 @@ func TestRandomCrop(t *testing.T) {
 	}
 }
 
-// A crop of padding 1, the size of the image, can leave nothing of it: here it is moved by all its
-// height.
-func TestRandomCropOfEverything(t *testing.T) {
+// With padding 1, the width of the image, the crop can lie wholly outside the image: here it is moved
+// left by its whole width.
+func TestRandomCropOutsideTheImage(t *testing.T) {
 	t.Parallel()
 	src, dst := numbered(1, 3, 3), numbered(1, 3, 3)
-	shiftOp{1, 0, 0.5}.Apply(dst, src)
+	shiftOp{padding: 1, right: 0, down: 0.5}.Apply(dst, src)
 	for i, v := range dst.Data {
 		if v != 0 {
-			t.Errorf("value %d is %g", i, v)
+			t.Errorf("value %d is %g, want 0", i, v)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestTrivialAugmentAgreesWithTorchvision(t *testing.T) {
 			}
 		}
 		allowed := 0
-		if c.Change == "rotate" { // at 135 degrees positions lie halfway between two others, up to rounding
+		if c.Change == "rotate" { // at 135 degrees, the strongest, positions lie halfway between two pixels, up to rounding
 			allowed = len(dst.Data) / 50
 		}
 		if wrong > allowed {
@@ -151,7 +151,7 @@ func TestTrivialAugmentAgreesWithTorchvision(t *testing.T) {
 		}
 	}
 	if len(seen) != len(augmentations) || len(golden.Cases) < 40 {
-		t.Errorf("%d cases of %d changes", len(golden.Cases), len(seen))
+		t.Errorf("%d cases of %d changes, want at least 40 of all %d", len(golden.Cases), len(seen), len(augmentations))
 	}
 }
 
@@ -160,7 +160,7 @@ func TestTrivialAugmentDistribution(t *testing.T) {
 	t.Parallel()
 	const draws = 60_000
 	var changes [14]float64
-	levels := map[int]float64{} // counts of level and sign, of changes that have a sign: 31 x 2
+	levels := map[int]float64{} // counts by level, plus 31 if negative, of changes that have a sign
 	signed := 0.0               // number of draws of such changes
 	for i := range draws {
 		o := TrivialAugment{}.Draw(seed.Rand(1, "test", i)).(augmentOp)

@@ -18,6 +18,8 @@ epochs: 2
 batch: 16
 `
 
+// TestTrain trains a network, and checks the summary and the files. Run again, the command prints the
+// results and trains nothing.
 func TestTrain(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "t.yaml", []byte(trainingText))
@@ -66,8 +68,9 @@ func TestTrainErrors(t *testing.T) {
 	}
 }
 
-// TestTrainVary trains a network from three seeds, measures the networks of all epochs, and
-// correlates two scores: the networks of a training are one unit.
+// TestTrainVary trains a network from three seeds, measures the networks of both epochs, and
+// correlates their effective invariance (ei) under the rotation with their accuracy. The networks
+// of one training depend on each other, so they are one unit of resampling.
 func TestTrainVary(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "t.yaml", []byte(trainingText+"vary: {seed: [1, 2, 3]}\n"))
@@ -98,8 +101,8 @@ func TestTrainVary(t *testing.T) {
 	}
 }
 
-// TestTrainSegmenter trains a segmenter and measures it: the mean IoU of a study is that of the
-// training's test.
+// TestTrainSegmenter trains a segmentation network and measures it in a study. Its mean IoU on the
+// test data of the training is the same in the summary of the training and in the study.
 func TestTrainSegmenter(t *testing.T) {
 	dir := t.TempDir()
 	data := "{n: 40, size: 16, kinds: [disc, bar], figures: [1, 2], texture: true"

@@ -7,12 +7,22 @@ func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b                string
 		distance, substring int
-	}{{"", "", 0, 0}, {"a", "", 1, 1}, {"", "abc", 3, 0}, {"kitten", "sitting", 3, 2}, {"abc", "", 3, 3}, {"relu", "relu", 0, 0}, {"layer1", "/net/layer1/conv", 10, 0}, {"limt", "limit", 1, 1}, {"conv", "layer1/conv2", 8, 0}} {
+	}{
+		{"", "", 0, 0},
+		{"a", "", 1, 1},
+		{"", "abc", 3, 0},
+		{"kitten", "sitting", 3, 2},
+		{"abc", "", 3, 3},
+		{"relu", "relu", 0, 0},
+		{"layer1", "/net/layer1/conv", 10, 0},
+		{"limt", "limit", 1, 1},
+		{"conv", "layer1/conv2", 8, 0},
+	} {
 		if d := Distance(c.a, c.b); d != c.distance {
 			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, d, c.distance)
 		}
 		if d := substringDistance(c.a, c.b); d != c.substring {
-			t.Errorf("SubstringDistance(%q, %q) = %d, want %d", c.a, c.b, d, c.substring)
+			t.Errorf("substringDistance(%q, %q) = %d, want %d", c.a, c.b, d, c.substring)
 		}
 	}
 }

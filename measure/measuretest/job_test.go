@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// faulty is a data set of three samples. The map holds the errors of samples.
+// faulty is a data set of three samples. It maps the index of a sample to the error of reading it.
 type faulty map[int]error
 
 func (faulty) Len() int            { return 3 }
@@ -28,12 +28,12 @@ func TestJobReads(t *testing.T) {
 	t.Parallel()
 	bad := faulty{1: &dataset.BadSample{Err: errors.New("no image")}}
 	got, err := Job(procedure.Subject{}, bad).Read(t.Context(), []int{2, 1, 0}, dataset.Frame{})
-	var at []int
+	var indices []int
 	for _, s := range got {
-		at = append(at, s.Index)
+		indices = append(indices, s.Index)
 	}
-	if err != nil || !slices.Equal(at, []int{2, 0}) {
-		t.Errorf("read samples %v, error %v; want samples 2 and 0", at, err)
+	if err != nil || !slices.Equal(indices, []int{2, 0}) {
+		t.Errorf("read samples %v, error %v; want samples 2 and 0", indices, err)
 	}
 	diskError := errors.New("disk failure")
 	if _, err := Job(procedure.Subject{}, faulty{2: diskError}).Read(t.Context(), []int{0, 1, 2}, dataset.Frame{}); !errors.Is(err, diskError) {

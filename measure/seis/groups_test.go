@@ -14,6 +14,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// For the intervals of its scores, an accumulator keeps the second moments (a scatter matrix) of each
+// of maxGroups groups of samples, of which half-samples are made. The groups are in memory or in a
+// measure.Store. In these tests z are clean activations and zt transformed ones.
+
 // A boundedStore is a Store in memory with a largest size.
 type boundedStore struct {
 	memoryStore
@@ -55,7 +59,7 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 			}
 		}
 	}
-	triangle := 162 * 163 / 2 // of the scatter of 2 x 9 x 9 variables
+	triangle := 162 * 163 / 2 // of the symmetric scatter of 9 x 9 clean and 9 x 9 transformed variables
 	if room := int64(triangle * maxGroups * single); store.end != room {
 		t.Errorf("%d bytes are kept in the store, want %d", store.end, room)
 	}
@@ -87,15 +91,15 @@ func TestStatesDoNotDependOnTheStore(t *testing.T) {
 	}
 }
 
-// A group that was gathered in parts, by shards or from a saved state, has the moments of one that
-// was gathered at once, up to rounding. Moments are compared, since replicates amplify rounding
-// where canonical correlations tie.
+// A group whose samples were added in parts, by shards (parts of the samples) or from a saved state,
+// has the moments of one whose samples were added at once, up to rounding. The test does not compare
+// replicates, since these amplify rounding where canonical correlations are equal.
 func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
 	site := siteOf("NCHW", z)
 	whole := feed(t, Defaults(), site, z, zt, 16).(*accumulator)
-	for _, cut := range []int{15, 40 * 3, 15 * 7, 15 * 19} {
+	for _, cut := range []int{15, 15 * 8, 15 * 7, 15 * 19} { // between blocks of 15 samples (measure.Layout)
 		merged, rest := empty(t, site), empty(t, site)
 		feedRange(t, merged, z, zt, 0, cut)
 		feedRange(t, rest, z, zt, cut, 300)
@@ -115,7 +119,7 @@ func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 		feedRange(t, resumed, z, zt, cut, 300)
 		feedRange(t, saved, z, zt, cut, 300)
 		want := groupsOf(t, whole)
-		for name, a := range map[string]*accumulator{"merged": merged, "resumed": resumed, "carried on": saved} {
+		for name, a := range map[string]*accumulator{"merged": merged, "resumed": resumed, "continued after saving": saved} {
 			for i, got := range groupsOf(t, a) {
 				different := 0
 				for j, v := range got.Data {
@@ -167,7 +171,7 @@ func groupsOf(t *testing.T, a *accumulator) (out []*linalg.Scatter[float32]) {
 	return out
 }
 
-// groupOf and placesOf agree, and the groups cover all places.
+// groupOf and placesOf agree, and the groups cover all places: positions in the order of reading.
 func TestGroupsPartitionPlaces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -192,6 +196,7 @@ func TestGroupsPartitionPlaces(t *testing.T) {
 	})
 }
 
+// With a Store too, the accumulator obeys the rules for all accumulators, which measuretest tests.
 func TestAccumulatorContractWithAStore(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 77, 3, 2, 3), smooth(2, 77, 3, 2, 3)
@@ -209,20 +214,20 @@ func TestAccumulatorContractWithAStore(t *testing.T) {
 func TestAFullStoreIsAnError(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
-	whole := new(boundedStore)
+	unbounded := new(boundedStore)
 	site := siteOf("NCHW", z)
-	site.Store = whole
+	site.Store = unbounded
 	scoresOf(t, Defaults(), site, z, z)
-	for full := int64(1); full < whole.end; full += whole.end / 7 {
+	for full := int64(1); full < unbounded.end; full += unbounded.end / 7 {
 		site.Store = &boundedStore{limit: full}
-		if err := fill(site, z.Shape[0], &measure.Batch{Clean: z, Transformed: z}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") {
+		if err := scoreAtOnce(site, z.Shape[0], &measure.Batch{Clean: z, Transformed: z}); !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v with room for %d bytes", err, full)
 		}
 	}
 }
 
-// fill feeds n samples at once and computes their scores.
-func fill(site measure.Site, n int, b *measure.Batch) error {
+// scoreAtOnce feeds n samples in one batch and computes their scores.
+func scoreAtOnce(site measure.Site, n int, b *measure.Batch) error {
 	for i := range n {
 		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
 	}
@@ -237,8 +242,8 @@ func fill(site measure.Site, n int, b *measure.Batch) error {
 	return err
 }
 
-// The sum of the groups, which are kept in float32, equals the moments gathered without an interval
-// to seven digits.
+// The sum of the groups, which are kept in float32, equals the moments of an accumulator without an
+// interval, which has no groups, to seven digits.
 func TestGroupsAddUpToAll(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)

@@ -53,7 +53,8 @@ func readNpy(t testing.TB, path string) ([]float32, []int) {
 	return data, r.Header.Descr.Shape
 }
 
-// relativeError is the largest difference divided by the largest value, NaN if a difference is NaN.
+// relativeError returns the largest absolute difference divided by the largest absolute value of
+// want, or NaN if a difference is NaN.
 func relativeError(got, want []float32) float64 {
 	var worst, largest float64
 	for i := range want {
@@ -66,14 +67,15 @@ func relativeError(got, want []float32) float64 {
 	return worst / largest
 }
 
-// Gradients of whole networks equal those of PyTorch in float64, within three times the error of
-// PyTorch in float32.
+// TestNetworks compares outputs and input gradients of whole networks, computed in float32 and in
+// float64, with those of PyTorch in float64. The error may be three times that of PyTorch in
+// float32, or 1e-4 if that is more.
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	for _, dir := range networkFolders(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			t.Run("standard", func(t *testing.T) { checkNet(t, dir, ort.Options{}, inputGradient) })
-			t.Run("double", func(t *testing.T) {
+			t.Run("float32", func(t *testing.T) { checkNet(t, dir, ort.Options{}, inputGradient) })
+			t.Run("float64", func(t *testing.T) {
 				checkNet(t, dir, ort.Options{}, func(m *onnx.Model) (*onnx.Model, error) {
 					g, err := inputGradient(m)
 					if err != nil {
@@ -99,12 +101,12 @@ func TestNetworksOnWebGPU(t *testing.T) {
 	}
 }
 
-// networkFolders returns the folders of the networks. Each holds an input x, the output y, a
-// cotangent r of y, the gradient dx of <r, y> by PyTorch in float64, and in gap.json the relative
-// errors of y and dx by PyTorch in float32.
+// networkFolders returns the folders of the networks. Each holds an input x and a cotangent r of the
+// output; y and dx, which are the output and the gradient of <r, y> with respect to x, by PyTorch in
+// float64; and in gap.json the relative errors of y and dx by PyTorch in float32.
 func networkFolders(t *testing.T) []string {
 	t.Helper()
-	nets := os.Getenv("NOETHER_NETS") // further networks in the same form
+	nets := os.Getenv("NOETHER_NETS") // a folder of other networks in the same form
 	if nets == "" {
 		nets = testdata.Path(t, "nets")
 	}
@@ -118,11 +120,13 @@ func networkFolders(t *testing.T) []string {
 	return folders
 }
 
-// inputGradient adds the gradient of the sum of r y with respect to x.
+// inputGradient adds the gradient of <r, y>, the sum of r y, with respect to x.
 func inputGradient(m *onnx.Model) (*onnx.Model, error) {
 	return grad.Add(m, grad.Options{Of: "y", Cotangent: "r", By: []string{"x"}})
 }
 
+// checkNet runs the network of a folder with its gradient, which differentiate adds, and compares y
+// and dx with those of the folder.
 func checkNet(t *testing.T, dir string, o ort.Options, differentiate func(*onnx.Model) (*onnx.Model, error)) {
 	rt := engine(t)
 	m, err := onnx.Read(filepath.Join(dir, "model.onnx"))
