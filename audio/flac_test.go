@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// The files were made by the ffmpeg program from the formula of want: ffmpeg -f lavfi -i
-// aevalsrc=...
+// The files were made by the ffmpeg program from the formulas of want: ffmpeg -f lavfi -i
+// aevalsrc=... A stereo file is read as the mean of its channels.
 func TestFLAC(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		file string
-		info Info
+		info Info                    // rate in Hz, channels, values of a channel
 		want func(s float64) float64 // the value at s seconds
-		step float64                 // of the quantisation
+		step float64                 // of the quantisation to 16 or 24 bits
 	}{
 		{"tone16.flac", Info{8000, 1, 2000}, func(s float64) float64 { return 0.5 * math.Sin(2*math.Pi*440*s) }, 1.0 / (1 << 15)},
 		{"stereo24.flac", Info{44100, 2, 1103}, func(s float64) float64 {
@@ -32,7 +32,7 @@ func TestFLAC(t *testing.T) {
 			t.Fatal(err)
 		}
 		if clip.Rate != c.info.Rate || len(clip.Wave) != c.info.Frames {
-			t.Fatalf("%s: %d values at %d", c.file, len(clip.Wave), clip.Rate)
+			t.Fatalf("%s: %d values at %d Hz, want %d at %d Hz", c.file, len(clip.Wave), clip.Rate, c.info.Frames, c.info.Rate)
 		}
 		for i, v := range clip.Wave {
 			if want := c.want(float64(i) / float64(clip.Rate)); math.Abs(float64(v)-want) > 1.1*c.step {
@@ -50,7 +50,7 @@ func TestTruncatedFLAC(t *testing.T) {
 	}
 	for _, part := range []int{20, 50, len(data) / 2, len(data) - 3} {
 		if _, err := Decode(data[:part]); err == nil || !strings.Contains(err.Error(), "FLAC") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%d of %d bytes: %v", part, len(data), err)
+			t.Errorf("%d of %d bytes: error %v, want one line that names FLAC", part, len(data), err)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// kubernetesSubmission returns a submission of three tasks: two models, and two shards (parts of the
+// samples) of a third model.
 func kubernetesSubmission(t *testing.T) *Submission {
 	t.Helper()
 	p, err := ParseProfile("k8s.yaml", []byte(`
@@ -38,8 +40,8 @@ kubernetes:
 	}}
 }
 
-// decodeJobs decodes a manifest as strictly as the API server: a field that the published types do
-// not have is an error.
+// decodeJobs decodes the two jobs of a manifest, which follow a document of comments, as strictly as
+// the API server: a field that Kubernetes' types do not have is an error.
 func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	t.Helper()
 	docs := strings.Split(text, "---\n")
@@ -57,7 +59,9 @@ func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	return tasks, merge
 }
 
-func TestManifestIsOfThePublishedTypes(t *testing.T) {
+// TestManifest checks the fields of the two jobs: one with an indexed pod for each task, and one that
+// merges their results.
+func TestManifest(t *testing.T) {
 	t.Parallel()
 	text, err := Kubernetes{}.Manifest("/mnt/shared/runs/big one", "Übung: CIFAR_10!", kubernetesSubmission(t))
 	if err != nil {
@@ -72,7 +76,9 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 		t.Errorf("the job is %+v, want 3 indexed completions with 2 retries each", spec)
 	}
 	rules := []batch.PodFailurePolicyRule{
+		// A pod that is preempted or evicted starts again, and does not count as a failure.
 		{Action: batch.PodFailurePolicyActionIgnore, OnPodConditions: []batch.PodFailurePolicyOnPodConditionsPattern{{Type: core.DisruptionTarget, Status: core.ConditionTrue}}},
+		// The command exits with 1 for an error and with 2 for wrong usage: no retry helps.
 		{Action: batch.PodFailurePolicyActionFailIndex, OnExitCodes: &batch.PodFailurePolicyOnExitCodesRequirement{
 			ContainerName: &spec.Template.Spec.Containers[0].Name, Operator: batch.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1, 2}}},
 	}
@@ -109,6 +115,7 @@ func TestManifestIsOfThePublishedTypes(t *testing.T) {
 	}
 }
 
+// TestManifestErrors checks profiles without a claim or image, and run folders outside the mount.
 func TestManifestErrors(t *testing.T) {
 	t.Parallel()
 	for run, change := range map[string]func(*KubernetesProfile){

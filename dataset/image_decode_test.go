@@ -28,8 +28,9 @@ func img(t testing.TB, name string) image.Image {
 	return img
 }
 
-// levels returns the largest and the mean difference of two images, in units of 1/255.
-func levels(t testing.TB, got, want []float32) (worst, mean float64) {
+// differences returns the largest and the mean absolute difference of two images, in levels: units
+// of 1/255.
+func differences(t testing.TB, got, want []float32) (worst, mean float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d values, want %d", len(got), len(want))
@@ -42,8 +43,8 @@ func levels(t testing.TB, got, want []float32) (worst, mean float64) {
 	return worst, mean
 }
 
-// TestFrameEqualsTorchvision compares framed images with those of torchvision on a PIL image,
-// stored by a script in testdata/images.
+// TestFrameEqualsTorchvision compares images that a Frame resizes and crops with those of torchvision
+// on a PIL image, which testdata/images.py has stored.
 func TestFrameEqualsTorchvision(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
@@ -68,14 +69,14 @@ func TestFrameEqualsTorchvision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if worst, _ := levels(t, got.Data, want.Data); worst != 0 {
+			if worst, _ := differences(t, got.Data, want.Data); worst != 0 {
 				t.Errorf("the image differs from PIL's by %v levels", worst)
 			}
 		})
 	}
 }
 
-// tensorFile reads an array of testdata as one image.
+// tensorFile reads an image from an array file.
 func tensorFile(t testing.TB, path string) tensor.Tensor {
 	t.Helper()
 	file, err := openArchive(t.Context(), path)
@@ -97,6 +98,8 @@ func tensorFile(t testing.TB, path string) tensor.Tensor {
 	return values
 }
 
+// TestFrameOfTensorEqualsTorch compares resized tensors with those of torchvision on a tensor, also
+// from testdata/images.py.
 func TestFrameOfTensorEqualsTorch(t *testing.T) {
 	t.Parallel()
 	scene, err := Frame{}.Image(img(t, "scene.png"))
@@ -110,7 +113,7 @@ func TestFrameOfTensorEqualsTorch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if worst, _ := levels(t, got.Data, want.Data); worst > 0.001 {
+			if worst, _ := differences(t, got.Data, want.Data); worst > 0.001 {
 				t.Errorf("%s to %d: differs by %v levels", mode, size, worst)
 			}
 		}
@@ -137,7 +140,7 @@ func TestDecodeEqualsPIL(t *testing.T) {
 				bound, mostMean := 0.0, 0.0 // largest and mean difference allowed, in units of 1/255
 				// A C library or the decoder of PNG gives an RGB image with the pixels of PIL.
 				switch _, exact := img.(*turbojpeg.RGB); {
-				case name == "ycck.jpg": // the standard library converts it to RGB and rounds down
+				case name == "ycck.jpg": // CMYK as luminance, chrominance and black, which Go rounds down in RGB
 					bound, mostMean = 2, 0.25
 				case strings.HasSuffix(name, ".jpg") && !exact:
 					bound, mostMean = 3, 0.1
@@ -146,7 +149,7 @@ func TestDecodeEqualsPIL(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if worst, mean := levels(t, got.Data, want.Data); worst > bound+0.01 || mean > mostMean+0.001 {
+				if worst, mean := differences(t, got.Data, want.Data); worst > bound+0.01 || mean > mostMean+0.001 {
 					t.Errorf("%T differs by %v levels, %v on average", img, worst, mean)
 				}
 			}
@@ -158,8 +161,8 @@ func TestDecodeEqualsPIL(t *testing.T) {
 	}
 }
 
-// decodeWithGo decodes a file of testdata/images as it is where there is neither libjpeg-turbo nor
-// libwebp.
+// decodeWithGo decodes a file of testdata/images as readImage does where neither libjpeg-turbo nor
+// libwebp is installed.
 func decodeWithGo(t *testing.T, name string) image.Image {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "images", name))

@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	network, err := train.MLP(1, 2, 1)
+	network, err := train.MLP(1, 2, 1) // seed 1, two inputs, one output
 	if err != nil {
 		log.Fatal(err)
 	}

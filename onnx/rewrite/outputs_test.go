@@ -11,20 +11,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// randomModel is a graph of random elementwise nodes over earlier tensors.
+// randomModel returns a graph of random elementwise nodes, each of which reads earlier tensors.
 func randomModel(t *rapid.T) *onnx.Model {
 	b := onnx.NewBuilder(rapid.IntRange(onnx.MinOpset, 21).Draw(t, "opset"))
 	values := []onnx.Value{b.Input("x", onnx.Float, -1, 4), b.Const("w", tensor.New(4)), b.Scalar(2)}
-	any := rapid.Custom(func(t *rapid.T) onnx.Value { return rapid.SampledFrom(values).Draw(t, "value") })
+	earlier := rapid.Custom(func(t *rapid.T) onnx.Value { return rapid.SampledFrom(values).Draw(t, "value") })
 	for range rapid.IntRange(1, 20).Draw(t, "nodes") {
 		s := b.Scope(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "scope"))
 		switch rapid.IntRange(0, 2).Draw(t, "op") {
 		case 0:
-			values = append(values, s.Add(any.Draw(t, "x"), any.Draw(t, "y")))
+			values = append(values, s.Add(earlier.Draw(t, "x"), earlier.Draw(t, "y")))
 		case 1:
-			values = append(values, s.Relu(any.Draw(t, "x")))
+			values = append(values, s.Relu(earlier.Draw(t, "x")))
 		case 2:
-			values = append(values, s.Mul(any.Draw(t, "x"), s.Scalar(float32(rapid.IntRange(0, 3).Draw(t, "factor")))))
+			values = append(values, s.Mul(earlier.Draw(t, "x"), s.Scalar(float32(rapid.IntRange(0, 3).Draw(t, "factor")))))
 		}
 	}
 	b.Output("y", values[len(values)-1])
@@ -35,7 +35,7 @@ func randomModel(t *rapid.T) *onnx.Model {
 	return m
 }
 
-// Cutting keeps exactly what the outputs depend on.
+// WithOutputs keeps exactly the nodes, weights and inputs on which the outputs depend.
 func TestWithOutputsKeepsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,13 +91,13 @@ func TestWithOutputsErrors(t *testing.T) {
 	}
 	for names, want := range map[string]string{"": "no outputs", "nothing": `no tensor "nothing"`, "y Add y": `"y" is requested twice`} {
 		if _, err := rewrite.WithOutputs(m, strings.Fields(names)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", names, err)
+			t.Errorf("outputs %q: error %v, want %q", names, err, want)
 		}
 	}
 }
 
-// TestTensorAsInput checks that the part behind a tensor no longer needs what computed the tensor, and
-// that a tensor which no node computes is an error.
+// TestTensorAsInput checks that nodes that read a tensor no longer need the nodes that compute it,
+// and that a tensor which no node computes is an error.
 func TestTensorAsInput(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)

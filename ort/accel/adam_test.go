@@ -7,8 +7,8 @@ import (
 )
 
 // adamGraph returns a graph of one update of Adam, with parameter p, gradient g, moments m and v,
-// step s, epsilon e and decay factor k. sum adds the decayed moments and the gradient. Without
-// decoupled decay, another output reads k.
+// step size s, epsilon e and the factor k of AdamW's decoupled weight decay. Without this decay only
+// another output reads k. sum combines a moment and the gradient: Adam adds them.
 func adamGraph(t *testing.T, decoupled bool, sum func(b *onnx.Builder, x, y onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
@@ -37,7 +37,8 @@ func adamGraph(t *testing.T, decoupled bool, sum func(b *onnx.Builder, x, y onnx
 	return r
 }
 
-// Updates with and without decoupled decay are rewritten. Those that subtract the gradient are not.
+// Updates with and without decoupled weight decay become one native operator. Those that subtract the
+// gradient from the moments are not Adam's, and stay as they are.
 func TestRewriteAdam(t *testing.T) {
 	skipWithoutOperators(t)
 	add := func(b *onnx.Builder, x, y onnx.Value) onnx.Value { return b.Add(x, y) }
@@ -51,17 +52,17 @@ func TestRewriteAdam(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, divisions := 0, 0
+		native, divisions := 0, 0
 		for _, n := range r.Nodes() {
 			switch n.GetOpType() {
 			case adam:
-				found++
+				native++
 			case "Div":
 				divisions++
 			}
 		}
-		if found != c.want || divisions != 1-c.want {
-			t.Errorf("decoupled %v: %d native updates and %d divisions, want %d and %d", c.decoupled, found, divisions, c.want, 1-c.want)
+		if native != c.want || divisions != 1-c.want {
+			t.Errorf("decoupled %v: %d native updates and %d divisions, want %d and %d", c.decoupled, native, divisions, c.want, 1-c.want)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func namesOf(names map[string][]string) func(kind string, i int) string {
 	}
 }
 
-// longNames is a run whose every name is too long for any screen, with and without blanks.
+// longNames is a run whose names are all too long for any screen. Each has a part without spaces and
+// a part with spaces.
 func longNames() Run {
 	f := reporttest.FakeRun{Models: 3, Layers: 4, Transforms: 3, Data: 2, Classes: 2, NameOf: func(kind string, i int) string {
 		return strings.Repeat(kind, 30) + strings.Repeat(" "+kind, 10) + fmt.Sprint(i)
@@ -38,8 +39,8 @@ func longNames() Run {
 	return withNetworks(withSamples(Run{Rows: rows, Record: rec}, f, true), f)
 }
 
-// TestRunsOfOtherData draws runs on sound and on video, and one of long names, on a desktop and on
-// a phone.
+// TestRunsOfOtherData opens the reports of runs on sound and on video, and of one with long names, in
+// windows as wide as on a desktop and on a phone.
 func TestRunsOfOtherData(t *testing.T) {
 	t.Parallel()
 	clips := firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2})
@@ -49,7 +50,7 @@ func TestRunsOfOtherData(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", name, width), func(t *testing.T) {
 				v := openAt(t, run, width, 844, "")
 				if wide := evaluate[int64](t, v, "document.documentElement.scrollWidth"); wide > width {
-					t.Errorf("the page is %d pixels wide, and the window %d", wide, width)
+					t.Errorf("the page is %d pixels wide, want at most those of the window, %d", wide, width)
 				}
 				if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
 					t.Error("no chart is drawn")

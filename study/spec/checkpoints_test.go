@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
-// trainings writes folders of trainings as noether train does, with empty networks, some of them
-// damaged, and returns the parent folder.
+// trainings writes folders of trainings as noether train does, some of them damaged, and returns the
+// parent folder. summary.json is written at the end of a training, and "kept" is the epoch of its
+// final network; runs.csv lists the trainings of a file that varies a setting; epochs/ holds the
+// checkpoints, which are empty files here.
 func trainings(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,10 +28,10 @@ func trainings(t *testing.T) string {
 		"unfinished/runs.csv":        "run\na\n",
 		"unfinished/a/training.yaml": "name: a\n",
 		"outside/runs.csv":           "run\n../one\n",
-		"header/runs.csv":            "training\na\n",
+		"wrong-header/runs.csv":      "training\na\n",
 		"empty/runs.csv":             "",
-		"cut/summary.json":           `{"kept": 9, "tags"`,
-		"other/summary.json":         `{"study": "x"}`,
+		"truncated/summary.json":     `{"kept": 9, "tags"`,
+		"not-training/summary.json":  `{"study": "x"}`,
 		"ragged/runs.csv":            "run,seed\na\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -89,11 +91,11 @@ func TestCheckpointErrors(t *testing.T) {
 		"{checkpoints: gone}":                             "no training by noether train",
 		"{checkpoints: unfinished}":                       "not finished",
 		"{checkpoints: outside}":                          "not a list of trainings",
-		"{checkpoints: header}":                           "not a list of trainings",
+		"{checkpoints: wrong-header}":                     "not a list of trainings",
 		"{checkpoints: empty}":                            "not a list of trainings",
 		"{checkpoints: ragged}":                           "wrong number of fields",
-		"{checkpoints: cut}":                              "not the summary of a training",
-		"{checkpoints: other}":                            "names no epoch",
+		"{checkpoints: truncated}":                        "not the summary of a training",
+		"{checkpoints: not-training}":                     "names no epoch",
 		"{checkpoints: many, every: 1}":                   "save-every",
 		"{checkpoints: one, every: 0}":                    "at least 1",
 		"{checkpoints: one, every: often}":                "whole number",

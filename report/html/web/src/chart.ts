@@ -1,5 +1,6 @@
-// What a chart shows: the rows of its table that the reader has chosen, divided into panels and
-// series by the fields that its description names.
+// What a chart shows: the rows of its table that the reader has chosen. The fields that the chart's
+// description (Chart in data.ts) names divide them into panels, which are charts side by side, and
+// series, which differ in colour. In this file a row is the number of a row.
 
 import {
   Shown,
@@ -25,7 +26,7 @@ export interface Context {
   statistic: Statistic;
   rows: number[]; // of the table: those of the statistic that pass the filters
   series: Series;
-  choice: (name: string) => string; // what the reader has chosen; '' where nothing is
+  choice: (name: string) => string; // the option chosen in a control of the chart; '' where none is
   chosenValue: (transform: string) => string; // the value of the parameter that the reader has chosen; '' if none
   layer: () => Chosen | undefined; // the layer that the reader has chosen
 }
@@ -42,23 +43,23 @@ export interface Point {
   series: string;
   line: string; // points with the same text are joined by a line
   x: number | string;
-  x2: number | null; // where it ends, for bins
+  x2: number | null; // for bins of histograms: the right edge
   value: number;
   low: number | null;
   high: number | null;
-  null: number | null;
+  null: number | null; // what chance alone gives
   branch: boolean; // of a layer inside a residual branch
-  fires: boolean; // of tuning curves: the unit fires here
+  fires: boolean; // of tuning curves: the activation of the unit is above its threshold
 }
 
-/** Fields that are fixed to one value, unless the axes, series or panels of a chart show them. */
+/** Fields that the reader fixes to one value, unless the axes or series of a chart show them. */
 export const fixed = ['data', 'variant', 'parameter', 'factor', 'layer'] as const;
 export type Fixed = (typeof fixed)[number];
 
 /** The choices of a layer by its depth, for models whose layers have different names. */
 export const layerEnds = { '': 'the deepest', first: 'the shallowest' };
 
-/** The texts of a description with its names filled in; panel and layer are of some rows. */
+/** Fills in placeholders, such as {layer}, in a text of the chart's description for some rows. */
 export function fill(c: Context, text: string, rows: number[], panel = ''): string {
   const { down, across } = sides(c) ?? { down: '', across: '' };
   return text
@@ -71,7 +72,10 @@ export function fill(c: Context, text: string, rows: number[], panel = ''): stri
     .replaceAll('{panel}', panel);
 }
 
-/** The pairs of sides, or the lines of bars, among which the reader can choose. */
+/**
+ * The fields among which the reader can choose: pairs for the vertical (down) and the horizontal
+ * (across) axis of tiles, or single ones, each value of which has a line of bars.
+ */
 export function sidesOffered(c: Omit<Context, 'series'>): Sides[] {
   const several = (f: Field) => c.table.varies(f, c.rows);
   return (c.chart.sides ?? []).filter((s) =>
@@ -82,16 +86,17 @@ export function sidesOffered(c: Omit<Context, 'series'>): Sides[] {
   );
 }
 
-/** The name of the reader's choice of sides. */
+/** The name of the control in which the reader chooses sides. */
 export const sidesKey = (chart: Chart) => (chart.mark === 'bar' ? 'lines' : 'map');
 
+/** The option of this control for some sides. */
 export function sidesName({ down, across }: Sides): string {
   return across ? `${down}-${across}` : down;
 }
 
 /**
- * The sides of bars and tiles: those chosen, or the first offered. Filters, or the statistic, may
- * leave a single tile, for which none is offered; it has the first sides of the chart.
+ * The sides of bars and tiles: those chosen, else the first offered. Where only one tile is left,
+ * none is offered: it has the first sides of the chart.
  */
 export function sides(c: Omit<Context, 'series'>): Sides | undefined {
   const offered = sidesOffered(c);
@@ -111,7 +116,7 @@ export function shownBy(c: Context): Set<Field> {
   return shown;
 }
 
-/** The values to which a field can be fixed. Which factors there are depends on the data. */
+/** The values to which a field can be fixed; for factors, those of the chosen data set. */
 export function offered(c: Context, name: Fixed, shown: Set<Field>): string[] {
   let { rows } = c;
   if (name === 'factor' && !shown.has('data')) {
@@ -121,14 +126,14 @@ export function offered(c: Context, name: Fixed, shown: Set<Field>): string[] {
   return c.table.distinct(name, rows);
 }
 
-/** Whether the factors that probes read are side by side until one is chosen. */
+/** Whether each factor that probes predict has its own panel until the reader chooses one. */
 export function sideBySide(c: Context): boolean {
   return c.table === c.scores && Boolean(c.measure.probes);
 }
 
 /**
- * The value to which a field is fixed: what the reader chose, if it is there, else all samples, the
- * mean over values, or the first.
+ * The value to which a field is fixed: what the reader chose, if it is offered; else '', which
+ * stands for all samples or the mean over values, if there is such a row; else the first value.
  */
 export function settled(c: Context, name: Fixed, shown: Set<Field>): string {
   const asked = c.choice(name);
@@ -138,23 +143,23 @@ export function settled(c: Context, name: Fixed, shown: Set<Field>): string {
   return values.includes('') || (name === 'factor' && sideBySide(c)) ? '' : (values[0] ?? '');
 }
 
-// parameterOf returns the transformation and the value that are chosen; the transformation is ''
-// where a single one has values.
+// parameterOf returns the transformation and the value of the choice, TRANSFORM=VALUE. Where only
+// one transformation has values, the choice is the value alone, and the transformation is ''.
 function parameterOf(c: Context): [string, string] {
   const asked = c.choice('parameter'),
     at = asked.lastIndexOf('=');
   return at < 0 ? ['', asked] : [asked.slice(0, at), asked.slice(at + 1)];
 }
 
-/** The transformations that have several values. */
+/** The transformations whose parameter has values. */
 export function listed(c: Context): string[] {
   const rows = c.rows.filter((row) => c.table.text('parameter', row) !== '');
   return c.table.distinct('transform', rows);
 }
 
-// chosen returns the rows with everything fixed that the chart does not show. Of scores without a
-// chosen value of the parameter it returns the means over values; other tables have no means, so
-// all their values are returned.
+// chosen returns the rows with the chosen value of each field that the chart does not show. If no
+// value of the parameter is chosen, these are the means over values in the table of scores, and the
+// rows of all values in other tables, which have no means.
 function chosen(c: Context, shown: Set<Field>): number[] {
   const t = c.table;
   const [of, value] = parameterOf(c);
@@ -181,9 +186,9 @@ function chosen(c: Context, shown: Set<Field>): number[] {
     : atLayer(t, rows, c.choice('layer'));
 }
 
-// atLayer returns the rows of one layer of each model: by its name, or of the first or the last
-// layer. Of several layers of that depth, which lie beside each other, the first or the last in
-// order.
+// atLayer returns the rows of one layer of each model: that of the chosen name, the shallowest
+// ('first') or the deepest (''). Of several layers of the same depth, in parallel branches, the
+// shallowest is the first in order and the deepest the last.
 function atLayer(t: Table, rows: number[], chosen: string): number[] {
   if (chosen !== '' && chosen !== 'first')
     return rows.filter((row) => t.text('layer', row) === chosen);
@@ -202,8 +207,8 @@ function atLayer(t: Table, rows: number[], chosen: string): number[] {
   );
 }
 
-// untransformed returns the rows; of a statistic that is the same under every transformation, only
-// those of the first.
+// untransformed returns the rows; if the statistic is the same under every transformation, only
+// those of the first transformation of each model and data set.
 function untransformed(c: Context, rows: number[]): number[] {
   if (!c.statistic.untransformed) return rows;
   const first = new Map<string, string>();
@@ -215,30 +220,30 @@ function untransformed(c: Context, rows: number[]): number[] {
 }
 
 /**
- * Panels tell apart what neither the series nor the axes do: models, transformations, and the
- * factors that probes read.
+ * The panels of a chart: one for each combination of model, transformation, value of the parameter
+ * and factor of probes, as far as neither the series nor the axes tell these apart.
  */
 export function panels(c: Context): Panel[] {
   const t = c.table,
     shown = shownBy(c),
     rows = inOrder(t, untransformed(c, chosen(c, shown)));
-  // The next four: whether a title can do without the model, the transformation, the value of the
-  // parameter, and the factor.
-  const models =
+  // The next four say whether the title of a panel can leave out the model, the transformation, the
+  // value of the parameter, and the factor.
+  const noModel =
     c.series.dimension.startsWith('tag:') ||
     ['model', 'reference', 'compared'].some((f) => shown.has(f)) ||
     !t.varies('model', c.rows);
-  const moved = shown.has('transform'),
-    valued = shown.has('parameter') || (moved && t === c.scores),
-    factors = !sideBySide(c) || shown.has('factor');
+  const noTransform = shown.has('transform'),
+    noValue = shown.has('parameter') || (noTransform && t === c.scores),
+    noFactor = !sideBySide(c) || shown.has('factor');
   const factor = shown.has('factor') ? '' : settled(c, 'factor', shown);
   const label = (row: number) =>
     [
-      models ? '' : t.text('model', row),
-      [factors ? '' : t.text('factor', row), moved ? '' : t.text('transform', row)]
+      noModel ? '' : t.text('model', row),
+      [noFactor ? '' : t.text('factor', row), noTransform ? '' : t.text('transform', row)]
         .filter(Boolean)
         .join(' under '),
-      valued ? '' : t.text('parameter', row),
+      noValue ? '' : t.text('parameter', row),
     ]
       .filter(Boolean)
       .join(' ');
@@ -259,7 +264,7 @@ export function panels(c: Context): Panel[] {
     });
 }
 
-// isOnAxis reports whether a row has a place on the axis: only some have a confidence.
+// isOnAxis reports whether a row has a position on the axis: some rows have no confidence.
 function isOnAxis(c: Context, row: number): boolean {
   return c.chart.x.field !== 'confidence' || c.table.number('confidence', row) !== null;
 }
@@ -303,7 +308,7 @@ export function points(c: Context, rows: number[]): Point[] {
     : all;
 }
 
-/** Rows in the order of the study: the means over values come where their transformation stands. */
+/** Rows sorted by the order of their transformations in the study, and otherwise as they are. */
 export function inOrder(t: Table, rows: number[]): number[] {
   const place = new Map(t.values('transform').map((name, i) => [name, i]));
   const at = (row: number) => place.get(t.text('transform', row)) ?? 0;
@@ -313,6 +318,8 @@ export function inOrder(t: Table, rows: number[]): number[] {
     .map(({ row }) => row);
 }
 
+// xOf returns the function that gives the position of a row: on the horizontal axis, or for bars the
+// name of the line.
 function xOf(c: Context): (row: number) => number | string {
   const t = c.table;
   if (c.chart.mark === 'bar') return (row) => lineOfBars(c, row);
@@ -321,7 +328,7 @@ function xOf(c: Context): (row: number) => number | string {
   return (row) => t.number(field, row) ?? 0;
 }
 
-/** The place of the chosen layer on the axis of a chart over depth; '' where rows lack the layer. */
+/** The position of the chosen layer on an axis of depth; '' where the rows lack the layer. */
 export function layerPlace(c: Context, rows: number[]): string {
   const at = c.layer();
   const row =
@@ -332,7 +339,7 @@ export function layerPlace(c: Context, rows: number[]): string {
   return row === undefined ? '' : String(xOf(c)(row));
 }
 
-/** Whether depth is relative: where it is chosen, or where models differ in depth. */
+/** Whether depth is relative: as the reader chose, else as the chart's description says. */
 export function isRelative(c: Pick<Context, 'chart' | 'choice'>): boolean {
   const chosen = c.choice('x');
   return chosen === '' ? Boolean(c.chart.relativeFirst) : chosen === 'relative';
@@ -343,8 +350,8 @@ export function axisX(c: Context) {
   return (isRelative(c) && c.chart.relative) || c.chart.x;
 }
 
-// lineOfBars is the name of a line of bars. That of a transformation includes the value of the
-// parameter, except if the row is a mean over values.
+// lineOfBars is the name of the line of bars in which a row is drawn. That of a transformation
+// includes the value of the parameter, except if the row is a mean over values.
 function lineOfBars(c: Context, row: number): string {
   const { down } = sides(c)!;
   const value =
@@ -354,7 +361,7 @@ function lineOfBars(c: Context, row: number): string {
   return [named(c, down, c.table.text(down, row)), value].filter(Boolean).join(' ');
 }
 
-/** Whether points are joined by lines. They are not if most depths have several layers. */
+/** Whether lines join points: not if a line has on average two points or more at an x. */
 export function isJoined(points: Point[]): boolean {
   return points.length < 2 * new Set(points.map((p) => `${p.line}\0${p.x}`)).size;
 }

@@ -27,19 +27,20 @@ function choose(state: State, transform: string, value: string): void {
 }
 
 /**
- * The index of the chosen value among those of a sheet. Without a choice it is the value with the
- * largest mean change, by the statistic of the sheet, summed over models.
+ * The index of the chosen value among those of a sheet, which shows samples under each value of a
+ * transformation. Without a choice it is the value whose mean change, by the statistic of the sheet
+ * and summed over models, is largest.
  */
 export function placeOf(state: State, sheet: SampleSheet): number {
   const chosen = sheet.parameters.indexOf(chosenValue(state, sheet.transform));
   if (chosen >= 0) return chosen;
-  const effect = sheet.parameters.map((_, k) =>
+  const change = sheet.parameters.map((_, k) =>
     sheet.models.reduce((sum, m) => sum + (sheet.lower ? -1 : 1) * m.views[k].mean, 0),
   );
-  return effect.indexOf(Math.max(...effect));
+  return change.indexOf(Math.max(...change));
 }
 
-/** A slider over the values of a transformation; none for a single value. */
+/** A slider over the values of a transformation; none for a single one. Moving it calls follow. */
 export function slider(
   scores: Scores,
   state: State,
@@ -56,15 +57,15 @@ export function slider(
     step: '1',
   });
   const output = element('output');
-  const say = () => {
+  const showValue = () => {
     const value = parameters[Number(input.value)];
     output.textContent = shorten(value, 24);
     input.setAttribute('aria-valuetext', value);
   };
   input.value = String(placeOf(state, sheet));
-  say();
+  showValue();
   input.addEventListener('input', () => {
-    say();
+    showValue();
     choose(state, transform, parameters[Number(input.value)]);
     follow();
   });

@@ -1,4 +1,4 @@
-// Controls to choose with: rows of buttons for a few things, lists for many.
+// Controls for a choice between options: rows of buttons for a few, drop-down lists for many.
 
 import { element } from './dom';
 
@@ -8,16 +8,16 @@ export interface Option {
   about?: string; // shown when the pointer rests on it
 }
 
-let names = 0;
+let rows = 0; // number of rows of buttons so far, of which each needs a name of its own
 
-/** A row of buttons of which one is pressed. */
+/** A row of buttons of which one is pressed. The reader's choice calls choose. */
 export function segments(
   title: string,
   options: Option[],
   chosen: string,
   choose: (value: string) => void,
 ): HTMLElement {
-  const name = `choice-${names++}`;
+  const name = `choice-${rows++}`;
   const set = element('fieldset', { class: 'segments' }, element('legend', {}, title));
   for (const o of options) {
     const input = element('input', { type: 'radio', name, value: o.value });
@@ -30,7 +30,7 @@ export function segments(
   return set;
 }
 
-/** A list of which one is taken. */
+/** A drop-down list. The reader's choice calls choose. */
 export function chooser(
   title: string,
   name: string,

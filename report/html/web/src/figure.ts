@@ -1,5 +1,5 @@
-// A figure: a chart with its title, its sentences, and what can be done with it: save it, show its
-// data.
+// A figure: a chart with its title, sentences that describe it, and buttons that save it, show its
+// data or fill the screen with it.
 
 import { draw, onRow, type Spec, type View } from './vega';
 import { element } from './dom';
@@ -9,19 +9,19 @@ import { fileName, savePNG, saveSVG, type Drawable } from './save';
 import { Table, type Source } from './table';
 import type { Describe } from './tooltip';
 
-const edge = 16; // pixels, of a figure on the whole screen
+const edge = 16; // pixels around the parts of a figure on the whole screen
 
 /** What a figure shows. build is called when the figure comes into view. */
 export interface Content {
   title: string;
   description: string; // read out to people who do not see the chart
   wide?: boolean;
-  // Returns a Vega chart (spec), or a function that draws other content (show), and the sentences.
-  // With neither of the two there is nothing to draw.
+  // Returns a Vega chart (spec) or a function that draws other content (show), or neither if there
+  // is nothing to draw; and the sentences (text).
   build: () => { spec?: Spec; show?: (into: HTMLElement) => Drawable; text: string };
-  describe: Describe;
-  // Calls mark with the value of the x axis that the reader has chosen, a layer or a parameter's value,
-  // whenever it changes, until the returned function is called.
+  describe: Describe; // what the tooltip of a mark says
+  // Calls mark with the position on the x axis that the reader has chosen, a layer or a value of a
+  // parameter, whenever it changes, until the returned function is called.
   follow?: (mark: (place: string) => void) => () => void;
   choose?: (row: number) => void; // called with the row of a mark that the reader clicks
   data: () => Source;
@@ -99,7 +99,7 @@ export class Figure {
       this.content.follow?.((place) => void view.data(marker, markerOf(place)).runAsync()) ?? this.leave;
   }
 
-  // fail reports that there is no chart, and lets the others be drawn.
+  // fail writes in place of the chart why there is none.
   private fail(problem: unknown): void {
     console.error(problem);
     const reason = problem instanceof Error ? problem.message : String(problem);
@@ -132,13 +132,14 @@ export class Figure {
   private fit(view: View, height: number): void {
     this.root.addEventListener('fullscreenchange', () => {
       const full = document.fullscreenElement === this.root;
-      const beside = this.chart.offsetTop + this.text.offsetHeight + 4 * edge; // above and below the plot
-      const room = window.innerHeight - beside - (this.chart.offsetHeight - view.height());
+      const outside = this.chart.offsetTop + this.text.offsetHeight + 4 * edge; // height beyond the chart
+      const room = window.innerHeight - outside - (this.chart.offsetHeight - view.height());
       view.height(full ? Math.max(height, room) : height);
       window.dispatchEvent(new Event('resize')); // charts then take the width of their containers
     });
   }
 
+  // toggle is a button that shows and hides the data.
   private toggle(): HTMLButtonElement {
     const button = this.button('Data', `Show the data of: ${this.content.title}`, () => {
       const open = button.getAttribute('aria-expanded') === 'true';
