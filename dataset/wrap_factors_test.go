@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestHSVAgreesWithNumPy checks that mean hue, saturation and value equal those of testdata/hsv.py.
+// TestHSVAgreesWithNumPy checks that mean hue, saturation and value equal those that
+// testdata/hsv.py computed with NumPy.
 func TestHSVAgreesWithNumPy(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/hsv.json")
@@ -61,8 +62,9 @@ func TestComputeFactors(t *testing.T) {
 	if err != nil || described.Factors["value"] != s.Factors["value"] || described.Input.Data != nil {
 		t.Errorf("described as %+v, %v", described, err)
 	}
-	// The hue is 120 degrees, and the colour is saturated on black: the mean saturation and the
-	// mean value, in percent, are both the share of the image that the figure covers.
+	// The hue is a factor of the shapes, and the colour has full saturation and value on black. So
+	// the computed mean saturation and mean value, 0 to 255, are 255 times the share of the image
+	// that the shape covers. On its edges, which mix both colours, only the value is lower.
 	if v := s.Factors["value"]; v < 5 || v > 100 || s.Factors["hue"] != 120 || s.Factors["saturation"] < v-1 {
 		t.Errorf("factors %v", s.Factors)
 	}
@@ -71,15 +73,18 @@ func TestComputeFactors(t *testing.T) {
 			t.Errorf("%v: %v", names, err)
 		}
 	}
-	loud, err := ComputeFactors(shapes, []string{"level"})
+	withLevel, err := ComputeFactors(shapes, []string{"level"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loud.At(t.Context(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "the factor is for audio") {
+	if _, err := withLevel.At(t.Context(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "the factor is for audio") {
 		t.Errorf("the level of an image: %v", err)
 	}
 }
 
+// TestTones checks that the level and the pitch of generated tones agree with the factors loudness
+// and pitch. The factor beats is the number of tones per second, and bright the amplitude of
+// harmonics: 0 gives a sine.
 func TestTones(t *testing.T) {
 	t.Parallel()
 	s, err := OpenTones(TonesOptions{N: 6, Rate: 8000, Length: 0.5, Seed: 1, Beats: []float64{4, 4}, Bright: []float64{0, 0}})
@@ -105,18 +110,19 @@ func TestTones(t *testing.T) {
 		if err != nil || math.Abs(level-(f["loudness"]-10*math.Log10(2))) > 0.5 {
 			t.Errorf("level %v of a tone of %v, %v", level, f["loudness"], err)
 		}
-		// The pitch, from the zero crossings of the first tone.
-		first, last, count := -1.0, 0.0, -1
+		// The pitch, from the upward zero crossings of the first tone, without its rise and fall: it
+		// has 1,000 values.
+		first, last, periods := -1.0, 0.0, -1
 		for k := 50; k < 900; k++ {
 			if a, b := float64(got.Input.Data[k]), float64(got.Input.Data[k+1]); a < 0 && b >= 0 {
 				last = float64(k) - a/(b-a)
 				if first < 0 {
 					first = last
 				}
-				count++
+				periods++
 			}
 		}
-		if hz := float64(count) * 8000 / (last - first); math.Abs(hz/f["pitch"]-1) > 0.01 {
+		if hz := float64(periods) * 8000 / (last - first); math.Abs(hz/f["pitch"]-1) > 0.01 {
 			t.Errorf("pitch %v of a tone of %v Hz", hz, f["pitch"])
 		}
 	}

@@ -31,9 +31,10 @@ func readScores(t *testing.T, dir string) []scores.Row {
 	return rows
 }
 
-// TestKilledRunEndsWithTheSameScores checks that a run that is killed by SIGKILL several times, in the
-// middle of writing a state and at random moments, ends with the scores of an undisturbed run. No kill
-// may leave a half-written file.
+// TestKilledRunEndsWithTheSameScores checks that a run that is killed by SIGKILL several times ends
+// with the scores of an undisturbed run, and that no kill leaves a half-written file. Half of the
+// kills happen while the run writes a state, a file states/*.bin from which a later run continues;
+// the others happen at random moments.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -56,11 +57,12 @@ batch: 4
 	if err := run(want).Run(); err != nil {
 		t.Fatal(err)
 	}
-	const enough = 8 // half of them while a state is written
-	writing, tooFast := 0, 0
-	for kills := 0; kills < enough || writing < enough/2; {
-		if tooFast == 25 || kills == 5*enough {
-			t.Fatalf("%d of %d kills hit a run that was writing a state, and %d runs ended before: states are written in place, or too fast", writing, kills, tooFast)
+	const minKills = 8
+	killedWriting := 0 // kills while a state was written
+	completed := 0     // runs that ended before they were killed
+	for kills := 0; kills < minKills || killedWriting < minKills/2; {
+		if completed == 25 || kills == 5*minKills {
+			t.Fatalf("%d of %d kills hit a run that was writing a state, and %d runs ended before they were killed: states are written without a temporary file, or too fast", killedWriting, kills, completed)
 		}
 		cmd := run(got, "--save-every", "5ms")
 		if err := cmd.Start(); err != nil {
@@ -68,16 +70,16 @@ batch: 4
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		when := afterSaves(1+rand.IntN(3), rand.N(30*time.Millisecond))
-		if kills%2 == 0 || kills >= enough {
-			when = whileWriting(1 + rand.IntN(5))
+		condition := afterSaves(1+rand.IntN(3), rand.N(30*time.Millisecond))
+		if kills%2 == 0 || kills >= minKills {
+			condition = whileWriting(1 + rand.IntN(5))
 		}
-		finished, err := killWhen(cmd, ended, filepath.Join(got, "states"), when)
+		finished, err := killWhen(cmd, ended, filepath.Join(got, "states"), condition)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if finished { // the run was too fast: start again
-			tooFast++
+		if finished { // start again
+			completed++
 			sameRows(t, want, got)
 			if err := os.RemoveAll(got); err != nil {
 				t.Fatal(err)
@@ -86,9 +88,9 @@ batch: 4
 		}
 		kills++
 		if len(temporary(filepath.Join(got, "states"))) > 0 {
-			writing++
+			killedWriting++
 		}
-		nothingDamaged(t, program, got)
+		checkFilesComplete(t, program, got)
 		for _, file := range temporary(filepath.Join(got, "states")) {
 			os.Remove(filepath.Join(got, "states", file))
 		}
@@ -98,22 +100,23 @@ batch: 4
 	}
 	sameRows(t, want, got)
 	if left, _ := filepath.Glob(filepath.Join(got, "states", "*.bin")); len(left) > 0 {
-		t.Errorf("states are left: %v", left)
+		t.Errorf("the finished run has left the states %v", left)
 	}
-	samples := func(dir string) int64 {
+	sizeOfSamples := func(dir string) int64 {
 		info, err := os.Stat(filepath.Join(dir, "samples.parquet"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return info.Size()
 	}
-	if samples(want) == 0 || samples(got) == 0 {
+	if sizeOfSamples(want) == 0 || sizeOfSamples(got) == 0 {
 		t.Error("samples.parquet is empty")
 	}
 }
 
-// nothingDamaged checks that a kill has left no half-written file.
-func nothingDamaged(t *testing.T, program, run string) {
+// checkFilesComplete checks with "noether check" that a kill has left no file in a run folder that
+// is half-written (Damaged) or not of a run (Foreign).
+func checkFilesComplete(t *testing.T, program, run string) {
 	t.Helper()
 	raw, _ := exec.CommandContext(t.Context(), program, "check", run, "--json").Output()
 	var found []rundir.Finding
@@ -127,8 +130,8 @@ func nothingDamaged(t *testing.T, program, run string) {
 	}
 }
 
-// sameRows checks that the scores of two run folders are equal to the bit: values, intervals and
-// nulls.
+// sameRows checks that the scores of two run folders are equal to the bit: values, intervals,
+// nulls (the values for shuffled pairs) and numbers of samples.
 func sameRows(t *testing.T, want, got string) {
 	t.Helper()
 	a, b := readScores(t, want), readScores(t, got)
@@ -154,8 +157,8 @@ func sameRows(t *testing.T, want, got string) {
 	}
 }
 
-// killWhen kills a run when a condition on its folder of states holds, which is evaluated every 200
-// microseconds. It reports whether the run ended before, and its error.
+// killWhen kills a run when a condition on its folder of states holds. The condition is evaluated
+// every 200 microseconds. killWhen reports whether the run ended before, and its error.
 func killWhen(cmd *exec.Cmd, ended <-chan error, states string, holds func(states string) bool) (finished bool, err error) {
 	for {
 		select {
@@ -171,8 +174,9 @@ func killWhen(cmd *exec.Cmd, ended <-chan error, states string, holds func(state
 	}
 }
 
-// afterSaves returns a condition that holds some time after states were saved a number of times.
-func afterSaves(saves int, pause time.Duration) func(states string) bool {
+// afterSaves returns a condition that holds once the given delay has passed after a number of saves
+// of states.
+func afterSaves(saves int, delay time.Duration) func(states string) bool {
 	var last time.Time
 	return func(states string) bool {
 		now := newest(states)
@@ -180,14 +184,15 @@ func afterSaves(saves int, pause time.Duration) func(states string) bool {
 		case saves > 0 && now.After(last):
 			last = now
 			saves--
-		case saves == 0 && time.Since(last) > pause:
+		case saves == 0 && time.Since(last) > delay:
 			return true
 		}
 		return false
 	}
 }
 
-// whileWriting returns a condition that holds while the n-th state is written.
+// whileWriting returns a condition that holds while a state is written, from the n-th temporary file
+// on.
 func whileWriting(n int) func(states string) bool {
 	seen := map[string]bool{}
 	return func(states string) bool {
@@ -198,7 +203,8 @@ func whileWriting(n int) func(states string) bool {
 	}
 }
 
-// temporary returns the names of the temporary files of a folder into which states are being written.
+// temporary returns the names of the temporary files in a folder of states. A state is written to a
+// temporary file first, which is then renamed.
 func temporary(dir string) []string {
 	var out []string
 	entries, _ := os.ReadDir(dir)

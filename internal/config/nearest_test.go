@@ -10,7 +10,7 @@ func TestNearest(t *testing.T) {
 		{"ab", "on", ""}, {"x", "y", ""}, {"quite", "label", ""}, {"abc", "xyz", ""},
 	} {
 		if got := Nearest(c.word, []string{c.known}); got != c.want {
-			t.Errorf("near to %q among %q is %q, want %q", c.word, c.known, got, c.want)
+			t.Errorf("Nearest(%q, [%q]) = %q, want %q", c.word, c.known, got, c.want)
 		}
 	}
 }

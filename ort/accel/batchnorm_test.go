@@ -9,13 +9,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// residual returns a graph of normalised feature maps and its gradients: a ReLU after a
-// BatchNormalization, then one after the sum of two, as at the start of a stage of a ResNet.
-// readShortcut lets another node read the second summand. The tensors are inputs, in order.
+// residual returns a graph and the values of its inputs, in order. The graph has a ReLU after a
+// BatchNormalization, a ReLU after the sum of two BatchNormalizations (the main branch and the
+// shortcut of a residual block), and the gradients of all three. readShortcut adds an output that is
+// computed from the shortcut, so that another node than the sum reads it.
 func residual(t *testing.T, momentum float64, readShortcut bool) (*onnx.Model, []tensor.Tensor) {
 	t.Helper()
 	b := onnx.NewBuilder(16).Sharing()
-	in := []tensor.Tensor{normal(1, 1, 4, 24, 5, 6)} // x, which is declared first
+	in := []tensor.Tensor{normal(1, 1, 4, 24, 5, 6)} // the value of x, the first input
 	x := b.Input("x", onnx.Float, -1, 24, 5, 6)
 	var weights []onnx.Value
 	weight := func(name string, shape ...int) onnx.Value {
@@ -26,7 +27,9 @@ func residual(t *testing.T, momentum float64, readShortcut bool) (*onnx.Model, [
 	}
 	norm := func(x onnx.Value, name string) onnx.Value {
 		scale, bias := weight(name+" scale", 24), weight(name+" bias", 24)
-		mean, variance := b.Sub(scale, scale), b.Sub(bias, bias) // which ONNX Runtime overwrites
+		// The running mean and variance are zeros that nodes compute, since ONNX Runtime overwrites
+		// them in training mode.
+		mean, variance := b.Sub(scale, scale), b.Sub(bias, bias)
 		return b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1, "momentum": momentum}, x, scale, bias, mean, variance)[0]
 	}
 	y := b.Relu(norm(x, "first"))
@@ -51,16 +54,17 @@ func residual(t *testing.T, momentum float64, readShortcut bool) (*onnx.Model, [
 	return m, in
 }
 
-// BatchNormalization in training mode, ReLUs, sums and their gradients become native, and results
-// agree. What another node reads is not merged, and a BatchNormalization with running statistics
-// stays standard.
+// BatchNormalization in training mode, the ReLUs and sums after it, and the gradients become native
+// operators (those of the ONNX domain "noether"), and results agree. A result that another node
+// reads is not merged with the sum after it. A BatchNormalization that updates running statistics
+// (momentum above 0) stays a standard operator.
 func TestRewriteBatchNorm(t *testing.T) {
 	skipWithoutOperators(t)
 	for _, c := range []struct {
 		momentum        float64
 		readShortcut    bool
-		native, withSum int // native BatchNormalizations, and those with a sum
-		relus, masks    int // standard ReLUs, and masks of their gradients
+		native, withSum int // native BatchNormalizations, and those that include a sum
+		relus, masks    int // standard ReLUs, and the Greater nodes of their gradients
 	}{{0, false, 3, 1, 0, 0}, {0, true, 3, 0, 1, 0}, {0.5, false, 0, 0, 2, 2}} {
 		m, in := residual(t, c.momentum, c.readShortcut)
 		r := rewritten(t, m)
@@ -72,13 +76,13 @@ func TestRewriteBatchNorm(t *testing.T) {
 				gradients++
 			default:
 				forward++
-				if len(n.Input) == 4 {
+				if len(n.Input) == 4 { // x, scale, bias and the other summand
 					withSum++
 				}
 			}
 		}
 		if forward != c.native || gradients != c.native || withSum != c.withSum || count(r, "Relu") != c.relus || count(r, "Greater") != c.masks {
-			t.Errorf("%+v: %d native BatchNormalizations, %d with a sum, %d gradients, %d ReLUs and %d masks", c, forward, withSum, gradients, count(r, "Relu"), count(r, "Greater"))
+			t.Errorf("%+v: %d native BatchNormalizations, %d with a sum, %d native gradients, %d Relu and %d Greater nodes", c, forward, withSum, gradients, count(r, "Relu"), count(r, "Greater"))
 		}
 		got, want := run(t, r, in...), run(t, m, in...)
 		for i, o := range m.Outputs() {
