@@ -14,7 +14,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// A huggingFaceRow is a row of an image data set of Hugging Face.
+// A huggingFaceRow is a row of an image data set in the layout of the Hugging Face Hub. Columns of
+// numbers besides the label are factors of a sample; the text Camera is none.
 type huggingFaceRow struct {
 	Image struct {
 		Bytes []byte  `parquet:"bytes,optional"`
@@ -22,7 +23,7 @@ type huggingFaceRow struct {
 	} `parquet:"image,optional"`
 	Label  *int64  `parquet:"label,optional"` // a pointer: an optional 0 is written as null
 	Angle  float64 `parquet:"angle"`
-	Gap    float64 `parquet:"gap"`
+	Zero   float64 `parquet:"zero"`
 	Camera string  `parquet:"camera"`
 }
 
@@ -30,8 +31,8 @@ type huggingFaceRow struct {
 // classes.
 const classMetadata = `{"info": {"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "dog", "owl"], "_type": "ClassLabel"}, "tags": [{"dtype": "string"}]}}}`
 
-// rowsOf returns the rows first to first + n - 1. Row i has an image of one pixel of value i, the
-// label i mod 3 and the angle i / 2.
+// rowsOf returns the rows first to first + n - 1. Row i has an image of one pixel (see dot) of value
+// i, the label i mod 3 and the angle i / 2.
 func rowsOf(t testing.TB, first, n int) []huggingFaceRow {
 	var rows []huggingFaceRow
 	for i := first; i < first+n; i++ {
@@ -78,10 +79,10 @@ func openParquet(t testing.TB, o ParquetOptions) *Parquet {
 
 func TestParquetOfHuggingFace(t *testing.T) {
 	t.Parallel()
-	named := parquet.KeyValueMetadata("huggingface", classMetadata)
-	files := []string{parquetOf(t, rowsOf(t, 0, 70), 30, named), parquetOf(t, rowsOf(t, 70, 50), 50, named)}
+	metadata := parquet.KeyValueMetadata("huggingface", classMetadata)
+	files := []string{parquetOf(t, rowsOf(t, 0, 70), 30, metadata), parquetOf(t, rowsOf(t, 70, 50), 50, metadata)}
 	p := openParquet(t, ParquetOptions{Paths: files})
-	if p.Len() != 120 || !slices.Equal(p.Classes(), []string{"cat", "dog", "owl"}) || !slices.Equal(p.Factors(), []string{"angle", "gap"}) {
+	if p.Len() != 120 || !slices.Equal(p.Classes(), []string{"cat", "dog", "owl"}) || !slices.Equal(p.Factors(), []string{"angle", "zero"}) {
 		t.Fatalf("%d samples, classes %q, factors %q", p.Len(), p.Classes(), p.Factors())
 	}
 	check := func(i int) error {
@@ -118,11 +119,11 @@ func TestParquetOfHuggingFace(t *testing.T) {
 
 func TestParquetLabels(t *testing.T) {
 	t.Parallel()
-	type text struct {
+	type textRow struct {
 		Img   []byte `parquet:"img"`
 		Breed string `parquet:"breed"`
 	}
-	rows := []text{{dot(t, 1), "pug"}, {dot(t, 2), "akita"}, {dot(t, 3), "pug"}}
+	rows := []textRow{{dot(t, 1), "pug"}, {dot(t, 2), "akita"}, {dot(t, 3), "pug"}}
 	path := parquetOf(t, rows, 3)
 	p := openParquet(t, ParquetOptions{Paths: []string{path}})
 	if p.Classes() != nil || p.Describe(0).Label != NoLabel {
@@ -134,13 +135,13 @@ func TestParquetLabels(t *testing.T) {
 	}
 }
 
-func TestParquetThatDoesNotFit(t *testing.T) {
+func TestParquetErrors(t *testing.T) {
 	t.Parallel()
-	type numbers struct {
+	type numberRow struct {
 		Image int64 `parquet:"image"`
 		Label int64 `parquet:"label"`
 	}
-	type two struct {
+	type imagePairRow struct {
 		Left  []byte  `parquet:"left"`
 		Right []byte  `parquet:"right"`
 		Label float64 `parquet:"label"`
@@ -153,19 +154,19 @@ func TestParquetThatDoesNotFit(t *testing.T) {
 	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	pair := []two{{dot(t, 1), dot(t, 2), 1}}
+	pair := []imagePairRow{{dot(t, 1), dot(t, 2), 1}}
 	cases := []struct {
 		name string
 		o    ParquetOptions
 		want string
 	}{
-		{"no images", ParquetOptions{Paths: []string{parquetOf(t, []numbers{{1, 2}}, 1)}}, "no column holds encoded images: the columns are image, label"},
-		{"another type", ParquetOptions{Paths: []string{parquetOf(t, []numbers{{1, 2}}, 1)}, Image: "image"}, "not encoded images"},
-		{"no such column", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Image: "picture"}, `no column "picture"`},
-		{"two images", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}}, "set image to one of them"},
-		{"labels are fractions", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}, Image: "left"}, "labels are whole numbers or text"},
-		{"no such labels", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Label: "kind"}, `no column "kind" of labels`},
-		{"other columns", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3), parquetOf(t, pair, 1)}, Image: "image"}, "no column"},
+		{"no image column", ParquetOptions{Paths: []string{parquetOf(t, []numberRow{{1, 2}}, 1)}}, "no column holds encoded images: the columns are image, label"},
+		{"the image column has numbers", ParquetOptions{Paths: []string{parquetOf(t, []numberRow{{1, 2}}, 1)}, Image: "image"}, "not encoded images"},
+		{"no such image column", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Image: "picture"}, `no column "picture"`},
+		{"two image columns", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}}, "set image to one of them"},
+		{"labels are float64", ParquetOptions{Paths: []string{parquetOf(t, pair, 1)}, Image: "left"}, "labels are whole numbers or text"},
+		{"no such label column", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3)}, Label: "kind"}, `no column "kind" of labels`},
+		{"files with different columns", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 3), 3), parquetOf(t, pair, 1)}, Image: "image"}, "no column"},
 		{"no rows", ParquetOptions{Paths: []string{parquetOf(t, rowsOf(t, 0, 0), 3)}}, "no rows"},
 		{"truncated", ParquetOptions{Paths: []string{cut}}, "not a whole Parquet file"},
 		{"missing", ParquetOptions{Paths: []string{filepath.Join(t.TempDir(), "none.parquet")}}, "no such file"},

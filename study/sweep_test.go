@@ -20,23 +20,22 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// dimming is a procedure that needs a transformation: the mean value of the transformed images for
-// each of its values.
-type dimming struct{ job *procedure.Transform }
+// meanPixel is a procedure that needs a transformation. It scores each value of the transformation
+// with the mean over all pixels of the transformed images.
+type meanPixel struct{}
 
-func (*dimming) Name() string                   { return "dimming" }
-func (*dimming) Descriptor() measure.Descriptor { return measure.Descriptor{Name: "dimming"} }
-func (*dimming) Version() int                   { return 1 }
-func (*dimming) Settings() any                  { return nil }
-func (*dimming) Needs() procedure.Needs         { return procedure.Needs{Transform: true, Samples: 20} }
-func (*dimming) Skip(*procedure.Job) string     { return "" }
+func (*meanPixel) Name() string                   { return "mean-pixel" }
+func (*meanPixel) Descriptor() measure.Descriptor { return measure.Descriptor{Name: "mean-pixel"} }
+func (*meanPixel) Version() int                   { return 1 }
+func (*meanPixel) Settings() any                  { return nil }
+func (*meanPixel) Needs() procedure.Needs         { return procedure.Needs{Transform: true, Samples: 20} }
+func (*meanPixel) Skip(*procedure.Job) string     { return "" }
 
-func (*dimming) Work(j *procedure.Job) int64 {
+func (*meanPixel) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len() * len(j.Transform.Values))
 }
 
-func (d *dimming) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
-	d.job = j.Transform
+func (*meanPixel) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
 	samples, err := j.Read(ctx, dataset.Indices(j.Data.Len()), j.A.Model.Frame())
 	if err != nil {
 		return nil, err
@@ -45,9 +44,9 @@ func (d *dimming) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScor
 	for v, value := range j.Transform.Values {
 		var sum, n float64
 		for _, s := range samples {
-			moved := tensor.New(s.Input.Shape...)
-			j.Transform.Draw(j.Key, v, s.Index).Apply(moved, s.Input)
-			for _, x := range moved.Data {
+			transformed := tensor.New(s.Input.Shape...)
+			j.Transform.Draw(j.Key, v, s.Index).Apply(transformed, s.Input)
+			for _, x := range transformed.Data {
 				sum += float64(x)
 				n++
 			}
@@ -59,22 +58,26 @@ func (d *dimming) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScor
 	return out, nil
 }
 
+// sweepText is a study for a sweep, which is a procedure over all values of a transformation. The
+// transformations have listed values, a range, a range of a parameter among several, and a range
+// for feature maps.
 const sweepText = `name: sweep
 data: [{name: shapes, shapes: {n: 30, size: 16, seed: 2}}]
 models: [{name: one, onnx: one.onnx, layers: [output]}]
 transforms:
-  - {name: dim, brightness: {values: [0.25, 0.5]}}
+  - {name: listed, brightness: {values: [0.25, 0.5]}}
   - {name: drawn, brightness: [0.2, 0.8]}
-  - {name: two, affine: {rotate: [-10, 10]}}
+  - {name: turned, affine: {rotate: [-10, 10]}}
   - {name: maps, translate: 0.1, on: activations}
 trials: 2
 measures: [distance]
 `
 
-func sweepStudy(t *testing.T, dir, text string, d *dimming) *Study {
+// sweepStudy parses a study and adds m to its measures.
+func sweepStudy(t *testing.T, dir, text string, m *meanPixel) *Study {
 	t.Helper()
 	s := parseIn(t, dir, text)
-	s.Measures = append(s.Measures, spec.MeasureSpec{Method: d})
+	s.Measures = append(s.Measures, spec.MeasureSpec{Method: m})
 	return s
 }
 
@@ -83,46 +86,49 @@ func TestProceduresWithTransformations(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
-	result := mustRun(t, sweepStudy(t, dir, sweepText, &dimming{}), filepath.Join(dir, "run"), o)
+	result := mustRun(t, sweepStudy(t, dir, sweepText, &meanPixel{}), filepath.Join(dir, "run"), o)
+	// By transformation, parameter ("" if drawn) and trial (-1: the mean over trials).
 	found := map[string]float64{}
 	for _, r := range result.Rows {
-		if r.Measure == "dimming" {
+		if r.Measure == "mean-pixel" {
 			found[fmt.Sprint(r.Transform, " ", r.Parameter, " ", r.Trial)] = r.Value
 		}
 	}
-	for _, want := range []string{"dim 0.25 0", "dim 0.5 1", "drawn  0", "drawn  1", "two  0", "dim 0.25 -1", "drawn  -1"} {
+	for _, want := range []string{"listed 0.25 0", "listed 0.5 1", "drawn  0", "drawn  1", "turned  0", "listed 0.25 -1", "drawn  -1"} {
 		if _, ok := found[want]; !ok {
 			t.Errorf("there is no score of %q among %v", want, found)
 		}
 	}
-	if len(found) != 3*(2+1+1) {
+	if len(found) != 3*(2+1+1) { // two trials and their mean, of two listed values and two ranges
 		t.Errorf("the scores are %v", found)
 	}
-	if a, b := found["dim 0.25 0"], found["dim 0.5 0"]; math.Abs(b-2*a) > 1e-7 || a == 0 {
+	if a, b := found["listed 0.25 0"], found["listed 0.5 0"]; math.Abs(b-2*a) > 1e-7 || a == 0 {
 		t.Errorf("at half the brightness the mean is %v, at a quarter %v", b, a)
 	}
 	if found["drawn  0"] == found["drawn  1"] {
 		t.Error("both trials have the same random draws")
 	}
 	skipped := slices.ContainsFunc(result.Record.Skipped, func(s scores.Skip) bool {
-		return s.Measure == "dimming" && s.Why == "it transforms inputs, and maps transforms activations"
+		return s.Measure == "mean-pixel" && s.Why == "it transforms inputs, and maps transforms activations"
 	})
 	if !skipped {
 		t.Errorf("skipped are %v", result.Record.Skipped)
 	}
 }
 
-// TestProceduresDrawAsPassesDo checks that a procedure transforms a sample with the same draws as
-// the passes of the study.
+// TestProceduresDrawAsPassesDo checks that a procedure transforms a sample with the same random
+// draws as the passes of the study. A pass reads the data once for all measures that need no
+// procedure; its views are the values of transformations in each trial.
 func TestProceduresDrawAsPassesDo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
-	p, err := NewPlan(t.Context(), sweepStudy(t, dir, strings.Replace(sweepText, "[0.2, 0.8]}", "[0.2, 0.8], per: trial}", 1), &dimming{}), options(t))
+	p, err := NewPlan(t.Context(), sweepStudy(t, dir, strings.Replace(sweepText, "[0.2, 0.8]}", "[0.2, 0.8], per: trial}", 1), &meanPixel{}), options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
+	const sample = 7
 	compared := 0
 	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Shard{}) {
 		pass.Seed = p.Study.Seed
@@ -132,19 +138,20 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 					continue
 				}
 				job := c.Procedure.Job
-				a, _ := transform.Parameter(pass.Draw(v, 7))
-				b, _ := transform.Parameter(job.Transform.Draw(job.Key, 0, 7))
+				a, _ := transform.Parameter(pass.Draw(v, sample))
+				b, _ := transform.Parameter(job.Transform.Draw(job.Key, 0, sample))
 				if compared++; a != b {
 					t.Errorf("%s: a pass draws %v, and a procedure %v", v.Name, a, b)
 				}
 			}
 		}
 	}
-	if compared != 4 { // drawn and two, in two trials
+	if compared != 4 { // the transformations drawn and turned, in two trials
 		t.Errorf("%d draws were compared, want 4", compared)
 	}
 }
 
+// TestRangeOfTransformations checks the range of the parameter over all values of a transformation.
 func TestRangeOfTransformations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -166,25 +173,26 @@ func TestRangeOfTransformations(t *testing.T) {
 	}
 }
 
-// TestSweepsDependOnTheirValues checks that the key of a sweep, a procedure over all values of a
-// transformation, depends on these, and that a study without transformations skips it.
+// TestSweepsDependOnTheirValues checks that the key of a sweep's cell, by which its scores are
+// stored, depends on the values of the transformation. A study without transformations skips the
+// sweep.
 func TestSweepsDependOnTheirValues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	key := func(text string) string {
-		p, err := NewPlan(t.Context(), sweepStudy(t, dir, text, &dimming{}), options(t))
+		p, err := NewPlan(t.Context(), sweepStudy(t, dir, text, &meanPixel{}), options(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		i := slices.IndexFunc(p.Cells, func(c *plan.Cell) bool { return c.Procedure != nil && c.View.Name == "dim" })
+		i := slices.IndexFunc(p.Cells, func(c *plan.Cell) bool { return c.Procedure != nil && c.View.Name == "listed" })
 		return p.Cells[i].Key
 	}
 	if key(sweepText) == key(strings.Replace(sweepText, "[0.25, 0.5]", "[0.25, 0.75]", 1)) {
-		t.Error("different values give the same cell")
+		t.Error("sweeps over different values have the same key")
 	}
-	without := sweepStudy(t, dir, strings.Replace(sweepText[:strings.Index(sweepText, "transforms")], "\ntrials", "", 1)+"measures: [accuracy]\n", &dimming{})
+	without := sweepStudy(t, dir, strings.Replace(sweepText[:strings.Index(sweepText, "transforms")], "\ntrials", "", 1)+"measures: [accuracy]\n", &meanPixel{})
 	p, err := NewPlan(t.Context(), without, options(t))
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ func readScores(t *testing.T, dir string) []scores.Row {
 
 // TestKilledRunEndsWithTheSameScores checks that a run that is killed by SIGKILL several times ends
 // with the scores of an undisturbed run, and that no kill leaves a half-written file. Half of the
-// kills happen while the run writes a state, a file states/*.bin from which a later run continues;
-// the others happen at random moments.
+// kills are aimed at moments when the run writes a state, a file states/*.bin from which a later
+// run continues. The others happen at random moments.
 func TestKilledRunEndsWithTheSameScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -191,8 +191,8 @@ func afterSaves(saves int, delay time.Duration) func(states string) bool {
 	}
 }
 
-// whileWriting returns a condition that holds while a state is written, from the n-th temporary file
-// on.
+// whileWriting returns a condition that holds while a state is written, from the n-th temporary
+// file on.
 func whileWriting(n int) func(states string) bool {
 	seen := map[string]bool{}
 	return func(states string) bool {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// saved is a checkpoint in memory; nil if nothing was saved.
+// saved is a Loader of a state in memory; nil if nothing was saved.
 type saved []byte
 
 func (s saved) Load() (io.ReadCloser, error) {
@@ -18,10 +18,13 @@ func (s saved) Load() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(s)), nil
 }
 
+// unreadable is a Loader that returns an error.
 type unreadable struct{ error }
 
 func (u unreadable) Load() (io.ReadCloser, error) { return nil, u.error }
 
+// TestLoad loads a state of the kind "job", which holds the job's name and the number 7. A state of
+// another job is ignored.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("job", 1)
@@ -29,14 +32,14 @@ func TestLoad(t *testing.T) {
 	w.Int(7)
 	complete := saved(w.Bytes())
 	altered := bytes.Clone(complete)
-	altered[len(altered)-5]++ // of the number
+	altered[len(altered)-5]++ // the highest byte of the number: the checksum is the last four bytes
 	diskError := errors.New("disk failure")
 	for _, c := range []struct {
 		name string
 		from Loader
 		kind string
 		job  string
-		want int    // the value read; 0 if none was read
+		want int    // the number read; 0 if none was read
 		err  string // a part of the error
 	}{
 		{"complete", complete, "job", "this job", 7, ""},

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// respond returns the responses of units, given as functions of a grating, to the paper's gratings
-// and to their trajectories.
+// respond returns the responses of units, given as functions of a grating, to the inputs (the first
+// gratings of trajectories) and to all gratings on trajectories.
 func respond(trajectories *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
 	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(trajectories.Len(), len(units)), Steps: trajectories.Trajectory}
 	for i := range trajectories.Len() {
@@ -23,12 +23,13 @@ func respond(trajectories *dataset.GratingTrajectories, inputs int, units ...fun
 	return r
 }
 
-// orientation returns the orientation in [0, 360) degrees.
+// orientation returns the orientation of a grating in [0, 360) degrees.
 func orientation(g dataset.Grating) float64 { return math.Mod(math.Mod(g.Orientation, 360)+360, 360) }
 
-// wave returns cos(omega phi + shift), rounded so that equal values remain equal in float32.
-func wave(g dataset.Grating, shift float64) float64 {
-	return math.Round(1e5*math.Cos(g.Frequency*g.Phase+shift)) / 1e5
+// wave returns the cosine of frequency x phase, as a unit that is linear in the image responds. It
+// is rounded so that equal values remain equal in float32.
+func wave(g dataset.Grating) float64 {
+	return math.Round(1e5*math.Cos(g.Frequency*g.Phase)) / 1e5
 }
 
 // indicator returns 1 for true and 0 for false.
@@ -39,9 +40,12 @@ func indicator(yes bool) float64 {
 	return 0
 }
 
-// Scores agree with counts on the 1,764 gratings: k is 18, a phase trajectory has 41 images and an
-// orientation trajectory 81.
-func TestClosedForms(t *testing.T) {
+// TestCountedScores checks scores of units whose firing can be counted by hand. N = 1,764 gratings
+// have 4 frequencies, 21 orientations (0 to 180 degrees in steps of 9) and 21 phases (0 to pi in
+// steps of pi/20). At a rate of 0.01, k is 18. A phase trajectory has 41 images in steps of pi/20,
+// and an orientation trajectory 81 in steps of 4.5 degrees. The letters are those of the package
+// comment: G and L are the global and the local firing rate, s the sign and q the threshold.
+func TestCountedScores(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
 	if err != nil {
@@ -50,49 +54,51 @@ func TestClosedForms(t *testing.T) {
 	units := []struct {
 		name                                 string
 		h                                    func(g dataset.Grating) float64
-		global, alongPhase, alongOrientation float64
+		global, alongPhase, alongOrientation float64 // G, and L on each kind of trajectory
 		constant                             bool
 	}{
-		{"one block of 21 phases", func(g dataset.Grating) float64 { return indicator(g.Frequency == 4 && orientation(g) == 45) },
+		{"all phases of one frequency and orientation", func(g dataset.Grating) float64 { return indicator(g.Frequency == 4 && orientation(g) == 45) },
 			21. / 1764, 1, 1. / 81, false},
-		{"frequency and orientation, all blocks different", func(g dataset.Grating) float64 { return g.Frequency*1000 + orientation(g) },
-			// the strongest inputs are at 180 degrees, and rotations from there to 355.5 fire
+		{"another value for each frequency and orientation", func(g dataset.Grating) float64 { return g.Frequency*1000 + orientation(g) },
+			// The strongest inputs have an orientation of 180 degrees. On their trajectory, 0 to 360
+			// degrees, the unit fires from 180 to 355.5 degrees.
 			21. / 1764, 1, 40. / 81, false},
-		{"stripes of one orientation in both directions", func(g dataset.Grating) float64 {
+		{"stripes of 90 and 270 degrees, of which the inputs have one", func(g dataset.Grating) float64 {
 			return indicator(g.Frequency == 6 && math.Mod(orientation(g), 180) == 90)
 		},
 			21. / 1764, 1, 3. / 81, false},
-		{"stripes at both ends of the orientations", func(g dataset.Grating) float64 {
+		{"stripes of 0 and 180 degrees, of which the inputs have both", func(g dataset.Grating) float64 {
 			return indicator(g.Frequency == 6 && math.Mod(orientation(g), 180) == 0)
 		},
 			42. / 1764, 1, 3. / 81, false},
-		// 21 phases of one block: the cosine's 18 largest values are those of steps 0 to 8 and 12
-		// to 20, q = cos(144 degrees). Along the trajectory, steps -20 to 20 of a wave of 20 steps,
-		// 17 of each period fire, and one more at the end.
-		{"linear", func(g dataset.Grating) float64 {
+		// The 21 phases are 18 degrees of the wave apart. The cosine's 18 largest values are those of
+		// phases 0 to 8 and 12 to 20, and q = cos(144 degrees). The trajectory of phase 0 has the
+		// phases -20 to 20. The wave repeats after 20 phases: 17 of each period fire, and one more at
+		// the end.
+		{"linear in one frequency and orientation", func(g dataset.Grating) float64 {
 			if g.Frequency != 2 || orientation(g) != 27 {
 				return -2
 			}
-			return wave(g, 0)
+			return wave(g)
 		}, 18. / 1764, 35. / 41, 1. / 81, false},
-		{"linear, by low values", func(g dataset.Grating) float64 {
+		{"the same with the opposite sign", func(g dataset.Grating) float64 {
 			if g.Frequency != 2 || orientation(g) != 27 {
 				return 2
 			}
-			return -wave(g, 0)
+			return -wave(g)
 		}, 18. / 1764, 35. / 41, 1. / 81, false},
 		{"a quarter of the gratings tie", func(g dataset.Grating) float64 { return indicator(g.Frequency == 8) }, 0.25, 1, 1, false},
 		{"constant", func(g dataset.Grating) float64 { return 3.25 }, 1, 1, 1, true},
 		{"zero", func(g dataset.Grating) float64 { return 0 }, 1, 1, 1, true},
-		// With s = 1 the unit fires always, since 18 gratings must; with s = -1 at all other
-		// gratings.
-		{"one grating of all", func(g dataset.Grating) float64 { return indicator(g == base.Grating(777)) }, 1763. / 1764, 1, 1, false},
+		// With s = 1, q is 0 and the unit fires at all gratings, since 18 must fire. With s = -1 it
+		// fires at all but one, and its score is higher.
+		{"not 0 at one grating only", func(g dataset.Grating) float64 { return indicator(g == base.Grating(777)) }, 1763. / 1764, 1, 1, false},
 	}
 	var h []func(dataset.Grating) float64
 	for _, u := range units {
 		h = append(h, u.h)
 	}
-	for _, path := range []struct {
+	for _, factor := range []struct {
 		name         string
 		trajectories *dataset.GratingTrajectories
 		want         func(i int) float64
@@ -102,20 +108,20 @@ func TestClosedForms(t *testing.T) {
 	} {
 		s := firing.Defaults()
 		s.References = 1
-		got, err := firing.ScoreUnits(respond(path.trajectories, base.Len(), h...), s)
+		got, err := firing.ScoreUnits(respond(factor.trajectories, base.Len(), h...), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, u := range units {
-			local := path.want(i)
+			local := factor.want(i)
 			if math.Abs(got[i].Global-u.global) > 1e-12 || math.Abs(got[i].Local-local) > 1e-12 || math.Abs(got[i].Score-local/u.global) > 1e-9 || got[i].Constant != u.constant {
-				t.Errorf("%s along %s: %+v, want G %v and L %v", u.name, path.name, got[i], u.global, local)
+				t.Errorf("%s along %s: %+v, want G %v and L %v", u.name, factor.name, got[i], u.global, local)
 			}
 		}
 	}
 }
 
-// The largest score is N / k = 98.
+// TestLargestScore checks that the largest score is N / k = 98, for N = 1,764 gratings and k = 18.
 func TestLargestScore(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
@@ -157,14 +163,14 @@ func TestScoreUnitsErrors(t *testing.T) {
 		spoil func(r *firing.Responses, s *firing.Settings)
 		want  string
 	}{
-		"too few":         {func(r *firing.Responses, s *firing.Settings) { r.Inputs = tensor.New(99, 2) }, "needs at least 100"},
-		"NaN":             {func(r *firing.Responses, s *firing.Settings) { r.Images.Data[5] = float32(math.NaN()) }, "response 2 of unit 1"},
-		"other units":     {func(r *firing.Responses, s *firing.Settings) { r.Images = tensor.New(120, 3) }, "shape"},
-		"no trajectories": {func(r *firing.Responses, s *firing.Settings) { r.Steps = func(int) []int { return nil } }, "complete trajectory"},
-		"a rate of 0":     {func(r *firing.Responses, s *firing.Settings) { s.Rate = 0 }, "rate"},
-		"a top of 2":      {func(r *firing.Responses, s *firing.Settings) { s.Top = 2 }, "top"},
-		"positions":       {func(r *firing.Responses, s *firing.Settings) { s.Positions = "some" }, "positions"},
-		"also":            {func(r *firing.Responses, s *firing.Settings) { s.Also = []string{"variances"} }, "also"},
+		"too few inputs":                        {func(r *firing.Responses, s *firing.Settings) { r.Inputs = tensor.New(99, 2) }, "needs at least 100"},
+		"NaN":                                   {func(r *firing.Responses, s *firing.Settings) { r.Images.Data[5] = float32(math.NaN()) }, "response 2 of unit 1"},
+		"more units for images than for inputs": {func(r *firing.Responses, s *firing.Settings) { r.Images = tensor.New(120, 3) }, "shape"},
+		"no complete trajectory":                {func(r *firing.Responses, s *firing.Settings) { r.Steps = func(int) []int { return nil } }, "complete trajectory"},
+		"rate 0":                                {func(r *firing.Responses, s *firing.Settings) { s.Rate = 0 }, "rate"},
+		"top 2":                                 {func(r *firing.Responses, s *firing.Settings) { s.Top = 2 }, "top"},
+		"unknown positions":                     {func(r *firing.Responses, s *firing.Settings) { s.Positions = "some" }, "positions"},
+		"unknown statistic":                     {func(r *firing.Responses, s *firing.Settings) { s.Also = []string{"variances"} }, "also"},
 	} {
 		r, s := good(), firing.Defaults()
 		c.spoil(&r, &s)

@@ -4,7 +4,7 @@
 
 interface Job {
   draw: () => Promise<void>;
-  near: boolean; // in view or about to be
+  near: boolean; // in view or within 400 pixels of it
 }
 
 class Queue {
@@ -40,6 +40,7 @@ class Queue {
     this.waiting.delete(element);
   }
 
+  // seen records which elements are near, and draws these first.
   private seen(entries: IntersectionObserverEntry[]): void {
     for (const entry of entries) {
       const job = this.waiting.get(entry.target);
@@ -55,6 +56,7 @@ class Queue {
     document.documentElement.dataset.drawn = 'true';
   }
 
+  // work draws all waiting elements, unless it is already running.
   private async work(): Promise<void> {
     if (this.busy) return;
     this.busy = true;
@@ -64,7 +66,7 @@ class Queue {
       let next = [...this.waiting].find(([, job]) => job.near);
       if (!next) {
         this.shown();
-        await rest();
+        await idle();
         next = [...this.waiting].find(([, job]) => job.near) ?? [...this.waiting][0];
         if (!next) break;
       }
@@ -78,7 +80,7 @@ class Queue {
   }
 }
 
-// frame waits for the next frame, or a moment where the page is in the background and has none.
+// frame waits for the next frame, or 100 ms where the page is in the background and has no frames.
 function frame(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, 100);
@@ -89,8 +91,8 @@ function frame(): Promise<void> {
   });
 }
 
-// rest waits until the browser is idle.
-function rest(): Promise<void> {
+// idle waits until the browser is idle, or 200 ms.
+function idle(): Promise<void> {
   return new Promise((resolve) =>
     'requestIdleCallback' in window
       ? requestIdleCallback(() => resolve(), { timeout: 200 })
