@@ -33,9 +33,9 @@ func TestDecodingIsBounded(t *testing.T) {
 	if err := decoding.Acquire(t.Context(), maxPixels); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	expiring, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := folder.At(short, 0, Frame{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := folder.At(expiring, 0, Frame{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an image beyond the limit gives the error %v, want that of the expired context", err)
 	}
 	decoding.Release(maxPixels)
@@ -44,8 +44,8 @@ func TestDecodingIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeclaredSizeOfNPZ checks that an array whose declared size exceeds the bound is refused
-// before it is decompressed.
+// TestDeclaredSizeOfNPZ checks that an array of an .npz file (a ZIP archive of .npy files) is
+// refused before it is decompressed if its declared size is above the limit.
 func TestDeclaredSizeOfNPZ(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bomb.npz")
@@ -56,7 +56,7 @@ func TestDeclaredSizeOfNPZ(t *testing.T) {
 	z := zip.NewWriter(f)
 	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Deflate, CompressedSize64: 4, UncompressedSize64: 1 << 50})
 	if err == nil {
-		_, err = w.Write([]byte{1, 2, 3, 4}) // not a deflate stream: reading it is another error
+		_, err = w.Write([]byte{1, 2, 3, 4}) // not a deflate stream: decompressing it gives another error
 	}
 	if err := errors.Join(err, z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
@@ -67,6 +67,6 @@ func TestDeclaredSizeOfNPZ(t *testing.T) {
 	}
 	defer a.Close()
 	if _, err := a.open(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "the decompressed data exceed") {
-		t.Errorf("error %v", err)
+		t.Errorf("an array of 1 PiB: error %v, want one on the size of the decompressed data", err)
 	}
 }

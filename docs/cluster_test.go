@@ -14,24 +14,25 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Every key of a profile is documented, every example of one is read, and every state of a task is told.
+// TestClusters checks that the guide documents every key of a profile (a cluster's settings) and
+// every state of a task, and that its example profiles can be read.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	text := page(t, "guides/cluster.md")
 	schema := config.Schema(reflect.TypeFor[cluster.Profile]())
-	n := 0
+	count := 0
 	for key := range keys(schema["properties"].(map[string]any)) {
-		n++
+		count++
 		if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, "\n  "+key+": ") {
 			t.Errorf("the key %s of profiles is not documented", key)
 		}
 	}
-	if n < 20 {
-		t.Errorf("the schema has %d keys; were they found?", n)
+	if count < 20 {
+		t.Errorf("%d keys were found in the schema, want 20 or more", count)
 	}
 	examples := yamlBlock.FindAllStringSubmatch(text, -1)
 	if len(examples) < 2 {
-		t.Errorf("%d examples were found", len(examples))
+		t.Errorf("%d examples were found, want 2 or more", len(examples))
 	}
 	for _, m := range examples {
 		if _, err := cluster.ParseProfile("guides/cluster.md", []byte(m[1])); err != nil {
@@ -45,8 +46,8 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestCostModel computes the table of the cost of a large study from the measurement of one task in
-// bench/results/shards.json, and checks that the guide has its rows.
+// TestCostModel computes the cost of a large study from the measurement of one task in
+// bench/results/shards.json, and checks that the table in the guide has these rows.
 func TestCostModel(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../bench/results/shards.json")
@@ -62,7 +63,7 @@ func TestCostModel(t *testing.T) {
 	text := page(t, "guides/cluster.md")
 	for _, row := range stored.Rows {
 		network := row["one task on one core"].Text
-		pass, err := strconv.ParseFloat(row["processor time of a forward pass"].Value, 64)
+		pass, err := strconv.ParseFloat(row["processor time of a forward pass"].Value, 64) // milliseconds
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,8 +72,9 @@ func TestCostModel(t *testing.T) {
 		}
 		for _, size := range [][2]int{{10, 150}, {100, 300}, {1000, 900}} {
 			cores, tasks := size[0], size[1]
-			const passes = 150 * 50_000 * 21
-			task := passes * pass / 1000 / float64(tasks)
+			// Models x images x (the image and 20 transformations of it).
+			const passes = 150 * 50_000 * (1 + 20)
+			task := passes * pass / 1000 / float64(tasks) // seconds
 			total := task * math.Ceil(float64(tasks)/float64(cores))
 			line := fmt.Sprintf("| %s | %d | %d | %s | %s |\n", network, cores, tasks, roundTime(task), roundTime(total))
 			if !strings.Contains(text, line) {

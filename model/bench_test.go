@@ -21,14 +21,12 @@ import (
 // for instance a ResNet-18 at 224 x 224.
 const envModel = "NOETHER_BENCH_MODEL"
 
-// Environment variables for the images of a run, 8 where it is unset, for their side, 224, for the
-// engine's threads, one for each core, and for the patterns of the layers that BenchmarkLayers
-// reads.
+// Environment variables with settings of the benchmarks.
 const (
-	envBatch   = "NOETHER_BENCH_BATCH"
-	envSize    = "NOETHER_BENCH_SIZE"
-	envThreads = "NOETHER_BENCH_THREADS"
-	envLayers  = "NOETHER_BENCH_LAYERS"
+	envBatch   = "NOETHER_BENCH_BATCH"   // batch size; default: 8
+	envSize    = "NOETHER_BENCH_SIZE"    // side of the square images in pixels; default: 224
+	envThreads = "NOETHER_BENCH_THREADS" // threads of ONNX Runtime; default: one for each core
+	envLayers  = "NOETHER_BENCH_LAYERS"  // patterns of the layers that BenchmarkLayers reads
 )
 
 // setting returns the number in an environment variable, or fallback if it is unset.
@@ -44,8 +42,9 @@ func setting(b *testing.B, name string, fallback int) int {
 	return n
 }
 
-// benchmarkLayers measures a run that reads the layers of a pattern, in images per second.
-func benchmarkLayers(b *testing.B, scores bool, layers ...string) {
+// benchmarkLayers measures forward passes of a batch that read the layers that match the patterns
+// and, if output is set, the output of the model.
+func benchmarkLayers(b *testing.B, output bool, layers ...string) {
 	path := os.Getenv(envModel)
 	if path == "" {
 		b.Skipf("%s is not set: no model to measure", envModel)
@@ -55,7 +54,7 @@ func benchmarkLayers(b *testing.B, scores bool, layers ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := m.NewSession(m.Layers(), scores)
+	s, err := m.NewSession(m.Layers(), output)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,27 +83,27 @@ func benchmarkLayers(b *testing.B, scores bool, layers ...string) {
 	for range 2 {
 		run()
 	}
-	least := time.Duration(math.MaxInt64)
+	leastCPU := time.Duration(math.MaxInt64)
 	for b.Loop() {
 		before := machine.CPUTime()
 		run()
-		least = min(least, machine.CPUTime()-before)
+		leastCPU = min(leastCPU, machine.CPUTime()-before)
 	}
-	b.ReportMetric(float64(least.Microseconds())/float64(batch)/1e3, "cpu-ms/image")
+	b.ReportMetric(float64(leastCPU.Microseconds())/float64(batch)/1e3, "cpu-ms/image")
 	b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "images/s")
-	numbers := 0
+	values := 0
 	for _, l := range m.Layers() {
-		numbers += tensor.Size(l.Shape)
+		values += tensor.Size(l.Shape)
 	}
 	b.ReportMetric(float64(len(m.Layers())), "layers")
-	b.ReportMetric(float64(4*numbers)/(1<<20), "MiB/image")
+	b.ReportMetric(float64(4*values)/(1<<20), "MiB/image")
 	if peak := machine.PeakMemory(); peak > 0 {
 		b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
 	}
 }
 
-// BenchmarkEngine runs the unchanged file in a session of the engine with its output bound, as an
-// upper limit.
+// BenchmarkEngine runs the unchanged file in a session of ONNX Runtime, without preprocessing and
+// without reading layers, as an upper bound of the images per second.
 func BenchmarkEngine(b *testing.B) {
 	path := os.Getenv(envModel)
 	if path == "" {
@@ -145,7 +144,7 @@ func BenchmarkEngine(b *testing.B) {
 	b.ReportMetric(float64(batch*b.N)/b.Elapsed().Seconds(), "images/s")
 }
 
-// BenchmarkOutput reads the output only.
+// BenchmarkOutput reads no layers, only the output.
 func BenchmarkOutput(b *testing.B) { benchmarkLayers(b, true) }
 
 // BenchmarkLayersRelu reads the outputs of all ReLUs.

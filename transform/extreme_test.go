@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ends returns the numbers at and near the ends of the range of a parameter.
-func ends(p Param) []float64 {
+// extremes returns the allowed values among these: the ends of the range of a parameter and their
+// neighbours, 0 and numbers near it, 1, -1, and the largest magnitude of any parameter.
+func extremes(p Param) []float64 {
 	var out []float64
 	for _, v := range []float64{p.Min, math.Nextafter(p.Min, math.Inf(1)), -maxMagnitude, -1, 0, math.SmallestNonzeroFloat64, 1e-30, 1, maxMagnitude, math.Nextafter(p.Max, math.Inf(-1)), p.Max} {
 		if p.Check(Fixed(v)) == nil {
@@ -20,7 +21,8 @@ func ends(p Param) []float64 {
 	return out
 }
 
-// Results are finite for all numbers that a parameter allows.
+// TestExtremesStayFinite checks that the results of every kind of transformation are finite for
+// extreme values of each parameter.
 func TestExtremesStayFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
@@ -28,7 +30,7 @@ func TestExtremesStayFinite(t *testing.T) {
 			if p.Options != nil {
 				continue
 			}
-			for _, v := range ends(p) {
+			for _, v := range extremes(p) {
 				args := Args{p.Name: Fixed(v)}
 				for _, other := range k.Params {
 					switch {
@@ -41,9 +43,9 @@ func TestExtremesStayFinite(t *testing.T) {
 				}
 				tr, err := k.Make(args)
 				if err != nil {
-					continue // it excludes another parameter
+					continue // the value conflicts with another parameter
 				}
-				if i, out := firstInfinite(tr); i >= 0 {
+				if i, out := firstNonFinite(tr); i >= 0 {
 					t.Errorf("%s: %s = %g gives %g", k.Name, p.Name, v, out[i])
 				}
 			}
@@ -51,9 +53,9 @@ func TestExtremesStayFinite(t *testing.T) {
 	}
 }
 
-// firstInfinite applies a transformation to an image or audio, and returns the index of the first
+// firstNonFinite applies a transformation to an image or audio, and returns the index of the first
 // value that is not finite, -1 if there is none, and the result.
-func firstInfinite(tr Transform) (int, []float32) {
+func firstNonFinite(tr Transform) (int, []float32) {
 	op := tr.Draw(rand.New(rand.NewPCG(1, 2)))
 	src := tensor.New(3, 9, 9)
 	if OnAudio(tr) {
@@ -63,8 +65,8 @@ func firstInfinite(tr Transform) (int, []float32) {
 		src.Data[i] = float32(i%11) / 10
 	}
 	var out tensor.Tensor
-	if sound, ok := op.(AudioOp); ok {
-		out.Data = sound.ApplyAudio(src.Data, 8000)
+	if audio, ok := op.(AudioOp); ok {
+		out.Data = audio.ApplyAudio(src.Data, 8000)
 	} else {
 		out = tensor.New(src.Shape...)
 		op.Apply(out, src)

@@ -11,36 +11,40 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Scores do not depend on how the work is divided into groups, nor on interruptions.
+// TestDivisionAndResume checks that scores depend neither on the groups of units into which a bound
+// on memory divides the work, nor on interruptions.
 func TestDivisionAndResume(t *testing.T) {
 	t.Parallel()
 	all := firing.Defaults()
 	all.Also = []string{firing.Variance, firing.SameEquivariance, firing.NormalThreshold, firing.MutualInformation}
-	t.Run("all", func(t *testing.T) { t.Parallel(); divideAndResume(t, all) })
-	t.Run("sketch", func(t *testing.T) { t.Parallel(); divideAndResume(t, sketched()) })
+	t.Run("additional statistics", func(t *testing.T) { t.Parallel(); divideAndResume(t, all) })
+	t.Run("sketched thresholds", func(t *testing.T) { t.Parallel(); divideAndResume(t, sketched()) })
 }
 
-// sketched returns settings with thresholds from sketches of 117 of 130 values.
+// sketched returns settings with thresholds from quantile sketches. Units shall fire at 117 of 130
+// inputs.
 func sketched() firing.Settings {
 	s := firing.Defaults()
 	s.Rate, s.Thresholds, s.Error = 0.9, firing.Sketched, 0.2
 	return s
 }
 
+// divideAndResume compares jobs under bounds on memory, and jobs that are stopped and resumed, with
+// an uninterrupted job without a bound.
 func divideAndResume(t *testing.T, s firing.Settings) {
 	t.Helper()
 	m := openModel(t, testmodel.Options{})
 	data := shapes(t, 130)
-	newOne := func(k *recorder) *procedure.Job {
+	rotationJob := func(k *recorder) *procedure.Job {
 		j := newJob(m, data, k)
 		j.Transform = turns(-30, 30)
 		return j
 	}
 	var whole recorder
-	want := runJob(t, s, newOne(&whole))
+	want := runJob(t, s, rotationJob(&whole))
 	divide := func(bytes int64) *recorder {
 		var k recorder
-		j := newOne(&k)
+		j := rotationJob(&k)
 		j.Memory = bytes
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
 			t.Errorf("within %d bytes the scores differ from those without a bound", bytes)
@@ -55,32 +59,33 @@ func divideAndResume(t *testing.T, s firing.Settings) {
 	}
 	for stop := 1; stop < 30; stop += 4 {
 		var k recorder
-		j := newOne(&k)
+		j := rotationJob(&k)
 		ctx, cancel := context.WithCancel(t.Context())
-		calls := 0
+		reports := 0
 		j.Progress = func(int64, string) {
-			if calls++; calls == stop {
+			if reports++; reports == stop {
 				cancel()
 			}
 		}
 		_, err := method.Run(ctx, j)
 		if err == nil && stop > 12 {
-			break // the run had ended before
+			break // the job has fewer progress reports than stop
 		}
 		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped at %d: error %v, want context.Canceled", stop, err)
+			t.Fatalf("stopped at progress report %d: error %v, want context.Canceled", stop, err)
 		}
 		state := j.Checkpoint
-		j = newOne(&k)
+		j = rotationJob(&k)
 		j.Checkpoint = state
 		k = recorder{}
 		if got := runJob(t, s, j); !same(got, want) || !same(k, whole) {
-			t.Errorf("stopped at %d and resumed: the scores differ from those of an uninterrupted run", stop)
+			t.Errorf("stopped at progress report %d and resumed: the scores differ from those of an uninterrupted run", stop)
 		}
 	}
 }
 
-// With thresholds from sketches, global rates are exact counts, and scores follow from them.
+// TestSketchedThresholds checks that with thresholds from sketches, global firing rates are exact
+// counts, scores are the ratios of local and global rates, and global rates are near the setting.
 func TestSketchedThresholds(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -106,6 +111,6 @@ func TestSketchedThresholds(t *testing.T) {
 		}
 	}
 	if rms := math.Sqrt(squares); rms > 0.2 || rms == 0 {
-		t.Errorf("rates differ by %v in the root mean square, want at most 0.2, and more than 0", rms)
+		t.Errorf("global rates have the relative root mean square error %v, want at most 0.2, and more than 0", rms)
 	}
 }

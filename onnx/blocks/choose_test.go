@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A net builds a network layer by layer. Its methods take and return maps of b x c x h x w, or
-// tokens of b x t x c.
+// A net builds a network layer by layer. Its methods take and return feature maps of b x c x h x w
+// (batch, channels, height, width) or, in encoder, tokens of b x t x c.
 type net struct {
 	*onnx.Builder
 	weights int // number of weights so far, for their names
@@ -34,7 +34,7 @@ func (n *net) pool(x onnx.Value) onnx.Value {
 	return n.Op("MaxPool", onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}, x)
 }
 
-// classify pools maps and ends the network in scores of ten classes.
+// classify adds global average pooling of feature maps and a linear classifier of ten classes.
 func (n *net) classify(x onnx.Value, channels int) {
 	x = n.Scope("head").Flatten(n.Op("GlobalAveragePool", nil, x), 1)
 	n.Output("scores", n.Gemm(x, n.weight(channels, 10), n.weight(10), nil))
@@ -68,19 +68,19 @@ func choose(t *testing.T, build func(n *net, x onnx.Value), shape ...int) []stri
 	return found
 }
 
-// residual is a block as in ResNet: the sum is followed by an activation.
+// residual adds a block of a ResNet: an activation follows the sum with the shortcut.
 func residual(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Value {
 	b := n.Scope(scope)
-	skip := x
+	shortcut := x
 	if in != out {
-		skip = n.conv(x, in, out, 1, stride)
+		shortcut = n.conv(x, in, out, 1, stride)
 	}
 	y := n.conv(b.Relu(n.conv(x, in, out, 3, stride)), out, out, 3, 1)
-	return b.Op("LeakyRelu", nil, b.Add(y, skip))
+	return b.Op("LeakyRelu", nil, b.Add(y, shortcut))
 }
 
-// inverted is a block as in MobileNet, with a factor for each channel, and without a residual
-// connection where it changes the number of channels.
+// inverted adds an inverted residual block as in MobileNetV3, with squeeze-and-excitation. It has
+// no shortcut where it changes the number of channels.
 func inverted(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Value {
 	b := n.Scope(scope)
 	y := b.Relu(n.conv(x, in, 2*in, 3, stride))
@@ -92,14 +92,14 @@ func inverted(n *net, scope string, x onnx.Value, in, out, stride int) onnx.Valu
 	return b.Add(x, y)
 }
 
-// fire squeezes and expands, as in SqueezeNet.
+// fire adds a fire module of SqueezeNet.
 func fire(n *net, scope string, x onnx.Value, in, out int) onnx.Value {
 	b := n.Scope(scope)
 	x = b.Relu(n.conv(x, in, 2, 1, 1))
 	return b.Concat(1, b.Relu(n.conv(x, 2, out/2, 1, 1)), b.Relu(n.conv(x, 2, out/2, 3, 1)))
 }
 
-// encoder is a transformer's block of tokens of width c.
+// encoder adds an encoder block of a transformer. Its tokens have c values.
 func encoder(n *net, scope string, x onnx.Value, c int) onnx.Value {
 	b := n.Scope(scope)
 	normal := b.Op("LayerNormalization", nil, x, n.weight(c))
@@ -118,7 +118,7 @@ func TestChoose(t *testing.T) {
 		build func(n *net, x onnx.Value)
 		want  []string
 	}{
-		{"residual", image, func(n *net, x onnx.Value) {
+		{"ResNet", image, func(n *net, x onnx.Value) {
 			x = n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1))
 			for i := range 6 {
 				x = residual(n, fmt.Sprint("a", i), x, 4, 4, 1)
@@ -134,7 +134,7 @@ func TestChoose(t *testing.T) {
 			"b1/LeakyRelu: stage 2, block 2 of 6", "b3/LeakyRelu: stage 2, block 4 of 6", "b5/LeakyRelu: stage 2, block 6 of 6",
 			"head/Flatten: read by the classifier",
 		}},
-		{"inverted", image, func(n *net, x onnx.Value) {
+		{"MobileNet", image, func(n *net, x onnx.Value) {
 			x = n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 2))
 			for i, out := range []int{4, 4, 4, 6, 6, 6, 8, 8, 8} {
 				in, stride := []int{4, 4, 4, 4, 6, 6, 6, 8, 8}[i], 1
@@ -151,7 +151,7 @@ func TestChoose(t *testing.T) {
 			"b6/Identity: stage 3, block 1 of 3", "b7/Add: stage 3, block 2 of 3", "b8/Add: stage 3, block 3 of 3",
 			"head/Flatten: read by the classifier",
 		}},
-		{"fire", image, func(n *net, x onnx.Value) {
+		{"SqueezeNet", image, func(n *net, x onnx.Value) {
 			x = n.pool(n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1)))
 			for i := range 8 {
 				if x = fire(n, fmt.Sprint("f", i), x, 4, 4); i == 3 {
@@ -165,7 +165,7 @@ func TestChoose(t *testing.T) {
 			"f0/Concat: stage 1, block 1 of 4", "f1/Concat: stage 1, block 2 of 4", "f2/Concat: stage 1, block 3 of 4", "f3/Concat: stage 1, block 4 of 4",
 			"f4/Concat: stage 2, block 1 of 4", "f5/Concat: stage 2, block 2 of 4", "f6/Concat: stage 2, block 3 of 4", "f7/Concat: stage 2, block 4 of 4, read by the classifier",
 		}},
-		{"dense", image, func(n *net, x onnx.Value) {
+		{"DenseNet", image, func(n *net, x onnx.Value) {
 			x = n.conv(x, 3, 4, 3, 1)
 			for i := range 3 {
 				parts := []onnx.Value{x}
@@ -188,7 +188,7 @@ func TestChoose(t *testing.T) {
 			"d2_2/Concat: stage 3, block 2 of 4", "end2/Concat: stage 3, block 4 of 4",
 			"head/Flatten: read by the classifier",
 		}},
-		{"plain", image, func(n *net, x onnx.Value) {
+		{"VGG", image, func(n *net, x onnx.Value) {
 			in := 3
 			for i := range 8 {
 				x = n.Scope(fmt.Sprint("c", i)).Relu(n.conv(x, in, 4, 3, 1))
@@ -240,8 +240,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseOfManyStages chooses no more than twelve layers of a network whose every block has
-// another size.
+// TestChooseOfManyStages checks that Choose returns at most twelve layers of a network with 15
+// stages: each block has feature maps of another size, which makes it a stage of its own.
 func TestChooseOfManyStages(t *testing.T) {
 	t.Parallel()
 	got := choose(t, func(n *net, x onnx.Value) {
@@ -261,7 +261,8 @@ func TestChooseOfManyStages(t *testing.T) {
 	}
 }
 
-// TestInBranches finds the layers of a residual network that a shortcut passes by.
+// TestInBranches checks that of a residual network only the layer inside the block is in a branch,
+// since the shortcut passes by it.
 func TestInBranches(t *testing.T) {
 	t.Parallel()
 	n := &net{Builder: onnx.NewBuilder(onnx.DefaultOpset)}
@@ -284,7 +285,7 @@ func TestInBranches(t *testing.T) {
 		if branch {
 			inside++
 			if name != string(inner) {
-				t.Errorf("%s is said to lie inside a branch, want %s", name, string(inner))
+				t.Errorf("%s is reported as inside a branch, want only %s", name, string(inner))
 			}
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestTooManyUnreadable checks that one sample may be unreadable, or one in a hundred; beyond that
-// the error names them.
+// TestTooManyUnreadable checks that one sample may be unreadable unless it is the only one, and
+// that one in a hundred may be. Beyond that the error names the unreadable samples.
 func TestTooManyUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		n, bad int
-		want   string // "": no error
+		n, bad int    // numbers of samples, and of unreadable ones
+		want   string // the error; "": none
 	}{
 		{150, 1, ""},
 		{40, 1, ""},
@@ -33,18 +33,19 @@ func TestTooManyUnreadable(t *testing.T) {
 		for i := range c.bad {
 			bad := &dataset.BadSample{Name: fmt.Sprintf("%d.png", i), Err: errors.New("cut short")}
 			err = d.NoteUnreadable(t.Context(), bad, dataset.Frame{})
+			// A sample that is noted twice counts once.
 			if err = errors.Join(err, d.NoteUnreadable(t.Context(), bad, dataset.Frame{})); c.want == "" && err != nil {
 				t.Errorf("%d of %d: %v", i+1, c.n, err)
 			}
 		}
-		if c.want != "" && (err == nil || errors.Unwrap(err) == nil && err.Error() != c.want+"\n"+c.want) {
+		if c.want != "" && (err == nil || err.Error() != c.want+"\n"+c.want) {
 			t.Errorf("%d of %d: %v, want %s", c.bad, c.n, err, c.want)
 		}
 	}
 }
 
-// TestUnreadableSamplesAreFound checks that an error names the unreadable samples that were not yet
-// reached too, up to 20.
+// TestUnreadableSamplesAreFound checks that an error also names unreadable samples that have not
+// been noted, up to 20 in all.
 func TestUnreadableSamplesAreFound(t *testing.T) {
 	t.Parallel()
 	for bad, more := range map[int]string{5: "", 30: "; there may be more"} {
@@ -63,9 +64,9 @@ func TestUnreadableSamplesAreFound(t *testing.T) {
 			err = d.NoteUnreadable(t.Context(), &dataset.BadSample{Name: fmt.Sprintf("%02d.png", i), Err: errors.New("no image")}, dataset.Frame{})
 		}
 		named := min(bad, 20)
-		begin, last := fmt.Sprintf("data photos: %d of %d samples cannot be read", named, bad), fmt.Sprintf("; %02d.png: ", named-1)
-		if err == nil || !strings.HasPrefix(err.Error(), begin) || !strings.Contains(err.Error(), last) || strings.Count(err.Error(), ".png") != named || !strings.HasSuffix(err.Error(), more) {
-			t.Errorf("of %d: %v, want %d names", bad, err, named)
+		prefix, last := fmt.Sprintf("data photos: %d of %d samples cannot be read", named, bad), fmt.Sprintf("; %02d.png: ", named-1)
+		if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), last) || strings.Count(err.Error(), ".png") != named || !strings.HasSuffix(err.Error(), more) {
+			t.Errorf("%d unreadable samples: %v, want %d names", bad, err, named)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx/infer"
 )
 
-// The relu and its mask are computed in float64, the product with the mask in float32.
+// The example differentiates ReLU(x - 1). ReLU and the mask of its gradient (Greater) are computed
+// in float64, the product of the mask and the cotangent (Mul) in float32.
 func ExampleInFloat64() {
 	b := onnx.NewBuilder(17)
 	b.Output("y", b.Relu(b.Sub(b.Input("x", onnx.Float, -1, 3), b.Scalar(1))))
