@@ -1,4 +1,4 @@
-"""Conversion of data of any supported form to entries of a study."""
+"""Conversion of data of any supported form to entries of a study: items of its list data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Iterable, Iterator
 from . import _cache
 from ._command import Error, first_line
 
-# Mean and deviation of the presets of preprocessing.
+# Mean and standard deviation of each channel, by the name of a preset of preprocessing.
 PRESETS: dict[str, tuple[list[float], list[float]]] = {
     "imagenet": ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
     "cifar10": ([0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]),
@@ -34,7 +34,10 @@ class Prepared:
 
 
 def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess: Any = None) -> list[Prepared]:
-    """Return data as entries of a study; arrays and data sets are written to the cache."""
+    """Return data as entries of a study. Arrays, Datasets and DataLoaders are written to the cache.
+
+    limit is the largest number of samples, and preprocess is that of the model.
+    """
     if isinstance(data, Mapping) or isinstance(data, list) and data and all(isinstance(d, Mapping) for d in data):
         entries = [data] if isinstance(data, Mapping) else data
         if labels is not None:
@@ -43,7 +46,7 @@ def prepare(data: Any, labels: Any = None, limit: int | None = None, preprocess:
     if isinstance(data, (str, os.PathLike)):
         if labels is not None:
             raise Error("labels are for arrays only: a folder has its labels in the names of its folders, or in a CSV; see the reference of data")
-        return [Prepared(_path(Path(data), limit))]
+        return [Prepared(_entry_of_path(Path(data), limit))]
     if isinstance(data, tuple) and len(data) == 2 and labels is None:
         data, labels = data
     try:
@@ -77,8 +80,8 @@ def _entry(entry: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
     return out
 
 
-def _path(path: Path, limit: int | None) -> dict[str, Any]:
-    """Return the entry for a folder of images or a file of arrays."""
+def _entry_of_path(path: Path, limit: int | None) -> dict[str, Any]:
+    """Return the entry for a folder of images, or for a .npy or .npz file."""
     if not path.exists():
         raise Error(f"there are no data at {path}")
     if path.is_dir():
@@ -100,14 +103,14 @@ def _is_array(data: Any) -> bool:
 
 
 def array(numpy: Any, data: Any, what: str = "data") -> Any:
-    """Return a numpy array of numbers."""
+    """Return a numpy array of numbers or booleans. An error names the data as what."""
     if hasattr(data, "detach"):
         data = data.detach().cpu()
     try:
         a = numpy.asarray(data)
     except Exception as e:
         raise Error(f"{what} cannot be converted to an array of numbers: {first_line(e)}") from None
-    if a.dtype.kind not in "buif":
+    if a.dtype.kind not in "buif":  # bool, unsigned, signed, float
         raise Error(f"{what} contains values of type {a.dtype}, not numbers")
     return a
 
@@ -124,7 +127,7 @@ def _arrays(numpy: Any, data: Any, labels: Any, limit: int | None, preprocess: A
     rows = x[:limit]
     writer = _Writer(numpy, preprocess)
     with writer:
-        step = max(1, (16 << 20) // max(1, rows[:1].nbytes))  # samples of 16 MiB
+        step = max(1, (16 << 20) // max(1, rows[:1].nbytes))  # as many samples as fit into 16 MiB
         for i in range(0, len(rows), step):
             writer.add(rows[i:i + step], None if y is None else y[i:i + step])
         return writer.finish()
@@ -154,13 +157,13 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
     """Yield samples in chunks, with their labels if all labels of the chunk are whole numbers."""
     images: list[Any] = []
     targets: list[Any] = []
-    left = limit if limit is not None else -1  # never 0 without a limit
+    left = limit if limit is not None else -1  # samples to come; without a limit it never reaches 0
     for item in items:
         x, y = _pair(item)
         x = array(numpy, x, "an item of the data set")
         if batched:
             x = x if limit is None else x[:left]
-            yield x, None if y is None else _whole(numpy, y, len(x))
+            yield x, None if y is None else _whole_labels(numpy, y, len(x))
             left -= len(x)
         else:
             if images and images[0].shape != x.shape:
@@ -169,12 +172,12 @@ def _chunks(numpy: Any, items: Iterable[Any], limit: int | None, batched: bool) 
             targets.append(y)
             left -= 1
             if len(images) * x.nbytes > 16 << 20:
-                yield numpy.stack(images), _whole(numpy, targets, len(images))
+                yield numpy.stack(images), _whole_labels(numpy, targets, len(images))
                 images, targets = [], []
         if left == 0:
             break
     if images:
-        yield numpy.stack(images), _whole(numpy, targets, len(images))
+        yield numpy.stack(images), _whole_labels(numpy, targets, len(images))
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
@@ -188,7 +191,7 @@ def _pair(item: Any) -> tuple[Any, Any]:
     return item, None
 
 
-def _whole(numpy: Any, values: Any, count: int) -> Any:
+def _whole_labels(numpy: Any, values: Any, count: int) -> Any:
     """Return labels as whole numbers, or None if they are something else."""
     try:
         y = numpy.asarray([v.item() if hasattr(v, "item") and getattr(v, "ndim", 0) == 0 else v for v in values])
@@ -211,27 +214,28 @@ def _normalisation(preprocess: Any) -> tuple[Any, Any] | None:
 class _Writer:
     """Writes samples to an array in the cache, whose name is a hash of its content.
 
-    Floats that are multiples of 1 / 255 are written as bytes. If values of the first chunk are outside
-    0 to 1, the samples were normalised, and the normalisation is reversed.
+    If the floats of the first chunk are outside 0 to 1 and preprocess has a mean or a standard
+    deviation, the samples were normalised by these, and the normalisation is reversed. Floats that
+    are multiples of 1 / 255 are then written as bytes.
     """
 
     def __init__(self, numpy: Any, preprocess: Any) -> None:
         self.numpy, self.normalisation = numpy, _normalisation(preprocess)
-        self.count, self.shape = 0, ()  # of the samples so far; shape: of one sample
+        self.count, self.shape = 0, ()  # number of samples so far, and the shape of one
         self.bytes = True  # whether all samples so far are written as bytes, not floats
-        self.floats = self.normalised = False  # whether the first chunk has floats, and normalised ones
+        self.floats = self.normalised = False  # of the first chunk: has floats, and normalised ones
         self.labels: list[Any] | None = []  # one array for each chunk; None if a chunk has none
 
     def __enter__(self) -> _Writer:
-        self._made = _cache.temporary("data")
-        self.folder = self._made.__enter__()
+        self._temporary = _cache.temporary("data")
+        self.folder = self._temporary.__enter__()
         self.file = open(self.folder / "x.npy", "w+b")
         self.file.write(bytes(HEADER))
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.file.close()
-        self._made.__exit__(*error)
+        self._temporary.__exit__(*error)
 
     def add(self, x: Any, y: Any) -> None:
         """Write a chunk of samples with their labels, or None if they have none."""
@@ -241,9 +245,9 @@ class _Writer:
             self.shape, self.floats = x.shape[1:], x.dtype.kind == "f"
         elif x.shape[1:] != self.shape:
             raise Error(f"the items of the data set differ in shape, {self.shape} and {x.shape[1:]}: resize and crop them in its transform")
-        x = self._unit(x) if x.dtype.kind == "f" else self._whole(x)
+        x = self._to_unit_interval(x) if x.dtype.kind == "f" else self._to_bytes(x)
         if self.bytes and x.dtype.kind == "f":
-            self._widen()
+            self._rewrite_as_floats()
         if not self.bytes and x.dtype.kind != "f":
             x = x.astype(self.numpy.float32) / 255
         if x.nbytes * 2 > shutil.disk_usage(self.folder).free:
@@ -255,7 +259,7 @@ class _Writer:
         elif self.labels is not None:
             self.labels.append(self.numpy.asarray(y))
 
-    def _whole(self, x: Any) -> Any:
+    def _to_bytes(self, x: Any) -> Any:
         """Return whole numbers from 0 to 255 as bytes, and booleans as 0 and 255."""
         if x.dtype.kind == "b":
             return x.astype(self.numpy.uint8) * 255
@@ -263,8 +267,8 @@ class _Writer:
             raise Error(f"the values of the images are from {x.min()} to {x.max()}: whole numbers must be from 0 to 255")
         return x.astype(self.numpy.uint8, copy=False)
 
-    def _unit(self, x: Any) -> Any:
-        """Return floats between 0 and 1, as bytes if they are multiples of 1 / 255."""
+    def _to_unit_interval(self, x: Any) -> Any:
+        """Reverse a normalisation. Return floats from 0 to 1, or bytes for multiples of 1 / 255."""
         np = self.numpy
         x = x.astype(np.float32)
         if not np.isfinite(x).all():
@@ -287,14 +291,14 @@ class _Writer:
                 return rounded.astype(np.uint8)
         return x
 
-    def _widen(self) -> None:
+    def _rewrite_as_floats(self) -> None:
         """Convert the samples that were written as bytes to floats."""
-        path = self.folder / "wide.npy"
-        with open(path, "wb") as wide:
-            wide.write(bytes(HEADER))
+        path = self.folder / "floats.npy"
+        with open(path, "wb") as floats:
+            floats.write(bytes(HEADER))
             self.file.seek(HEADER)
             while block := self.file.read(1 << 20):
-                wide.write((self.numpy.frombuffer(block, self.numpy.uint8).astype(self.numpy.float32) / 255).data)
+                floats.write((self.numpy.frombuffer(block, self.numpy.uint8).astype(self.numpy.float32) / 255).data)
         self.file.close()
         os.replace(path, self.folder / "x.npy")
         self.file = open(self.folder / "x.npy", "r+b")
@@ -307,7 +311,8 @@ class _Writer:
         layout = "NHW" if len(shape) == 3 else "NCHW" if self.floats and shape[1] in (1, 3) or shape[3] not in (1, 3) else "NHWC"
         text = repr({"descr": "|u1" if self.bytes else "<f4", "fortran_order": False, "shape": shape}).encode()
         self.file.seek(0)
-        # magic and version (8 bytes), the length of the rest (2), the text padded to the header's end
+        # The header of the .npy format: magic and version (8 bytes), the length of the text (2),
+        # and the text, padded with spaces and ended by a newline.
         self.file.write(b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little") + text.ljust(HEADER - 11) + b"\n")
         self.file.close()
         labelled = bool(self.labels)
@@ -317,5 +322,5 @@ class _Writer:
         arrays = {"inputs": str(at / "x.npy"), "layout": layout}
         if labelled:
             arrays["labels"] = str(at / "y.npy")
-        channels = {"NHW": (1, *shape[1:]), "NCHW": shape[1:], "NHWC": (shape[-1], *shape[1:3])}[layout]
-        return Prepared({"name": "data", "arrays": arrays}, channels, self.floats, labelled)
+        sample_shape = {"NHW": (1, *shape[1:]), "NCHW": shape[1:], "NHWC": (shape[-1], *shape[1:3])}[layout]
+        return Prepared({"name": "data", "arrays": arrays}, sample_shape, self.floats, labelled)

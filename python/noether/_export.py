@@ -13,17 +13,17 @@ from typing import Any, Iterator, Sequence
 from . import _cache
 from ._command import Error, first_line
 
-# The operator that marks the output of a module while it is exported.
+# Domain and type of the ONNX operator that marks the output of a module while it is exported.
 MARK = ("noether", "ModuleOutput")
 
 
 def export(module: Any, input: Any = None) -> Path:
     """Export a module to the cache and return the file.
 
-    input is an example, or the shape of one sample. The exported model takes batches of any size. The
-    tensor that a module returns gets the name of the module; for the second call "_1" is appended,
-    and so on. Of a tuple the first tensor gets the name. Training mode and device of the module do
-    not change.
+    input is a batch whose first sample is an example, or the shape of one sample. The exported model
+    takes batches of any size. The tensor that a module inside returns gets the name of that module.
+    If that module is called again, "_1" is appended to the name, then "_2", and so on. Of a tuple the
+    first tensor gets the name. Training mode and device of the module do not change.
     """
     try:
         import onnx
@@ -58,22 +58,25 @@ def _unwrapped(module: Any) -> Any:
 
 
 def _example(module: Any, input: Any) -> Any:
-    """Return a batch of two samples on the module's device and of its type."""
+    """Return a batch of two samples on the module's device.
+
+    They are made from the first sample of input or, if input is no tensor, at random.
+    """
     import torch
 
     values = [*module.parameters(), *module.buffers()]
-    where = values[0].device if values else torch.device("cpu")
-    kind = next((v.dtype for v in values if v.is_floating_point()), torch.float32)
+    device = values[0].device if values else torch.device("cpu")
+    dtype = next((v.dtype for v in values if v.is_floating_point()), torch.float32)
     if isinstance(input, torch.Tensor):
         one = input.detach()[:1]
-        return torch.cat([one, one.flip(-1)]).to(where)
+        return torch.cat([one, one.flip(-1)]).to(device)
     shape = tuple(input or (3, 224, 224))
     generator = torch.Generator().manual_seed(1)
-    return torch.rand((2, *shape), generator=generator).to(device=where, dtype=kind)
+    return torch.rand((2, *shape), generator=generator).to(device=device, dtype=dtype)
 
 
 def _trace(module: Any, example: Any, path: Path, onnx: Any) -> tuple[Any, list[str]]:
-    """Export a module and return the graph, and the lines where its code depends on values of tensors."""
+    """Export a module. Return the model, and the lines of code that depend on values of tensors."""
     import inspect
 
     import torch
@@ -164,9 +167,9 @@ def _marked(module: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
-    """Prevent attention from using a fused operator that cannot be exported to ONNX.
+    """Prevent attention from using PyTorch's fast path, a fused operator that ONNX does not have.
 
-    If PyTorch has no switch for it, the example requires gradients, which also prevents it.
+    Yields the example to use. If PyTorch has no switch for the fast path, the example requires gradients, which also prevents it.
     """
     import torch
 
@@ -189,7 +192,7 @@ def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
 
 
 def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
-    """Raise an error if other values give another graph, since the exported graph has one branch only."""
+    """Raise an error if the graph depends on input values, since an exported graph has no branches."""
     import torch
 
     graphs = set()
@@ -217,31 +220,31 @@ def _rename(model: Any) -> None:
     taken = fixed | {name for n in graph.node for name in n.output}
     source = {n.output[0]: n.input[0] for n in marks}
 
-    def root(name: str) -> str:
+    def root(name: str) -> str:  # the tensor before all marks
         while name in source:
             name = source[name]
         return name
 
     names: dict[str, list[str]] = {}  # of modules, by the tensor that they return
     for n in marks:
-        called, count = n.attribute[0].s.decode(), 0
-        name = called
+        module_name, count = n.attribute[0].s.decode(), 0
+        name = module_name
         while name in taken:
             count += 1
-            name = f"{called}_{count}"
+            name = f"{module_name}_{count}"
         taken.add(name)
         names.setdefault(root(n.input[0]), []).append(name)
-    final = {t: t if t in fixed else called[-1] for t, called in names.items()}
+    final = {t: t if t in fixed else given[-1] for t, given in names.items()}
     outputs = {x.name for x in graph.output}
     for t in {n.output[0] for n in marks} & outputs:  # a module's output is the model's
         final[root(t)] = t
-    _rewire(graph, lambda name: final.get(root(name), root(name)))
+    _rename_tensors(graph, lambda name: final.get(root(name), root(name)))
     kept = []
     for n in graph.node:
         if (n.domain, n.op_type) != MARK:
             kept.append(n)
-    for t, called in names.items():
-        for name in called:
+    for t, given in names.items():
+        for name in given:
             if name != final[t]:
                 kept.append(_identity(final[t], name))
     for t in outputs - {name for n in kept for name in n.output}:
@@ -260,22 +263,25 @@ def _identity(source: str, name: str) -> Any:
     return onnx.helper.make_node("Identity", [source], [name], name=name)
 
 
-def _rewire(graph: Any, name: Any) -> None:
-    """Rename the inputs and outputs of the nodes of a graph and of its subgraphs, except marks."""
+def _rename_tensors(graph: Any, new_name: Any) -> None:
+    """Rename the inputs and outputs of the nodes of a graph and of its subgraphs, except marks.
+
+    new_name returns the new name of a tensor.
+    """
     for n in graph.node:
         if (n.domain, n.op_type) == MARK:
             continue
         for i, x in enumerate(n.input):
             if x:
-                n.input[i] = name(x)
+                n.input[i] = new_name(x)
         for i, x in enumerate(n.output):
             if x:
-                n.output[i] = name(x)
+                n.output[i] = new_name(x)
         for a in n.attribute:
             for inner in [a.g, *a.graphs] if a.HasField("g") or a.graphs else []:
-                _rewire(inner, name)
+                _rename_tensors(inner, new_name)
                 for out in inner.output:
-                    out.name = name(out.name)
+                    out.name = new_name(out.name)
 
 
 def near(name: str, names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// withNetworks gives the models of a run the graphs of a generated run.
+// withNetworks sets the graph of each model of a run to the generated graph of f.
 func withNetworks(run Run, f reporttest.FakeRun) Run {
 	for i := range run.Record.Models {
 		run.Record.Models[i].Graph = f.Graph()
@@ -21,22 +21,24 @@ func withNetworks(run Run, f reporttest.FakeRun) Run {
 	return run
 }
 
-// networkSection is the section of networks, as an expression of the page.
+// networkSection is a JavaScript expression for the section that draws the graphs of the models,
+// the networks.
 const networkSection = `document.getElementById("network")`
 
-// boxes counts the boxes of the first network.
+// boxes is a JavaScript expression for the number of boxes of the first network: one for each block
+// of operations and, in an unfolded block of several, one for each operation.
 const boxes = networkSection + `.querySelector("[role=tree]")?.querySelectorAll("[role=treeitem]").length`
 
-// TestNetwork unfolds a block, chooses a layer by mouse and keyboard, and looks for markers, the
-// representation space and charts of one layer to follow.
+// TestNetwork unfolds a block and chooses a layer by mouse and by keyboard. The markers in charts
+// over depth and the chart of the representation space must then show that layer.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, false), threeModels), 1440, 900, "")
 	if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[role=tree]").length`); n != 3 {
 		t.Errorf("%d networks, want 3", n)
 	}
-	// The first operation, blocks of at most three of the 20 layers, and the last two operations. A
-	// full block has 7 operations: two for each layer and an addition.
+	// The first operation, 7 blocks of at most three of the 20 layers, and the last two operations
+	// together. A full block has 7 operations: two for each layer and an addition.
 	const groups = 1 + 7 + 1
 	if n := evaluate[int](t, v, boxes); n != groups {
 		t.Fatalf("%d boxes, want %d", n, groups)
@@ -81,31 +83,33 @@ func TestNetwork(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestLayersAreChosen chooses a layer at a point of a curve on the first screen and of a section,
-// and in a sentence. Markers in all charts over depth follow.
+// TestLayersAreChosen chooses a layer in three ways: by a click on a point of a curve on the first
+// screen, on one in the section of the measure SEIS, and on a layer's name in a sentence. All
+// charts over depth must mark it. A second click on a point unmarks it.
 func TestLayersAreChosen(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(studyOfThree(), threeModels), 1440, 900, "")
 	chosen := `new URLSearchParams(location.hash.slice(1)).get("layer.name")`
-	// markers is the condition that a chart of the first screen and one of SEIS have n markers.
+	// markers returns the condition that a chart of the first screen and one of SEIS have n
+	// markers.
 	markers := func(n int) string {
 		return fmt.Sprintf(`[".curves figure:first-child", "section.measure[data-measure='3'] figure:first-child"].every(s => document.querySelectorAll(s + " .mark-rule.role-mark line:not([opacity='0'])").length === %d)`, n)
 	}
 	for _, chart := range []string{".curves figure:first-child", "section.measure[data-measure='3'] figure:first-child"} {
-		// Vega listens to the events of its own element; the cell around the first point is
-		// clicked.
+		// The chart library Vega assigns a click to the nearest point. The click is sent to
+		// whichever element of the chart is on top at the first point.
 		click := script(fmt.Sprintf(`{ const p = document.querySelector("%s .mark-symbol path"), b = p.getBoundingClientRect(), x = b.x + b.width / 2, y = b.y + b.height / 2;
 			for (const type of ["mousemove", "pointerdown", "mousedown", "click"]) document.elementFromPoint(x, y).dispatchEvent(new PointerEvent(type, {bubbles: true, clientX: x, clientY: y})) }`, chart))
-		seen := script(fmt.Sprintf(`document.querySelector("%s").scrollIntoView({block: "center", behavior: "instant"})`, chart))
-		v.do(t, seen, until(complete), click, until(chosen+` === "/layer1/layer1.0/relu1/Relu_output_0"`), until(markers(1)), until(complete))
+		scroll := script(fmt.Sprintf(`document.querySelector("%s").scrollIntoView({block: "center", behavior: "instant"})`, chart))
+		v.do(t, scroll, until(complete), click, until(chosen+` === "/layer1/layer1.0/relu1/Relu_output_0"`), until(markers(1)), until(complete))
 		if n := evaluate[int](t, v, networkSection+`.querySelectorAll("[aria-selected=true]").length`); n == 0 {
 			t.Errorf("no box of the networks is selected after a click in %s", chart)
 		}
-		v.do(t, seen, until(complete), click, until(chosen+" === null"), until(markers(0)), until(complete))
+		v.do(t, scroll, until(complete), click, until(chosen+" === null"), until(markers(0)), until(complete))
 	}
-	place := `document.querySelector(".findings button.name")`
-	layer := evaluate[string](t, v, place+".title")
-	v.do(t, script(place+".click()"), until(fmt.Sprintf("%s === %q && %s.getAttribute('aria-pressed') === 'true'", chosen, layer, place)), until(markers(1)))
+	nameButton := `document.querySelector(".findings button.name")`
+	layer := evaluate[string](t, v, nameButton+".title")
+	v.do(t, script(nameButton+".click()"), until(fmt.Sprintf("%s === %q && %s.getAttribute('aria-pressed') === 'true'", chosen, layer, nameButton)), until(markers(1)))
 	v.quiet(t)
 }
 
@@ -132,38 +136,34 @@ func TestNetworkIsSaved(t *testing.T) {
 	}
 }
 
-// TestLargeNetwork draws a network of 300 layers and unfolds all 102 groups, 100 blocks and the two
-// ends, with 703 operations: 2 for each layer, 1 more for each block, and 3 at the ends.
+// TestLargeNetwork draws a network of 300 layers and unfolds one of its 102 groups, then all: 100
+// blocks and the two ends. They have 703 operations: 2 for each layer, 1 more for each block, and 3
+// at the ends.
 func TestLargeNetwork(t *testing.T) {
 	t.Parallel()
 	large := reporttest.FakeRun{Models: 1, Layers: 300, Transforms: 1}
 	run := Run{}
 	run.Rows, run.Record = large.Rows()
 	v := openAt(t, withNetworks(run, large), 1440, 900, "")
-	if n := evaluate[int](t, v, boxes); n != 102 {
-		t.Errorf("%d groups, want 102", n)
+	const groups, operations = 102, 703 // the first group has one operation, which is not drawn again
+	if n := evaluate[int](t, v, boxes); n != groups {
+		t.Errorf("%d groups, want %d", n, groups)
 	}
-	milliseconds := evaluate[float64](t, v, `(() => { const start = performance.now();
-		const box = `+networkSection+`.querySelectorAll("[role=treeitem]")[50];
-		box.dispatchEvent(new MouseEvent("click", {bubbles: true})); `+networkSection+`.querySelector("svg").getBoundingClientRect();
-		return performance.now() - start })()`)
-	t.Logf("unfolding one of 102 groups took %.0f ms", milliseconds)
-	if milliseconds > 2000 {
-		t.Errorf("unfolding a group took %.0f ms, want at most 2000", milliseconds)
-	}
+	v.do(t, script(networkSection+`.querySelectorAll("[role=treeitem]")[50].dispatchEvent(new MouseEvent("click", {bubbles: true}))`),
+		until(fmt.Sprintf("%s === %d", boxes, groups+7)))
 	open := ""
-	for g := range 102 {
+	for g := range groups {
 		open += fmt.Sprintf("&network.open=resnet20/%d", g)
 	}
-	v.do(t, script(fmt.Sprintf("location.hash = %q", "#"+open[1:])), until(boxes+" > 703"))
+	v.do(t, script(fmt.Sprintf("location.hash = %q", "#"+open[1:])), until(fmt.Sprintf("%s === %d", boxes, groups+operations-1)))
 	if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 1440 {
 		t.Errorf("the page is %d pixels wide, and the window 1440", wide)
 	}
 	v.quiet(t)
 }
 
-// mapSheet returns feature maps of a model: x and T(x), and of each of two layers three channels
-// with four tiles each.
+// mapSheet returns a drawing of feature maps of a model for a sample x and a transformation T: a
+// tile each for x and T(x), and four tiles for each of three channels of two layers.
 func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
 	const side = 64
 	s := report.MapSheet{MapSheet: scores.MapSheet{Model: f.Name("model", model), Data: f.Name("data", 0), Transform: f.Name("transform", transform), Parameter: "90",
@@ -179,11 +179,11 @@ func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
 	return s
 }
 
-// mapsPart is the part of the first measure that has feature maps, as an expression of the page.
+// mapsPart is a JavaScript expression for the first measure's fold-out part with feature maps.
 const mapsPart = `document.querySelector("details.maps")`
 
-// TestFeatureMaps unfolds the feature maps of a measure. They follow the chosen transformation and
-// the chosen layer.
+// TestFeatureMaps unfolds the feature maps of a measure. They must be those of the chosen
+// transformation and, after a layer is chosen, of that layer.
 func TestFeatureMaps(t *testing.T) {
 	t.Parallel()
 	run := withNetworks(studyOfThree(), threeModels)
@@ -197,7 +197,7 @@ func TestFeatureMaps(t *testing.T) {
 	if n := evaluate[int](t, v, images); n != 0 {
 		t.Errorf("%d images before the maps are unfolded, want none", n)
 	}
-	const each = 2 + 2*3*4 // tiles of a sheet: x, T(x) and those of the layers, see mapSheet
+	const each = 2 + 2*3*4 // tiles of one mapSheet: x, T(x), and two layers with three channels of four
 	v.do(t, script(mapsPart+`.querySelector("summary").click()`), until(fmt.Sprintf("%s === %d && %s", images, 3*each, complete)),
 		until(fmt.Sprintf(`%s.querySelectorAll("image[href^='data:image/png']").length === %d`, mapsPart, 3*each)))
 	if got, want := v.texts(t, ".maps figcaption span:first-child")[0], "resnet20 under quarter 90"; got != want {
@@ -212,14 +212,16 @@ func TestFeatureMaps(t *testing.T) {
 		script(networkSection+`.querySelectorAll("[role=treeitem]")[3].dispatchEvent(new MouseEvent("click", {bubbles: true}))`),
 		until(fmt.Sprintf("%s === %d", images, 2+3*4+2*each)))
 	v.do(t, script(mapsPart+`.querySelector("button[aria-expanded]").click()`))
+	// The cells of the last row: size 8 × 8, channel 10, lowest -1, highest 2, error 0.375.
 	if rows := v.texts(t, ".maps tbody tr"); len(rows) != 3 || !strings.HasSuffix(rows[2], "8 × 810-1.0002.0000.375") {
 		t.Errorf("the table of data has the rows %q, want three, the last of channel 10 with the error 0.375", rows)
 	}
 	v.quiet(t)
 }
 
-// TestNetworkViews looks at networks and feature maps on a phone, in the dark and on paper, with
-// ordinary and hostile names, and asks axe-core for serious issues.
+// TestNetworkViews shows networks and feature maps on a screen of a phone's size, in dark colours
+// and in print, with ordinary names and with names that contain markup or scripts (hostile).
+// axe-core checks accessibility.
 func TestNetworkViews(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)
@@ -238,13 +240,13 @@ func TestNetworkViews(t *testing.T) {
 				t.Errorf("the page is %d pixels wide, and the window 390", wide)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
-				t.Errorf("%d elements that run something, want 1, the script of the page", n)
+				t.Errorf("%d elements can run code, want 1, the script of the page", n)
 			}
 			v.do(t, script(string(axe)))
 			v.accessible(t)
 			v.do(t, media("print", "light"))
 			if n := evaluate[float64](t, v, `Math.max(...[...document.querySelectorAll("#network svg")].map(s => s.getBoundingClientRect().right)) - innerWidth`); n > 0 {
-				t.Errorf("on paper a network is %.0f pixels too wide", n)
+				t.Errorf("in print a network is %.0f pixels too wide", n)
 			}
 			v.quiet(t)
 		})
