@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// The example opens a folder of images and reads its second half at the input size of a model.
+// The example opens a folder of images, selects a random half of them, and reads two samples at the
+// input size of a model.
 func Example() {
 	ctx := context.Background()
 	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/images", Layout: "flat"})
@@ -31,20 +32,22 @@ func Example() {
 	// 422.jpg [3 224 224]
 }
 
-// ImageNet-A has 200 of the 1,000 classes. Its folders are named by synset. The example leaves out
-// the other outputs of a model.
+// The example finds the outputs of a model whose classes the data have, and makes labels indices
+// into these. It does so for generated shapes. For ImageNet-A, a folder with 200 of the 1,000
+// classes of ImageNet, outputs would be dataset.ImageNetSynsets(), the WordNet names of its class
+// folders.
 func ExampleRestrict() {
 	ctx := context.Background()
-	folder, err := dataset.OpenShapes(dataset.ShapesOptions{N: 10, Kinds: []string{"triangle", "square"}}) // in place of the folder
+	data, err := dataset.OpenShapes(dataset.ShapesOptions{N: 10, Kinds: []string{"triangle", "square"}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	outputs := []string{"disc", "square", "star", "triangle"} // for ImageNet: dataset.ImageNetSynsets()
-	to, err := dataset.MatchClasses(folder.Classes(), outputs)
+	outputs := []string{"disc", "square", "star", "triangle"} // classes of the model
+	to, err := dataset.MatchClasses(data.Classes(), outputs)
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, keep, err := dataset.Restrict(folder, to, outputs)
+	src, keep, err := dataset.Restrict(data, to, outputs)
 	if err != nil {
 		log.Fatal(err)
 	}

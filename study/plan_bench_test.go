@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// A study of 1,000 values of a transformation and 100 trials, which is 100,000 cells: the time
-// until all are listed and their cost is estimated, opening included.
+// BenchmarkPlan measures parsing and planning a study, opening its model and data, and estimating
+// the cost. The study has 1,000 values of a transformation and 100 trials, so 100,000 cells: a cell
+// is one measure for one value in one trial.
 func BenchmarkPlan(b *testing.B) {
 	dir := b.TempDir()
 	testmodel.Write(b, dir, "small", testmodel.Options{})

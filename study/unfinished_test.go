@@ -9,6 +9,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// threeTurns is a study of a model under rotations by three angles.
 const threeTurns = `name: turns
 seed: 3
 data: [{name: shapes, shapes: {n: 60, size: 16, seed: 2}}]
@@ -26,17 +27,17 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	whole := mustRun(t, parseIn(t, dir, threeTurns), out, options(t))
 	record := whole.Record
-	record.Finished = nil
+	record.Finished = nil // as in the record of a run that was stopped
 	if err := scores.WriteRecord(filepath.Join(out, "run.json"), record); err != nil {
 		t.Fatal(err)
 	}
-	same, err := ReadResult(out)
+	unfinished, err := ReadResult(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameScores(t, whole.Rows, same.Rows, 0)
+	sameScores(t, whole.Rows, unfinished.Rows, 0)
 
-	lost := "" // the cell of accuracy at 270 degrees
+	lost := "" // the file with the accuracy at 270 degrees, which is then removed
 	for _, key := range record.Keys {
 		path := filepath.Join(out, "cells", key+".json")
 		if c, err := scores.ReadCell(path); err != nil {
@@ -48,7 +49,7 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	if err := os.Remove(lost); err != nil {
 		t.Fatal(err)
 	}
-	part, err := ReadResult(out)
+	partial, err := ReadResult(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +59,14 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 			want = append(want, r)
 		}
 	}
-	sameScores(t, want, part.Rows, 0)
+	sameScores(t, want, partial.Rows, 0)
 	cells, _, err := ReadCells(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range cells {
 		if c.Measure == "accuracy" && c.Parameter == "" {
-			t.Error("a mean over two of three values of accuracy")
+			t.Error("there is a mean of accuracy over two of three angles")
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 )
 
+// TestDevice checks that Write writes to a device instead of replacing it by a file. Writing to
+// /dev/full gives ENOSPC, the error of a full disk.
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -19,7 +21,7 @@ func TestDevice(t *testing.T) {
 		t.Errorf("error %v, want %v", err, syscall.ENOSPC)
 	}
 	if info, err := os.Stat("/dev/full"); err != nil || info.Mode()&os.ModeDevice == 0 {
-		t.Fatalf("the device was replaced: %v, %v", info.Mode(), err)
+		t.Fatalf("the device was replaced: %v, %v", info, err)
 	}
 	if err := Write("/dev/null", []byte("x")); err != nil {
 		t.Error(err)

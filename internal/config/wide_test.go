@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+// TestWideMappings checks that a YAML mapping of more than maxKeys (5,000) keys is refused, while
+// long lists and many small mappings are not. The error has the line of the first key too many.
 func TestWideMappings(t *testing.T) {
 	t.Parallel()
 	keys := func(n int, indent string) string {
@@ -26,7 +28,7 @@ func TestWideMappings(t *testing.T) {
 		{"many small mappings", strings.Repeat("- a: 1\n  b: {c: 2}\n", 6000), ""},
 		{"many items below a key", "models:\n" + strings.Repeat("- a: 1\n  b:\n    c: 2\n", 6000), ""},
 		{"a long list", strings.Repeat("- a\n", 6000), ""},
-		{"the bound", keys(maxKeys, ""), ""},
+		{"maxKeys keys", keys(maxKeys, ""), ""},
 	} {
 		_, err := Parse("many.yaml", []byte(c.text), nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

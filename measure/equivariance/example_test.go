@@ -8,21 +8,21 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// This example compares a layer whose map moves with the input with one that ignores the
-// transformation.
+// This example compares two layers under a rotation of the input by 90 degrees: the feature map of
+// the first rotates too, that of the second stays.
 func ExampleBetween() {
 	maps, _ := onnx.Layer{Shape: []int{1, 2, 2}, Axes: "NCHW"}.Maps()
-	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil)
+	rotation := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil)
 	clean := []float32{
 		1, 2,
 		3, 4,
 	}
-	moved := []float32{
+	rotated := []float32{
 		2, 4,
 		1, 3,
 	}
-	follows, _ := equivariance.Between(maps, turn, equivariance.Settings{}, clean, moved)
-	ignores, _ := equivariance.Between(maps, turn, equivariance.Settings{}, clean, clean)
+	follows, _ := equivariance.Between(maps, rotation, equivariance.Settings{}, clean, rotated)
+	ignores, _ := equivariance.Between(maps, rotation, equivariance.Settings{}, clean, clean)
 	fmt.Printf("%.2f %.2f\n", follows.RelativeError, ignores.RelativeError)
 	// Output: 0.00 0.58
 }

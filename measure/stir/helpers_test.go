@@ -17,17 +17,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// build opens a model of grey images of 6 x 6 pixels whose output "z" is what make returns.
-func build(t testing.TB, name string, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
+// build opens a model of grey images of 6 x 6 pixels whose output "z" is the value that graph
+// builds from the input x.
+func build(t testing.TB, name string, graph func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
 	t.Helper()
-	return buildOf(t, name, onnx.DefaultOpset, side, make)
+	return buildOf(t, name, onnx.DefaultOpset, side, graph)
 }
 
-// buildOf is build for an operator set and images of side x side pixels.
-func buildOf(t testing.TB, name string, opset, side int, make func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
+// buildOf is build with an ONNX operator set and images of side x side pixels.
+func buildOf(t testing.TB, name string, opset, side int, graph func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
-	b.Output("z", make(b, b.Input("x", onnx.Float, -1, 1, side, side)))
+	b.Output("z", graph(b, b.Input("x", onnx.Float, -1, 1, side, side)))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), name+".onnx"), b)
 	return open(t, name, path, "z")
 }
@@ -42,12 +43,13 @@ func open(t testing.TB, name, path string, layers ...string) procedure.Subject {
 	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
 }
 
-// linear returns a random linear map from the pixels from to to (exclusive) to d numbers.
-func linear(name string, from, to, d int) func(b *onnx.Builder, x onnx.Value) onnx.Value {
+// linear returns a model that maps the pixels with indices start to end - 1 linearly to d numbers.
+// The weights are random, drawn from a generator keyed by name.
+func linear(name string, start, end, d int) func(b *onnx.Builder, x onnx.Value) onnx.Value {
 	return func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		r := seed.Rand(1, name)
 		w := tensor.New(side*side, d)
-		for i := from * d; i < to*d; i++ {
+		for i := start * d; i < end*d; i++ {
 			w.Data[i] = float32(r.NormFloat64())
 		}
 		return b.MatMul(b.Flatten(x, 1), b.Const("w", w))
@@ -75,7 +77,8 @@ func adam() stir.Settings {
 	return s
 }
 
-// between returns the scores of STIR(b | a) on the images x.
+// between returns the scores of STIR(b | a), which asks whether b shares the invariances of a, on
+// the images x.
 func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Settings) []measure.PairScore {
 	t.Helper()
 	scores, err := stir.Compare(t.Context(), a, b, x, s, 1)
@@ -85,7 +88,7 @@ func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Setti
 	return scores
 }
 
-// value returns a statistic of the first pair that has it.
+// value returns a statistic, in the given variant, of the first pair of layers that has it.
 func value(t testing.TB, scores []measure.PairScore, statistic, variant string) measure.Score {
 	t.Helper()
 	for _, s := range scores {
@@ -97,7 +100,7 @@ func value(t testing.TB, scores []measure.PairScore, statistic, variant string) 
 	return measure.Score{}
 }
 
-// resnet returns the penultimate layer of a ResNet that was trained on CIFAR-10.
+// resnet opens a ResNet that was trained on CIFAR-10, with its penultimate layer.
 func resnet(t testing.TB, name string) procedure.Subject {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Layers: []string{"penultimate"},

@@ -45,7 +45,8 @@ func run(t *testing.T, m *onnx.Model, inputs ...[]float32) []*ort.Value {
 	return out
 }
 
-// spectrogram returns a graph of one sound of n samples.
+// spectrogram returns the graph that computes the log-mel spectrogram of one waveform of n samples,
+// its input "sound".
 func spectrogram(t *testing.T, s logmel.Settings, n int) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -61,6 +62,8 @@ func spectrogram(t *testing.T, s logmel.Settings, n int) *onnx.Model {
 	return m
 }
 
+// TestAgreesWithNumPy checks spectrograms against those that testdata/golden.py computed with
+// NumPy.
 func TestAgreesWithNumPy(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -68,6 +71,7 @@ func TestAgreesWithNumPy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cases []struct {
+		// The arguments of logmel in golden.py. Span is Settings.Range, and Drop is DropLast.
 		Settings struct {
 			Rate, Window, Hop, Mels, Low, High int
 			FFT                                int `json:"n_fft"`
@@ -75,8 +79,8 @@ func TestAgreesWithNumPy(t *testing.T) {
 			Area, Clamp, Drop                  bool
 			Power, Offset, Span, Mean, Std     float64
 		}
-		X []float32
-		Y [][]float64
+		X []float32   // waveform
+		Y [][]float64 // bands x frames
 	}
 	if err := json.Unmarshal(raw, &cases); err != nil {
 		t.Fatal(err)
@@ -97,16 +101,16 @@ func TestAgreesWithNumPy(t *testing.T) {
 				worst = math.Max(worst, math.Abs(float64(got[m*frames+k])-want))
 			}
 		}
-		t.Logf("case %d: off by %.1e at most", i, worst)
+		t.Logf("case %d: largest error %.1e", i, worst)
 		if worst > 1e-4 {
-			t.Errorf("case %d is off by %v", i, worst)
+			t.Errorf("case %d: largest error %v, want at most 1e-4", i, worst)
 		}
 	}
 }
 
-// TestGradientsFlow checks that the gradient of a weighted sum of the features, along a direction,
-// is the difference quotient along it, up to rounding in float32.
-func TestGradientsFlow(t *testing.T) {
+// TestGradient checks that the derivative of a weighted sum of the features along a random
+// direction agrees with the central difference quotient, up to rounding in float32.
+func TestGradient(t *testing.T) {
 	t.Parallel()
 	for _, s := range []logmel.Settings{{Rate: 8000, Mels: 12}, {Rate: 8000, Mels: 12, FFT: 256, Power: 1, Log: "db", Clamp: true, Range: 60, Scale: "slaney", Area: true}} {
 		const n = 900
@@ -125,10 +129,10 @@ func TestGradientsFlow(t *testing.T) {
 		}
 		x, weights, direction := random(n, 0.1), random(12*s.Frames(n), 1), random(n, 1)
 		dx := ort.Data[float32](run(t, g, x, weights)[1])
-		const h = 2e-4
-		var slope float64
+		const h = 2e-4 // step of the difference quotient
+		var derivative float64
 		for i := range dx {
-			slope += float64(dx[i]) * float64(direction[i])
+			derivative += float64(dx[i]) * float64(direction[i])
 		}
 		value := func(step float64) (sum float64) {
 			moved := slices.Clone(x)
@@ -141,8 +145,8 @@ func TestGradientsFlow(t *testing.T) {
 			return sum
 		}
 		quotient := (value(h) - value(-h)) / (2 * h)
-		if math.Abs(quotient-slope) > 0.01*math.Abs(slope)+0.5 {
-			t.Errorf("%+v: the slope is %v and the quotient %v", s, slope, quotient)
+		if math.Abs(quotient-derivative) > 0.01*math.Abs(derivative)+0.5 {
+			t.Errorf("%+v: the derivative is %v and the difference quotient %v", s, derivative, quotient)
 		}
 	}
 }

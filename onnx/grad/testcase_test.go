@@ -14,10 +14,10 @@ import (
 type testCase struct {
 	attrs                 onnx.Attrs
 	operands              []operand
-	outputs               int                          // 0: 1
-	loss                  []int                        // the outputs that the loss reads; nil: all
-	onlyBatchAndSpaceFree bool                         // other sizes are declared in all forms
-	alwaysDeclared        func(operand, axis int) bool // sizes that are declared in all forms; nil: none
+	outputs               int                          // number of outputs; 0: one
+	loss                  []int                        // outputs that the loss reads; nil: all
+	onlyBatchAndSpaceFree bool                         // may be free: first axes, spatial ones of operand 0
+	alwaysDeclared        func(operand, axis int) bool // whether an axis may not be free; nil: all may
 
 	// graph builds the result, if it is not one node. It builds the same graph on every call.
 	graph func(b *onnx.Builder, in []onnx.Value) onnx.Value
@@ -34,15 +34,17 @@ func (tc testCase) String() string {
 	return s
 }
 
-// A form is how a case becomes a graph: which operands are constants, and which sizes are declared.
+// A form is how a case becomes a graph: which operands are constants, and which axes of the others
+// are free, that is, have a size that the graph does not declare.
 type form struct {
 	opset     int
 	constants []bool
-	byNode    bool // constants are made by nodes
-	free      func(operand, axis int) bool
+	byNode    bool                         // constants are nodes (operator Constant), not initializers
+	free      func(operand, axis int) bool // whether an axis is free
 }
 
-// plainForm declares every size, and has only the constants that are necessary.
+// plainForm returns the form that declares every size, and has only the constants that are
+// necessary.
 func (tc testCase) plainForm(opset int) form {
 	f := form{opset: opset, free: func(int, int) bool { return false }}
 	for _, o := range tc.operands {
@@ -51,14 +53,16 @@ func (tc testCase) plainForm(opset int) form {
 	return f
 }
 
-// randomForm is a form with random constants and free sizes.
+// randomForm returns a form with random constants and free axes.
 func (tc testCase) randomForm(opset int, r *rand.Rand) form {
 	f := tc.plainForm(opset)
 	f.byNode = r.IntN(3) == 0
 	for i := range f.constants {
 		f.constants[i] = f.constants[i] || i > 0 && r.IntN(2) == 0
 	}
-	batch := func(operand int) bool { // a free first axis is called batch, and all of that name are as long
+	// batch reports whether the first axis of an operand may be free. Free first axes have the same
+	// name, batch, so they must have the same size.
+	batch := func(operand int) bool {
 		s := tc.operands[operand].shape
 		return len(tc.operands[0].shape) > 0 && len(s) > 0 && s[0] == tc.operands[0].shape[0]
 	}
@@ -67,7 +71,7 @@ func (tc testCase) randomForm(opset int, r *rand.Rand) form {
 		f.free = func(operand, axis int) bool { return axis == 0 && batch(operand) }
 	case 1:
 		f.free = func(operand, axis int) bool { return axis > 0 || batch(operand) }
-		if tc.onlyBatchAndSpaceFree { // crops of unknown size need opset 10
+		if tc.onlyBatchAndSpaceFree { // gradients with free spatial axes need opset 11 for Pad
 			f.free = func(operand, axis int) bool { return operand == 0 && (axis == 0 || axis > 1 && opset > 10) }
 		}
 	}
@@ -77,12 +81,13 @@ func (tc testCase) randomForm(opset int, r *rand.Rand) form {
 	return f
 }
 
-// always returns a function for testCase.alwaysDeclared that is constant.
-func always(is bool) func(operand, axis int) bool {
-	return func(int, int) bool { return is }
+// always returns a function for testCase.alwaysDeclared that returns declared for every axis.
+func always(declared bool) func(operand, axis int) bool {
+	return func(int, int) bool { return declared }
 }
 
-// node adds the operands and the node to a graph.
+// node adds the operands and the node, or the graph that tc.graph builds, to b. It returns the
+// operands and the outputs.
 func (tc testCase) node(b *onnx.Builder, op string, f form) (in, out []onnx.Value) {
 	in = make([]onnx.Value, len(tc.operands))
 	for i, o := range tc.operands {

@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// normal returns a tensor of normal values with a standard deviation.
+// normal returns a tensor of normally distributed values with mean 0 and the given standard
+// deviation. The key seeds them.
 func normal(key uint64, deviation float64, shape ...int) tensor.Tensor {
 	t, r := tensor.New(shape...), seed.Rand(key, "channels last")
 	for i := range t.Data {
@@ -24,7 +25,8 @@ func normal(key uint64, deviation float64, shape ...int) tensor.Tensor {
 	return t
 }
 
-// run returns the outputs of a model for its inputs in order, without rewriting it.
+// run returns the outputs of a model for its inputs in order. The session does not rewrite the
+// model (NoAcceleration).
 func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) []tensor.Tensor {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -54,6 +56,8 @@ func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) []tensor.Tensor {
 	return list
 }
 
+// rewritten returns m with native operators, the operators of package accel: in NHWC layout
+// (channels last) the convolution is ConvChannelsLast, and ChannelsFirst converts NHWC to NCHW.
 func rewritten(t *testing.T, m *onnx.Model) *onnx.Model {
 	t.Helper()
 	r, err := accel.Rewrite(m)
@@ -63,6 +67,7 @@ func rewritten(t *testing.T, m *onnx.Model) *onnx.Model {
 	return r
 }
 
+// count returns the number of nodes with an operator.
 func count(m *onnx.Model, op string) int {
 	n := 0
 	for _, node := range m.Nodes() {
@@ -80,8 +85,9 @@ func skipWithoutOperators(t *testing.T) {
 	}
 }
 
-// The output and every feature map of networks agree with the standard operators. Networks that
-// would not be faster are left as they are; of the others, the number of convolutions is given.
+// TestRewriteNetworks checks that the output and every feature map of networks agree with those of
+// the standard operators. want is the number of native convolutions, or 0 for a network that is
+// left as it is, since native operators would not make it faster.
 func TestRewriteNetworks(t *testing.T) {
 	skipWithoutOperators(t)
 	for name, want := range map[string]int{
@@ -122,6 +128,7 @@ func TestRewriteNetworks(t *testing.T) {
 	}
 }
 
+// assertClose checks that no value differs by more than 1e-5 of the largest value of want.
 func assertClose(t *testing.T, name string, got, want tensor.Tensor) {
 	t.Helper()
 	if !slices.Equal(got.Shape, want.Shape) {
@@ -133,18 +140,19 @@ func assertClose(t *testing.T, name string, got, want tensor.Tensor) {
 		worst = max(worst, math.Abs(float64(got.Data[i]-v)))
 	}
 	if !(worst <= 1e-5*largest) {
-		t.Errorf("%s differs by %.2g of its largest value", name, worst/largest)
+		t.Errorf("%s differs by %.2g of its largest value, want at most 1e-5", name, worst/largest)
 	}
 }
 
-// network returns a strided convolution, a second one and what follow adds to it, four more, and a
-// convolution as a shortcut around all but the first: seven convolutions.
+// network returns a network of seven convolutions for images of size x size pixels: a strided one
+// with a ReLU, a second one with the nodes that follow adds after it, four more with ReLUs before
+// them, and one in a shortcut from the first ReLU to the output.
 func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
-	conv := func(x onnx.Value, in int, seed uint64, size int, stride int) onnx.Value {
-		w := normal(seed, 1/math.Sqrt(float64(in*size*size)), 64, in, size, size)
-		return b.Conv(x, b.Const("", w), b.Const("", normal(seed+10, 1, 64)), onnx.Attrs{"pads": []int{size / 2, size / 2, size / 2, size / 2}, "strides": []int{stride, stride}})
+	conv := func(x onnx.Value, in int, seed uint64, kernel int, stride int) onnx.Value {
+		w := normal(seed, 1/math.Sqrt(float64(in*kernel*kernel)), 64, in, kernel, kernel)
+		return b.Conv(x, b.Const("", w), b.Const("", normal(seed+10, 1, 64)), onnx.Attrs{"pads": []int{kernel / 2, kernel / 2, kernel / 2, kernel / 2}, "strides": []int{stride, stride}})
 	}
 	x := b.Relu(conv(b.Input("x", onnx.Float, -1, 3, size, size), 3, 1, 5, 2))
 	y := follow(b, conv(x, 64, 2, 3, 1))
@@ -161,8 +169,9 @@ func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) 
 
 func relu(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }
 
-// With every tensor an output, convolutions include all sums and ReLUs. A result that is read in
-// NCHW only is not written in NHWC.
+// TestRewriteAllOutputs checks a network whose tensors are all outputs: native convolutions include
+// all sums and ReLUs. A convolution whose result is read in NCHW only leaves out its first output,
+// the result in NHWC.
 func TestRewriteAllOutputs(t *testing.T) {
 	skipWithoutOperators(t)
 	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -195,7 +204,8 @@ func TestRewriteAllOutputs(t *testing.T) {
 	}
 }
 
-// The result of a sample is the same to the bit in batches of any size.
+// TestRewriteBatchSize checks that the result of a sample is the same to the bit in batches of any
+// size.
 func TestRewriteBatchSize(t *testing.T) {
 	skipWithoutOperators(t)
 	m := rewritten(t, network(t, 27, relu))
@@ -205,7 +215,7 @@ func TestRewriteBatchSize(t *testing.T) {
 	x := normal(5, 1, 256, 3, 27, 27)
 	batch := run(t, m, x)[0]
 	for _, n := range []int{1, 7, 128} {
-		for from := 0; from < 256; from += max(n, 64) {
+		for from := 0; from < 256; from += max(n, 64) { // small batches from a few places only
 			to := min(from+n, 256)
 			if got := run(t, m, x.Slice(from, to))[0]; !slices.Equal(got.Data, batch.Slice(from, to).Data) {
 				t.Errorf("samples %d to %d differ from the same in a larger batch", from, to)
@@ -214,7 +224,8 @@ func TestRewriteBatchSize(t *testing.T) {
 	}
 }
 
-// NaN and infinity in a sample reach its output and no other.
+// TestRewriteNonFinite checks that NaN and infinity in a sample reach the output of this sample
+// only.
 func TestRewriteNonFinite(t *testing.T) {
 	skipWithoutOperators(t)
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -224,15 +235,16 @@ func TestRewriteNonFinite(t *testing.T) {
 		for s := range 3 {
 			finite := !slices.ContainsFunc(y.At(s).Data, func(v float32) bool { return v-v != 0 })
 			if finite != (s != 1) {
-				t.Errorf("%g in sample 1: finite output of sample %d is %v", v, s, finite)
+				t.Errorf("%g in sample 1: the output of sample %d is finite: %v", v, s, finite)
 			}
 		}
 	}
 }
 
-// A convolution before a BatchNormalization stays standard, since ONNX Runtime folds the two. So do
-// all for images of unknown size.
-func TestRewriteLeaves(t *testing.T) {
+// TestRewriteLeavesConvolutions checks that a convolution before a BatchNormalization stays a
+// standard operator, since ONNX Runtime folds the two into one. So do all convolutions of a network
+// for images of unknown size.
+func TestRewriteLeavesConvolutions(t *testing.T) {
 	skipWithoutOperators(t)
 	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		ones := normal(1, 0, 64)

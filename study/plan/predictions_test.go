@@ -10,12 +10,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestMatchClasses matches classes by name, or by order if those of one model are numbers only.
 func TestMatchClasses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		a, b  string
-		order []int
-		err   string
+		a, b  string // the class names of the two models
+		order []int  // for each class of the first model, its index in the second; nil: the same order
+		err   string // a part of the error
 	}{
 		{"cat dog car", "cat dog car", nil, ""},
 		{"cat dog car", "car cat dog", []int{1, 2, 0}, ""},
@@ -32,9 +33,12 @@ func TestMatchClasses(t *testing.T) {
 	}
 }
 
+// TestJointClasses compares a model of the classes a and b with one of three classes, of which
+// output 2 is a and output 0 is b. The data have the classes b, another, and a.
 func TestJointClasses(t *testing.T) {
 	t.Parallel()
 	c := &jointClasses{names: []string{"a", "b"}, columns: [2][]int{nil, {2, 0}}, subset: [2]bool{false, true}, labels: []int{1, dataset.NoLabel, 0}}
+	// Log probabilities. Those of outputs 2 and 0, normalised to the sum 1, are 0.75 and 0.25.
 	z, err := tensor.From([]float32{float32(math.Log(.1)), float32(math.Log(.6)), float32(math.Log(.3))}, 1, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +54,7 @@ func TestJointClasses(t *testing.T) {
 	}
 	for from, want := range map[int]int{0: 1, 1: dataset.NoLabel, 2: 0, 3: dataset.NoLabel, dataset.NoLabel: dataset.NoLabel} {
 		if got := c.label(from); got != want {
-			t.Errorf("label %d is %d, want %d", from, got, want)
+			t.Errorf("label %d of the data is class %d, want %d", from, got, want)
 		}
 	}
 }
