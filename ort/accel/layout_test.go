@@ -169,9 +169,9 @@ func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) 
 
 func relu(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }
 
-// TestRewriteAllOutputs checks a network whose tensors are all outputs: native convolutions include
-// all sums and ReLUs. A convolution whose result is read in NCHW only leaves out its first output,
-// the result in NHWC.
+// TestRewriteAllOutputs checks a network with its one output, and with all tensors as outputs. In
+// both, native convolutions include the sums and ReLUs. A convolution whose result is read in NCHW
+// only leaves out its first output, the result in NHWC.
 func TestRewriteAllOutputs(t *testing.T) {
 	skipWithoutOperators(t)
 	m := network(t, 27, func(b *onnx.Builder, x onnx.Value) onnx.Value {
