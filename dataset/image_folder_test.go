@@ -26,7 +26,8 @@ func dot(t testing.TB, level uint8) []byte {
 	return b.Bytes()
 }
 
-// dots returns a folder of images of one grey pixel. The pixel values are the indices of names.
+// dots writes a folder of images of one grey pixel, whose value is the index of the image's name, and
+// returns its path.
 func dots(t testing.TB, names ...string) string {
 	t.Helper()
 	files := map[string][]byte{}
@@ -71,6 +72,8 @@ func TestFolderLayouts(t *testing.T) {
 			[]string{"cat/3.png cat", "dog/1.png dog", "dog/2.png dog"}},
 		{"deep", []string{"dog/young/1.png", "dog/old/2.png", "dog/3.png", "cat/a/b/c.png"}, "",
 			[]string{"cat/a/b/c.png cat", "dog/3.png dog", "dog/old/2.png dog", "dog/young/1.png dog"}},
+		// A synset is a category of WordNet, such as n01443537 for goldfish. ImageNet's classes are
+		// synsets.
 		{"ImageNet", []string{"n01443537/n01443537_1.JPEG", "n01440764/n01440764_7.JPEG"}, "",
 			[]string{"n01440764/n01440764_7.JPEG n01440764", "n01443537/n01443537_1.JPEG n01443537"}},
 		{"synsets", []string{"n01443537_goldfish.png", "n01440764_tench.png", "n01440764-2.png"}, "",
@@ -128,7 +131,9 @@ func TestFolderWithCSV(t *testing.T) {
 		{"factors", "size,filename,class,hue\n1.5,c.png,x,-20\n2,a.png,x,30\n", []string{"c.png x", "a.png x"}, []string{"hue", "size"}},
 		{"white space", "c.png 3\nsub/b.png \t0\n\na.png -1\r\n", []string{"c.png 3", "sub/b.png 0", "a.png -"}, nil},
 		{"a name with spaces", "sub/d e.png dog\na.png cat\n", []string{"sub/d e.png dog", "a.png cat"}, nil},
+		// ImageNet's LOC_val_solution.csv from Kaggle: names without extensions, then synsets with boxes.
 		{"Kaggle", "ImageId,PredictionString\nsub/f,n01440764 1 2 3 4 n01443537 5 6 7 8 \n", []string{"sub/f.JPEG n01440764"}, nil},
+		// Spreadsheets start a UTF-8 file with a byte order mark, \xef\xbb\xbf.
 		{"spreadsheet", "\xef\xbb\xbffile, label\r\n\"c.png\", \"a, b\"\r\n", []string{"c.png a, b"}, nil},
 	}
 	for _, c := range cases {
@@ -156,8 +161,9 @@ func TestFolderWithCSV(t *testing.T) {
 	}
 }
 
-// TestChallengeLabels labels a part of ImageNet's validation images by the numbers of the
-// challenge's development kit. The labels of the first ten images are those of the published files.
+// TestChallengeLabels labels a part of ImageNet's validation images by the class numbers in the
+// development kit of the ImageNet challenge of 2012. The numbers of the first ten images are those of
+// the published file.
 func TestChallengeLabels(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "ILSVRC2012_val_00000001.JPEG", "sub/ILSVRC2012_val_00000010.JPEG", "ILSVRC2012_val_00000003.JPEG")
@@ -285,7 +291,7 @@ func TestFolderBadSample(t *testing.T) {
 	}
 }
 
-// TestDecodeRejectsBombs checks that a short file whose header declares an image of many gigabytes
+// TestDecodeRejectsBombs tries a decompression bomb: it checks that a short file whose header declares an image of many gigabytes
 // is rejected.
 func TestDecodeRejectsBombs(t *testing.T) {
 	t.Parallel()
@@ -341,17 +347,18 @@ func FuzzDecode(f *testing.F) {
 		}
 		out, err := Frame{Height: 4, Width: 4, Channels: 3}.Image(img)
 		if err == nil && (len(out.Data) != 3*4*4 || out.FirstNonFinite() >= 0) {
-			t.Errorf("framed to %v", out)
+			t.Errorf("the image in a frame of 3 x 4 x 4 is %v", out)
 		}
 	})
 }
 
-func TestDanglingLinksAreLeftOutAndNamed(t *testing.T) {
+// Links to files that do not exist are left out, and Notes names them.
+func TestDanglingLinks(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "a.png")
 	for _, name := range []string{"b.png", "c.png"} {
 		if err := os.Symlink(filepath.Join(dir, "gone.png"), filepath.Join(dir, name)); err != nil {
-			t.Skip("links cannot be made here")
+			t.Skipf("symbolic links cannot be made here: %v", err)
 		}
 	}
 	f, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})

@@ -6,24 +6,25 @@ import (
 	"testing"
 )
 
-// The number of wrong labels is binomial, and wrong labels are spread evenly over the other classes.
+// LabelNoise draws a wrong label with probability p. The number of wrong labels is binomial, and they
+// are uniform over the other classes.
 func TestLabelNoise(t *testing.T) {
 	t.Parallel()
-	const n, p = 20_000, 0.3
+	const n, p, seed = 20_000, 0.3, 7
 	src := mustShapes(t, n)
-	noisy, err := LabelNoise(src, p, 7)
+	noisy, err := LabelNoise(src, p, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := len(src.Classes())
-	changes := make([][]float64, k) // by true and given label
+	changes := make([][]float64, k) // number of wrong labels, by true and by noisy label
 	for i := range changes {
 		changes[i] = make([]float64, k)
 	}
 	labels := make([]int, n)
 	wrong := 0.0
 	for i := range n {
-		_, truth := src.Figure(i)
+		_, truth := src.Figure(i) // the shape and the true label
 		s, err := Describe(t.Context(), noisy, i)
 		if err != nil {
 			t.Fatal(err)
@@ -50,12 +51,13 @@ func TestLabelNoise(t *testing.T) {
 		t.Errorf("chi-squared of the wrong labels is %g over %g degrees of freedom", chi2, degrees)
 	}
 
-	// A sample keeps its label in a subset, with another order of access and when it is read.
+	// A sample has the same noisy label in a subset, in another order of access, and if At reads it
+	// rather than Describe.
 	part, err := Subset(src, []int{19, 3, 400})
 	if err != nil {
 		t.Fatal(err)
 	}
-	noisyPart, err := LabelNoise(part, p, 7)
+	noisyPart, err := LabelNoise(part, p, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestLabelNoise(t *testing.T) {
 			t.Errorf("sample %d has label %d in a subset, %d in the whole, %v", i, s.Label, labels[i], err)
 		}
 	}
-	other, _ := LabelNoise(src, p, 8)
+	other, _ := LabelNoise(src, p, seed+1)
 	if a, b := noisy.Fingerprint(), other.Fingerprint(); a == b || a == src.Fingerprint() {
 		t.Error("the fingerprint does not depend on the noise")
 	}
@@ -82,7 +84,7 @@ func mustShapes(t *testing.T, n int) *Shapes {
 
 func TestLabelNoiseErrors(t *testing.T) {
 	t.Parallel()
-	one, err := OpenShapes(ShapesOptions{N: 4, Size: 8, Kinds: []string{"disc"}})
+	oneClass, err := OpenShapes(ShapesOptions{N: 4, Size: 8, Kinds: []string{"disc"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,33 +93,33 @@ func TestLabelNoiseErrors(t *testing.T) {
 			t.Errorf("probability %g: %v", p, err)
 		}
 	}
-	if _, err := LabelNoise(one, 0.5, 1); err == nil || !strings.Contains(err.Error(), "two are needed") {
+	if _, err := LabelNoise(oneClass, 0.5, 1); err == nil || !strings.Contains(err.Error(), "two are needed") {
 		t.Errorf("one class: %v", err)
 	}
 }
 
-// Subsets of one shuffle that grow contain each other, stratified or not.
-func TestGrowingSubsets(t *testing.T) {
+// Of two random subsets with the same seed the larger contains the smaller, stratified or not.
+func TestNestedSubsets(t *testing.T) {
 	t.Parallel()
 	src := mustShapes(t, 500)
 	for _, stratified := range []bool{false, true} {
-		within := map[int]bool{}
+		larger := map[int]bool{}
 		for _, n := range []int{400, 200, 50} {
 			part, err := RandomSubset(t.Context(), src, n, SplitOptions{Seed: 3, Stratified: stratified})
 			if err != nil {
 				t.Fatal(err)
 			}
-			now := map[int]bool{}
+			current := map[int]bool{}
 			for i := range n {
 				s, err := part.At(t.Context(), i, Frame{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if now[s.Index] = true; len(within) > 0 && !within[s.Index] {
+				if current[s.Index] = true; len(larger) > 0 && !larger[s.Index] {
 					t.Fatalf("stratified %v: sample %d is among %d, but not in the larger subset", stratified, s.Index, n)
 				}
 			}
-			within = now
+			larger = current
 		}
 	}
 }

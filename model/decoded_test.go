@@ -18,16 +18,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-const imageSide = 32 // of the images of these tests: 16 + 4 + 1 = 21 cells of the strides 8, 16 and 32
+// imageSide is the side of the images of these tests in pixels. The grids of a YOLO detector, with
+// strides of 8, 16 and 32 pixels, have 16 + 4 + 1 = 21 cells, here with one anchor each.
+const imageSide = 32
 
 // A constant is a tensor that a graph returns for every image, plus the mean of the image.
 type constant struct {
-	name   string
-	shape  []int // of one image
-	values []float32
-	typ    onnx.Type // 0: float
-	free   bool      // without an axis for the batch
-	// undeclared leaves the second size of the shape out of the declaration; with free only.
+	name      string
+	shape     []int // of one image
+	values    []float32
+	typ       onnx.Type // 0: float
+	unbatched bool      // without a batch axis
+	// undeclared declares the second size of the shape as unknown; it needs unbatched.
 	undeclared bool
 }
 
@@ -39,8 +41,8 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 	mean := b.ReduceMean(x, false, 1, 2, 3) // batch
 	for _, c := range constants {
 		var y onnx.Value
-		if c.free {
-			// Rows of a positive score, so that their number depends on the image.
+		if c.unbatched {
+			// The mean over the batch keeps the output without a batch axis.
 			rows := b.Const("", tensor.Tensor{Shape: c.shape, Data: c.values})
 			y = b.Add(rows, b.ReduceMean(mean, false))
 		} else {
@@ -52,7 +54,7 @@ func writeConstants(t *testing.T, batch int, metadata map[string]string, constan
 		if c.typ != 0 {
 			info.Type, y = c.typ, b.Cast(y, c.typ)
 		}
-		if c.free {
+		if c.unbatched {
 			info.Shape = []onnx.Dim{{Size: -1, Symbol: "n"}}
 			for _, d := range c.shape[1:] {
 				info.Shape = append(info.Shape, onnx.Dim{Size: d})
@@ -163,12 +165,14 @@ func logOdds(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 
 func TestBoxLayouts(t *testing.T) {
 	t.Parallel()
+	// The metadata that Ultralytics writes into its models.
 	names := map[string]string{"names": `{0: 'cat', 1: "driver's cab", 2: 'owl'}`, "stride": "32"}
 	// Two cats of which the first has the lower score and is suppressed, an owl at the same place, and
-	// a box of a score below the least. The columns of v8 are the centre, the size and the scores of
-	// three classes. v5 has the probability of an object before the scores.
-	v8 := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
-	v5 := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
+	// a box with a score below the default confidence threshold of 0.01. The values of an anchor are the
+	// centre, the size and the scores of three classes; in YOLOv5 the probability of an object comes
+	// before the scores.
+	yolov8Rows := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
+	yolov5Rows := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
 	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
 	// Centre and size, the score of one class, then x, y and visibility of two keypoints.
 	pose := anchors(11, true, []float32{10, 8, 8, 8, .75, 9, 9, 1, 11, 10, 0})
@@ -180,48 +184,51 @@ func TestBoxLayouts(t *testing.T) {
 		layout    string
 		want      string
 	}{
-		"yolov8":            {metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}, layout: "yolov8", want: yoloBoxes},
-		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2").Replace(yoloBoxes)},
-		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: v5}}, layout: "yolov5", want: yoloBoxes},
-		"yolov5 of columns": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
+		"yolov8":            {metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: yoloBoxes},
+		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2").Replace(yoloBoxes)},
+		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yolov5Rows}}, layout: "yolov5", want: yoloBoxes},
+		"yolov8, transposed": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
 			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60"},
 		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
 			layout: "yolov8", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)"},
-		// Two mask coefficients, of 7, follow the scores of the classes.
+		// Two mask coefficients, both 7, follow the scores of the classes.
 		"masks": {metadata: names, batch: -1, layout: "yolov8", want: "6 4 14 12 cat 0.60",
 			constants: []constant{{name: "output0", shape: []int{9, 21}, values: anchors(9, true, []float32{10, 8, 8, 8, .6, .1, 0, 7, 7})}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
-		"no suppression": {setting: output.Setting{Boxes: "yolov8", Suppress: 1, Confidence: .55}, metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}},
+		"no suppression": {setting: output.Setting{Boxes: "yolov8", Suppress: 1, Confidence: .55}, metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}},
 			layout: "yolov8", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60"},
-		"most": {setting: output.Setting{Boxes: "yolov8", Most: 1}, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}, layout: "yolov8", want: "6 3.75 14 12.25 0 0.90"},
+		"at most one box": {setting: output.Setting{Boxes: "yolov8", Most: 1}, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: "6 3.75 14 12.25 0 0.90"},
 		"yolov10": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 4 14 12 owl 0.90; 6 4 14 12 owl 0.80",
 			constants: []constant{{name: "output0", shape: []int{3, 6}, values: []float32{6, 4, 14, 12, .8, 2, 6, 4, 14, 12, .9, 2, 1, 1, 2, 2, 0, 0}}}},
 		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50",
-			constants: []constant{{name: "output0", shape: []int{7, 21}, values: v8}}},
+			constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}},
+		// The layout "suppressed" holds boxes after non-maximum suppression: corners, score and class.
 		"suppressed": {batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
 			constants: []constant{{name: "output0", shape: []int{2, 6}, values: []float32{1, 1, 2, 2, 0, 0, 6, 4, 14, 12, .9, 1}}}},
 		"suppressed, fractions": {setting: output.Setting{Boxes: "suppressed", Fractions: new(bool)}, batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
 			constants: []constant{{name: "output0", shape: []int{1, 6}, values: []float32{6, 4, 14, 12, .9, 1}}}},
-		"suppressed, image in front": {batch: 1, layout: "suppressed", want: "6 4 14 12 3 0.90; 6 4 14 12 4 0.20",
-			constants: []constant{{name: "output", shape: []int{2, 7}, values: []float32{0, 6, 4, 14, 12, 4, .2, 0, 6, 4, 14, 12, 3, .9}, free: true}}},
+		"suppressed, index of the image in front": {batch: 1, layout: "suppressed", want: "6 4 14 12 3 0.90; 6 4 14 12 4 0.20",
+			constants: []constant{{name: "output", shape: []int{2, 7}, values: []float32{0, 6, 4, 14, 12, 4, .2, 0, 6, 4, 14, 12, 3, .9}, unbatched: true}}},
 		"efficient-nms": {batch: -1, layout: "efficient-nms", want: "6 4 14 12 2 0.90; 1 1 2 2 0 0.30", constants: []constant{
 			{name: "num_dets", shape: []int{1}, values: []float32{2}, typ: onnx.Int32}, {name: "det_boxes", shape: []int{3, 4}, values: []float32{6, 4, 14, 12, 1, 1, 2, 2, 5, 5, 9, 9}},
 			{name: "det_scores", shape: []int{3}, values: []float32{.9, .3, .99}}, {name: "det_classes", shape: []int{3}, values: []float32{2, 0, 1}, typ: onnx.Int32}}},
+		// The last class of detr is "no object", which is left out.
 		"detr": {batch: -1, layout: "detr", want: "6 4 14 12 1 0.67", constants: []constant{
 			{name: "pred_logits", shape: []int{2, 3}, values: []float32{0, float32(math.Log(4)), 0, 0, 0, 9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
 		"deformable-detr": {setting: output.Setting{Boxes: "deformable-detr", Confidence: .1}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.80", constants: []constant{
 			{name: "logits", shape: []int{2, 2}, values: []float32{logOdds(.3), logOdds(.8), -9, -9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
+		// An exporter names outputs without names by numbers.
 		"torchvision": {batch: 1, layout: "torchvision", want: "6 4 14 12 18 0.90; 1 1 2 2 3 0.40", constants: []constant{
-			{name: "4321", shape: []int{2, 4}, values: []float32{1, 1, 2, 2, 6, 4, 14, 12}, free: true}, {name: "1234", shape: []int{2}, values: []float32{3, 18}, typ: onnx.Int64, free: true},
-			{name: "77", shape: []int{2}, values: []float32{.4, .9}, free: true}}},
+			{name: "4321", shape: []int{2, 4}, values: []float32{1, 1, 2, 2, 6, 4, 14, 12}, unbatched: true}, {name: "1234", shape: []int{2}, values: []float32{3, 18}, typ: onnx.Int64, unbatched: true},
+			{name: "77", shape: []int{2}, values: []float32{.4, .9}, unbatched: true}}},
 		"torchvision without boxes": {batch: 1, layout: "torchvision", want: "", constants: []constant{
-			{name: "boxes", shape: []int{0, 4}, free: true}, {name: "scores", shape: []int{0}, free: true}, {name: "labels", shape: []int{0}, typ: onnx.Int64, free: true}}},
+			{name: "boxes", shape: []int{0, 4}, unbatched: true}, {name: "scores", shape: []int{0}, unbatched: true}, {name: "labels", shape: []int{0}, typ: onnx.Int64, unbatched: true}}},
 		"keypoints": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90 (7 8 true) (9 9 false)", constants: []constant{
-			{name: "boxes", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, free: true}, {name: "labels", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, free: true}, {name: "scores", shape: []int{1}, values: []float32{.9}, free: true},
-			{name: "keypoints", shape: []int{1, 2, 3}, values: []float32{7, 8, 1, 9, 9, 0}, free: true}, {name: "keypoints_scores", shape: []int{1, 2}, values: []float32{3, 4}, free: true}}},
-		// torchvision's exports do not declare the number of keypoints: 17, as of a person.
-		"keypoints of free number": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90" + strings.Repeat(" (7 8 true)", 17), constants: []constant{
-			{name: "2659", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, free: true}, {name: "2239", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, free: true}, {name: "2238", shape: []int{1}, values: []float32{.9}, free: true},
-			{name: "2668", shape: []int{1, 17, 3}, values: slices.Repeat([]float32{7, 8, 1}, 17), free: true, undeclared: true}}},
+			{name: "boxes", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, unbatched: true}, {name: "labels", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, unbatched: true}, {name: "scores", shape: []int{1}, values: []float32{.9}, unbatched: true},
+			{name: "keypoints", shape: []int{1, 2, 3}, values: []float32{7, 8, 1, 9, 9, 0}, unbatched: true}, {name: "keypoints_scores", shape: []int{1, 2}, values: []float32{3, 4}, unbatched: true}}},
+		// Exports of torchvision do not declare the number of keypoints; that of a person is 17.
+		"undeclared number of keypoints": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90" + strings.Repeat(" (7 8 true)", 17), constants: []constant{
+			{name: "2659", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, unbatched: true}, {name: "2239", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, unbatched: true}, {name: "2238", shape: []int{1}, values: []float32{.9}, unbatched: true},
+			{name: "2668", shape: []int{1, 17, 3}, values: slices.Repeat([]float32{7, 8, 1}, 17), unbatched: true, undeclared: true}}},
 		"NaN": {batch: -1, layout: "yolov8", want: "not finite", constants: []constant{{name: "output0", shape: []int{7, 21}, values: anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8, float32(math.NaN()), 0, 0})}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,31 +251,32 @@ func TestMapLayouts(t *testing.T) {
 	// Maps of 8 x 8 positions. At position p class p mod 4 has the largest of four logits.
 	logits := make([]float32, 4*64)
 	for p := range 64 {
-		logits[(p%4)*64+p] = float32(math.Log(3)) // against three of 0: a probability of 1/2
+		logits[(p%4)*64+p] = float32(math.Log(3)) // and the other three are 0, so its probability is 1/2
 	}
-	inTurn := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
+	cycle := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
 	labels := make([]float32, 64)
 	copy(labels, []float32{0, 1, 2, 0, 5})
-	classes := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
+	// mapText formats the map of a decoded output: a class or a value for each position.
+	mapText := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
 	for name, c := range map[string]struct {
-		setting   output.Setting
-		constants []constant
-		layout    string
-		kind      output.Kind
-		want      string
-		certain   float32 // probability of the class at the first position
+		setting     output.Setting
+		constants   []constant
+		layout      string
+		kind        output.Kind
+		want        string
+		probability float32 // probability of the class at the first position
 	}{
 		"logits": {constants: []constant{{name: "aux", shape: []int{4, 8, 8}, values: make([]float32, 256)}, {name: "out", shape: []int{4, 8, 8}, values: logits}},
-			layout: "logits", kind: output.ClassMap, want: inTurn, certain: .5},
+			layout: "logits", kind: output.ClassMap, want: cycle, probability: .5},
 		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 8, 8}, values: logits}, {name: "550", shape: []int{4, 8, 8}, values: make([]float32, 256)}},
-			layout: "logits", kind: output.ClassMap, want: inTurn, certain: .5},
+			layout: "logits", kind: output.ClassMap, want: cycle, probability: .5},
 		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
-			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", certain: .75},
+			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", probability: .75},
 		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
-			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", certain: .7},
+			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", probability: .7},
 		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: labels, typ: onnx.Int64}},
 			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(labels)},
-		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: classes(&output.Format{Height: 8, Width: 8}, logits)},
+		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: mapText(&output.Format{Height: 8, Width: 8}, logits)},
 		"normals":       {constants: []constant{{name: "normals", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "normals", kind: output.ValueMap},
 		"normals, y up": {setting: output.Setting{Values: "normals-y-up"}, constants: []constant{{name: "y", shape: []int{3, 8, 8}, values: make([]float32, 192)}}, layout: "normals-y-up", kind: output.ValueMap},
 		"image":         {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
@@ -280,11 +288,11 @@ func TestMapLayouts(t *testing.T) {
 				t.Errorf("the output is %s %s, want %s %s", f.Kind, f.Layout, c.kind, c.layout)
 			}
 			row := rows.At(1).Data
-			if got := classes(f, row); c.want != "" && got != c.want {
+			if got := mapText(f, row); c.want != "" && got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			if c.certain > 0 && math.Abs(float64(row[f.Height*f.Width]-c.certain)) > 1e-6 {
-				t.Errorf("probability %v, want %v", row[f.Height*f.Width], c.certain)
+			if c.probability > 0 && math.Abs(float64(row[f.Height*f.Width]-c.probability)) > 1e-6 {
+				t.Errorf("probability %v, want %v", row[f.Height*f.Width], c.probability)
 			}
 		})
 	}
@@ -293,8 +301,9 @@ func TestMapLayouts(t *testing.T) {
 // The keypoints of heat maps are at the centres of the positions of the largest values.
 func TestHeatMaps(t *testing.T) {
 	t.Parallel()
-	// Three maps of 4 x 8: the largest values are at row 2, column 5 of the first, at the end of the
-	// second, and at the start of the third, whose other values are smaller than -1.
+	// A keypoint is x and y in fractions of the image, and the largest value of its map. Three maps of
+	// 4 x 8: the largest values are at row 2, column 5 of the first, at the end of the second, and at
+	// the start of the third, whose other values are smaller than -1.
 	maps := make([]float32, 3*4*8)
 	maps[2*8+5], maps[32+31], maps[64] = 0.75, 2, -1
 	for i := range 31 {
@@ -321,7 +330,7 @@ func TestHeatMaps(t *testing.T) {
 	if f.Layout != "heat-maps" {
 		t.Errorf("a map named a heat map is taken for %s", f.Layout)
 	}
-	if row := rows.At(0).Data; row[2] != 0 || row[5] == row[5] {
+	if row := rows.At(0).Data; row[2] != 0 || !math.IsNaN(float64(row[5])) {
 		t.Errorf("NaN in the second map: keypoints %v, want NaN as the value of the second alone", row)
 	}
 }
@@ -368,7 +377,7 @@ func TestDecoderErrors(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
 	}
-	// Outputs that are not decoded, since they may be activations.
+	// Without a setting, outputs that may be activations of a layer are not decoded.
 	for name, c := range map[string][]constant{
 		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 64, 4, 4)}, "many channels": {zeros("y", 512, 8, 8)}, "single": {zeros("y", 12, 1, 1)},
 	} {

@@ -23,7 +23,7 @@ func TestGrad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := portsOf(g); got != "x, cotangent/logits -> logits, grad/x" {
+	if got := signatureOf(g); got != "x, cotangent/logits -> logits, grad/x" {
 		t.Errorf("by default: %s, want %s", got, "x, cotangent/logits -> logits, grad/x")
 	}
 	if code, message := call(t, "grad", model, "-o", out, "--of", "conv", "--by", "w,b", "--sum", "--json"); code != 0 {
@@ -32,7 +32,7 @@ func TestGrad(t *testing.T) {
 	if g, err = onnx.Read(out); err != nil {
 		t.Fatal(err)
 	}
-	if got := portsOf(g); got != "x -> logits, grad/w, grad/b" {
+	if got := signatureOf(g); got != "x -> logits, grad/w, grad/b" {
 		t.Errorf("of a layer by weights: %s, want %s", got, "x -> logits, grad/w, grad/b")
 	}
 }
@@ -52,11 +52,12 @@ func TestGradAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := portsOf(g); got != "x, cotangent/grad/x -> logits, grad/x, grad/grad/x/x, grad/w" {
+	if got := signatureOf(g); got != "x, cotangent/grad/x -> logits, grad/x, grad/grad/x/x, grad/w" {
 		t.Errorf("second derivatives: %s, want %s", got, "x, cotangent/grad/x -> logits, grad/x, grad/grad/x/x, grad/w")
 	}
 }
 
+// TestGradJVP checks models that compute Jacobian-vector products (--jvp).
 func TestGradJVP(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "m", testmodel.Options{})
@@ -68,7 +69,7 @@ func TestGradJVP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := portsOf(g); got != "x, tangent/x -> logits, jvp/logits" {
+	if got := signatureOf(g); got != "x, tangent/x -> logits, jvp/logits" {
 		t.Errorf("by default: %s, want %s", got, "x, tangent/x -> logits, jvp/logits")
 	}
 	if code, message := call(t, "grad", model, "-o", out, "--jvp", "--of", "conv", "--by", "x,w", "--json"); code != 0 || message != "" {
@@ -77,7 +78,7 @@ func TestGradJVP(t *testing.T) {
 	if g, err = onnx.Read(out); err != nil {
 		t.Fatal(err)
 	}
-	if got := portsOf(g); got != "x, tangent/x, tangent/w -> logits, jvp/conv" {
+	if got := signatureOf(g); got != "x, tangent/x, tangent/w -> logits, jvp/conv" {
 		t.Errorf("of a layer: %s, want %s", got, "x, tangent/x, tangent/w -> logits, jvp/conv")
 	}
 }
@@ -96,19 +97,19 @@ func TestDependsOn(t *testing.T) {
 	}
 }
 
-// portsOf returns the names of the inputs and outputs of a model, as "x -> y".
-func portsOf(m *onnx.Model) string {
-	names := func(ports []onnx.ValueInfo) string {
+// signatureOf returns the names of the inputs and outputs of a model, as "x -> y".
+func signatureOf(m *onnx.Model) string {
+	names := func(values []onnx.ValueInfo) string {
 		var list []string
-		for _, p := range ports {
-			list = append(list, p.Name)
+		for _, v := range values {
+			list = append(list, v.Name)
 		}
 		return strings.Join(list, ", ")
 	}
 	return names(m.Inputs()) + " -> " + names(m.Outputs())
 }
 
-// numbers writes an array with a value for each element.
+// numbers writes a .npy file of an array whose element i is value(i), and returns its path.
 func numbers(t *testing.T, path string, value func(i int) float32, shape ...int) string {
 	t.Helper()
 	x := tensor.New(shape...)
@@ -132,7 +133,7 @@ func TestGradErrors(t *testing.T) {
 	out := filepath.Join(dir, "g.onnx")
 	for _, c := range []struct {
 		args string
-		code int
+		code int // exit code: 2 for wrong flags, 1 for other errors
 		want string
 	}{
 		{model, 2, "-o"},

@@ -8,32 +8,34 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestPoolIsTheMeanOfCells compares the pooled maps of each order of axes with means that are
-// computed from their definition.
-func TestPoolIsTheMeanOfCells(t *testing.T) {
+// TestPooling compares the average-pooled feature maps of each order of axes with means that are
+// computed by their definition. The orders have a letter for each axis: batch (N, which shape leaves
+// out), channels (C), height, width, and time or tokens (T).
+func TestPooling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		axes  onnx.Axes
 		shape []int
-		limit int
+		limit int // largest number of positions after pooling
 	}{
 		{"NCHW", []int{3, 13, 9}, 30},
 		{"NCHW", []int{2, 8, 8}, 16},
 		{"NHWC", []int{13, 9, 3}, 30},
 		{"NCT", []int{4, 29}, 7},
 		{"NTC", []int{29, 4}, 7},
-		{"NTC", []int{1 + 49, 4}, 20}, // a class token and 7 x 7 others
+		{"NTC", []int{1 + 49, 4}, 20}, // a class token, which has no position, and 7 x 7 others
 	} {
-		z := smooth(1, 1, 1, 1, tensor.Size(c.shape))
+		z := smooth(1, 1, 1, 1, tensor.Size(c.shape)) // only its values matter, not its shape
 		p, why := featureMapsOf(onnx.Layer{Shape: c.shape, Axes: c.axes}, c.limit)
 		if why != "" || !p.isPooled() {
 			t.Fatalf("%s %v: %q, %v", c.axes, c.shape, why, p.pooled)
 		}
+		// h x w positions are pooled to m x n.
 		h, w, m, n := 1, p.grid[0], 1, p.pooled[0]
 		if len(p.grid) == 2 {
 			h, w, m, n = p.grid[0], p.grid[1], p.pooled[0], p.pooled[1]
 		}
-		const gap = 5 // the rows lie apart
+		const gap = 5 // unused values between the rows of got
 		got := make([]float32, p.channels*(m*n+gap))
 		p.rows(got, m*n+gap, z.Data)
 		for channel := range p.channels {
@@ -45,7 +47,7 @@ func TestPoolIsTheMeanOfCells(t *testing.T) {
 						count++
 					}
 				}
-				near(t, fmt.Sprintf("%s %v, cell %d of channel %d", c.axes, c.shape, i, channel), float64(got[channel*(m*n+gap)+i]), sum/count, 1e-5)
+				near(t, fmt.Sprintf("%s %v, position %d of channel %d", c.axes, c.shape, i, channel), float64(got[channel*(m*n+gap)+i]), sum/count, 1e-5)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 // TestGoldenFunctions compares the statistics that have a function statistic.compute with the values
-// of testdata/list.py, which follows the definitions of the papers, of ReSi and of netrep.
+// of testdata/list.py. That program follows the definitions of the papers and of ReSi and netrep, two
+// Python packages of such statistics.
 func TestGoldenFunctions(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/list.json")
@@ -26,8 +27,8 @@ func TestGoldenFunctions(t *testing.T) {
 	}
 	var cases []struct {
 		Name     string
-		P, Q     int
-		X, Y     []float32
+		P, Q     int       // columns of X and of Y
+		X, Y     []float32 // the two representations, a row for each sample
 		Variants []struct {
 			Settings json.RawMessage
 			Values   map[string]float64
@@ -61,9 +62,10 @@ func TestGoldenFunctions(t *testing.T) {
 	}
 }
 
-// The least cost of transport is that of the best permutation if there are as many rows as columns,
-// at most that of the plan that spreads each row evenly, and the same if rows and columns are
-// repeated as often as they have units.
+// The function transport returns the least cost of a transport plan between rows, which supply units,
+// and columns, which take them. With as many rows as columns it is that of the best permutation. It
+// is at most that of the plan that spreads each row evenly. It stays the same if each row and column
+// of several units is replaced by copies with one unit each.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +90,7 @@ func TestTransport(t *testing.T) {
 		}
 		q := rapid.IntRange(n, 9).Draw(t, "q")
 		wide := normal(g, n, q)
-		var even float64 // the plan that spreads each row evenly
+		var even float64 // cost of the plan that spreads each row evenly
 		for _, v := range wide.RawMatrix().Data {
 			even += v
 		}
@@ -96,7 +98,7 @@ func TestTransport(t *testing.T) {
 		if got > even+1e-9 {
 			t.Fatalf("the least cost is %v, but a plan that spreads each row evenly costs %v", got, even)
 		}
-		// With each row q times and each column n times, it is a permutation of n q.
+		// With q copies of each row and n of each column, the best plan is a permutation of n q elements.
 		many := mat.NewDense(n*q, n*q, nil)
 		many.Apply(func(i, j int, _ float64) float64 { return wide.At(i/q, j/n) }, many)
 		if want := transport(many, 1, 1); math.Abs(got-want) > 1e-8 {
@@ -122,14 +124,14 @@ func permutations(n int, f func([]int)) {
 	swap(0)
 }
 
-// kendall gives tau-b by its definition over all pairs. Values are whole numbers from 0 to 5, so that
-// many tie.
+// The function kendall returns Kendall's tau-b as defined, by a sum over all pairs. Values are whole
+// numbers from 0 to 5, so that there are many ties.
 func TestKendall(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 30).Draw(t, "n")
-		few := rapid.SliceOfN(rapid.Float64Range(0, 5), n, n)
-		a, b := few.Draw(t, "a"), few.Draw(t, "b")
+		values := rapid.SliceOfN(rapid.Float64Range(0, 5), n, n)
+		a, b := values.Draw(t, "a"), values.Draw(t, "b")
 		for i := range n {
 			a[i], b[i] = math.Round(a[i]), math.Round(b[i])
 		}
@@ -193,8 +195,8 @@ func TestSettingsOfEarlierStudies(t *testing.T) {
 	}
 }
 
-// The error of an invalid setting names it. rtd is a statistic of Klabunde et al. 2025 that is not
-// computed here.
+// The error of an invalid setting names it. rtd (representation topology divergence) is a statistic of
+// ReSi (Klabunde et al. 2025) that this package does not compute.
 func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Settings){
@@ -218,14 +220,14 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// Statistics that have a function statistic.compute are 1 for two constant representations, and 0 if
-// one is constant. Differences are 0 for two, and any number for one.
+// Similarities that have a function statistic.compute are 1 if both representations are constant, and
+// 0 if only one is. Differences are 0 if both are, and any number if only one is.
 func TestConstantRepresentationsByFunctions(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 4))
 	x, flat := normal(g, 40, 5), mat.NewDense(40, 3, slices.Repeat([]float64{2}, 120))
 	for _, k := range statistics() {
-		if k.compute == nil || k.name == IntrinsicDimensionDifference { // no distances, so it is undefined
+		if k.compute == nil || k.name == IntrinsicDimensionDifference { // undefined without distances
 			continue
 		}
 		both, one := value(t, k.name, flat, flat), value(t, k.name, x, flat)

@@ -9,9 +9,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGridOfNarrowAndWideLayers checks that pairs of layers whose products are computed together,
-// pairs of wide layers, and pairs of both kinds have the values of two matrices, in float32 and in
-// float64.
+// TestGridOfNarrowAndWideLayers checks pairs of narrow layers, whose products are computed as one
+// product of matrices, pairs of wide layers, and pairs of one of each kind. Their scores must equal
+// those of Value, which compares two matrices. The first list of statistics computes in float32, the
+// second in float64.
 func TestGridOfNarrowAndWideLayers(t *testing.T) {
 	t.Parallel()
 	const n = 2000

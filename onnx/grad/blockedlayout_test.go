@@ -19,10 +19,11 @@ import (
 type randomConvNet struct {
 	*generator
 	b     *onnx.Builder
-	one   onnx.Value    // if not empty, kernels are multiplied by it so that none is a constant
-	wires []graphTensor // the tensors so far, n x c x h x w
+	one   onnx.Value    // an input that is 1; if not empty, weights are multiplied by it, so that they are not constants
+	wires []graphTensor // all tensors so far, n x c x h x w; the next operator reads some of them
 }
 
+// weights returns normal random numbers with the standard deviation scale.
 func (d *randomConvNet) weights(scale float64, shape ...int) onnx.Value {
 	w := tensor.New(shape...)
 	for i := range w.Data {
@@ -35,6 +36,7 @@ func (d *randomConvNet) weights(scale float64, shape ...int) onnx.Value {
 	return v
 }
 
+// vector returns n uniform random numbers from low to high.
 func (d *randomConvNet) vector(low, high float64, n int) onnx.Value {
 	w := d.uniform(low, high, n)
 	return d.b.Const("", tensor.Tensor{Shape: w.shape, Data: w.floats})
@@ -87,18 +89,18 @@ func (d *randomConvNet) grow() {
 		x = d.wires[d.IntN(len(d.wires))]
 	}
 	channels := []int{8, 16, 16, 24, 32, 48}[d.IntN(6)]
-	like := slices.IndexFunc(d.wires, func(w graphTensor) bool { return w.v != x.v && slices.Equal(w.shape, x.shape) })
-	beside := slices.IndexFunc(d.wires, func(w graphTensor) bool { return w.v != x.v && slices.Equal(w.shape[2:], x.shape[2:]) })
+	sameShape := slices.IndexFunc(d.wires, func(w graphTensor) bool { return w.v != x.v && slices.Equal(w.shape, x.shape) })
+	sameSize := slices.IndexFunc(d.wires, func(w graphTensor) bool { return w.v != x.v && slices.Equal(w.shape[2:], x.shape[2:]) })
 	y := x
 	switch k := d.IntN(12); {
-	case k < 2 && like >= 0: // a sum, as at the end of a residual block
-		y.v = d.b.Add(x.v, d.wires[like].v)
+	case k < 2 && sameShape >= 0: // a sum, as at the end of a residual block
+		y.v = d.b.Add(x.v, d.wires[sameShape].v)
 		y = d.activation(y)
-	case k == 2 && beside >= 0 && x.shape[1] < 100:
+	case k == 2 && sameSize >= 0 && x.shape[1] < 100:
 		y.shape = slices.Clone(x.shape)
-		y.shape[1] += d.wires[beside].shape[1]
-		y.v = d.b.Concat(1, x.v, d.wires[beside].v)
-	case k == 3: // a gate for each channel
+		y.shape[1] += d.wires[sameSize].shape[1]
+		y.v = d.b.Concat(1, x.v, d.wires[sameSize].v)
+	case k == 3: // squeeze and excitation: a factor for each channel
 		pooled := graphTensor{d.b.Op("GlobalAveragePool", nil, x.v), []int{x.shape[0], x.shape[1], 1, 1}}
 		y.v = d.b.Mul(x.v, d.b.Sigmoid(d.conv(pooled, x.shape[1], 1).v))
 	case k == 4 && x.shape[2] > 3:
@@ -108,7 +110,7 @@ func (d *randomConvNet) grow() {
 	case k == 5: // a residual block
 		inner := d.activation(d.conv(x, channels, 1))
 		y = d.activation(graphTensor{d.b.Add(d.conv(inner, x.shape[1], 1).v, x.v), x.shape})
-	case k == 6: // one with strides and a convolution in the shortcut
+	case k == 6: // a residual block with strides and a convolution in the shortcut
 		inner := d.activation(d.conv(x, channels, 2))
 		y = d.conv(inner, channels, 1)
 		y = d.activation(graphTensor{d.b.Add(y.v, d.conv(x, channels, 2).v), y.shape})
@@ -122,10 +124,10 @@ func (d *randomConvNet) grow() {
 	d.wires = append(d.wires, y)
 }
 
-// drawMaps builds a random network and the gradient by its input x of a weighted sum of its last
-// tensors. It returns the values of the inputs too. Unless constant is set, the kernels are
-// computed when the graph runs.
-func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
+// randomGradient builds random network number i, and the gradient by its input x of a weighted sum of
+// its last three tensors. It returns the values of the inputs too. Unless constant is set, the weights
+// are computed when the graph runs.
+func randomGradient(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
 	t.Helper()
 	d := &randomConvNet{generator: &generator{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
 	shape := []int{2, []int{3, 16, 32}[d.IntN(3)], d.between(5, 12), d.between(5, 12)}
@@ -154,22 +156,24 @@ func drawMaps(t *testing.T, i int, constant bool) (*onnx.Model, map[string]opera
 	return build(t, d.b), feed
 }
 
-// Gradients in ONNX Runtime's blocked layout of maps (NCHWc, channels in blocks) equal those of the
-// same network with computed kernels, where nothing is in that layout. A unit within rounding of
-// its kink may differ, so the error is relative to the norm of the gradient.
+// ONNX Runtime computes convolutions with constant weights in a blocked layout of the feature maps
+// (NCHWc, channels in blocks), and those with computed weights without it. The gradients must be
+// equal. An activation within rounding error of a point where its function has no derivative may
+// differ, so the error is relative to the norm of the gradient.
 func TestBlockedLayout(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			m, feed := drawMaps(t, i, true)
+			m, feed := randomGradient(t, i, true)
 			got := compile(t, m).run(t, feed)[0]
-			m, feed = drawMaps(t, i, false)
+			m, feed = randomGradient(t, i, false)
 			checkRelativeError(t, got, compile(t, m).run(t, feed)[0])
 		})
 	}
 }
 
+// checkRelativeError checks that the norm of the error is less than 2 % of the norm of the gradient.
 func checkRelativeError(t *testing.T, got, want tensor.Tensor) {
 	t.Helper()
 	if !slices.Equal(got.Shape, want.Shape) {
@@ -185,12 +189,12 @@ func checkRelativeError(t *testing.T, got, want tensor.Tensor) {
 	}
 }
 
-// Random networks have the same gradient with native operators and without.
+// Random networks have the same gradient with the native operators of package accel and without.
 func TestAccelerated(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {
 		for _, constant := range []bool{true, false} {
-			m, feed := drawMaps(t, i, constant)
+			m, feed := randomGradient(t, i, constant)
 			got := compile(t, m).run(t, feed)[0]
 			checkRelativeError(t, got, compileWith(t, m, ort.Options{Threads: 1, NoAcceleration: true}).run(t, feed)[0])
 		}

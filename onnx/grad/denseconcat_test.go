@@ -10,10 +10,13 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// Where each layer reads all earlier ones, the gradient of the inputs of an earlier Concat is added
-// to its output in one piece. The gradient by that output is still that of its own readers alone.
+// In a DenseNet each layer reads a Concat of all earlier ones. The part of a Concat's gradient that
+// belongs to the inputs of the Concat before it is passed on to that Concat in one Slice, not in one
+// for each layer. The gradient by the output of a Concat is still that of its own readers alone.
 func TestDenseConcat(t *testing.T) {
 	t.Parallel()
+	// differentiate returns the number of Slice nodes in the gradient by the tensors of the given names,
+	// and the gradient by the first.
 	differentiate := func(by ...string) (int, []float32) {
 		b := onnx.NewBuilder(13)
 		x := b.Input("x", onnx.Float, 2, 3)
@@ -50,7 +53,7 @@ func TestDenseConcat(t *testing.T) {
 	}
 	sliceNodes, dx := differentiate("x")
 	if sliceNodes > 12 {
-		t.Errorf("%d Slice nodes: each layer is sliced out of each later Concat", sliceNodes)
+		t.Errorf("%d Slice nodes, want at most 12, two for each layer", sliceNodes)
 	}
 	if want := slices.Repeat([]float32{d[0]}, 6); !slices.Equal(dx, want) {
 		t.Errorf("dx is %v, want %v", dx, want)

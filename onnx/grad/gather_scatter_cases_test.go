@@ -9,6 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// indexCases are the cases of operators that read or write at indices, each with the operator sets in
+// which it changed. Sizes that alwaysDeclared names are known in the graph of every case.
 var indexCases = []opCase{
 	{"Gather", []int{7, 11, 13}, func(g *generator) testCase {
 		shape := g.smallShape()
@@ -22,12 +24,12 @@ var indexCases = []opCase{
 	{"GatherElements", []int{11, 13}, func(g *generator) testCase {
 		shape := g.smallShape()
 		axis := g.IntN(len(shape))
-		wanted := make([]int, len(shape))
+		indexShape := make([]int, len(shape))
 		for i, d := range shape {
-			wanted[i] = g.between(1, d)
+			indexShape[i] = g.between(1, d)
 		}
-		wanted[axis] = g.between(1, 5)
-		return testCase{attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}, operands: []operand{g.smooth(shape...), g.indices(shape[axis], wanted...)}}
+		indexShape[axis] = g.between(1, 5)
+		return testCase{attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}, operands: []operand{g.smooth(shape...), g.indices(shape[axis], indexShape...)}}
 	}},
 	{"GatherND", []int{11, 12, 13}, drawGatherND},
 	{"ScatterND", []int{11, 13, 16, 18}, drawScatterND},
@@ -37,6 +39,7 @@ var indexCases = []opCase{
 		shape := g.smallShape()
 		axis := g.IntN(len(shape))
 		k := g.between(1, shape[axis])
+		// The loss reads output 0, the values; the indices have no gradient.
 		tc := testCase{alwaysDeclared: always(g.opset < 9), outputs: 2, loss: []int{0}, attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}, operands: []operand{g.distinct(shape...)}}
 		if g.opset < 10 {
 			tc.attrs["k"] = k
@@ -50,8 +53,9 @@ var indexCases = []opCase{
 	}},
 }
 
-// isTupleLength reports whether a size is the length of the index tuples.
-func isTupleLength(operand, _ int) bool { return operand == 1 }
+// isIndexSize reports whether a size is one of the indices, operand 1. Their last axis, the length of
+// the index tuples, must be known.
+func isIndexSize(operand, _ int) bool { return operand == 1 }
 
 func drawGatherND(g *generator) testCase {
 	shape := g.dims(g.between(2, 4), 1, 4)
@@ -60,16 +64,16 @@ func drawGatherND(g *generator) testCase {
 		batch = g.between(0, len(shape)-1)
 	}
 	depth := g.between(1, len(shape)-batch)
-	wanted := append(slices.Clone(shape[:batch]), g.dims(g.between(0, 2), 1, 3)...)
-	o := g.indexTuples(shape[batch:batch+depth], append(wanted, depth)...)
-	tc := testCase{alwaysDeclared: isTupleLength, operands: []operand{g.smooth(shape...), o}}
+	indexShape := append(slices.Clone(shape[:batch]), g.dims(g.between(0, 2), 1, 3)...)
+	o := g.indexTuples(shape[batch:batch+depth], append(indexShape, depth)...)
+	tc := testCase{alwaysDeclared: isIndexSize, operands: []operand{g.smooth(shape...), o}}
 	if batch > 0 {
 		tc.attrs = onnx.Attrs{"batch_dims": batch}
 	}
 	return tc
 }
 
-// indexTuples are index tuples, along the last axis, into axes of these sizes.
+// indexTuples returns index tuples, along the last axis, into axes of these sizes.
 func (g *generator) indexTuples(sizes []int, shape ...int) operand {
 	o := operand{shape: shape, ints: make([]int64, tensor.Size(shape))}
 	for i := range o.ints {
@@ -78,7 +82,8 @@ func (g *generator) indexTuples(sizes []int, shape ...int) operand {
 	return o
 }
 
-// reduction is the attribute of ScatterND and ScatterElements, which they have since opset 16.
+// reduction returns a value of the attribute reduction of ScatterND and ScatterElements, which is
+// "none" before opset 16.
 func (g *generator) reduction() string {
 	modes := []string{"none"}
 	if g.opset >= 16 {
@@ -90,7 +95,7 @@ func (g *generator) reduction() string {
 	return modes[(g.trial+g.opset)%len(modes)]
 }
 
-// distinctPair are two operands without ties.
+// distinctPair returns two operands of the shapes x and u, in which no value occurs twice.
 func (g *generator) distinctPair(x, u []int) (operand, operand) {
 	n := tensor.Size(x)
 	all := g.distinct(n + tensor.Size(u))
@@ -102,12 +107,12 @@ func drawScatterND(g *generator) testCase {
 	depth := g.between(1, len(shape))
 	mode := g.reduction()
 	n := g.between(1, 3)
-	places := g.Perm(tensor.Size(shape[:depth]))
-	n = min(n, len(places))
+	targets := g.Perm(tensor.Size(shape[:depth]))
+	n = min(n, len(targets))
 	o := operand{shape: []int{n, depth}}
-	for _, p := range places[:n] {
+	for _, p := range targets[:n] {
 		if mode != "none" {
-			p = places[0] // all to the same place
+			p = targets[0] // all updates go to the same element or slice
 		}
 		index := make([]int64, depth)
 		for k := depth - 1; k >= 0; k-- {
@@ -117,7 +122,7 @@ func drawScatterND(g *generator) testCase {
 		o.ints = append(o.ints, index...)
 	}
 	x, u := g.distinctPair(shape, append([]int{n}, shape[depth:]...))
-	tc := testCase{alwaysDeclared: isTupleLength, operands: []operand{x, o, u}}
+	tc := testCase{alwaysDeclared: isIndexSize, operands: []operand{x, o, u}}
 	if g.opset >= 16 {
 		tc.attrs = onnx.Attrs{"reduction": mode}
 	}
@@ -128,27 +133,27 @@ func drawScatterElements(g *generator) testCase {
 	shape := g.dims(g.between(1, 4), 2, 4)
 	axis := g.IntN(len(shape))
 	mode := g.reduction()
-	wanted := make([]int, len(shape))
+	indexShape := make([]int, len(shape))
 	for i, d := range shape {
-		wanted[i] = g.between(1, d)
+		indexShape[i] = g.between(1, d)
 	}
-	o := g.indices(shape[axis], wanted...)
+	o := g.indices(shape[axis], indexShape...)
 	if mode == "none" { // no index twice along the axis
-		inner := tensor.Size(wanted[axis+1:])
-		for start := range tensor.Size(wanted[:axis]) {
+		inner := tensor.Size(indexShape[axis+1:])
+		for start := range tensor.Size(indexShape[:axis]) {
 			for k := range inner {
-				for i, p := range g.Perm(shape[axis])[:wanted[axis]] {
-					o.ints[(start*wanted[axis]+i)*inner+k] = int64(p)
+				for i, p := range g.Perm(shape[axis])[:indexShape[axis]] {
+					o.ints[(start*indexShape[axis]+i)*inner+k] = int64(p)
 				}
 			}
 		}
 	}
-	x, u := g.distinctPair(shape, wanted)
+	x, u := g.distinctPair(shape, indexShape)
 	tc := testCase{operands: []operand{x, o, u}, attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}}
 	if g.opset >= 16 {
 		tc.attrs["reduction"] = mode
 	}
-	if g.opset < 11 {
+	if g.opset < 11 { // gradients by the updates are not supported
 		tc.operands[2].noGradient = true
 	}
 	return tc

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// Gradients do not change where unread outputs have no name, as exporters write them.
+// Gradients do not change if an output that no node reads has an empty name, as exporters write
+// outputs that are left out.
 func TestRecurrentOutputsLeftOut(t *testing.T) {
 	t.Parallel()
 	for i, draw := range []func(*generator) testCase{drawLSTM, drawGRU, drawRNN} {
@@ -21,8 +22,8 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 		g := &generator{Rand: seed.Rand(21, op), opset: 14}
 		tc := draw(g)
 		n := tc.operands[0].shape[1]
-		// Operand 4 is the lengths of the sequences; output 1, differentiated below, the last
-		// hidden state.
+		// Operand 4 is the lengths of the sequences. Output 0, which is left out below, is all hidden
+		// states; output 1, which is differentiated, is the last one.
 		tc.operands[4] = operand{shape: []int{n}, isInt32: true, ints: slices.Repeat([]int64{1}, n)}
 		gradients := func(unnamed bool) [][]float32 {
 			b := onnx.NewBuilder(14)
@@ -47,20 +48,21 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 		want := gradients(false)
 		for k, got := range gradients(true) {
 			if d := maxDifference(got, want[k]); !(d <= 1e-6*maxAbs(want[k])) || maxAbs(want[k]) == 0 {
-				t.Errorf("%s: by operand %d %v, with all outputs %v", op, k, got, want[k])
+				t.Errorf("%s: the gradient by operand %d is %v, with all outputs %v", op, k, got, want[k])
 			}
 		}
 	}
 }
 
-// The attribute clip bounds the argument of the activation: one step of an RNN is the tanh of a
-// clipped product, and has its gradient.
+// The attribute clip bounds the argument of the activation. From a state of zeros, one step of an RNN
+// is the tanh of the clipped product of input and weights, and must have its gradient.
 func TestRecurrentClip(t *testing.T) {
 	t.Parallel()
 	for _, opset := range []int{7, 14} {
 		g := &generator{Rand: seed.Rand(23, opset), opset: opset}
 		tc := testCase{
 			attrs: onnx.Attrs{"hidden_size": 4, "clip": 0.5}, outputs: 2,
+			// Input (steps, batch, features), input weights and recurrent weights.
 			operands: []operand{g.smooth(1, 3, 2), g.smooth(1, 4, 2), g.smooth(1, 4, 4)},
 		}
 		b := onnx.NewBuilder(opset)
@@ -84,14 +86,14 @@ func TestRecurrentClip(t *testing.T) {
 		got := compile(t, build(t, b)).run(t, tc.feed())
 		for k := range 2 {
 			if d := maxDifference(got[k].Data, got[2+k].Data); !(d <= 1e-5) || maxAbs(got[k].Data) == 0 {
-				t.Errorf("opset %d: by operand %d %v, of the clipped product %v", opset, k, got[k], got[2+k])
+				t.Errorf("opset %d: the gradient by operand %d is %v, that of the clipped product %v", opset, k, got[k], got[2+k])
 			}
 		}
 	}
 }
 
-// An LSTM that cannot be unrolled says why: with layout 1 the first axis of its input is the batch,
-// not the time, and may be free.
+// The gradient of an LSTM with the attribute layout = 1 is an error that says why. With it the first
+// axis of the input is the batch, not the time, and its size may be unknown.
 func TestRecurrentLayout(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(14)

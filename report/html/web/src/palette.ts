@@ -1,16 +1,17 @@
 // Swatches of series for legends. Series differ by colour, marker and dashes, so that they can also
-// be distinguished by colour-blind readers and in grey print. The looks come with the data.
+// be distinguished by colour-blind readers and in grey print. The report's data hold the Look of
+// each series.
 
 import type { Look } from './data';
 
-/** The colour of series beside a highlighted one. */
+/** The index of the colour of all series but the highlighted one, if there are too many for colours. */
 export const grey = -1;
 
 export function colourOf(look: Look): string {
   return look.colour === grey ? 'var(--control)' : `var(--series-${look.colour})`;
 }
 
-/** A short piece of the series' line with its mark, for a legend. */
+/** A short piece of the series' line with its marker, for a legend. */
 export function swatch(look: Look): SVGSVGElement {
   const svg = node('svg', {
     width: '30',
@@ -33,6 +34,7 @@ export function swatch(look: Look): SVGSVGElement {
   return svg;
 }
 
+// The outlines of the markers, as SVG paths around the origin.
 const outlines: Record<string, string> = {
   circle: 'M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z',
   square: 'M-3.5 -3.5H3.5V3.5H-3.5Z',
@@ -42,6 +44,7 @@ const outlines: Record<string, string> = {
   cross: 'M-1.5 -4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5V-1.5H-1.5Z',
 };
 
+/** Creates an SVG element. */
 export function node(tag: string, attributes: Record<string, string>): SVGElement {
   const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
