@@ -10,9 +10,9 @@ import (
 // newRand returns a random number generator with a fixed seed.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }
 
-// measuredTime returns the RT60 of an impulse response in seconds, the time in which the sound decays
-// by 60 dB. It is twice the time from -5 to -35 dB of Schroeder's backward integral, the energy that
-// is still to come, by linear regression.
+// measuredTime returns the RT60 of an impulse response in seconds, the time in which the sound
+// decays by 60 dB. It is twice the time from -5 to -35 dB of Schroeder's backward integral, the
+// energy that is still to come, by linear regression.
 func measuredTime(response []float32, rate int) float64 {
 	energy := make([]float64, len(response))
 	var sum float64
@@ -23,8 +23,8 @@ func measuredTime(response []float32, rate int) float64 {
 	return fitDecay(energy, 1/float64(rate))
 }
 
-// The measured reverberation time (RT60) is within 16 % of the requested one below 0.2 s, within 10 %
-// at 0.25 s, within 8 % at 0.4 s and within 3 % from 0.8 s on. Below 0.2 s it is 8 % too short on
+// The measured reverberation time (RT60) is within 16 % of the requested one below 0.2 s, within 10
+// % at 0.25 s, within 8 % at 0.4 s and within 3 % from 0.8 s on. Below 0.2 s it is 8 % too short on
 // average.
 func TestReverberationTime(t *testing.T) {
 	t.Parallel()

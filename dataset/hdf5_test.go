@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHDF5 checks that an HDF5 file in place of an array, a folder, a Parquet file or a tar shard gives
-// an error of one line that says how to convert it.
+// TestHDF5 checks that an HDF5 file in place of an array, a folder, a Parquet file or a tar shard
+// gives an error of one line that says how to convert it.
 func TestHDF5(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

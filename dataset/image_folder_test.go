@@ -26,8 +26,8 @@ func dot(t testing.TB, level uint8) []byte {
 	return b.Bytes()
 }
 
-// dots writes a folder of images of one grey pixel, whose value is the index of the image's name, and
-// returns its path.
+// dots writes a folder of images of one grey pixel, whose value is the index of the image's name,
+// and returns its path.
 func dots(t testing.TB, names ...string) string {
 	t.Helper()
 	files := map[string][]byte{}
@@ -131,7 +131,8 @@ func TestFolderWithCSV(t *testing.T) {
 		{"factors", "size,filename,class,hue\n1.5,c.png,x,-20\n2,a.png,x,30\n", []string{"c.png x", "a.png x"}, []string{"hue", "size"}},
 		{"white space", "c.png 3\nsub/b.png \t0\n\na.png -1\r\n", []string{"c.png 3", "sub/b.png 0", "a.png -"}, nil},
 		{"a name with spaces", "sub/d e.png dog\na.png cat\n", []string{"sub/d e.png dog", "a.png cat"}, nil},
-		// ImageNet's LOC_val_solution.csv from Kaggle: names without extensions, then synsets with boxes.
+		// ImageNet's LOC_val_solution.csv from Kaggle: names without extensions, then synsets with
+		// boxes.
 		{"Kaggle", "ImageId,PredictionString\nsub/f,n01440764 1 2 3 4 n01443537 5 6 7 8 \n", []string{"sub/f.JPEG n01440764"}, nil},
 		// Spreadsheets start a UTF-8 file with a byte order mark, \xef\xbb\xbf.
 		{"spreadsheet", "\xef\xbb\xbffile, label\r\n\"c.png\", \"a, b\"\r\n", []string{"c.png a, b"}, nil},
@@ -162,8 +163,8 @@ func TestFolderWithCSV(t *testing.T) {
 }
 
 // TestChallengeLabels labels a part of ImageNet's validation images by the class numbers in the
-// development kit of the ImageNet challenge of 2012. The numbers of the first ten images are those of
-// the published file.
+// development kit of the ImageNet challenge of 2012. The numbers of the first ten images are those
+// of the published file.
 func TestChallengeLabels(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "ILSVRC2012_val_00000001.JPEG", "sub/ILSVRC2012_val_00000010.JPEG", "ILSVRC2012_val_00000003.JPEG")
@@ -291,8 +292,8 @@ func TestFolderBadSample(t *testing.T) {
 	}
 }
 
-// TestDecodeRejectsBombs tries a decompression bomb: it checks that a short file whose header declares an image of many gigabytes
-// is rejected.
+// TestDecodeRejectsBombs tries a decompression bomb: it checks that a short file whose header
+// declares an image of many gigabytes is rejected.
 func TestDecodeRejectsBombs(t *testing.T) {
 	t.Parallel()
 	bomb := append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), make([]byte, 8)...)

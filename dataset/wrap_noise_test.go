@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// LabelNoise draws a wrong label with probability p. The number of wrong labels is binomial, and they
-// are uniform over the other classes.
+// LabelNoise draws a wrong label with probability p. The number of wrong labels is binomial, and
+// they are uniform over the other classes.
 func TestLabelNoise(t *testing.T) {
 	t.Parallel()
 	const n, p, seed = 20_000, 0.3, 7

@@ -14,11 +14,11 @@ import (
 
 const module = "github.com/noether-ml/noether/"
 
-// A goPackage holds the package comment and the imports of a folder, without its tests.
+// A goPackage describes the package in a folder, without its tests.
 type goPackage struct {
-	command bool
-	comment string   // package comment
-	imports []string // of this module, without its name
+	command bool // package main
+	comment string
+	imports []string // packages of this module, by folder
 }
 
 // packages returns the packages of the module, by folder.
@@ -69,11 +69,11 @@ func packages(t *testing.T) map[string]*goPackage {
 	return found
 }
 
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	for name, p := range packages(t) {
 		if want := "Package " + path.Base(name) + " "; !p.command && !strings.HasPrefix(p.comment, want) {
-			t.Errorf("%s: the comment of the package starts %.40q", name, p.comment)
+			t.Errorf("%s: the package comment starts with %.40q, want %q", name, p.comment, want)
 		}
 	}
 }
@@ -140,7 +140,7 @@ var order = strings.Fields(`
 	internal/fixtures internal/dist internal/demo/networks internal/screenshots bench studies/internal/tablefile studies/coverage studies/resi studies/seeds studies/segmentation studies/goodfellow studies/stir studies/spokenstrings studies/synesis studies/results
 `)
 
-func TestPackagesImportFromAbove(t *testing.T) {
+func TestPackageOrder(t *testing.T) {
 	t.Parallel()
 	place := map[string]int{}
 	for i, name := range order {

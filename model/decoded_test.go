@@ -167,10 +167,10 @@ func TestBoxLayouts(t *testing.T) {
 	t.Parallel()
 	// The metadata that Ultralytics writes into its models.
 	names := map[string]string{"names": `{0: 'cat', 1: "driver's cab", 2: 'owl'}`, "stride": "32"}
-	// Two cats of which the first has the lower score and is suppressed, an owl at the same place, and
-	// a box with a score below the default confidence threshold of 0.01. The values of an anchor are the
-	// centre, the size and the scores of three classes; in YOLOv5 the probability of an object comes
-	// before the scores.
+	// Two cats of which the first has the lower score and is suppressed, an owl at the same place,
+	// and a box with a score below the default confidence threshold of 0.01. The values of an
+	// anchor are the centre, the size and the scores of three classes; in YOLOv5 the probability of
+	// an object comes before the scores.
 	yolov8Rows := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
 	yolov5Rows := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
 	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
@@ -201,7 +201,8 @@ func TestBoxLayouts(t *testing.T) {
 			constants: []constant{{name: "output0", shape: []int{3, 6}, values: []float32{6, 4, 14, 12, .8, 2, 6, 4, 14, 12, .9, 2, 1, 1, 2, 2, 0, 0}}}},
 		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50",
 			constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}},
-		// The layout "suppressed" holds boxes after non-maximum suppression: corners, score and class.
+		// The layout "suppressed" holds boxes after non-maximum suppression: corners, score and
+		// class.
 		"suppressed": {batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
 			constants: []constant{{name: "output0", shape: []int{2, 6}, values: []float32{1, 1, 2, 2, 0, 0, 6, 4, 14, 12, .9, 1}}}},
 		"suppressed, fractions": {setting: output.Setting{Boxes: "suppressed", Fractions: new(bool)}, batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
@@ -301,9 +302,9 @@ func TestMapLayouts(t *testing.T) {
 // The keypoints of heat maps are at the centres of the positions of the largest values.
 func TestHeatMaps(t *testing.T) {
 	t.Parallel()
-	// A keypoint is x and y in fractions of the image, and the largest value of its map. Three maps of
-	// 4 x 8: the largest values are at row 2, column 5 of the first, at the end of the second, and at
-	// the start of the third, whose other values are smaller than -1.
+	// A keypoint is x and y in fractions of the image, and the largest value of its map. Three maps
+	// of 4 x 8: the largest values are at row 2, column 5 of the first, at the end of the second,
+	// and at the start of the third, whose other values are smaller than -1.
 	maps := make([]float32, 3*4*8)
 	maps[2*8+5], maps[32+31], maps[64] = 0.75, 2, -1
 	for i := range 31 {

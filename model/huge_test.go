@@ -10,7 +10,7 @@ import (
 )
 
 // TestHugeInput checks that opening a model with an input that is too large for memory is an error
-// of one line. The limit of values is 2^28.
+// of one line. The limit is 2^28 values. The number of values of the larger input overflows int64.
 func TestHugeInput(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDeepNestingIsAnError checks that deep nesting, for which the parser would take all memory of
-// the machine, is an error with its position.
+// TestDeepNestingIsAnError checks that deep nesting in YAML, for which the parser would take all
+// memory of the machine, is an error with its position, line 2.
 func TestDeepNestingIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -20,6 +20,7 @@ func TestDeepNestingIsAnError(t *testing.T) {
 			t.Errorf("%s: error %.200v, want one about nesting in line 2", name, err)
 		}
 	}
+	// Brackets in comments do not count.
 	if _, err := Parse("s.yaml", []byte(strings.Repeat("- [1, 2] # [[[\n", 10)), nil); err != nil {
 		t.Error(err)
 	}

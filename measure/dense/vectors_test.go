@@ -14,12 +14,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// normalFormat describes an output with a surface normal at each of 4 x 4 positions.
+// Transformations of the image rotate and mirror the first two components of a normal unless v is
+// NoVectors.
 func normalFormat(v output.Vectors) *output.Format {
 	return &output.Format{Kind: output.ValueMap, Outputs: []string{"normals"}, Height: 4, Width: 4, Channels: 3, Vectors: v}
 }
 
-// everywhere returns a map of 4 x 4 with one vector at each position.
-func everywhere(x, y, z float32) tensor.Tensor {
+// uniformMap returns a map of 4 x 4 with one vector at each position.
+func uniformMap(x, y, z float32) tensor.Tensor {
 	t := tensor.New(1, 3, 4, 4)
 	for i := range 16 {
 		t.Data[i], t.Data[16+i], t.Data[32+i] = x, y, z
@@ -27,27 +30,28 @@ func everywhere(x, y, z float32) tensor.Tensor {
 	return t
 }
 
-// A surface that faces right faces up after a quarter turn, and left in the mirror.
+// A normal that points right points up after a quarter turn of the image, and left after a flip.
+// With YDown the second component is positive downwards, with YUp upwards.
 func TestNormalsTurnWithTheImage(t *testing.T) {
 	t.Parallel()
 	const s = 0.6 * math.Sqrt2 / 2 // both components of a vector of length 0.6 at 45 degrees
 	for name, c := range map[string]struct {
 		tr       transform.Transform
 		vectors  output.Vectors
-		from, to [2]float32
+		from, to [2]float32 // the first two components before and after
 	}{
-		"quarter turn":                  {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0.6, 0}, [2]float32{0, -0.6}},
-		"quarter turn, y points up":     {transform.Rotate{Angle: transform.Fixed(90)}, output.YUp, [2]float32{0.6, 0}, [2]float32{0, 0.6}},
-		"of one that faces down":        {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0, 0.6}, [2]float32{0.6, 0}},
-		"45 degrees":                    {transform.Rotate{Angle: transform.Fixed(45)}, output.YDown, [2]float32{0.6, 0}, [2]float32{s, -s}},
-		"45 degrees, y points up":       {transform.Rotate{Angle: transform.Fixed(45)}, output.YUp, [2]float32{0.6, 0}, [2]float32{s, s}},
-		"mirror":                        {transform.Flip{}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
-		"mirror, y points up":           {transform.Flip{}, output.YUp, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
-		"translation":                   {transform.Translate{X: transform.Fixed(0.25)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
-		"enlarged":                      {transform.Scale{Factor: transform.Fixed(1.5)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
-		"vectors that are plain values": {transform.Rotate{Angle: transform.Fixed(90)}, output.NoVectors, [2]float32{0.6, 0}, [2]float32{0.6, 0}},
+		"quarter turn":                     {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0.6, 0}, [2]float32{0, -0.6}},
+		"quarter turn, y points up":        {transform.Rotate{Angle: transform.Fixed(90)}, output.YUp, [2]float32{0.6, 0}, [2]float32{0, 0.6}},
+		"quarter turn, from down to right": {transform.Rotate{Angle: transform.Fixed(90)}, output.YDown, [2]float32{0, 0.6}, [2]float32{0.6, 0}},
+		"45 degrees":                       {transform.Rotate{Angle: transform.Fixed(45)}, output.YDown, [2]float32{0.6, 0}, [2]float32{s, -s}},
+		"45 degrees, y points up":          {transform.Rotate{Angle: transform.Fixed(45)}, output.YUp, [2]float32{0.6, 0}, [2]float32{s, s}},
+		"flip":                             {transform.Flip{}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
+		"flip, y points up":                {transform.Flip{}, output.YUp, [2]float32{0.6, 0.1}, [2]float32{-0.6, 0.1}},
+		"translation":                      {transform.Translate{X: transform.Fixed(0.25)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
+		"enlarged":                         {transform.Scale{Factor: transform.Fixed(1.5)}, output.YDown, [2]float32{0.6, 0.1}, [2]float32{0.6, 0.1}},
+		"three values that are no vectors": {transform.Rotate{Angle: transform.Fixed(90)}, output.NoVectors, [2]float32{0.6, 0}, [2]float32{0.6, 0}},
 	} {
-		clean, moved := everywhere(c.from[0], c.from[1], 0.8), everywhere(c.to[0], c.to[1], 0.8)
+		clean, moved := uniformMap(c.from[0], c.from[1], 0.8), uniformMap(c.to[0], c.to[1], 0.8)
 		got, samples := scoresOf(t, normalFormat(c.vectors), defaults(), c.tr, clean, moved)
 		near(t, name+": relative-error", got["relative-error"].Value, 0)
 		if a, ok := got["angle"]; ok != (c.vectors != output.NoVectors) || ok && !(math.Abs(a.Value) < 1e-4) {
@@ -58,17 +62,19 @@ func TestNormalsTurnWithTheImage(t *testing.T) {
 		}
 	}
 	// Normals that do not turn: (0.6, 0, 0.8) against (0, -0.6, 0.8).
-	still := everywhere(0.6, 0, 0.8)
-	got, _ := scoresOf(t, normalFormat(output.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, still, still)
+	unturned := uniformMap(0.6, 0, 0.8)
+	got, _ := scoresOf(t, normalFormat(output.YDown), defaults(), transform.Rotate{Angle: transform.Fixed(90)}, unturned, unturned)
 	if want := math.Acos(0.64) * 180 / math.Pi; math.Abs(got["angle"].Value-want) > 1e-4 {
 		t.Errorf("angle of normals that do not turn: %v, want %v", got["angle"].Value, want)
 	}
 	near(t, "relative-error of normals that do not turn", got["relative-error"].Value, 0.6*math.Sqrt2)
-	none := everywhere(0, 0, 0)
-	got, _ = scoresOf(t, normalFormat(output.YDown), defaults(), transform.Flip{}, none, still)
+	zero := uniformMap(0, 0, 0)
+	got, _ = scoresOf(t, normalFormat(output.YDown), defaults(), transform.Flip{}, zero, unturned)
 	near(t, "angle to vectors of length 0", got["angle"].Value, 90)
 }
 
+// pointFormat describes an output of k keypoints: x and y in fractions of the image, and a
+// confidence.
 func pointFormat(k int) *output.Format {
 	return &output.Format{Kind: output.PointList, Outputs: []string{"heatmaps"}, Height: 80, Width: 80, Keypoints: k}
 }
@@ -78,7 +84,7 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	f := pointFormat(3)
 	f.Confidence = 0.3
 	row := func(values ...float32) tensor.Tensor { return tensor.Tensor{Shape: []int{1, 3, 3}, Data: values} }
-	// A keypoint is x, y and confidence. That of the third is below the bound: it is not visible.
+	// The confidence of the third keypoint, 0.1, is below f.Confidence: it is not visible.
 	clean := row(0.2, 0.3, 0.9, 0.5, 0.5, 0.9, 0.6, 0.1, 0.1)
 	quarter := transform.Rotate{Angle: transform.Fixed(90)}
 	got, _ := scoresOf(t, f, defaults(), quarter, clean, row(0.3, 0.8, 0.5, 0.5, 0.5, 0.4, 0.9, 0.9, 0.9))
@@ -93,7 +99,8 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	if len(samples) != 1 {
 		t.Errorf("%d per-sample values", len(samples))
 	}
-	// The second leaves the image; with wrap it comes in on the other side.
+	// The second keypoint leaves the image and does not count. If the transformation wraps the
+	// image around, it comes in on the other side.
 	shift := transform.Translate{X: transform.Fixed(0.7)}
 	moved := row(0.9, 0.3, 0.9, 0.7, 0.5, 0.9, 0.3, 0.1, 0.9)
 	got, _ = scoresOf(t, f, defaults(), shift, clean, moved)
@@ -101,7 +108,7 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	shift.Sampling.Outside = transform.Wrapped
 	got, _ = scoresOf(t, f, defaults(), shift, clean, moved)
 	near(t, "keypoint-distance with wrap", got["keypoint-distance"].Value, 0.25)
-	// Without a bound all keypoints count.
+	// Without f.Confidence all keypoints count.
 	got, _ = scoresOf(t, pointFormat(3), defaults(), transform.Identity{}, clean, clean)
 	near(t, "keypoint-distance of the third", got["keypoint-distance keypoint=2"].Value, 0)
 	f.Confidence = 1
@@ -120,6 +127,8 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	}
 }
 
+// measuretest.Run checks what every measure must satisfy, such as scores that do not depend on the
+// batch size.
 func TestContractOfKeypointsAndNormals(t *testing.T) {
 	t.Parallel()
 	const n = 70

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// product is a simple comparison that satisfies the contract: the mean over samples of the product
-// of the sums of two layers.
+// product is a simple measure.Comparison that RunGrid accepts. Its score for a pair of layers is
+// the mean, over samples, of the product of the sums of their activations.
 type product struct{}
 
 func (product) Name() string                   { return "product" }
@@ -29,6 +29,7 @@ func (product) New(g measure.Grid) (measure.GridAccumulator, error) {
 	return &products{grid: g, sums: make([]float64, len(g.Pairs))}, nil
 }
 
+// products accumulates the sums of product, one for each pair of layers of the grid.
 type products struct {
 	grid measure.Grid
 	n    int
@@ -36,7 +37,7 @@ type products struct {
 }
 
 func (p *products) Update(b *measure.PairBatch) error {
-	for i := range b.Place { // for each sample
+	for i := range b.Place { // b.Place has an element for each sample
 		p.n++
 		for k, pair := range p.grid.Pairs {
 			p.sums[k] += sum(b.A[pair[0]].At(i)) * sum(b.B[pair[1]].At(i))
@@ -108,7 +109,7 @@ func TestRunGrid(t *testing.T) {
 	layer := func(name string) onnx.Layer { return onnx.Layer{Name: name} }
 	const n = 70
 	x, y, z := random(n, 3), random(n, 2, 2), random(n, 4)
-	layout := measure.NewLayout(n) // the samples in blocks
+	layout := measure.NewLayout(n) // divides the samples into blocks
 	t.Run("two models", func(t *testing.T) {
 		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{z, x},
 			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("z"), layer("x")}, Pairs: [][2]int{{0, 0}, {1, 0}, {1, 1}}, Layout: layout}})

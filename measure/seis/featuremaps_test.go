@@ -9,8 +9,8 @@ import (
 )
 
 // TestPooling compares the average-pooled feature maps of each order of axes with means that are
-// computed by their definition. The orders have a letter for each axis: batch (N, which shape leaves
-// out), channels (C), height, width, and time or tokens (T).
+// computed by their definition. The orders have a letter for each axis: batch (N, which shape
+// leaves out), channels (C), height, width, and time or tokens (T).
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

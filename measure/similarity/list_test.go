@@ -16,9 +16,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGoldenFunctions compares the statistics that have a function statistic.compute with the values
-// of testdata/list.py. That program follows the definitions of the papers and of ReSi and netrep, two
-// Python packages of such statistics.
+// TestGoldenFunctions compares the statistics that have a function statistic.compute with the
+// values of testdata/list.py. That program follows the definitions of the papers and of ReSi and
+// netrep, two Python packages of such statistics.
 func TestGoldenFunctions(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/list.json")
@@ -62,10 +62,10 @@ func TestGoldenFunctions(t *testing.T) {
 	}
 }
 
-// The function transport returns the least cost of a transport plan between rows, which supply units,
-// and columns, which take them. With as many rows as columns it is that of the best permutation. It
-// is at most that of the plan that spreads each row evenly. It stays the same if each row and column
-// of several units is replaced by copies with one unit each.
+// The function transport returns the least cost of a transport plan between rows, which supply
+// units, and columns, which take them. With as many rows as columns it is that of the best
+// permutation. It is at most that of the plan that spreads each row evenly. It stays the same if
+// each row and column of several units is replaced by copies with one unit each.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,7 +98,8 @@ func TestTransport(t *testing.T) {
 		if got > even+1e-9 {
 			t.Fatalf("the least cost is %v, but a plan that spreads each row evenly costs %v", got, even)
 		}
-		// With q copies of each row and n of each column, the best plan is a permutation of n q elements.
+		// With q copies of each row and n of each column, the best plan is a permutation of n q
+		// elements.
 		many := mat.NewDense(n*q, n*q, nil)
 		many.Apply(func(i, j int, _ float64) float64 { return wide.At(i/q, j/n) }, many)
 		if want := transport(many, 1, 1); math.Abs(got-want) > 1e-8 {
@@ -124,8 +125,8 @@ func permutations(n int, f func([]int)) {
 	swap(0)
 }
 
-// The function kendall returns Kendall's tau-b as defined, by a sum over all pairs. Values are whole
-// numbers from 0 to 5, so that there are many ties.
+// The function kendall returns Kendall's tau-b as defined, by a sum over all pairs. Values are
+// whole numbers from 0 to 5, so that there are many ties.
 func TestKendall(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -195,8 +196,8 @@ func TestSettingsOfEarlierStudies(t *testing.T) {
 	}
 }
 
-// The error of an invalid setting names it. rtd (representation topology divergence) is a statistic of
-// ReSi (Klabunde et al. 2025) that this package does not compute.
+// The error of an invalid setting names it. rtd (representation topology divergence) is a statistic
+// of ReSi (Klabunde et al. 2025) that this package does not compute.
 func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Settings){
@@ -220,8 +221,8 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// Similarities that have a function statistic.compute are 1 if both representations are constant, and
-// 0 if only one is. Differences are 0 if both are, and any number if only one is.
+// Similarities that have a function statistic.compute are 1 if both representations are constant,
+// and 0 if only one is. Differences are 0 if both are, and any number if only one is.
 func TestConstantRepresentationsByFunctions(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 4))

@@ -11,8 +11,8 @@ import (
 
 // TestGridOfNarrowAndWideLayers checks pairs of narrow layers, whose products are computed as one
 // product of matrices, pairs of wide layers, and pairs of one of each kind. Their scores must equal
-// those of Value, which compares two matrices. The first list of statistics computes in float32, the
-// second in float64.
+// those of Value, which compares two matrices. The first list of statistics computes in float32,
+// the second in float64.
 func TestGridOfNarrowAndWideLayers(t *testing.T) {
 	t.Parallel()
 	const n = 2000

@@ -124,9 +124,9 @@ func (d *randomConvNet) grow() {
 	d.wires = append(d.wires, y)
 }
 
-// randomGradient builds random network number i, and the gradient by its input x of a weighted sum of
-// its last three tensors. It returns the values of the inputs too. Unless constant is set, the weights
-// are computed when the graph runs.
+// randomGradient builds random network number i, and the gradient by its input x of a weighted sum
+// of its last three tensors. It returns the values of the inputs too. Unless constant is set, the
+// weights are computed when the graph runs.
 func randomGradient(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
 	t.Helper()
 	d := &randomConvNet{generator: &generator{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
@@ -173,7 +173,8 @@ func TestBlockedLayout(t *testing.T) {
 	}
 }
 
-// checkRelativeError checks that the norm of the error is less than 2 % of the norm of the gradient.
+// checkRelativeError checks that the norm of the error is less than 2 % of the norm of the
+// gradient.
 func checkRelativeError(t *testing.T, got, want tensor.Tensor) {
 	t.Helper()
 	if !slices.Equal(got.Shape, want.Shape) {

@@ -11,12 +11,13 @@ import (
 )
 
 // In a DenseNet each layer reads a Concat of all earlier ones. The part of a Concat's gradient that
-// belongs to the inputs of the Concat before it is passed on to that Concat in one Slice, not in one
-// for each layer. The gradient by the output of a Concat is still that of its own readers alone.
+// belongs to the inputs of the Concat before it is passed on to that Concat in one Slice, not in
+// one for each layer. The gradient by the output of a Concat is still that of its own readers
+// alone.
 func TestDenseConcat(t *testing.T) {
 	t.Parallel()
-	// differentiate returns the number of Slice nodes in the gradient by the tensors of the given names,
-	// and the gradient by the first.
+	// differentiate returns the number of Slice nodes in the gradient by the tensors of the given
+	// names, and the gradient by the first.
 	differentiate := func(by ...string) (int, []float32) {
 		b := onnx.NewBuilder(13)
 		x := b.Input("x", onnx.Float, 2, 3)

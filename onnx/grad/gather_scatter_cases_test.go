@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// indexCases are the cases of operators that read or write at indices, each with the operator sets in
-// which it changed. Sizes that alwaysDeclared names are known in the graph of every case.
+// indexCases are the cases of operators that read or write at indices, each with the operator sets
+// in which it changed. Sizes that alwaysDeclared names are known in the graph of every case.
 var indexCases = []opCase{
 	{"Gather", []int{7, 11, 13}, func(g *generator) testCase {
 		shape := g.smallShape()
@@ -53,8 +53,8 @@ var indexCases = []opCase{
 	}},
 }
 
-// isIndexSize reports whether a size is one of the indices, operand 1. Their last axis, the length of
-// the index tuples, must be known.
+// isIndexSize reports whether a size is one of the indices, operand 1. Their last axis, the length
+// of the index tuples, must be known.
 func isIndexSize(operand, _ int) bool { return operand == 1 }
 
 func drawGatherND(g *generator) testCase {

@@ -55,8 +55,8 @@ func (g *generator) axes(rank int) []int {
 	return list
 }
 
-// roundToGrid rounds to a multiple of 2^-10, so that adding the step of a finite difference, a power
-// of two, is exact.
+// roundToGrid rounds to a multiple of 2^-10, so that adding the step of a finite difference, a
+// power of two, is exact.
 func roundToGrid(v float64) float32 { return float32(math.Round(v*1024) / 1024) }
 
 // from returns an operand whose elements are calls of value, rounded to multiples of 2^-10.
@@ -73,7 +73,8 @@ func (g *generator) uniform(low, high float64, shape ...int) operand {
 	return g.from(shape, func() float64 { return low + (high-low)*g.Float64() })
 }
 
-// smooth returns values from -2 to 2, for operators without kinks: points where the derivative jumps.
+// smooth returns values from -2 to 2, for operators without kinks: points where the derivative
+// jumps.
 func (g *generator) smooth(shape ...int) operand { return g.uniform(-2, 2, shape...) }
 
 // positive returns values from 0.5 to 3.
@@ -147,8 +148,8 @@ func (g *generator) mask(shape ...int) operand {
 	return o
 }
 
-// broadcast returns n shapes that can be broadcast with each other: one full shape, and copies of it
-// of which some lack leading axes or have axes of size 1.
+// broadcast returns n shapes that can be broadcast with each other: one full shape, and copies of
+// it of which some lack leading axes or have axes of size 1.
 func (g *generator) broadcast(n int) [][]int {
 	full := g.smallShape()
 	shapes := make([][]int, n)
@@ -173,8 +174,8 @@ func unary(o operand, attrs onnx.Attrs) testCase {
 	return testCase{operands: []operand{o}, attrs: attrs}
 }
 
-// attrOrInput adds a list of integers to a case: as a constant input from the operator set since on,
-// as the attribute called name before.
+// attrOrInput adds a list of integers to a case: as a constant input from the operator set since
+// on, as the attribute called name before.
 func (g *generator) attrOrInput(tc *testCase, since int, name string, v ...int) {
 	if g.opset >= since {
 		tc.operands = append(tc.operands, int64Vector(v...).asConstant())

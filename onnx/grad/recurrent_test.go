@@ -22,8 +22,8 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 		g := &generator{Rand: seed.Rand(21, op), opset: 14}
 		tc := draw(g)
 		n := tc.operands[0].shape[1]
-		// Operand 4 is the lengths of the sequences. Output 0, which is left out below, is all hidden
-		// states; output 1, which is differentiated, is the last one.
+		// Operand 4 is the lengths of the sequences. Output 0, which is left out below, is all
+		// hidden states; output 1, which is differentiated, is the last one.
 		tc.operands[4] = operand{shape: []int{n}, isInt32: true, ints: slices.Repeat([]int64{1}, n)}
 		gradients := func(unnamed bool) [][]float32 {
 			b := onnx.NewBuilder(14)
@@ -54,8 +54,8 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 	}
 }
 
-// The attribute clip bounds the argument of the activation. From a state of zeros, one step of an RNN
-// is the tanh of the clipped product of input and weights, and must have its gradient.
+// The attribute clip bounds the argument of the activation. From a state of zeros, one step of an
+// RNN is the tanh of the clipped product of input and weights, and must have its gradient.
 func TestRecurrentClip(t *testing.T) {
 	t.Parallel()
 	for _, opset := range []int{7, 14} {
@@ -92,8 +92,8 @@ func TestRecurrentClip(t *testing.T) {
 	}
 }
 
-// The gradient of an LSTM with the attribute layout = 1 is an error that says why. With it the first
-// axis of the input is the batch, not the time, and its size may be unknown.
+// The gradient of an LSTM with the attribute layout = 1 is an error that says why. With it the
+// first axis of the input is the batch, not the time, and its size may be unknown.
 func TestRecurrentLayout(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(14)

@@ -7,8 +7,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestKeepBelow checks that only the values of the samples at the first places are stored, for any
-// batches, and that states of such a site can be read.
+// TestKeepBelow checks Site.KeepBelow: only the values of samples whose place is below it are
+// stored, however the samples are divided into batches, and the serialised state can be read. The
+// place of a sample is its position in the order in which the data are read, and here its index
+// too.
 func TestKeepBelow(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 7, Block: 3, Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true, KeepBelow: 4}
@@ -18,7 +20,7 @@ func TestKeepBelow(t *testing.T) {
 		}
 		return index
 	}
-	a := accumulate(t, site, 0, 2) // the sample at place 1 of the order cannot be read
+	a := accumulate(t, site, 0, 2) // as if the sample at place 1 could not be read
 	state, err := a.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -36,10 +38,10 @@ func TestKeepBelow(t *testing.T) {
 	all := site
 	all.KeepBelow = 0
 	if got := kept(accumulate(t, all, 0, 2, 6)); !slices.Equal(got, []int{0, 2, 6}) {
-		t.Errorf("without a bound the values of samples %v are stored, want 0, 2 and 6", got)
+		t.Errorf("without KeepBelow the values of samples %v are stored, want 0, 2 and 6", got)
 	}
 	if again := newAccumulator(difference(), all); again.UnmarshalBinary(state) != nil {
-		t.Error("UnmarshalBinary refused a state that has the values of all its samples")
+		t.Error("UnmarshalBinary refused the state of samples 0 and 2 with the values of both")
 	}
 	whole, err := accumulate(t, all, 0, 1, 2, 3, 4).MarshalBinary()
 	if err != nil {
@@ -49,6 +51,6 @@ func TestKeepBelow(t *testing.T) {
 		t.Error("UnmarshalBinary accepted more values than the site stores")
 	}
 	if small, large := difference().cost(site), difference().cost(all); small >= large {
-		t.Errorf("cost is %d bytes with a bound and %d without, want less with it", small, large)
+		t.Errorf("cost is %d bytes with KeepBelow and %d without, want less with it", small, large)
 	}
 }

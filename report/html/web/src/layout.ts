@@ -1,10 +1,10 @@
-// A graph laid out along its depth, from left to right. An item is in a column to the right of all
-// items that it reads from. The lanes are its rows: a longest path lies in lane 0, at the bottom;
-// branches, and lines that pass by boxes, have lanes above.
+// Layout of a graph in columns, from left to right, and rows, which are called lanes. Its nodes are
+// items, drawn as boxes. An item is in a column to the right of all items that it reads. A longest
+// path lies in lane 0, at the bottom; branches, and lines that pass by boxes, have lanes above.
 
 /** A box of the graph. */
 export interface Item {
-  reads: number[]; // indices of earlier items
+  reads: number[]; // indices of the items whose outputs it reads, all earlier in the list
   width: number;
   height: number;
 }
@@ -19,14 +19,14 @@ export interface Edge {
 export interface Layout {
   width: number;
   height: number;
-  centers: [number, number][]; // of the items
+  centers: [number, number][]; // x and y of the items, in pixels from the top left
   edges: Edge[];
 }
 
-const mostLanes = 16; // a line for which no lane is free lies over others
-const lineLane = 9; // height of a lane that holds lines only
+const maxLanes = 16; // a line for which no lane is free lies over others, in one more lane
+const lineLaneHeight = 9; // pixels, of a lane that holds lines only
 
-/** Lays out items, with gaps of the given sizes: across between columns, up between lanes. */
+/** Lays out items, with gaps of the width across between columns and the height up between lanes. */
 export function layout(items: Item[], across: number, up: number): Layout {
   const column = columns(items);
   const lanes = new Lanes();
@@ -34,6 +34,7 @@ export function layout(items: Item[], across: number, up: number): Layout {
   const edges = items
     .flatMap(({ reads }, to) => reads.map((from) => ({ from, to, span: column[to] - column[from] })))
     .sort((a, b) => a.span - b.span);
+  // The lane of the line of each edge. Short edges come first and so get the lower lanes.
   const routes = edges.map((e) =>
     e.span > 1 ? lanes.free(column[e.from] + 1, column[e.to] - 1, e.from) : lane[e.from],
   );
@@ -45,7 +46,7 @@ export function layout(items: Item[], across: number, up: number): Layout {
     heights[lane[i]] = Math.max(heights[lane[i]] ?? 0, item.height);
   });
   for (let l = 0; l < Math.max(heights.length, ...routes.map((r) => r + 1)); l++)
-    heights[l] = Math.max(heights[l] ?? 0, lineLane);
+    heights[l] = Math.max(heights[l] ?? 0, lineLaneHeight);
   const lefts: number[] = [];
   let width = 0;
   for (const w of widths) {
@@ -79,15 +80,15 @@ export function layout(items: Item[], across: number, up: number): Layout {
   };
 }
 
-// columns are the lengths of the longest paths to the items.
+// columns returns the column of each item: the length of the longest path to it.
 function columns(items: Item[]): number[] {
   const out: number[] = [];
   for (const { reads } of items) out.push(reads.reduce((most, r) => Math.max(most, out[r] + 1), 0));
   return out;
 }
 
-// placeItems puts a longest path into lane 0 and each other item into the lane of what it reads, or
-// the lowest free one.
+// placeItems returns the lane of each item: 0 on one of the longest paths, else the lane of the
+// first item that it reads, or the lowest free one above lane 0.
 function placeItems(items: Item[], column: number[], lanes: Lanes): number[] {
   const lane: number[] = [];
   let i = column.indexOf(Math.max(...column));
@@ -106,7 +107,7 @@ function placeItems(items: Item[], column: number[], lanes: Lanes): number[] {
   return lane;
 }
 
-/** What takes each lane of each column: a box (-1), or the lines from an item. */
+/** What occupies each lane of each column: a box (-1), or the lines from the item of this index. */
 class Lanes {
   private readonly taken = new Map<string, number>();
 
@@ -119,22 +120,23 @@ class Lanes {
     return taken === undefined || (by >= 0 && taken === by);
   }
 
-  /** Takes the lowest lane that is free in several columns for lines from an item. */
+  /** Takes the lowest lane that is free in columns first to last, for lines from an item. */
   free(first: number, last: number, from: number): number {
-    for (let lane = 0; lane < mostLanes; lane++) {
+    for (let lane = 0; lane < maxLanes; lane++) {
       let free = true;
       for (let c = first; c <= last && free; c++) free = this.isFree(c, lane, from);
       if (!free) continue;
       for (let c = first; c <= last; c++) this.take(c, lane, from);
       return lane;
     }
-    return mostLanes;
+    return maxLanes;
   }
 }
 
+// at formats a point of an SVG path.
 const at = ([x, y]: [number, number]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
 
-// curve leaves and arrives horizontally.
+// curve returns a piece of an SVG path that leaves and arrives horizontally.
 function curve(from: [number, number], to: [number, number]): string {
   if (from[1] === to[1]) return `L${at(to)}`;
   const middle = (from[0] + to[0]) / 2;

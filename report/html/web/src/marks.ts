@@ -19,11 +19,12 @@ export function drawing(c: Context, rows: number[], domain?: [number, number]): 
   const drawn = points(c, rows);
   const marks = { line: curves, bar: bars, step: steps }[c.chart.mark];
   const lines = new Set(drawn.map((p) => p.line)).size;
-  const banded = c.chart.mark === 'bar' || lines <= bandsUpTo;
+  const hasBands = c.chart.mark === 'bar' || lines <= bandsUpTo;
+  // What the panel has, on which its sentences depend; see textOf.
   const has = [isJoined(drawn) ? 'lines' : 'points'];
   if (drawn.some((p) => p.branch)) has.push('branch');
   if (drawn.some((p) => p.null !== null)) has.push('null');
-  if (banded && drawn.some((p) => p.low !== null)) has.push('interval');
+  if (hasBands && drawn.some((p) => p.low !== null)) has.push('interval');
   return {
     spec: drawn.length > 0 ? sized(marks(c, drawn, lines, domain)) : undefined,
     ...textOf(
@@ -36,7 +37,7 @@ export function drawing(c: Context, rows: number[], domain?: [number, number]): 
 
 const wideScreen = window.matchMedia('(min-width: 70rem)'); // as in style.css
 
-/** Draws curves in little space over relative depth, as the sentences of the first screen say it. */
+/** Draws compact curves over relative depth, which the sentences of the first screen refer to. */
 export function small(c: Context, rows: number[]): Spec {
   // The title up to its first comma: "relative depth".
   const short = (axis?: Axis) => axis && { ...axis, title: axis.title.split(',')[0] };
@@ -49,14 +50,15 @@ export function small(c: Context, rows: number[]): Spec {
   return sized({ ...spec, height: wideScreen.matches ? 112 : 96, config: { axis: compact, axisY: { tickCount: 3 } } });
 }
 
-const bandsUpTo = 6; // lines; more intervals than this hide each other
-const areasUpTo = 4; // histograms; likewise
+const bandsUpTo = 6; // number of lines up to which bands of intervals are drawn: more hide each other
+const areasUpTo = 4; // number of histograms up to which the areas beneath are filled
 
-// The encodings that most marks have: tip, the number of the row that the tooltip describes, and
-// detail, by which points are joined to lines.
+// The encodings that most marks have: tip, the index of the row that the tooltip describes, and
+// detail, the line to which a point belongs.
 const tip = { field: 'id', type: 'nominal' };
 const detail = { field: 'line', type: 'nominal' };
 
+/** Completes a specification: the width of its container, and a default height. */
 export function sized(spec: Record<string, unknown>): Spec {
   const autosize = { type: 'fit-x', contains: 'padding' };
   return { width: 'container', height: 230, autosize, ...spec } as unknown as Spec;
@@ -79,20 +81,20 @@ function looks(series: Series, values = series.values, legend: object | null = n
 }
 
 // valueAxis spans 0 to 1 if that is the statistic's range, so that charts can be compared.
-// Otherwise it includes 0, unless the description says that the axis is free.
+// Otherwise it includes 0, unless Axis.free is set in the description of the chart.
 function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
   const axis = c.chart.mark === 'bar' ? c.chart.x : c.chart.y;
-  const unit = axis.field === 'value' && !axis.free && isUnit(c);
+  const fromZeroToOne = axis.field === 'value' && !axis.free && rangesOverUnit(c);
   return {
     field: 'value',
     type: 'quantitative',
     title: withUnit(c, fill(c, axis.title, rows)) || null,
-    scale: unit
+    scale: fromZeroToOne
       ? { domain: [0, 1], nice: false }
       : { zero: !axis.free, ...(domain && { domain, nice: true }) },
     axis: {
       tickCount: 5,
-      format: axis.percent ? '.0%' : unit ? '.1f' : undefined,
+      format: axis.percent ? '.0%' : fromZeroToOne ? '.1f' : undefined,
       domain: false,
       ticks: false,
       labelPadding: 6,
@@ -101,21 +103,22 @@ function valueAxis(c: Context, rows: number[], domain?: [number, number]) {
   };
 }
 
-// withUnit adds the unit of the statistic to its title.
+// withUnit adds the unit of measurement of the statistic, such as dB, to its title.
 function withUnit(c: Context, title: string): string {
   return title === c.statistic.title && c.statistic.unit ? `${title} (${c.statistic.unit})` : title;
 }
 
-function isUnit(c: Context): boolean {
+// rangesOverUnit reports whether the range of the statistic is 0 to 1.
+function rangesOverUnit(c: Context): boolean {
   return c.statistic.range[0] === 0 && c.statistic.range[1] === 1;
 }
 
 /**
- * A line for each series, its interval as a band, its null as a dotted line. Where higher is more
- * invariant the null is a floor, shaded.
+ * A line for each series, its interval as a band, and its null, the score by chance alone, as a
+ * dotted line. If higher scores are more invariant, the area below the null is shaded.
  */
 function curves(c: Context, drawn: Point[], lines: number) {
-  const own = c.chart.legend === 'chart'; // a legend of its own
+  const own = c.chart.legend === 'chart'; // it has its own legend, rather than that of the page
   const axis = axisX(c),
     numeric = drawn.every((p) => typeof p.x === 'number'),
     xs = [...new Set(drawn.map((p) => p.x))];
@@ -131,7 +134,7 @@ function curves(c: Context, drawn: Point[], lines: number) {
       grid: false,
       ...(axis.percent
         ? { tickCount: 5, format: '.0%' }
-        : xs.length <= 8 // ticks at the values themselves, as those of a parameter
+        : xs.length <= 8 // a tick at each value, such as those of a parameter
           ? { values: xs, format: numeric ? '.6~g' : undefined }
           : { tickCount: 6 }),
       labelAngle: 0,
@@ -243,7 +246,7 @@ function curves(c: Context, drawn: Point[], lines: number) {
   return { data: { values: drawn }, layer };
 }
 
-/** Whether a chart has a marker: over the parameter at a value, over depth at a layer. */
+/** Whether a chart has a marker, a vertical line at the value of a parameter or the layer chosen. */
 export function isMarked(c: Context): boolean {
   return c.chart.mark === 'line' && ['parameter', 'depth'].includes(c.chart.x.field);
 }
@@ -253,21 +256,22 @@ export function markedAt(c: Context, rows: number[]): string {
   return c.chart.x.field === 'parameter' ? c.chosenValue(transformOf(c, rows)) : layerPlace(c, rows);
 }
 
-/** The name of the Vega data set that holds the chosen value of a chart, a row for its marker. */
+/** The name of the Vega data set of one row that holds the place of the marker of a chart. */
 export const marker = 'marker';
 
-/** The marker at a place, or a hidden one where there is none. */
+/** The row of the marker at a value; if the value is '', it is invisible, at the place hidden. */
 export const markerOf = (value: string, hidden: number | string = 0) => [
   value === '' ? { x: hidden, on: false } : { x: parameter(value), on: true },
 ];
 
-// transformOf is the transformation of some rows; '' if there are several.
+// transformOf returns the transformation of some rows; '' if there are several.
 function transformOf(c: Context, rows: number[]): string {
   const names = c.table.distinct('transform', rows);
   return names.length === 1 ? names[0] : '';
 }
 
-// parameterTitle is the title of the parameter of the transformation of a chart over parameters.
+// parameterTitle returns the title of the parameter of the transformation of a chart over
+// parameters.
 function parameterTitle(c: Context, drawn: Point[]): string {
   const names = new Set(drawn.map((p) => c.table.text('transform', p.id)));
   if (c.chart.x.field !== 'parameter' || names.size !== 1) return '';
@@ -275,8 +279,9 @@ function parameterTitle(c: Context, drawn: Point[]): string {
   return c.scores.packed.transforms[name] || `value of ${name}`;
 }
 
-// amountTitle is the title of the position along the trajectories of tuning curves: the parameter
-// of their transformation, or the factor that they vary.
+// amountTitle returns the title of the horizontal axis of tuning curves, which show how strongly a
+// unit is activated along a trajectory of inputs. It is the title of the parameter of the
+// transformation or the factor that varies along the trajectory.
 function amountTitle(c: Context, drawn: Point[]): string {
   if (c.chart.x.field !== 'amount') return '';
   const name = (field: string) => {
@@ -289,7 +294,7 @@ function amountTitle(c: Context, drawn: Point[]): string {
   return factor && `change of ${factor}`;
 }
 
-/** Histograms as steps, those of few series with the area beneath. */
+/** Histograms as step lines; if there are few, the areas beneath are filled. */
 function steps(c: Context, drawn: Point[], lines: number) {
   const values = drawn.flatMap((p, i) =>
     drawn[i + 1]?.line === p.line ? [p] : [p, { ...p, x: p.x2 }],
@@ -325,9 +330,9 @@ function steps(c: Context, drawn: Point[], lines: number) {
   };
 }
 
-const barsUpTo = 120; // lines of bars in one panel; further ones are left out
+const barsUpTo = 120; // rows of bars in one panel; further ones are left out
 
-/** Bars side by side, with interval rules and a tick at the null. */
+/** Bars side by side, with their intervals as lines and a tick at the null, the score by chance. */
 function bars(c: Context, all: Point[], _lines: number, domain?: [number, number]) {
   const kept = new Set([...new Set(all.map((p) => p.x))].slice(0, barsUpTo));
   const drawn = all.filter((p) => kept.has(p.x));
@@ -381,20 +386,22 @@ function bars(c: Context, all: Point[], _lines: number, domain?: [number, number
   };
 }
 
+// In pixels: the side of a tile, the side of a plot, and the height of a tile beside a name of two
+// lines, 'FACTOR under TRANSFORMATION' (the field pair).
 const tileSide = { min: 5, max: 40 };
 const plotSide = 340;
-const pairSide = 34; // a tile beside a name of two lines
-const writtenUpTo = 8; // tiles along a side in which numbers fit
+const pairSide = 34;
+const writtenUpTo = 8; // number of tiles along a side up to which numbers fit in them
 
 /**
- * Draws a tile for each pair of values, or columns of tiles if the vertical axis has numbers. Layers
- * are in order of depth, the first at the bottom. Their axes show depths, since the names of layers
- * are too long; the tooltip has the names.
+ * Draws a heat map: a tile for each pair of values of two fields, down and across, or columns of
+ * tiles if the vertical axis has numbers. Layers are in order of depth, the first at the bottom.
+ * Their axes show depths, since the names of layers are too long; the tooltip has the names.
  */
 function tiles(c: Context, rows: number[]): Drawing {
   const t = c.table,
     { down, across } = sides(c) ?? { down: '', across: c.chart.x.field },
-    end = c.chart.y.end;
+    end = c.chart.y.end; // if the vertical axis has numbers, the field with the upper ends of tiles
   const drawn = rows
     .filter((row) => t.number('value', row) !== null)
     .map((row) => ({
@@ -404,7 +411,7 @@ function tiles(c: Context, rows: number[]): Drawing {
       y2: end ? t.number(end, row) : null,
       value: t.number('value', row)!,
       label: number(t.number('value', row)),
-      ink: '',
+      ink: '', // colour of the text
     }));
   const { unit, signed, stops, colours, inks } = c.measure.colours[c.chart.table][c.statistic.name];
   for (const p of drawn) {
@@ -470,8 +477,9 @@ function tiles(c: Context, rows: number[]): Drawing {
 // isLayer reports whether an axis shows layers, by their depths.
 const isLayer = (field: Field) => field === 'layer' || field === 'other';
 
-// tileName is the key of a row on an axis. For layers it is the depth, a blank and the name, which
-// distinguishes layers of the same depth; the axis shows the depth alone.
+// tileName returns the key of a row on an axis. For layers it is the depth, a blank and the name,
+// which distinguishes layers of the same depth; the axis shows the depth alone, or · if it is
+// unknown.
 function tileName(c: Context, field: Field, row: number): string {
   const text = c.table.text(field, row);
   if (!isLayer(field)) return named(c, field, text);
@@ -504,8 +512,9 @@ function tileAxis(c: Context, channel: string, field: Field, sort: string[], pad
   };
 }
 
-// ordered sorts the keys of an axis: layers by depth, values of a parameter by number, and the parts
-// of the range of a parameter (such as its quarters) from low to high, as the table lists them.
+// ordered sorts the keys of an axis: layers by depth, values of a parameter by number, and the
+// parts of the range of a parameter (such as its quarters) from low to high, as the table lists
+// them.
 function ordered(c: Context, field: Field, keys: string[]): string[] {
   if (isLayer(field))
     return keys.sort((a, b) => (Number.parseInt(a) || 0) - (Number.parseInt(b) || 0));
@@ -518,7 +527,7 @@ function side(tiles: number): number {
   return Math.max(60, Math.min(tiles * tileSide.max, Math.max(plotSide, tiles * tileSide.min)));
 }
 
-/** Points against accuracy with the line through them; groups are the series of the points. */
+/** Scores against accuracy, with the fitted line; group returns the series of a point by its label. */
 export function scatter(
   chart: Scatter,
   shown: Scatter['points'],
@@ -560,19 +569,19 @@ export function scatter(
       encoding: { x, y },
     },
   ];
-  const named = shown.length <= namesUpTo ? nameSides(chart, shown) : [];
-  const values = shown.map((p, id) => ({ ...p, id, series: group(p.label), ...named[id] }));
-  const bar = { type: 'rule', strokeWidth: 1.2, opacity: 0.45 };
+  const names = shown.length <= namesUpTo ? nameSides(chart, shown) : [];
+  const values = shown.map((p, id) => ({ ...p, id, series: group(p.label), ...names[id] }));
+  const errorBar = { type: 'rule', strokeWidth: 1.2, opacity: 0.45 };
   const layer = [
     ...fit.filter((l) => l.data.values.length > 0),
     {
       data: { values: values.filter((p) => p.left < p.right) },
-      mark: bar,
+      mark: errorBar,
       encoding: { x: { ...x, field: 'left' }, x2: { field: 'right' }, y, color },
     },
     {
       data: { values: values.filter((p) => p.low < p.high) },
-      mark: bar,
+      mark: errorBar,
       encoding: { x, y: { ...y, field: 'low' }, y2: { field: 'high' }, color },
     },
     ...[1, -1].map((side) => ({
@@ -596,9 +605,10 @@ export function scatter(
   return sized({ height: 340, layer });
 }
 
-const namesUpTo = 15; // points with their names beside them
+const namesUpTo = 15; // number of points up to which their names stand beside them
 
-// nameSides puts the names of points on the side of the middle, below or above those that are near.
+// nameSides places the name of each point on the side towards the middle of the chart, and shifts
+// it up or down if names of near points are there.
 function nameSides(chart: Scatter, shown: Scatter['points']) {
   const middle = (chart.left + chart.right) / 2;
   const across = (a: number, b: number) => Math.abs(a - b) / (chart.right - chart.left),
