@@ -26,7 +26,7 @@ export interface Layout {
 const maxLanes = 16; // a line for which no lane is free lies over others, in one more lane
 const lineLaneHeight = 9; // pixels, of a lane that holds lines only
 
-/** Lays out items, with gaps of the width across between columns and the height up between lanes. */
+/** Lays out items, with gaps of the width across between columns, the height up between lanes. */
 export function layout(items: Item[], across: number, up: number): Layout {
   const column = columns(items);
   const lanes = new Lanes();

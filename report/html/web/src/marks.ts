@@ -50,7 +50,7 @@ export function small(c: Context, rows: number[]): Spec {
   return sized({ ...spec, height: wideScreen.matches ? 112 : 96, config: { axis: compact, axisY: { tickCount: 3 } } });
 }
 
-const bandsUpTo = 6; // number of lines up to which bands of intervals are drawn: more hide each other
+const bandsUpTo = 6; // number of lines up to which interval bands are drawn: more hide each other
 const areasUpTo = 4; // number of histograms up to which the areas beneath are filled
 
 // The encodings that most marks have: tip, the index of the row that the tooltip describes, and
@@ -246,7 +246,7 @@ function curves(c: Context, drawn: Point[], lines: number) {
   return { data: { values: drawn }, layer };
 }
 
-/** Whether a chart has a marker, a vertical line at the value of a parameter or the layer chosen. */
+/** Whether a chart has a marker: a vertical line at the chosen value of a parameter or layer. */
 export function isMarked(c: Context): boolean {
   return c.chart.mark === 'line' && ['parameter', 'depth'].includes(c.chart.x.field);
 }
@@ -527,7 +527,7 @@ function side(tiles: number): number {
   return Math.max(60, Math.min(tiles * tileSide.max, Math.max(plotSide, tiles * tileSide.min)));
 }
 
-/** Scores against accuracy, with the fitted line; group returns the series of a point by its label. */
+/** Scores against accuracy, with the fitted line; group returns the series of a point's label. */
 export function scatter(
   chart: Scatter,
   shown: Scatter['points'],
