@@ -36,7 +36,7 @@ func newSession(t *testing.T, o ort.Options, build func(b *onnx.Builder)) *ort.S
 	return s
 }
 
-// wrapped returns a Value that is closed at the end of the test.
+// wrapped returns a Value whose memory is data. It is closed at the end of the test.
 func wrapped(t *testing.T, data []float32, shape ...int) *ort.Value {
 	t.Helper()
 	v, err := ort.Wrap(orttest.Load(t), data, shape...)
@@ -47,15 +47,16 @@ func wrapped(t *testing.T, data []float32, shape ...int) *ort.Value {
 	return v
 }
 
-// halveAndAdd makes y = x / 2 + 1 of n numbers.
+// halveAndAdd returns a function that adds y = x / 2 + 1, of n numbers, to a graph.
 func halveAndAdd(n int) func(b *onnx.Builder) {
 	return func(b *onnx.Builder) {
 		b.Output("y", b.Add(b.Mul(b.Input("x", onnx.Float, n), b.Scalar(0.5)), b.Scalar(1)))
 	}
 }
 
-// TestPlacedValuesStayOnTheDevice passes a value from run to run, and reads it at the end. The Go
-// memory must not change before that, or the value would have been copied.
+// TestPlacedValuesStayOnTheDevice copies values to the device with Place, uses the output of one
+// run as the input of the next, and copies the result back with Download. The Go memory of the
+// values must not change before Download: that would show a copy after a run.
 func TestPlacedValuesStayOnTheDevice(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	s := newSession(t, onWebGPU, halveAndAdd(3))
@@ -90,7 +91,7 @@ func TestPlacedValuesStayOnTheDevice(t *testing.T) {
 	}
 }
 
-func TestPlaceOnTheCPUDoesNothing(t *testing.T) {
+func TestPlaceHasNoEffectOnTheCPU(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, ort.Options{}, halveAndAdd(1))
 	x, y := wrapped(t, []float32{4}, 1), wrapped(t, []float32{0}, 1)
@@ -102,9 +103,10 @@ func TestPlaceOnTheCPUDoesNothing(t *testing.T) {
 	}
 }
 
-// TestFallbackIsSaidOnce opens two sessions with an operator that WebGPU lacks, and with a shape
-// computation, which the engine leaves to the processor on any device.
-func TestFallbackIsSaidOnce(t *testing.T) {
+// TestFallbackIsReportedOnce opens two sessions with an operator that WebGPU lacks (Det, the
+// determinant), and with a shape computation, which ONNX Runtime leaves to the CPU on any device.
+// Only the operator is to be reported, and only for the first session.
+func TestFallbackIsReportedOnce(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	var notes []string
 	rt := orttest.Load(t)
@@ -129,8 +131,8 @@ func TestFallbackIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestDeviceMemory runs a graph whose tensor is larger than the device can hold, then one that
-// fits.
+// TestDeviceMemory runs graphs with a tensor of rows x 1024 float32 values: two that are larger
+// than the device can hold (1.2 GB and 12.9 GB), then one that fits.
 func TestDeviceMemory(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	for _, c := range []struct {
@@ -191,9 +193,9 @@ func TestCancelledRunOnWebGPU(t *testing.T) {
 	}
 }
 
-// TestSoftwareDriverIsNeverAutomatic checks that Auto does not choose the software driver, which
-// Devices lists.
-func TestSoftwareDriverIsNeverAutomatic(t *testing.T) {
+// TestAutoAvoidsSoftwareDriver checks that Auto does not choose SwiftShader, a driver that runs
+// WebGPU on the CPU, but that Devices lists it.
+func TestAutoAvoidsSoftwareDriver(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	rt := orttest.Load(t)
 	if got := rt.Resolve(ort.Auto); got != "cpu" {
@@ -209,7 +211,7 @@ func TestSoftwareDriverIsNeverAutomatic(t *testing.T) {
 }
 
 // TestNoAdapter checks the error without a graphics adapter. WebGPU takes its adapters from Vulkan,
-// whose loader reads the drivers from the files that these variables name.
+// whose loader finds drivers by the files that these environment variables name.
 func TestNoAdapter(t *testing.T) {
 	for _, name := range []string{"VK_ICD_FILENAMES", "VK_DRIVER_FILES"} {
 		t.Setenv(name, filepath.Join(t.TempDir(), "none.json"))

@@ -12,7 +12,9 @@ import (
 )
 
 // TestFinishedRunIsLeftAsItIs checks that a run and a merge write nothing into a folder that has
-// the finished run of the same study and program, and write everything again after any change.
+// the finished run of the same study by the same version of the program, and that a run writes
+// every file again after any change of the study, of the version or of a file. Files are recognised
+// as written by their modification times.
 func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -26,7 +28,7 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	}
 	past := time.Now().Add(-time.Hour).Truncate(time.Second)
 	files := []string{"scores.csv", "scores.parquet", "samples.parquet", "run.json", "study.yaml"}
-	age := func() {
+	setOldTimes := func() {
 		for _, name := range files {
 			if err := os.Chtimes(filepath.Join(out, name), past, past); err != nil {
 				t.Fatal(err)
@@ -46,7 +48,7 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		return names
 	}
 	again := func(o Options, text string) *Result {
-		age()
+		setOldTimes()
 		return mustRun(t, parseIn(t, dir, text), out, o)
 	}
 	same := again(o, text)
@@ -55,9 +57,9 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	}
 	sameScores(t, first.Rows, same.Rows, 0)
 	if !same.Record.Finished.Equal(*first.Record.Finished) || same.Record.Resolved != first.Record.Resolved {
-		t.Error("another record than that of the first run")
+		t.Error("the record of the second run differs from that of the first")
 	}
-	age()
+	setOldTimes()
 	merged, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -66,10 +68,10 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		t.Errorf("merged: unchanged %v, written: %v", merged.Unchanged, names)
 	}
 
-	other := o
-	other.Version = "1.2.4"
-	unknown := o
-	unknown.Version = ""
+	otherVersion := o
+	otherVersion.Version = "1.2.4"
+	unknownVersion := o
+	unknownVersion.Version = ""
 	table := filepath.Join(out, "scores.csv")
 	cell := filepath.Join(out, "cells", first.Record.Keys[0]+".json")
 	for name, c := range map[string]struct {
@@ -77,12 +79,12 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		text    string
 		prepare func() error
 	}{
-		"another version":    {other, text, nil},
-		"an unknown version": {unknown, text, nil},
-		"another text":       {o, strings.Replace(text, "seed: 3", "seed: 3\ndescription: more", 1), nil},
+		"another version":    {otherVersion, text, nil},
+		"an unknown version": {unknownVersion, text, nil},
+		"another study":      {o, strings.Replace(text, "seed: 3", "seed: 3\ndescription: more", 1), nil},
 		"an altered table":   {o, text, func() error { return os.WriteFile(table, []byte("x"), 0o666) }},
 		"an emptied table":   {o, text, func() error { return os.WriteFile(filepath.Join(out, "samples.parquet"), nil, 0o666) }},
-		"another record": {o, text, func() error {
+		"an altered cell": {o, text, func() error {
 			c, err := scores.ReadCell(cell)
 			if err != nil {
 				return err
@@ -90,10 +92,10 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 			c.Layers[0].Scores[0].Value = 0.125
 			return scores.WriteCell(cell, c)
 		}},
-		"a missing record": {o, text, func() error { return os.Remove(cell) }},
+		"a missing cell": {o, text, func() error { return os.Remove(cell) }},
 	} {
-		mustRun(t, parseIn(t, dir, text), out, o) // as before the other cases
-		age()
+		mustRun(t, parseIn(t, dir, text), out, o) // undoes the change of the previous case
+		setOldTimes()
 		if c.prepare != nil {
 			if err := c.prepare(); err != nil {
 				t.Fatal(err)

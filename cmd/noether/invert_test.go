@@ -17,16 +17,16 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// photos writes an array of 20 images.
-func photos(t *testing.T, dir string) string {
+// randomImages writes an array of 20 images of random pixels and returns its path.
+func randomImages(t *testing.T, dir string) string {
 	t.Helper()
 	r := seed.Rand(1)
-	return numbers(t, filepath.Join(dir, "photos.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
+	return numbers(t, filepath.Join(dir, "images.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
 }
 
 func TestInvert(t *testing.T) {
 	dir := t.TempDir()
-	model, other, data := testmodel.Write(t, dir, "a", testmodel.Options{}), testmodel.Write(t, dir, "b", testmodel.Options{}), photos(t, dir)
+	model, other, data := testmodel.Write(t, dir, "a", testmodel.Options{}), testmodel.Write(t, dir, "b", testmodel.Options{}), randomImages(t, dir)
 	out := filepath.Join(dir, "out")
 	if code, message := call(t, "invert", model, "--data", data, "-o", out, "--limit", "5", "--layer", "logits", "--preprocess", "none", "--steps", "60"); code != 0 {
 		t.Fatal(message)
@@ -42,9 +42,9 @@ func TestInvert(t *testing.T) {
 	if len(s.Samples) != 5 || s.Layer != "logits" || s.Steps != 60 || s.Optimiser != "adam" || s.StepSize != 0.01 {
 		t.Errorf("the summary is %+v; want 5 samples of layer logits, 60 steps of adam with step size 0.01", s)
 	}
-	for _, one := range s.Samples {
-		if one.Relative == nil || *one.Relative > 0.2 || one.Distance <= 0 || one.Input < 1 || one.Dropped {
-			t.Errorf("%s: %+v; want a relative distance up to 0.2, a distance above 0, one from x of at least 1, and a sample that is not dropped", one.Name, one)
+	for _, sample := range s.Samples {
+		if sample.Relative == nil || *sample.Relative > 0.2 || sample.Distance <= 0 || sample.Input < 1 || sample.Dropped {
+			t.Errorf("%s: %+v; want a relative distance up to 0.2, a distance above 0, an input distance of at least 1, and a sample that is not dropped", sample.Name, sample)
 		}
 	}
 	x, err := dataset.ReadArray(t.Context(), filepath.Join(out, "x.npy"), "")
@@ -76,7 +76,7 @@ func TestInvert(t *testing.T) {
 // the same command resumes from it and writes the files of an uninterrupted inversion.
 func TestInvertResumes(t *testing.T) {
 	dir := t.TempDir()
-	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)
+	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), randomImages(t, dir)
 	args := func(out string) []string {
 		return []string{"invert", model, "--data", data, "-o", out, "--layer", "conv", "--preprocess", "none", "--steps", "3000", "--optimiser", "paper"}
 	}
@@ -86,12 +86,12 @@ func TestInvertResumes(t *testing.T) {
 		_, err := os.Stat(checkpoint)
 		return err == nil
 	}
-	for timeout := 200 * time.Millisecond; !checkpointExists(); { // until the interruption comes in the middle of the search
+	for timeout := 200 * time.Millisecond; !checkpointExists(); { // until the timeout ends the inversion in the middle
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		err := execute(ctx, args(stopped))
 		cancel()
 		switch {
-		case err == nil: // it had finished before
+		case err == nil: // it finished before the timeout
 			timeout -= timeout / 4
 			if err := os.RemoveAll(stopped); err != nil {
 				t.Fatal(err)
@@ -132,7 +132,7 @@ func TestInvertResumes(t *testing.T) {
 
 func TestInvertErrors(t *testing.T) {
 	dir := t.TempDir()
-	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), photos(t, dir)
+	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), randomImages(t, dir)
 	out := filepath.Join(dir, "out")
 	for _, c := range []struct {
 		args []string

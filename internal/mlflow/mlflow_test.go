@@ -18,29 +18,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A server checks requests against the published REST interface (version 2.0): paths, methods,
-// content types, fields and their types, names, lengths, and the sizes of batches. It answers like
-// the tracking server.
+// A server is a mock of MLflow's tracking server. It checks requests against MLflow's published
+// REST API (version 2.0): paths, methods, content types, fields and their types, names, and the
+// largest lengths of names and values and sizes of batches that the API allows.
 type server struct {
 	t           *testing.T
-	experiments map[string]string
-	runs        map[string]*stored
-	uri         string // of artifacts; %s is the run
+	experiments map[string]string     // ID by name
+	runs        map[string]*storedRun // by ID
+	uri         string                // artifact URI of a run; %s stands for its ID
 }
 
-// stored is a run as the server keeps it. Its files are the artifacts by their paths, its batches are
-// counted.
-type stored struct {
+// A storedRun is a run as the server keeps it.
+type storedRun struct {
 	experiment, name, parent, status string
 	params, tags                     map[string]string
 	metrics                          []Metric
-	files                            map[string]string
-	batches                          int
+	files                            map[string]string // contents of the artifacts, by path
+	batches                          int               // number of log-batch requests
 }
 
 // newServer starts a server that numbers experiments from 7, and returns it with a client.
 func newServer(t *testing.T) (*server, *Client) {
-	s := &server{t: t, experiments: map[string]string{}, runs: map[string]*stored{}, uri: "mlflow-artifacts:/7/%s/artifacts"}
+	s := &server{t: t, experiments: map[string]string{}, runs: map[string]*storedRun{}, uri: "mlflow-artifacts:/7/%s/artifacts"}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	c, err := New(web.URL+"/", Credentials{User: "ada", Password: "secret"})
@@ -55,6 +54,7 @@ var (
 	validRun  = regexp.MustCompile(`^[a-zA-Z0-9][\w\-]{0,255}$`)
 )
 
+// refuse answers with an error.
 func (s *server) refuse(w http.ResponseWriter, status int, code, format string, args ...any) {
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(map[string]string{"error_code": code, "message": fmt.Sprintf(format, args...)})
@@ -62,7 +62,7 @@ func (s *server) refuse(w http.ResponseWriter, status int, code, format string, 
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if user, password, ok := r.BasicAuth(); !ok || user != "ada" || password != "secret" {
-		s.refuse(w, 401, "UNAUTHENTICATED", "who are you?")
+		s.refuse(w, 401, "UNAUTHENTICATED", "wrong user or password")
 		return
 	}
 	if file, ok := strings.CutPrefix(r.URL.Path, "/api/2.0/mlflow-artifacts/artifacts/"); ok {
@@ -94,7 +94,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.post(w, call, raw)
 }
 
-// read decodes a request. A field that is not in the interface is an error.
+// read decodes a request. A field that the API does not have is an error.
 func (s *server) read(raw []byte, to any) {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.DisallowUnknownFields()
@@ -123,7 +123,7 @@ func (s *server) post(w http.ResponseWriter, call string, raw []byte) {
 			Tags       []pair `json:"tags"`
 		}
 		s.read(raw, &q)
-		run := &stored{experiment: q.Experiment, name: q.Name, status: "RUNNING", params: map[string]string{}, tags: map[string]string{}, files: map[string]string{}}
+		run := &storedRun{experiment: q.Experiment, name: q.Name, status: "RUNNING", params: map[string]string{}, tags: map[string]string{}, files: map[string]string{}}
 		for _, t := range q.Tags {
 			s.checkPair(t, 5000)
 			if t.Key == "mlflow.parentRunId" {
@@ -221,7 +221,7 @@ func (s *server) artifact(w http.ResponseWriter, r *http.Request, file string) {
 	io.WriteString(w, "{}")
 }
 
-func TestLogsARun(t *testing.T) {
+func TestLogRun(t *testing.T) {
 	t.Parallel()
 	s, c := newServer(t)
 	ctx := t.Context()
@@ -270,13 +270,13 @@ func TestLogsARun(t *testing.T) {
 	}
 }
 
-// TestArtifactsElsewhere checks that artifacts are not uploaded to another server, which would
-// receive the credentials.
-func TestArtifactsElsewhere(t *testing.T) {
+// TestNoUploadToOtherServers checks that artifacts whose URI names another server, which would
+// receive the credentials, or a file system are not uploaded.
+func TestNoUploadToOtherServers(t *testing.T) {
 	t.Parallel()
 	for _, uri := range []string{"s3://bucket/%s", "file:///srv/mlruns/%s", "mlflow-artifacts://evil.example:80/7/%s/artifacts", ""} {
 		s, c := newServer(t)
-		s.uri = strings.Replace(uri, "%s", "x", 1) + "%.0s" // takes the run and prints nothing
+		s.uri = strings.Replace(uri, "%s", "x", 1) + "%.0s" // %.0s takes the run ID and prints nothing
 		run, err := c.Start(t.Context(), "7", "n", "", time.Now())
 		if err != nil {
 			t.Fatal(err)
@@ -299,20 +299,20 @@ func TestErrors(t *testing.T) {
 	if _, err := c.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "401 UNAUTHENTICATED") {
 		t.Errorf("wrong password: error %v, want one with %q", err, "401 UNAUTHENTICATED")
 	}
-	invalid := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	notMLflow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "create") {
 			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
 			return
 		}
 		io.WriteString(w, "<html>hello</html>")
 	}))
-	defer invalid.Close()
-	o, _ := New(invalid.URL, Credentials{Token: "t"})
-	if _, err := o.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is it an MLflow server?") {
-		t.Errorf("no MLflow: error %v, want one with %q", err, "is it an MLflow server?")
+	defer notMLflow.Close()
+	other, _ := New(notMLflow.URL, Credentials{Token: "t"})
+	if _, err := other.Experiment(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is it an MLflow server?") {
+		t.Errorf("not an MLflow server: error %v, want one with %q", err, "is it an MLflow server?")
 	}
-	if _, err := o.Start(t.Context(), "1", "n", "", time.Now()); err == nil || !strings.Contains(err.Error(), "302") {
-		t.Errorf("a redirection: error %v, want one with %q", err, "302")
+	if _, err := other.Start(t.Context(), "1", "n", "", time.Now()); err == nil || !strings.Contains(err.Error(), "302") {
+		t.Errorf("a redirect: error %v, want one with %q", err, "302")
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
