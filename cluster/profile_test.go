@@ -10,6 +10,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// TestProfile checks the parsing of profiles: the settings of a cluster, with which jobs are
+// submitted.
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	p, err := ParseProfile("p.yaml", []byte("partition: gpu\ntime: 1-12:00:00\nmemory: 8GiB\nmodules: [gcc/12, cuda]\nwarning: 90s\n"))
@@ -20,8 +22,8 @@ func TestProfile(t *testing.T) {
 		t.Errorf("the profile is %+v, want the values of the file, 4 CPUs, 3 tries and the device cpu", p)
 	}
 	for text, want := range map[string]string{
-		"partitoin: gpu":               "partition",  // the nearest word
-		"time: soon":                   "p.yaml:1:7", // the position
+		"partitoin: gpu":               "partition",  // the suggested key
+		"time: soon":                   "p.yaml:1:7", // line 1, column 7
 		"time: 0:00":                   "not a duration",
 		"partition: \"a\\nb\"":         "partition",
 		"partition: \"x; rm -rf /\"":   "not a name",
@@ -41,7 +43,9 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-func TestProfileOfTheUser(t *testing.T) {
+// TestDefaultProfileFile checks that LoadProfile("") reads noether/cluster.yaml in the user's
+// configuration folder, if that file exists.
+func TestDefaultProfileFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("HOME", dir)
@@ -49,14 +53,14 @@ func TestProfileOfTheUser(t *testing.T) {
 	if err != nil || p.CPUs != 4 {
 		t.Fatalf("the profile is %+v, error %v; want 4 CPUs", p, err)
 	}
-	own, err := os.UserConfigDir()
+	config, err := os.UserConfigDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(own, "noether"), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(config, "noether"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(own, "noether", "cluster.yaml"), []byte("account: physics\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(config, "noether", "cluster.yaml"), []byte("account: physics\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if p, err = LoadProfile(""); err != nil || p.Account != "physics" {
@@ -82,13 +86,16 @@ func TestDurations(t *testing.T) {
 			t.Errorf("ParseDuration(%q) = %v, want an error", text, got)
 		}
 	}
+	// Slurm's format, days-hours:minutes:seconds, rounded up to whole minutes.
 	for d, want := range map[time.Duration]string{time.Second: "0-00:01:00", 25*time.Hour + time.Second: "1-01:01:00"} {
 		if got := slurmDuration(d); got != want {
-			t.Errorf("%v is %s, want %s", d, got, want)
+			t.Errorf("slurmDuration(%v) = %s, want %s", d, got, want)
 		}
 	}
 }
 
+// FuzzProfile checks that no value of a valid profile adds a line to the header of the batch script,
+// which has one option of sbatch on each line.
 func FuzzProfile(f *testing.F) {
 	f.Add("partition: gpu\ntime: 2h\n")
 	f.Add("environment: {A: 'x'}\nsetup: [a, b]\nkubernetes: {image: x, claim: y, mount: /z}")
@@ -102,13 +109,10 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// No value starts a new line of the header, and one value stays one argument.
-		for i, line := range strings.Split(script, "\n") {
-			if i > 0 && !strings.HasPrefix(line, "#SBATCH -") {
-				break
-			}
-			if strings.ContainsRune(line, '\r') {
-				t.Errorf("the line %q has a carriage return, want none", line)
+		header, _, _ := strings.Cut(script, "\n\n")
+		for i, line := range strings.Split(header, "\n") {
+			if i > 0 && !strings.HasPrefix(line, "#SBATCH -") || strings.ContainsRune(line, '\r') {
+				t.Errorf("line %d of the header is %q, want one option of sbatch", i+1, line)
 			}
 		}
 	})

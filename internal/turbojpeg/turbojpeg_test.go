@@ -24,6 +24,7 @@ func needLibrary(t testing.TB) {
 	testdata.NeedLibrary(t, "libjpeg-turbo", Hint(), err)
 }
 
+// read returns the content of a file in images, and the size of its image.
 func read(t testing.TB, name string) (data []byte, size image.Config) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(images, name))
@@ -36,7 +37,8 @@ func read(t testing.TB, name string) (data []byte, size image.Config) {
 	return data, size
 }
 
-// TestEqualsPIL checks that images are those of PIL, which also uses libjpeg-turbo, to the bit.
+// TestEqualsPIL checks that Decode returns exactly the pixels of PIL (Pillow), which also uses
+// libjpeg-turbo. NAME.rgb.png holds the pixels that PIL decodes from NAME.
 func TestEqualsPIL(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
@@ -44,12 +46,12 @@ func TestEqualsPIL(t *testing.T) {
 	if err != nil || len(paths) < 15 {
 		t.Fatalf("%d images, %v", len(paths), err)
 	}
-	left := []string{"cmyk.jpg", "ycck.jpg"} // in four inks
+	notDecoded := []string{"cmyk.jpg", "ycck.jpg"} // Decode leaves CMYK to another decoder
 	for _, path := range paths {
 		name := filepath.Base(path)
 		data, size := read(t, name)
 		got, ok := Decode(data, size.Width, size.Height)
-		if ok == slices.Contains(left, name) {
+		if ok == slices.Contains(notDecoded, name) {
 			t.Errorf("%s: Decode returns %v, want %v", name, ok, !ok)
 		}
 		if !ok {
@@ -73,13 +75,13 @@ func TestEqualsPIL(t *testing.T) {
 	}
 }
 
-// TestLeavesToOthers checks that damaged images, and sizes other than the stated one, are left to
-// another decoder.
-func TestLeavesToOthers(t *testing.T) {
+// TestNotDecoded checks that Decode returns no image for damaged data and for images of another size
+// than the given one.
+func TestNotDecoded(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
 	data, size := read(t, "420.jpg")
-	scan := bytes.Index(data, []byte("\xff\xda")) // start of the compressed data
+	scan := bytes.Index(data, []byte("\xff\xda")) // the marker SOS, which precedes the compressed data
 	damaged := slices.Clone(data)
 	for i := scan + 40; i < scan+80; i++ {
 		damaged[i] = 0xff
@@ -88,27 +90,28 @@ func TestLeavesToOthers(t *testing.T) {
 		data          []byte
 		width, height int
 	}{
-		"no data":         {nil, size.Width, size.Height},
-		"not a JPEG":      {[]byte(strings.Repeat("x", 100)), size.Width, size.Height},
-		"cut in the scan": {data[:scan+len(data[scan:])/2], size.Width, size.Height},
-		"cut in a header": {data[:20], size.Width, size.Height},
-		"damaged":         {damaged, size.Width, size.Height},
-		"other width":     {data, size.Width + 1, size.Height},
-		"other height":    {data, size.Width, size.Height - 1},
-		"zero":            {data, 0, 0},
-		"negative":        {data, -1, -1},
+		"no data":          {nil, size.Width, size.Height},
+		"not a JPEG":       {[]byte(strings.Repeat("x", 100)), size.Width, size.Height},
+		"truncated scan":   {data[:scan+len(data[scan:])/2], size.Width, size.Height},
+		"truncated header": {data[:20], size.Width, size.Height},
+		"damaged":          {damaged, size.Width, size.Height},
+		"other width":      {data, size.Width + 1, size.Height},
+		"other height":     {data, size.Width, size.Height - 1},
+		"size zero":        {data, 0, 0},
+		"negative size":    {data, -1, -1},
 	} {
 		if _, ok := Decode(c.data, c.width, c.height); ok {
 			t.Errorf("%s: Decode returns an image, want none", name)
 		}
 	}
 	if _, ok := Decode(data, size.Width, size.Height); !ok {
-		t.Error("the whole image is not decoded afterwards")
+		t.Error("the undamaged image is not decoded afterwards")
 	}
 }
 
-// TestParallel checks that goroutines that decode at the same time get their own images.
-func TestParallel(t *testing.T) {
+// TestConcurrentDecode checks that goroutines that decode different images at the same time each get
+// the right pixels, and that no more decoders are kept for reuse than there were goroutines.
+func TestConcurrentDecode(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
 	names := []string{"420.jpg", "444.jpg", "grey.jpg", "progressive.jpg"}
@@ -135,6 +138,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
+// pixels returns the pixels of an image that Decode has returned.
 func pixels(img image.Image) []uint8 {
 	if gray, ok := img.(*image.Gray); ok {
 		return gray.Pix

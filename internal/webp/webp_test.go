@@ -21,6 +21,7 @@ func needLibrary(t testing.TB) {
 	testdata.NeedLibrary(t, "libwebp", Hint(), err)
 }
 
+// read returns the content of a file, and the size of its image.
 func read(t testing.TB, name string) (data []byte, size image.Config) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -33,7 +34,8 @@ func read(t testing.TB, name string) (data []byte, size image.Config) {
 	return data, size
 }
 
-// TestEqualsPIL checks that images are those of PIL to the bit.
+// TestEqualsPIL checks that Decode returns exactly the pixels of PIL (Pillow). NAME.rgb.png holds the
+// pixels that PIL decodes from NAME.
 func TestEqualsPIL(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
@@ -63,20 +65,25 @@ func TestEqualsPIL(t *testing.T) {
 	}
 }
 
-// TestLeftToOthers checks that damaged images, and images of another size, are not decoded.
-func TestLeftToOthers(t *testing.T) {
+// TestNotDecoded checks that Decode returns nothing for damaged data and for images of another size
+// than the given one.
+func TestNotDecoded(t *testing.T) {
 	t.Parallel()
+	needLibrary(t)
 	paths, err := filepath.Glob(filepath.Join(images, "*.webp"))
 	if err != nil || len(paths) == 0 {
 		t.Fatal(paths, err)
 	}
 	data, size := read(t, paths[0])
+	if !decodes(data, size.Width, size.Height) {
+		t.Errorf("%s is not decoded with its own size", paths[0])
+	}
 	for name, ok := range map[string]bool{
-		"truncated":    decodes(data[:len(data)/2], size.Width, size.Height),
-		"a larger one": decodes(data, size.Width-1, size.Height),
-		"a smaller":    decodes(data, size.Width, size.Height+1),
-		"empty":        decodes(nil, size.Width, size.Height),
-		"no size":      decodes(data, 0, 0),
+		"truncated":     decodes(data[:len(data)/2], size.Width, size.Height),
+		"lower width":   decodes(data, size.Width-1, size.Height),
+		"larger height": decodes(data, size.Width, size.Height+1),
+		"no data":       decodes(nil, size.Width, size.Height),
+		"size zero":     decodes(data, 0, 0),
 	} {
 		if ok {
 			t.Errorf("%s: decoded", name)
@@ -84,6 +91,7 @@ func TestLeftToOthers(t *testing.T) {
 	}
 }
 
+// decodes reports whether Decode returns an image.
 func decodes(data []byte, width, height int) bool {
 	_, ok := Decode(data, width, height)
 	return ok

@@ -10,17 +10,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Segments cut every block into consecutive ranges of at least size samples, unless the block is
-// shorter, and of less than twice as many.
+// TestSegmentsPartitionBlocks checks that segments divide every block of a layout into ranges of
+// consecutive samples: at least size of them, unless the block is shorter, and fewer than twice
+// size. A place is the position of a sample in the order of the layout.
 func TestSegmentsPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
 		c := newSegments(l, rapid.IntRange(1, 2048).Draw(t, "channels"))
 		for from := 0; from < l.N; {
-			f, to := c.bounds(from)
-			if f != from || to <= from || to > l.N {
-				t.Fatalf("the segment of place %d is %d to %d", from, f, to)
+			start, to := c.bounds(from)
+			if start != from || to <= from || to > l.N {
+				t.Fatalf("the segment of place %d is %d to %d", from, start, to)
 			}
 			for p := from; p < to; p++ {
 				if a, b := c.bounds(p); a != from || b != to || p/l.Block != from/l.Block {
@@ -36,12 +37,15 @@ func TestSegmentsPartitionBlocks(t *testing.T) {
 	})
 }
 
+// TestPartnersAreOtherSamplesAndOtherChannels checks the pairs of observations, each of one sample
+// and channel, from which the null is computed. Observation i channels + c is channel c of sample i.
 func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	t.Parallel()
+	const firstPlace = 64 // of the segment
 	rapid.Check(t, func(t *rapid.T) {
 		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
 		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
-		pairs := newShuffledPairs(key, 64, samples, channels).order
+		pairs := newShuffledPairs(key, firstPlace, samples, channels).order
 		if len(pairs) != samples*channels {
 			t.Fatalf("%d partners of %d samples with %d channels", len(pairs), samples, channels)
 		}
@@ -58,14 +62,14 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 				t.Fatalf("channel %d is its own partner", i%channels)
 			}
 		}
-		if again := newShuffledPairs(key, 64, samples, channels); !slices.Equal(pairs, again.order) {
+		if again := newShuffledPairs(key, firstPlace, samples, channels); !slices.Equal(pairs, again.order) {
 			t.Fatal("two draws for the same key differ")
 		}
 	})
-	many := func(seed uint64, from int) []int {
+	order := func(seed uint64, from int) []int {
 		return newShuffledPairs(measure.Key{Seed: seed}, from, 32, 16).order
 	}
-	if slices.Equal(many(1, 0), many(2, 0)) || slices.Equal(many(1, 0), many(1, 32)) {
+	if slices.Equal(order(1, 0), order(2, 0)) || slices.Equal(order(1, 0), order(1, 32)) {
 		t.Error("the draw does not depend on the seed and the segment")
 	}
 	if newShuffledPairs(measure.Key{}, 0, 1, 5) != nil {
@@ -73,6 +77,7 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	}
 }
 
+// TestPooledGrid checks the size to which a grid of positions is pooled if it has more than a limit.
 func TestPooledGrid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -95,48 +100,50 @@ func TestPooledGrid(t *testing.T) {
 		{[]int{57, 57}, 1024, []int{32, 32}},
 	} {
 		if got := pooledGrid(c.grid, c.limit); !slices.Equal(got, c.want) {
-			t.Errorf("%v to at most %d: %v, want %v", c.grid, c.limit, got, c.want)
+			t.Errorf("%v pooled to at most %d positions: %v, want %v", c.grid, c.limit, got, c.want)
 		}
 	}
 }
 
-// Accumulators of a layer that are updated one after another share products of the clean view. Those of
-// another model's layer of the same name do not.
+// TestCleanProductsAreShared updates three accumulators of layers of one name in turn: two of one
+// model with the same clean activations (those of the untransformed input), one of another model.
+// All share one store of the products of clean activations, in which a product is found by a hash
+// of the activations. The scores must equal those of accumulators that are updated separately.
 func TestCleanProductsAreShared(t *testing.T) {
 	t.Parallel()
 	z, other := smooth(1, 60, 6, 5, 5), smooth(9, 60, 6, 5, 5)
-	fed := [][2]tensor.Tensor{{z, smooth(2, 60, 6, 5, 5)}, {z, smooth(3, 60, 6, 5, 5)}, {other, z}}
+	inputs := [][2]tensor.Tensor{{z, smooth(2, 60, 6, 5, 5)}, {z, smooth(3, 60, 6, 5, 5)}, {other, z}}
 	m := New(Defaults())
-	var together []measure.Accumulator
-	for _, f := range fed {
-		a, err := m.New(siteOf("NCHW", f[0]))
+	var accumulators []measure.Accumulator
+	for _, views := range inputs { // views: clean and transformed
+		a, err := m.New(siteOf("NCHW", views[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		together = append(together, a)
+		accumulators = append(accumulators, a)
 	}
 	for lo := 0; lo < 60; lo += 15 {
-		for i, f := range fed {
-			b := &measure.Batch{Clean: f[0].Slice(lo, lo+15), Transformed: f[1].Slice(lo, lo+15)}
+		for i, views := range inputs {
+			b := &measure.Batch{Clean: views[0].Slice(lo, lo+15), Transformed: views[1].Slice(lo, lo+15)}
 			for p := lo; p < lo+15; p++ {
 				b.Place, b.Index = append(b.Place, p), append(b.Index, p)
 			}
-			if err := together[i].Update(b); err != nil {
+			if err := accumulators[i].Update(b); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if a, b, c := together[0].(*accumulator), together[1].(*accumulator), together[2].(*accumulator); a.clean == nil || a.clean != b.clean || a.clean != c.clean {
-		t.Error("no clean products are shared")
+	if a, b, c := accumulators[0].(*accumulator), accumulators[1].(*accumulator), accumulators[2].(*accumulator); a.clean == nil || a.clean != b.clean || a.clean != c.clean {
+		t.Error("the accumulators do not share a store of clean products")
 	}
-	for i, f := range fed {
-		alone := scoresOf(t, Defaults(), siteOf("NCHW", f[0]), f[0], f[1])
-		scores, err := together[i].Scores()
+	for i, views := range inputs {
+		want := scoresOf(t, Defaults(), siteOf("NCHW", views[0]), views[0], views[1])
+		scores, err := accumulators[i].Scores()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range scores {
-			near(t, s.Statistic, s.Value, alone[s.Statistic].Value, 1e-9)
+			near(t, s.Statistic, s.Value, want[s.Statistic].Value, 1e-9)
 		}
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Five models have an effective invariance, 10 m + d, on each of three data sets, and an accuracy
-// on the first two.
+// TestSets collects the points (effective invariance, accuracy) of correlations. Model m of five has
+// the effective invariance 10 m + d on data set d of three, and an accuracy on the first two data
+// sets only; its point on the third is unlabelled. By says whether the points of a set are models
+// or data sets.
 func TestSets(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -31,8 +33,8 @@ func TestSets(t *testing.T) {
 	if p := sets[1].Points[3]; p.Unit != "" {
 		t.Errorf("the unit of %+v is not empty", p)
 	}
-	if s, err := (Relation{X: x, Y: y, By: ByModel, Units: map[string]string{"m3": "a training"}}).Sets(rows); err != nil || s[1].Points[3].Unit != "a training" || s[1].Points[2].Unit != "" {
-		t.Errorf("the points are %+v, want the unit of m3 alone; error %v", s, err)
+	if s, err := (Relation{X: x, Y: y, By: ByModel, Units: map[string]string{"m3": "training run 1"}}).Sets(rows); err != nil || s[1].Points[3].Unit != "training run 1" || s[1].Points[2].Unit != "" {
+		t.Errorf("the points are %+v, want a unit (the training run) for m3 alone; error %v", s, err)
 	}
 	if len(sets) != 3 || sets[1].Name != "d1" || len(sets[1].Points) != 5 || len(sets[2].Points) != 0 || len(sets[2].Unlabelled) != 5 {
 		t.Fatalf("by model: %+v; want 3 sets, d1 with 5 points, d2 with 5 unlabelled", sets)
