@@ -7,6 +7,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// TestCorrupt checks that the noise of Corrupt depends on the seed, the corruption's name and the
+// sample's index in src alone, and that the sample is otherwise unchanged.
 func TestCorrupt(t *testing.T) {
 	t.Parallel()
 	src, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})
@@ -41,9 +43,9 @@ func TestCorrupt(t *testing.T) {
 		t.Error("the corruption depends on the index in a subset")
 	}
 	heavier := transform.Corrupt{Kind: "gaussian-noise", Severity: transform.Fixed(4)}
-	prints := []string{src.Fingerprint(), a.Fingerprint(), b.Fingerprint(), Corrupt(src, heavier, 1, "a").Fingerprint(), Corrupt(src, noise, 2, "a").Fingerprint()}
-	slices.Sort(prints)
-	if len(slices.Compact(prints)) != 5 {
+	fingerprints := []string{src.Fingerprint(), a.Fingerprint(), b.Fingerprint(), Corrupt(src, heavier, 1, "a").Fingerprint(), Corrupt(src, noise, 2, "a").Fingerprint()}
+	slices.Sort(fingerprints)
+	if len(slices.Compact(fingerprints)) != 5 {
 		t.Error("different sources have the same fingerprint")
 	}
 	if described, err := Describe(t.Context(), a, 2); err != nil || described.Label != clean.Label {

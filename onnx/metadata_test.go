@@ -26,9 +26,9 @@ func TestMetadata(t *testing.T) {
 	}
 	read, err := onnx.Read(path)
 	if err != nil || len(read.Proto().MetadataProps) != 2 {
-		t.Errorf("the model does not have two properties: %v, %v", read, err)
+		t.Errorf("the model does not have two metadata properties: %v, %v", read, err)
 	}
-	for name, content := range map[string]string{"text.onnx": "this is no model", "none.onnx": ""} {
+	for name, content := range map[string]string{"text.onnx": "this is no model", "missing.onnx": ""} {
 		bad := filepath.Join(t.TempDir(), name)
 		if content != "" {
 			if err := os.WriteFile(bad, []byte(content), 0o666); err != nil {

@@ -18,7 +18,7 @@ import (
 func TestScanCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		want := aCell.Draw(t, "cell")
+		want := anyCell.Draw(t, "cell")
 		want.PeakMemory = rapid.Int64Range(0, 1<<40).Draw(t, "peak memory")
 		want.Files = rapid.MapOfN(rapid.StringMatching(`\.[a-z]{1,3}`), rapid.Just(scores.FileSum{Size: 3, CRC32C: "0123abcd"}), 0, 2).Draw(t, "files")
 		data, err := want.MarshalJSON()

@@ -31,10 +31,11 @@ func equal(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopt
 // text generates names. The csv package reads \r\n as \n, so they have no \r\n.
 var text = rapid.StringMatching(`[a-zé "',;=0-9\n/:-]{0,8}`)
 
-// number, aRow, aScore and aCell generate values for the tests of all formats.
+// number, anyRow, anyScore and anyCell generate random values for the tests of all formats. A cell
+// holds the scores of one measure for one model, data set, parameter value and trial.
 var number = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 0.1, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1)}))
 
-var aRow = rapid.Custom(func(t *rapid.T) scores.Row {
+var anyRow = rapid.Custom(func(t *rapid.T) scores.Row {
 	s := func(name string) string { return text.Draw(t, name) }
 	v := func(name string) float64 { return number.Draw(t, name) }
 	return scores.Row{
@@ -46,7 +47,7 @@ var aRow = rapid.Custom(func(t *rapid.T) scores.Row {
 	}
 })
 
-var aScore = rapid.Custom(func(t *rapid.T) measure.Score {
+var anyScore = rapid.Custom(func(t *rapid.T) measure.Score {
 	v := func(name string) float64 { return number.Draw(t, name) }
 	s := measure.Score{
 		Statistic: "s" + text.Draw(t, "statistic"), Variant: text.Draw(t, "variant"), Parameter: text.Draw(t, "parameter"), Factor: text.Draw(t, "factor"),
@@ -59,7 +60,7 @@ var aScore = rapid.Custom(func(t *rapid.T) measure.Score {
 	return s
 })
 
-var aCell = rapid.Custom(func(t *rapid.T) scores.Cell {
+var anyCell = rapid.Custom(func(t *rapid.T) scores.Cell {
 	c := scores.Cell{
 		Model: "m" + text.Draw(t, "model"), OtherModel: text.Draw(t, "other"), Data: "d" + text.Draw(t, "data"),
 		Transform: text.Draw(t, "transform"), Parameter: text.Draw(t, "parameter"), Trial: rapid.IntRange(-1, 9).Draw(t, "trial"),
@@ -68,7 +69,7 @@ var aCell = rapid.Custom(func(t *rapid.T) scores.Cell {
 	for range rapid.IntRange(0, 3).Draw(t, "layers") {
 		c.Layers = append(c.Layers, scores.Layer{
 			Name: text.Draw(t, "layer"), Depth: rapid.IntRange(-1, 99).Draw(t, "depth"), Other: text.Draw(t, "other layer"),
-			Scores: rapid.SliceOfN(aScore, 0, 3).Draw(t, "scores"),
+			Scores: rapid.SliceOfN(anyScore, 0, 3).Draw(t, "scores"),
 		})
 	}
 	return c
@@ -77,7 +78,7 @@ var aCell = rapid.Custom(func(t *rapid.T) scores.Cell {
 func TestCSVRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rows := rapid.SliceOfN(aRow, 0, 5).Draw(t, "rows")
+		rows := rapid.SliceOfN(anyRow, 0, 5).Draw(t, "rows")
 		var b bytes.Buffer
 		if err := scores.WriteCSV(&b, rows); err != nil {
 			t.Fatal(err)
@@ -119,11 +120,11 @@ func TestCSVErrors(t *testing.T) {
 	cases := map[string]struct{ file, want string }{
 		"empty":          {"", "the header line with the column names is missing"},
 		"another file":   {"a,b\n1,2\n", "line 1: not the header of a scores file"},
-		"cut short":      {head + good + "s,m,,", "line 3"},
-		"no number":      {head + good + strings.Replace(good, ",1,", ",one,", 1), `line 3: column value: "one" is not a number`},
-		"after quotes":   {head + good + strings.Replace(good, "clean", "\"cl,ean\"", 1) + strings.Replace(good, ",1,", ",one,", 1), `line 4: column value: "one" is not a number`},
+		"truncated":      {head + good + "s,m,,", "line 3"},
+		"not a number":   {head + good + strings.Replace(good, ",1,", ",one,", 1), `line 3: column value: "one" is not a number`},
+		"after quoted":   {head + good + strings.Replace(good, "clean", "\"cl,ean\"", 1) + strings.Replace(good, ",1,", ",one,", 1), `line 4: column value: "one" is not a number`},
 		"misquoted":      {head + good + "s,m,\"x", "line 3"},
-		"no whole count": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not an integer`},
+		"not an integer": {head + strings.Replace(good, ",5,", ",5.5,", 1), `line 2: column n: "5.5" is not an integer`},
 	}
 	for name, c := range cases {
 		if _, err := scores.ReadCSV(strings.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -155,8 +156,8 @@ func FuzzReadCSV(f *testing.F) {
 func TestParquetRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		// More rows than a batch, some of them with nulls.
-		few := rapid.SliceOfN(aRow, 1, 4).Draw(t, "rows")
+		// Repeated 300 times, they are more rows than a batch. Some have null values.
+		few := rapid.SliceOfN(anyRow, 1, 4).Draw(t, "rows")
 		rows := slices.Repeat(few, rapid.SampledFrom([]int{0, 1, 1, 1, 300}).Draw(t, "times"))
 		var b bytes.Buffer
 		if err := scores.WriteParquet(&b, rows); err != nil {
@@ -172,9 +173,9 @@ func TestParquetRoundTrip(t *testing.T) {
 	})
 }
 
-// A file that is cut short is an error. A file with one changed bit is an error or has all rows,
-// and some such bits are found by the check for misaligned columns. The table of samples is no
-// table of scores.
+// TestDamagedParquetIsAnError checks that a truncated file gives an error, and that a file with one
+// changed bit gives an error or all rows. For some bits the error is that columns are misaligned:
+// the number of values in a page header is wrong. A table of per-sample values gives an error too.
 func TestDamagedParquetIsAnError(t *testing.T) {
 	t.Parallel()
 	written := make([]scores.Row, 40)
@@ -202,7 +203,7 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 		case err != nil && strings.Contains(err.Error(), "misaligned"):
 			misaligned++
 		}
-		if i++; i > 200 { // beyond the first pages and their heads, every 13th byte
+		if i++; i > 200 { // after the first pages and their headers, every 13th byte
 			i += 12
 		}
 	}
@@ -218,7 +219,8 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 	}
 }
 
-// Files of other programs that the library would read.
+// TestForeignParquetIsAnError checks files that WriteParquet cannot have written but that the Parquet
+// library would try to read.
 func TestForeignParquetIsAnError(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -240,10 +242,10 @@ func TestForeignParquetIsAnError(t *testing.T) {
 	long := slices.Clone(good) // its footer claims the length of the whole file
 	binary.LittleEndian.PutUint32(long[len(long)-8:], uint32(len(long)))
 	for want, file := range map[string][]byte{
-		"too short":                        []byte("PAR1"),
-		"footer is larger than the file":   long,
-		"compressed by SNAPPY, not ZSTD":   write(&snappy.Codec{}),
-		`column "model" of the Parquet fi`: good,
+		"too short":                          []byte("PAR1"), // the magic number alone
+		"footer is larger than the file":     long,
+		"compressed by SNAPPY, not ZSTD":     write(&snappy.Codec{}),
+		`column "model" of the Parquet file`: good,
 	} {
 		if _, err := scores.ReadParquet(bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
@@ -284,7 +286,7 @@ func TestSamplesRoundTrip(t *testing.T) {
 func TestCellRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		want := aCell.Draw(t, "cell")
+		want := anyCell.Draw(t, "cell")
 		data, err := want.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
@@ -346,20 +348,20 @@ func TestDamagedCellIsAnError(t *testing.T) {
 		checkError("truncated", whole[:n], "truncated")
 	}
 	checkError("zeros", strings.Repeat("\x00", len(whole)), "invalid character")
-	checkError("twice", whole+whole, "unexpected data after the end")
+	checkError("two cells", whole+whole, "unexpected data after the end")
 	checkError("an empty object", "{}", "format 0")
 	checkError("null", "null", "format 0")
 	checkError("another format", strings.Replace(whole, `"format":1`, `"format":2`, 1), "format 2; this version reads format 1")
 	checkError("no model", strings.Replace(whole, `"model":"m"`, `"model":""`, 1), "incomplete cell: its measure")
-	checkError("no layers", strings.Replace(whole, `"layers":[`, `"layers":null,"x":[`, 1), `unknown field "x"`)
+	checkError("no layers", `{"format":1,"measure":"distance","model":"m","data":"d","trial":0}`, "incomplete cell: its measure")
 	checkError("unknown key", strings.Replace(whole, `"value"`, `"valu"`, 1), `unknown field "valu"`)
 	checkError("missing value", strings.Replace(whole, `"value":2,`, ``, 1), `layer "conv1", statistic "l2": missing number`)
 	checkError("text for a number", strings.Replace(whole, `"value":2`, `"value":"2"`, 1), "cannot unmarshal")
-	checkError("replicates", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "count or replicates")
+	checkError("two replicates, one count", strings.Replace(whole, `"left":[20,20]`, `"left":[20]`, 1), "count or replicates")
 	checkError("another digit", strings.Replace(whole, `"value":2`, `"value":3`, 1), "the file was altered")
 	checkError("another checksum", strings.Replace(whole, `"crc32c":"`, `"crc32c":"x`, 1), "the file was altered")
-	bare := whole[:strings.Index(whole, `,"crc32c"`)] + "}\n" // as older programs wrote it
-	if err := os.WriteFile(path, []byte(bare), 0o600); err != nil {
+	withoutChecksum := whole[:strings.Index(whole, `,"crc32c"`)] + "}\n" // as earlier versions wrote it
+	if err := os.WriteFile(path, []byte(withoutChecksum), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := scores.ReadCell(path); err != nil {
@@ -389,7 +391,7 @@ func TestRecord(t *testing.T) {
 	if d := equal(want, got); d != "" {
 		t.Error(d)
 	}
-	for name, content := range map[string]string{"cut short": `{"study": "s"`, "another file": `{"name": "s"}`, "no study": `{}`} {
+	for name, content := range map[string]string{"truncated": `{"study": "s"`, "another file": `{"name": "s"}`, "no study": `{}`} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,8 @@ func TestReleaseIsInTheChangelog(t *testing.T) {
 	}
 }
 
+// TestModuleCommit checks that the commit is found in pseudo-versions of Go modules, which end in the
+// time and the hash of a commit, and in no others.
 func TestModuleCommit(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
@@ -40,6 +42,7 @@ func TestModuleCommit(t *testing.T) {
 	}
 }
 
+// TestManuals checks the files that packages install: manual pages and shell completions.
 func TestManuals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,6 +62,6 @@ func TestManuals(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "man", "man1", "noether-manuals.1")); err == nil {
-		t.Error("a hidden command has a page")
+		t.Error("the hidden command manuals has a manual page")
 	}
 }

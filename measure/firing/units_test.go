@@ -30,12 +30,16 @@ func positionValues(channels, rows, columns int, last bool) tensor.Tensor {
 	return z
 }
 
+// TestUnitPositions checks which values are units with each setting of positions: all values, those
+// at a number of random positions, or the maximum of each channel.
 func TestUnitPositions(t *testing.T) {
 	t.Parallel()
 	for _, axes := range []onnx.Axes{"NCHW", "NHWC"} {
 		z := positionValues(3, 4, 5, axes == "NHWC")
 		l := onnx.Layer{Name: "l", Shape: z.Shape[1:], Axes: axes}
-		for positions, want := range map[string]int{"all": 60, "7": 21, "20": 60, "channels": 3} {
+		for positions, want := range map[string]int{ // number of units
+			"all": 60, "7": 21, "20": 60, "channels": 3,
+		} {
 			s := Defaults()
 			s.Positions = positions
 			u := newUnitSet(l, s, 1)
@@ -46,8 +50,9 @@ func TestUnitPositions(t *testing.T) {
 			for i, v := range values {
 				c, row, column := u.coordinates(i)
 				if positions == "channels" {
-					if row != -1 || column != -1 || v != float32(100*c+34) {
-						t.Errorf("%s: the maximum of channel %d is %v at %d, %d; want %d at -1, -1", axes, c, v, row, column, 100*c+34)
+					const largest = 34 // of row 3 and column 4
+					if row != -1 || column != -1 || v != float32(100*c+largest) {
+						t.Errorf("%s: the maximum of channel %d is %v at %d, %d; want %d at -1, -1", axes, c, v, row, column, 100*c+largest)
 					}
 					continue
 				}
@@ -59,6 +64,8 @@ func TestUnitPositions(t *testing.T) {
 	}
 }
 
+// TestUnitsWithoutSpace checks units of layers without two spatial axes. A position in time (T) is a
+// row; a row or column of -1 means that there is none.
 func TestUnitsWithoutSpace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -70,7 +77,7 @@ func TestUnitsWithoutSpace(t *testing.T) {
 		{"NC", []int{9}, 4, 4, -1, -1},
 		{"NTC", []int{5, 4}, 13, 1, 3, -1},
 		{"NCT", []int{4, 5}, 13, 2, 3, -1},
-		{"N??", []int{4, 5}, 13, 13, -1, -1},
+		{"N??", []int{4, 5}, 13, 13, -1, -1}, // axes of unknown meaning
 		{"", []int{4, 5}, 13, 13, -1, -1},
 		{"NCHW", []int{6, 1, 1}, 3, 3, -1, -1},
 	} {

@@ -17,9 +17,9 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// heavy is the large run with all that a page may hold besides: histograms of units and tuning
-// curves up to their bounds, and sheets of images.
-func heavy(b *testing.B) Run {
+// fullRun returns large, a run of 100,000 scores, with the largest amounts that a page holds of all
+// other data: histograms over units, tuning curves, and contact sheets.
+func fullRun(b *testing.B) Run {
 	rows, rec := large.Rows()
 	r := rand.New(rand.NewPCG(5, 6))
 	run := Run{Rows: rows, Record: rec}
@@ -39,7 +39,7 @@ func heavy(b *testing.B) Run {
 	if run.Distributions, _, err = report.Distribute(units); err != nil {
 		b.Fatal(err)
 	}
-	// In all 100,000 steps of curves, over the 12 models and 60 layers of large.
+	// 5,000 curves of 20 points, over the 12 models and 60 layers of large.
 	for i := range 100_000 / 20 {
 		c := report.TuningCurve{Model: rec.Models[i%12].Name, Layer: rec.Models[0].Layers[i%60].Name, Data: "cifar10", Measure: "seis", Factor: "phase", Unit: i, Sign: 1}
 		for x := range 20 {
@@ -48,13 +48,13 @@ func heavy(b *testing.B) Run {
 		run.Curves = append(run.Curves, c)
 	}
 	for i := range 40 {
-		run.Images = append(run.Images, noise(b, r, fmt.Sprint("sheet ", i)))
+		run.Images = append(run.Images, randomImage(b, r, fmt.Sprint("sheet ", i)))
 	}
 	return run
 }
 
-// noise is an image of about 200 kB.
-func noise(b *testing.B, r *rand.Rand, title string) report.Image {
+// randomImage returns an image of random pixels, of about 200 kB.
+func randomImage(b *testing.B, r *rand.Rand, title string) report.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, 256, 256))
 	for i := range img.Pix {
 		img.Pix[i] = byte(r.Uint32()) | byte(i&3/3*255) // every fourth byte, alpha, is 255
@@ -66,18 +66,18 @@ func noise(b *testing.B, r *rand.Rand, title string) report.Image {
 	return report.Image{ImageText: report.ImageText{Title: title}, Width: 256, Height: 256, PNG: data.Bytes()}
 }
 
-// BenchmarkFirstView opens pages of 100,000 scores until all that is in view is drawn.
+// BenchmarkFirstView opens reports of 100,000 scores until all that is in the window is drawn.
 func BenchmarkFirstView(b *testing.B) {
 	if chromiumPath() == "" {
 		b.Skip("no Chromium found")
 	}
 	rows, rec := large.Rows()
 	b.Run("scores", func(b *testing.B) { firstView(b, Run{Rows: rows, Record: rec}) })
-	b.Run("everything", func(b *testing.B) { firstView(b, heavy(b)) })
+	b.Run("everything", func(b *testing.B) { firstView(b, fullRun(b)) })
 }
 
-// firstView opens the page of a run and reports the time until all in view is drawn, the processor
-// time of the main thread and the size of the page.
+// firstView opens the page of a run and reports the time until all that is in the window is drawn,
+// the CPU time of the main thread and the size of the page.
 func firstView(b *testing.B, run Run) {
 	text := renderRun(b, run)
 	path := filepath.Join(b.TempDir(), "report.html")
@@ -92,7 +92,7 @@ func firstView(b *testing.B, run Run) {
 	}, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})); err != nil {
 		b.Fatal(err)
 	}
-	first, busy, n := 0.0, 0.0, 0
+	first, busy, n := 0.0, 0.0, 0 // sums over n views: ms until drawn, and seconds of CPU time
 	for b.Loop() {
 		if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), until("document.documentElement.dataset.drawn === 'true'")); err != nil {
 			b.Fatal(err)
@@ -101,15 +101,15 @@ func firstView(b *testing.B, run Run) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		first, busy, n = first+at, busy+mainThread(b, ctx), n+1
+		first, busy, n = first+at, busy+mainThreadSeconds(b, ctx), n+1
 	}
 	b.ReportMetric(first/float64(n), "ms/view")
 	b.ReportMetric(1000*busy/float64(n), "ms-main-thread/view")
 	b.ReportMetric(float64(len(text))/1e6, "MB")
 }
 
-// mainThread is the processor time, in seconds, of the page's main thread since it was opened.
-func mainThread(b *testing.B, ctx context.Context) float64 {
+// mainThreadSeconds returns the CPU time of the page's main thread since the page was opened.
+func mainThreadSeconds(b *testing.B, ctx context.Context) float64 {
 	found, err := chromedp.Run(ctx, func(ctx context.Context, _ *chromedp.Target) (performance.GetMetricsResult, error) {
 		return chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
 	})
@@ -121,6 +121,6 @@ func mainThread(b *testing.B, ctx context.Context) float64 {
 			return m.Value
 		}
 	}
-	b.Fatal("the browser counts no processor time")
+	b.Fatal("the browser has no metric TaskDuration")
 	return 0
 }
