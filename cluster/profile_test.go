@@ -94,8 +94,8 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// FuzzProfile checks that no value of a valid profile adds a line to the header of the batch script,
-// which has one option of sbatch on each line.
+// FuzzProfile checks that no value of a valid profile adds a line to the header of the batch
+// script, which has one option of sbatch on each line.
 func FuzzProfile(f *testing.F) {
 	f.Add("partition: gpu\ntime: 2h\n")
 	f.Add("environment: {A: 'x'}\nsetup: [a, b]\nkubernetes: {image: x, claim: y, mount: /z}")

@@ -23,7 +23,7 @@ func npyBytes(t *testing.T, descr string, values any, shape ...int) []byte {
 		dims += fmt.Sprintf("%d, ", d)
 	}
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n", descr, dims)
-	b := bytes.NewBuffer([]byte("\x93NUMPY\x01\x00"))
+	b := bytes.NewBuffer([]byte("\x93NUMPY\x01\x00")) // magic string and format version 1.0
 	b.Write([]byte{byte(len(header)), byte(len(header) >> 8)})
 	b.WriteString(header)
 	if err := binary.Write(b, binary.LittleEndian, values); err != nil {
@@ -56,6 +56,7 @@ func writeNPZ(t *testing.T, arrays map[string][]byte) string {
 	return path
 }
 
+// TestRawArrays checks samples made of several arrays, such as token ids with an attention mask.
 func TestRawArrays(t *testing.T) {
 	t.Parallel()
 	path := writeNPZ(t, map[string][]byte{

@@ -10,6 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestGlobEqualsRegularExpression compares patterns with * (any characters, also /) and ? (any one
+// character) with the same regular expressions.
 func TestGlobEqualsRegularExpression(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -23,7 +25,7 @@ func TestGlobEqualsRegularExpression(t *testing.T) {
 	})
 }
 
-// twoBlocks is input, Conv, Relu, Conv, Relu, pooling, flatten, Gemm, Softmax.
+// twoBlocks returns the model input, Conv, Relu, Conv, Relu, pooling, flatten, Gemm, Softmax.
 func twoBlocks(t testing.TB) *Model {
 	t.Helper()
 	b := NewBuilder(DefaultOpset)
@@ -41,23 +43,26 @@ func twoBlocks(t testing.TB) *Model {
 	return m
 }
 
-// The sums of a stem, of residual blocks, and of GELU by tanh, whose branches come from one layer.
+// TestResidual checks that "residual" selects the sums of branches with different layers: those of
+// residual blocks and of a final sum of three branches. It must not select sums with the model's
+// input or with a bias, nor the sum in the tanh approximation of GELU, whose terms come from one
+// layer.
 func TestResidual(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)
-	layer := func(s *Builder, x Value) Value { return s.MatMul(x, s.Full(0.1, 3, 3)) }
+	linear := func(s *Builder, x Value) Value { return s.MatMul(x, s.Full(0.1, 3, 3)) }
 	bias := func(s *Builder, x Value) Value { return s.Add(x, s.Full(1, 3)) }
 	input := b.Input("x", Float, -1, 3)
-	x := b.Scope("raw").Add(input, layer(b.Scope("raw"), input)) // the input has no layers with weights
-	x = bias(b.Scope("stem"), layer(b.Scope("stem"), x))
+	x := b.Scope("raw").Add(input, linear(b.Scope("raw"), input)) // no layer with weights precedes input
+	x = bias(b.Scope("stem"), linear(b.Scope("stem"), x))
 	for _, name := range []string{"block1", "block2"} {
 		s := b.Scope(name)
-		y := bias(s.Scope("mlp"), layer(s.Scope("mlp"), s.Relu(x)))
+		y := bias(s.Scope("mlp"), linear(s.Scope("mlp"), s.Relu(x)))
 		g := s.Scope("gelu")
 		y = g.Mul(y, g.Op("Tanh", nil, g.Add(y, g.Pow(y, g.Scalar(3)))))
 		x = s.Add(x, y)
 	}
-	x = b.Scope("end").Op("Sum", nil, x, layer(b.Scope("left"), x), layer(b.Scope("right"), x))
+	x = b.Scope("end").Op("Sum", nil, x, linear(b.Scope("left"), x), linear(b.Scope("right"), x))
 	b.Output("y", b.Relu(x))
 	m, err := b.Model()
 	if err != nil {
@@ -68,7 +73,7 @@ func TestResidual(t *testing.T) {
 		t.Errorf("residual sums %s, %v; want %s", got, err, want)
 	}
 	if _, err := twoBlocks(t).Select("residual"); err == nil || !strings.Contains(err.Error(), "sum of two branches") {
-		t.Errorf("a model without residual blocks: %v", err)
+		t.Errorf("a model without residual blocks: error %v", err)
 	}
 }
 
@@ -111,7 +116,8 @@ func TestSelectSuggestsNames(t *testing.T) {
 	}
 }
 
-// Without a classifier there is no penultimate layer.
+// TestNoPenultimate checks that a model without a classifier (a product with weights at an output)
+// has no penultimate layer.
 func TestNoPenultimate(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)
@@ -126,8 +132,9 @@ func TestNoPenultimate(t *testing.T) {
 	}
 }
 
-// With several outputs, the penultimate layer is that of the first output with a classifier, or of
-// the one chosen by WithClassifier.
+// TestPenultimateOfSeveralOutputs checks that the penultimate layer is the input of the classifier
+// of the first output that has one, or of the output that WithClassifier names. Output embedding, x
+// scaled to unit length, has none.
 func TestPenultimateOfSeveralOutputs(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)
@@ -149,7 +156,7 @@ func TestPenultimateOfSeveralOutputs(t *testing.T) {
 			}
 		}
 		if got, err := model.Select("penultimate"); err != nil || len(got) != 1 || got[0].Name != string(want) {
-			t.Errorf("before %q: %v, %v; want %s", output, got, err, want)
+			t.Errorf("penultimate layer of output %q: %v, %v; want %s", output, got, err, want)
 		}
 	}
 	model, err := m.WithClassifier("embedding")

@@ -219,8 +219,8 @@ func TestDamagedParquetIsAnError(t *testing.T) {
 	}
 }
 
-// TestForeignParquetIsAnError checks files that WriteParquet cannot have written but that the Parquet
-// library would try to read.
+// TestForeignParquetIsAnError checks files that WriteParquet cannot have written but that the
+// Parquet library would try to read.
 func TestForeignParquetIsAnError(t *testing.T) {
 	t.Parallel()
 	type row struct {

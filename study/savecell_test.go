@@ -22,9 +22,9 @@ type fixedState struct {
 
 func (f fixedState) MarshalBinary() ([]byte, error) { return []byte(f.state), nil }
 
-// TestSaveThatIsGivenUpKeepsTheState checks that a save that exceeds its time leaves the last state
-// as it was.
-func TestSaveThatIsGivenUpKeepsTheState(t *testing.T) {
+// TestSaveAfterDeadlineKeepsTheState checks that a save whose deadline has passed leaves the state
+// that was saved last as it was.
+func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -38,18 +38,19 @@ func TestSaveThatIsGivenUpKeepsTheState(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, cell := &rundir.Writer{Plan: p, Folder: folder}, p.Cells[0]
-	save := func(ctx context.Context, state string, seen int) error {
+	// save saves a state in which every task has processed a number of samples.
+	save := func(ctx context.Context, state string, samples int) error {
 		accs := map[*plan.Task]plan.Accumulator{}
 		for _, task := range cell.Tasks {
-			task.Fed = seen
+			task.Fed = samples
 			accs[task] = fixedState{state: state}
 		}
 		return w.SaveCell(ctx, cell, accs)
 	}
-	states := func() []byte {
+	stateFile := func() []byte {
 		files, err := os.ReadDir(folder.Path("states"))
 		if err != nil || len(files) != 1 {
-			t.Fatalf("%d files of states, %v, want 1", len(files), err)
+			t.Fatalf("%d state files, error %v, want 1", len(files), err)
 		}
 		raw, err := os.ReadFile(folder.Path("states", files[0].Name()))
 		if err != nil {
@@ -60,16 +61,16 @@ func TestSaveThatIsGivenUpKeepsTheState(t *testing.T) {
 	if err := save(t.Context(), "the first state", 1); err != nil {
 		t.Fatal(err)
 	}
-	first := states()
-	ended, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	first := stateFile()
+	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	if err := save(ended, "the second state", 2); !errors.Is(err, context.DeadlineExceeded) {
+	if err := save(expired, "the second state", 2); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 	}
-	if !bytes.Equal(states(), first) || cell.Tasks[0].Saved != 1 {
+	if !bytes.Equal(stateFile(), first) || cell.Tasks[0].Saved != 1 {
 		t.Errorf("the first state was replaced; saved %d, want 1", cell.Tasks[0].Saved)
 	}
-	if err := save(t.Context(), "the second state", 2); err != nil || !bytes.Contains(states(), []byte("the second state")) || cell.Tasks[0].Saved != 2 {
+	if err := save(t.Context(), "the second state", 2); err != nil || !bytes.Contains(stateFile(), []byte("the second state")) || cell.Tasks[0].Saved != 2 {
 		t.Errorf("saving again: %v, saved %d, want 2", err, cell.Tasks[0].Saved)
 	}
 }

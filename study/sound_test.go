@@ -124,8 +124,8 @@ func TestAudioStudyErrors(t *testing.T) {
 	}
 }
 
-// TestRateOfTheModel checks that audio is resampled to the sampling rate of the model if the study's
-// rate is that number or "model".
+// TestRateOfTheModel checks that audio is resampled to the sampling rate of the model if the
+// study's rate is that number or "model".
 func TestRateOfTheModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -197,9 +197,9 @@ func TestTransformationsOfAudio(t *testing.T) {
 	}
 }
 
-// TestRedrawnForProbes checks that parameter values that are invalid and drawn again are counted once
-// per transformation, also for probes, which draw values of their own, and when a second run takes
-// the features from the cache of the first.
+// TestRedrawnForProbes checks that parameter values that are invalid and drawn again are counted
+// once per transformation, also for probes, which draw values of their own, and when a second run
+// takes the features from the cache of the first.
 func TestRedrawnForProbes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -245,9 +245,9 @@ func TestTonesAndFactorsInStudies(t *testing.T) {
 	}
 }
 
-// TestFiringRatesOfAudio checks the local firing rate: the fraction of the values of a transformation
-// at which a unit still fires on an input that excites it. With gains of 0 and -0.001 dB it is 1;
-// with gains of 0 and -200 dB, which is silence, it is one half.
+// TestFiringRatesOfAudio checks the local firing rate: the fraction of the values of a
+// transformation at which a unit still fires on an input that excites it. With gains of 0 and
+// -0.001 dB it is 1; with gains of 0 and -200 dB, which is silence, it is one half.
 func TestFiringRatesOfAudio(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -72,8 +72,8 @@ func TestInvert(t *testing.T) {
 	}
 }
 
-// TestInvertResumes checks that an interrupted inversion leaves a checkpoint and no results, and that
-// the same command resumes from it and writes the files of an uninterrupted inversion.
+// TestInvertResumes checks that an interrupted inversion leaves a checkpoint and no results, and
+// that the same command resumes from it and writes the files of an uninterrupted inversion.
 func TestInvertResumes(t *testing.T) {
 	dir := t.TempDir()
 	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), randomImages(t, dir)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReleaseIsInTheChangelog checks that the changelog has a section of the release, or of unreleased
-// changes if releaseNumber ends in -dev.
+// TestReleaseIsInTheChangelog checks that the changelog has a section of the release, or of
+// unreleased changes if releaseNumber ends in -dev.
 func TestReleaseIsInTheChangelog(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../CHANGELOG.md")
@@ -28,8 +28,8 @@ func TestReleaseIsInTheChangelog(t *testing.T) {
 	}
 }
 
-// TestModuleCommit checks that the commit is found in pseudo-versions of Go modules, which end in the
-// time and the hash of a commit, and in no others.
+// TestModuleCommit checks that the commit is found in pseudo-versions of Go modules, which end in
+// the time and the hash of a commit, and in no others.
 func TestModuleCommit(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{

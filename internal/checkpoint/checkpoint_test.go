@@ -19,7 +19,7 @@ func TestSaveAndLoad(t *testing.T) {
 		"memory": &checkpoint.Memory{},
 	} {
 		if f, err := c.Load(); f != nil || err != nil {
-			t.Errorf("%s: before anything is saved, Load returns %v and the error %v, want none of both", name, f, err)
+			t.Errorf("%s: before anything is saved, Load returns %v and the error %v, want nil for both", name, f, err)
 		}
 		for _, text := range []string{"first, which is longer", "second"} {
 			if err := c.Save(func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {

@@ -9,16 +9,18 @@ import (
 	"testing"
 )
 
+// TestObserve checks that an observer of the folder run is told of every change of it until stop is
+// called, and of none in the folder runs, and that it can prevent a change: Remove.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var seen []string
-	no := errors.New("no")
+	refused := errors.New("refused")
 	stop, err := Observe(filepath.Join(dir, "run"), func(c Change, do func() error) error {
 		name, _ := filepath.Rel(dir, c.Path)
 		seen = append(seen, fmt.Sprintf("%v %s", c.Op, filepath.ToSlash(name)))
 		if c.Op == OpRemove {
-			return no
+			return refused
 		}
 		return do()
 	})
@@ -26,7 +28,7 @@ func TestObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-	work := func() error {
+	writeAndRename := func() error {
 		f, err := Create(in("run/cells/a"), 0o666)
 		if err != nil {
 			return err
@@ -34,12 +36,12 @@ func TestObserve(t *testing.T) {
 		_, err = f.Write([]byte("abc"))
 		return errors.Join(err, f.Sync(), f.Close(), Rename(in("run/cells/a"), in("run/cells/b")))
 	}
-	if err := errors.Join(MkdirAll(in("run/cells"), 0o777), MkdirAll(in("runs"), 0o777), work()); err != nil {
+	if err := errors.Join(MkdirAll(in("run/cells"), 0o777), MkdirAll(in("runs"), 0o777), writeAndRename()); err != nil {
 		t.Fatal(err)
 	}
 	SyncDir(in("run/cells"))
-	if err := Remove(in("run/cells/b")); err != no {
-		t.Errorf("error %v of an observer, want %v", err, no)
+	if err := Remove(in("run/cells/b")); err != refused {
+		t.Errorf("Remove returns the error %v, want %v", err, refused)
 	}
 	if got, err := os.ReadFile(in("run/cells/b")); err != nil || string(got) != "abc" {
 		t.Errorf("the file holds %q, error %v; want abc", got, err)
@@ -58,7 +60,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-func TestFileInTheWayOfAFolder(t *testing.T) {
+func TestMkdirAllBelowAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(path, nil, 0o666); err != nil {

@@ -75,8 +75,8 @@ func TestEqualsPIL(t *testing.T) {
 	}
 }
 
-// TestNotDecoded checks that Decode returns no image for damaged data and for images of another size
-// than the given one.
+// TestNotDecoded checks that Decode returns no image for damaged data and for images of another
+// size than the given one.
 func TestNotDecoded(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)
@@ -109,8 +109,8 @@ func TestNotDecoded(t *testing.T) {
 	}
 }
 
-// TestConcurrentDecode checks that goroutines that decode different images at the same time each get
-// the right pixels, and that no more decoders are kept for reuse than there were goroutines.
+// TestConcurrentDecode checks that goroutines that decode different images at the same time each
+// get the right pixels, and that no more decoders are kept for reuse than there were goroutines.
 func TestConcurrentDecode(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)

@@ -34,8 +34,8 @@ func read(t testing.TB, name string) (data []byte, size image.Config) {
 	return data, size
 }
 
-// TestEqualsPIL checks that Decode returns exactly the pixels of PIL (Pillow). NAME.rgb.png holds the
-// pixels that PIL decodes from NAME.
+// TestEqualsPIL checks that Decode returns exactly the pixels of PIL (Pillow). NAME.rgb.png holds
+// the pixels that PIL decodes from NAME.
 func TestEqualsPIL(t *testing.T) {
 	t.Parallel()
 	needLibrary(t)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A placeIndex finds every readable sample if samples are not sorted and some cannot be read.
+// TestPlaceIndex checks that a placeIndex finds the place of every readable sample if samples are
+// not sorted and some cannot be read. A place is a position in the random order of the samples.
 func TestPlaceIndex(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -27,8 +28,11 @@ func TestPlaceIndex(t *testing.T) {
 	}
 }
 
-// The null replaces references of one track by inputs of one run, in order, and references of
-// different tracks independently of each other.
+// TestNullKeepsTracksTogether checks how the null replaces a unit's references (the inputs that
+// excite it most) by random inputs. A track is a group of samples with images in common, such as
+// the frames of a video; a run here is a sequence of successive inputs of one track. References of
+// one track must be replaced by inputs of one run, in order, and different tracks independently of
+// each other.
 func TestNullKeepsTracksTogether(t *testing.T) {
 	t.Parallel()
 	n := nullInputs{first: []int{0}}
@@ -40,7 +44,7 @@ func TestNullKeepsTracksTogether(t *testing.T) {
 	}
 	apart := 0
 	for unit := range 200 {
-		got := n.replace(nil, unit, []int32{7, 3, 7, 7, 3, 9, 7, 7, 7})
+		got := n.replace(nil, unit, []int32{7, 3, 7, 7, 3, 9, 7, 7, 7}) // tracks of nine references
 		for _, same := range [][]int{{0, 2, 3, 6, 7}, {1, 4}, {5}} {
 			from := got[same[0]] / 5
 			for i, slot := range same {

@@ -38,7 +38,8 @@ func TestSegmentsPartitionBlocks(t *testing.T) {
 }
 
 // TestPartnersAreOtherSamplesAndOtherChannels checks the pairs of observations, each of one sample
-// and channel, from which the null is computed. Observation i channels + c is channel c of sample i.
+// and channel, from which the null is computed. Observation i channels + c is channel c of sample
+// i.
 func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	t.Parallel()
 	const firstPlace = 64 // of the segment
@@ -77,7 +78,8 @@ func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	}
 }
 
-// TestPooledGrid checks the size to which a grid of positions is pooled if it has more than a limit.
+// TestPooledGrid checks the size to which a grid of positions is pooled if it has more than a
+// limit.
 func TestPooledGrid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

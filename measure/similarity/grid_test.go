@@ -42,8 +42,8 @@ func tensors(seed uint64, n int, shapes ...[]int) []tensor.Tensor {
 	return out
 }
 
-// layers returns layers of the given names, separated by spaces, and shapes. Those of vectors have
-// the axes NC, the others the given ones.
+// layers returns layers of the given names, separated by spaces, and shapes without the batch axis.
+// Those of vectors have the axes NC, the others the given ones.
 func layers(axes onnx.Axes, names string, shapes ...[]int) []onnx.Layer {
 	var out []onnx.Layer
 	for i, name := range strings.Fields(names) {
@@ -67,8 +67,11 @@ func everyPair(a, b int) [][2]int {
 	return out
 }
 
-// Scores depend on the samples alone, not on batches, parts, their order, stops or other pairs of
-// the grid.
+// TestGridContract checks that the scores of a grid of pairs of layers do not depend on the batch
+// size, on how samples are divided into shards, on the order of merges, on interruptions or on
+// other pairs of the grid. An accumulator stores one of two things: the activations of samples
+// (subtests "values"), or second moments of the activations (subtests "moments"), of all samples
+// and of each group of a jackknife.
 func TestGridContract(t *testing.T) {
 	t.Parallel()
 	shapesA, shapesB := [][]int{{3, 2, 2}, {5}}, [][]int{{6}, {2, 3, 1}}
@@ -85,7 +88,7 @@ func TestGridContract(t *testing.T) {
 	for name, c := range map[string]measuretest.GridCase{
 		"minibatches": {Comparison: newMeasure(t, settings(MinibatchCKA)), Grid: grid},
 		"values":      {Comparison: newMeasure(t, settings(append(moments, RSA, RBFCKA, MutualKNN, MinibatchCKA)...)), Grid: grid, Tolerance: 1e-6},
-		// In 8000 bytes, moments without groups fit, but values do not.
+		// Within 8000 bytes, moments fit without those of groups. Values do not fit.
 		"moments":        {Comparison: newMeasure(t, settings(moments...)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
 		"moments of CKA": {Comparison: newMeasure(t, settings(LinearCKA, DebiasedCKA)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
 	} {
@@ -95,7 +98,7 @@ func TestGridContract(t *testing.T) {
 			measuretest.RunGrid(t, c)
 		})
 	}
-	t.Run("self", func(t *testing.T) {
+	t.Run("layers of one model", func(t *testing.T) {
 		t.Parallel()
 		self := grid
 		self.B, self.Self = grid.A, true
@@ -104,7 +107,7 @@ func TestGridContract(t *testing.T) {
 	})
 }
 
-// bounded returns the grid with a memory bound in bytes; 0: none.
+// bounded returns the grid with a memory bound in bytes; 0 is no bound.
 func bounded(g measure.Grid, bytes int64) measure.Grid {
 	g.Budget = bytes
 	return g
@@ -148,8 +151,9 @@ func scoresOf(t *testing.T, m measure.Comparison, g measure.Grid, a, b []tensor.
 	return out
 }
 
-// The scores of a pair of layers in a grid have the values that Value gives for the two matrices,
-// whether they come from stored values or, in 12,000 bytes, from moments.
+// TestGridEqualsMatrices checks that the scores of a pair of layers in a grid equal those that
+// Value returns for the two matrices of activations. They are computed from stored activations
+// ("values") or, within 12,000 bytes, from second moments.
 func TestGridEqualsMatrices(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -160,7 +164,7 @@ func TestGridEqualsMatrices(t *testing.T) {
 	for name, budget := range map[string]int64{"values": 0, "moments": 12000} {
 		got := scoresOf(t, newMeasure(t, s), bounded(g, budget), a, b)
 		for pair, scores := range got {
-			x, y := source(t, a[pair[0]].Data, tensor.Size(shapes[pair[0]])), source(t, b[0].Data, 8)
+			x, y := source(t, a[pair[0]].Data, tensor.Size(shapes[pair[0]])), source(t, b[0].Data, tensor.Size(shapes[0]))
 			for _, k := range statistics() {
 				if k.name == MinibatchCKA || budget > 0 && k.input == pairwiseInput {
 					continue
@@ -171,7 +175,7 @@ func TestGridEqualsMatrices(t *testing.T) {
 				}
 				score := scores[k.name]
 				if heldOut(k.name) {
-					want = score.Value // the folds depend on the order of the samples
+					want = score.Value // not compared: its cross-validation folds depend on the order of the samples
 				}
 				tolerance := 1e-6
 				if k.neighbours && k.compute != nil {
@@ -180,21 +184,21 @@ func TestGridEqualsMatrices(t *testing.T) {
 				if math.Abs(score.Value-want) > tolerance || score.N != n || math.IsNaN(score.Null) != k.unpaired {
 					t.Errorf("%s of %v from %s: %+v, want %v", k.name, pair, name, score, want)
 				}
-				least, _ := Descriptor().Statistic(k.name)
-				if budget == 0 && !(score.Low < score.Value && score.Value < score.High) && score.Low > least.Range.Low {
+				described, _ := Descriptor().Statistic(k.name)
+				if budget == 0 && !(score.Low < score.Value && score.Value < score.High) && score.Low > described.Range.Low {
 					t.Errorf("%s of %v from %s: no interval: %+v", k.name, pair, name, score)
 				}
 			}
 			// Both are unbiased estimates of the same quantity.
 			if d := math.Abs(scores[MinibatchCKA].Value - scores[DebiasedCKA].Value); d > 0.1 {
-				t.Errorf("minibatch CKA of %v is off by %v", pair, d)
+				t.Errorf("minibatch and debiased CKA of %v differ by %v, want 0.1 at most", pair, d)
 			}
 		}
 	}
 }
 
-// Intervals of a grid that gathers moments of groups are half to twice as wide as those of Compare,
-// which draws other groups.
+// TestMomentsWithGroups checks that intervals from the moments of jackknife groups are half to
+// twice as wide as those of Compare, which draws other groups.
 func TestMomentsWithGroups(t *testing.T) {
 	t.Parallel()
 	const n = 3000
@@ -222,27 +226,27 @@ func TestMomentsWithGroups(t *testing.T) {
 	}
 }
 
-// With the setting pool: mean, feature maps of either order of axes have the score of the vectors of
-// their channel means.
+// TestPooling checks that with the setting pool: mean, feature maps with channels first or last
+// have the score of the vectors of their channel means.
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	const n = 120
 	s := Defaults()
 	s.Pool, s.Statistics = "mean", []string{LinearCKA}
-	first := tensors(7, n, []int{3, 4, 5})[0]
-	last := tensor.New(n, 4, 5, 3) // the same with channels last
+	channelsFirst := tensors(7, n, []int{3, 4, 5})[0]
+	channelsLast := tensor.New(n, 4, 5, 3) // the same values
 	pooled := tensor.New(n, 3)
 	for i := range n {
 		for c := range 3 {
 			for k := range 20 { // 4 x 5 positions
-				v := first.Data[(i*3+c)*20+k]
-				last.Data[(i*20+k)*3+c] = v
+				v := channelsFirst.Data[(i*3+c)*20+k]
+				channelsLast.Data[(i*20+k)*3+c] = v
 				pooled.Data[i*3+c] += v / 20
 			}
 		}
 	}
 	other := tensors(8, n, []int{6})
-	for axes, z := range map[onnx.Axes]tensor.Tensor{"NCHW": first, "NHWC": last, "NC": pooled} {
+	for axes, z := range map[onnx.Axes]tensor.Tensor{"NCHW": channelsFirst, "NHWC": channelsLast, "NC": pooled} {
 		g := measure.Grid{
 			A: []onnx.Layer{{Name: "a", Shape: z.Shape[1:], Axes: axes}}, B: layers("", "b", []int{6}), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n),
 		}
@@ -254,20 +258,21 @@ func TestPooling(t *testing.T) {
 	}
 }
 
-// A statistic that does not fit the memory bound is undefined, with a warning that says what to do.
-// The others are computed.
+// TestBudget checks that a statistic whose computation does not fit the memory bound is NaN, with a
+// warning that says what to do, and that the others are computed.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	const n, whole = 100, 4 * 100 * 2 * 48 // bytes of float32 values: 3 x 4 x 4 of n samples, of two layers
+	const n = 100
+	const allBytes = 4 * n * 2 * (3 * 4 * 4) // of the float32 activations of n samples in two layers
 	shapes := [][]int{{3, 4, 4}}
 	a, b := tensors(9, n, shapes...), tensors(10, n, shapes...)
 	g := measure.Grid{A: layers("NCHW", "a", shapes...), B: layers("NCHW", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
 	s := allStatistics()
-	for _, budget := range []int64{0, whole, whole - 1} {
+	for _, budget := range []int64{0, allBytes, allBytes - 1} {
 		scores := scoresOf(t, newMeasure(t, s), bounded(g, budget), a, b)[[2]int{0, 0}]
 		for _, name := range Names() {
 			refused := math.IsNaN(scores[name].Value)
-			if want := budget == whole-1 && name != MinibatchCKA; refused != want {
+			if want := budget == allBytes-1 && name != MinibatchCKA; refused != want {
 				t.Errorf("%s within %d bytes: %+v; want NaN: %t", name, budget, scores[name], want)
 			}
 			if refused && !strings.Contains(strings.Join(scores[name].Warnings, ""), "pool: mean") {
@@ -286,8 +291,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Batches, states and settings that do not fit are errors, and one of a value that is not finite names
-// its layer and sample.
+// TestGridErrors checks the errors for batches, states and settings that do not fit the grid. The
+// error for a value that is not finite names its layer and sample.
 func TestGridErrors(t *testing.T) {
 	t.Parallel()
 	shapes := [][]int{{3}, {2}}

@@ -10,15 +10,16 @@ import (
 	"github.com/noether-ml/noether/measure/stir"
 )
 
-// BenchmarkSTIR measures STIR on 100 images between a ResNet-20 and a ResNet-32, with the paper's
-// 1,000 steps, or with NOETHER_BENCH_OPTIMISER=adam and 150 steps. NOETHER_BENCH_STEPS and
-// NOETHER_BENCH_IMAGES set other numbers.
+// BenchmarkSTIR measures STIR (similarity through inverted representations) between a ResNet-20 and
+// a ResNet-32. By default it inverts 100 images in the paper's 1,000 optimiser steps, or in 150
+// with NOETHER_BENCH_OPTIMISER=adam. NOETHER_BENCH_STEPS and NOETHER_BENCH_IMAGES set other
+// numbers.
 func BenchmarkSTIR(b *testing.B) {
 	images := 100
 	if n, err := strconv.Atoi(os.Getenv("NOETHER_BENCH_IMAGES")); err == nil {
 		images = n
 	}
-	one, other, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, images)
+	first, second, x := resnet(b, "resnet20"), resnet(b, "resnet32"), cifar(b, images)
 	s := stir.Defaults()
 	if o := os.Getenv("NOETHER_BENCH_OPTIMISER"); o != "" {
 		s.Optimiser = o
@@ -28,7 +29,7 @@ func BenchmarkSTIR(b *testing.B) {
 	}
 	before := processorTime(b)
 	for b.Loop() {
-		scores, err := stir.Compare(b.Context(), one, other, x, s, 1)
+		scores, err := stir.Compare(b.Context(), first, second, x, s, 1)
 		if err != nil {
 			b.Fatal(err)
 		}

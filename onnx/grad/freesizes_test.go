@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// An axis of free size may be 1 when the graph runs, and is then broadcast. Gradients equal those
-// of the same graph with declared sizes.
-func TestFreeSizesOfOne(t *testing.T) {
+// TestDynamicAxesOfSizeOne checks gradients where a dynamic axis, whose size is declared as -1, has
+// size 1 when the graph runs and is broadcast. They must equal those of the same graph with
+// declared sizes.
+func TestDynamicAxesOfSizeOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -38,15 +39,17 @@ func TestFreeSizesOfOne(t *testing.T) {
 				for i := range 3 * sizes[1] {
 					w.floats = append(w.floats, float32(i%7)/3-0.75)
 				}
-				gradients := func(free ...bool) (list [][]float32, shapes [][]int) {
+				// gradients returns those by x and w; dynamic says for each whether its second axis
+				// is.
+				gradients := func(dynamic ...bool) (list [][]float32, shapes [][]int) {
 					b := onnx.NewBuilder(opset)
-					declared := func(size int, free bool) int {
-						if free {
+					declared := func(size int, dynamic bool) int {
+						if dynamic {
 							return -1
 						}
 						return size
 					}
-					in := []onnx.Value{b.Input("x0", onnx.Float, 3, declared(sizes[0], free[0])), b.Input("x1", onnx.Float, 3, declared(sizes[1], free[1]))}
+					in := []onnx.Value{b.Input("x0", onnx.Float, 3, declared(sizes[0], dynamic[0])), b.Input("x1", onnx.Float, 3, declared(sizes[1], dynamic[1]))}
 					y := c.graph(b, in[0], in[1])
 					dx, err := grad.Of(b, b.ReduceSum(b.Mul(y, y), false), "", in...)
 					if err != nil {
@@ -60,11 +63,11 @@ func TestFreeSizesOfOne(t *testing.T) {
 					return list, shapes
 				}
 				want, shapes := gradients(false, false)
-				for _, free := range [][]bool{{true, false}, {false, true}, {true, true}} {
-					got, gotShapes := gradients(free...)
+				for _, dynamic := range [][]bool{{true, false}, {false, true}, {true, true}} {
+					got, gotShapes := gradients(dynamic...)
 					for k := range want {
 						if !slices.Equal(gotShapes[k], shapes[k]) || !(maxDifference(got[k], want[k]) <= 1e-5*max(1, maxAbs(want[k]))) {
-							t.Errorf("%s, sizes %v, free %v, opset %d: gradient %d is %v of shape %v, want %v of %v", c.name, sizes, free, opset, k, got[k], gotShapes[k], want[k], shapes[k])
+							t.Errorf("%s, sizes %v, dynamic %v, opset %d: gradient %d is %v of shape %v, want %v of %v", c.name, sizes, dynamic, opset, k, got[k], gotShapes[k], want[k], shapes[k])
 						}
 					}
 				}

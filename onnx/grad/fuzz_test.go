@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// addRandomGradient adds gradients and directional derivatives to a model that may be malformed. It
-// must not panic.
+// addRandomGradient adds gradients and directional derivatives (JVP) of a random tensor to a random
+// model, which may be malformed. Errors are allowed, but no panic.
 func addRandomGradient(t *rapid.T) {
 	m := testgraph.Random(t, grad.Operators())
 	n := rapid.SampledFrom(m.Nodes()).Draw(t, "of")

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A number cast to bool is false only if it is zero.
+// TestCastToBool checks that in constant folding a number cast to bool is false only if it is zero.
 func TestCastToBool(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -21,8 +21,8 @@ func TestCastToBool(t *testing.T) {
 	}
 }
 
-// Shape returns the sizes from its attribute start to its attribute end, both of which may count
-// from the last axis.
+// TestPartOfShape checks that the operator Shape gives the sizes from its attribute start up to its
+// attribute end, which is excluded. Negative ones count from the last axis.
 func TestPartOfShape(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

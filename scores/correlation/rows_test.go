@@ -8,10 +8,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestSets collects the points (effective invariance, accuracy) of correlations. Model m of five has
-// the effective invariance 10 m + d on data set d of three, and an accuracy on the first two data
-// sets only; its point on the third is unlabelled. By says whether the points of a set are models
-// or data sets.
+// TestSets collects the points (effective invariance, accuracy) of correlations. Model m of five
+// has the effective invariance 10 m + d on data set d of three, and an accuracy on the first two
+// data sets only; its point on the third is unlabelled. By says whether the points of a set are
+// models or data sets.
 func TestSets(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

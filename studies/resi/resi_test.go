@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestData checks the data sets of some images: sizes, the fraction of changed labels, and dots whose
-// colour is that of the class in dots-100 and independent of it in dots-0.
+// TestData checks the data sets that the command data makes of CIFAR-10 images: their sizes, labels
+// and dots. The number in a name is the percentage of images whose label is drawn at random, or
+// whose dot has the colour of the class. Of ten random classes, one is the same by chance.
 func TestData(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -71,7 +72,7 @@ func TestData(t *testing.T) {
 		}
 	}
 	if err := run([]string{"data", "-n", "401", "-o", dir, file}, nil); err == nil {
-		t.Error("no error where there are too few images")
+		t.Error("no error for more images than the file has")
 	}
 }
 
@@ -80,12 +81,14 @@ func pairRow(measure, statistic, a, b, layer, other string, depth int, value flo
 	return scores.Row{Measure: measure, Statistic: statistic, Model: a, OtherModel: b, Layer: layer, OtherLayer: other, Depth: depth, Value: value}
 }
 
-// TestTable checks a similarity that agrees with all that is known, and one that is its reverse. The
-// accuracies of networks, and with them what is known of pairs, differ as the squares of their seeds.
+// TestTable checks the table for a similarity that agrees with all tests (linear-cka), and for one
+// that contradicts them (gulp, a distance with the same values). With s the seed of a network, its
+// accuracy is 0.1 s². The disagreement of two networks grows, and their similarity falls, with the
+// difference of their s². Networks of different groups are less similar than those of one group.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var runs [][]scores.Row
-	for _, groups := range [][]string{{"plain", "l1"}, {"d0", "d1"}, {"plain", "n1"}} {
+	for _, groups := range [][]string{{"plain", "labels-50"}, {"dots-0", "dots-100"}, {"plain", "noise-12"}} {
 		var rows []scores.Row
 		var names []string
 		for _, g := range groups {
@@ -104,7 +107,7 @@ func TestTable(t *testing.T) {
 					similarity = 0.5 - difference/100
 				}
 				rows = append(rows, pairRow("similarity", "linear-cka", a, b, "z", "z", 9, similarity),
-					pairRow("similarity", "gulp", a, b, "z", "z", 9, similarity), // GULP is a distance, so this is the reverse
+					pairRow("similarity", "gulp", a, b, "z", "z", 9, similarity), // as a distance, gulp is lower for more similar pairs
 					pairRow("prediction-agreement", "disagreement", a, b, "", "", 0, difference/20))
 			}
 		}
@@ -124,22 +127,23 @@ func TestTable(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 1+2*7 || !strings.HasPrefix(lines[1], "`linear-cka`,mean rank,1,") || !strings.HasPrefix(lines[8], "`gulp`,mean rank,2,") {
-		t.Fatalf("want a head and 7 lines for linear-cka and gulp, and the table is\n%s", out.String())
+		t.Fatalf("want a header and 7 lines each for linear-cka and gulp, and the table is\n%s", out.String())
 	}
+	// The third column of a test is "rank: value".
 	for i, line := range lines[2:8] {
 		if f := strings.Split(line, ","); f[2] != "1: 1.00" {
-			t.Errorf("test %d of a similarity that agrees: %s, want 1: 1.00", i, line)
+			t.Errorf("test %d of linear-cka: %s, want 1: 1.00", i, line)
 		}
 	}
 	for i, want := range []string{"2: -1.00", "2: -1.00", "2: 0.00", "2: 0.00", "2: 0.00", "2: 0.00"} {
 		if f := strings.Split(lines[9+i], ","); f[2] != want {
-			t.Errorf("test %d of the reverse: %s, want %s", i, lines[9+i], want)
+			t.Errorf("test %d of gulp: %s, want %s", i, lines[9+i], want)
 		}
 	}
 }
 
-// TestRankOfMissing checks that a statistic without a value in a test is neither ranked there nor
-// preferred for it.
+// TestRankOfMissing checks that a statistic without a value in a test has no rank there, and that
+// its mean rank is that of its other tests.
 func TestRankOfMissing(t *testing.T) {
 	t.Parallel()
 	high, low, missing := &result{value: 0.9}, &result{value: 0.5}, &result{value: math.NaN()}

@@ -19,9 +19,9 @@ func (f firstLayer) models() [2]*Model   { return [2]*Model{f.model} }
 
 // TestPackManyViews checks packAll, which distributes tasks over passes (readings of the samples)
 // such that the accumulators of a pass fit in memory. A view is the input under one transformation
-// value and trial. What packAll allocates must not grow with the square of the number of views: four
-// bytes for each pair of 20,000 views would be 1.6 GB. The test is not parallel, because it measures
-// what the whole process allocates.
+// value and trial. What packAll allocates must not grow with the square of the number of views:
+// four bytes for each pair of 20,000 views would be 1.6 GB. The test is not parallel, because it
+// measures what the whole process allocates.
 func TestPackManyViews(t *testing.T) {
 	const views, taskBytes = 20_000, 8
 	m := &Model{}

@@ -18,6 +18,8 @@ func decodeTransform(t *testing.T, src string) (Transform, error) {
 	return out, config.Decode(n, &out)
 }
 
+// TestTransformForms checks the forms in which a study can write a transformation. A transformation
+// has a cell for each listed value, or combination of listed values, of its parameters.
 func TestTransformForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -50,6 +52,8 @@ func TestTransformForms(t *testing.T) {
 	}
 }
 
+// TestDifferentTransformsHaveDifferentKeys checks the keys by which the results of transformations
+// are identified in a run folder.
 func TestDifferentTransformsHaveDifferentKeys(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -67,8 +71,9 @@ func TestDifferentTransformsHaveDifferentKeys(t *testing.T) {
 	}
 }
 
-// TestTransformVersionsAreInKeys checks that a key contains the version of a transformation, unless
-// that is 1: keys without a version stay valid.
+// TestTransformVersionsAreInKeys checks that a key ends with the version of a transformation, which
+// is raised when its output changes. Version 1 is left out, so that keys from before there were
+// versions stay valid.
 func TestTransformVersionsAreInKeys(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{

@@ -1,5 +1,5 @@
-// The legend of charts: an entry for each series, which a press shows or hides in the whole report,
-// or highlights where there are more series than colours.
+// The legend of charts: a button for each series. A click shows or hides the series in the whole
+// report. Where there are more series than colours ("crowded"), it highlights the series instead.
 
 import { element } from './dom';
 import type { Filter } from './filters';
@@ -16,7 +16,7 @@ export class Legend {
     private readonly highlight: (dimension: string, value: string) => void,
   ) {}
 
-  /** Lists the series that are present, whether they are hidden or not, and a note. */
+  /** Lists the values of a series that occur in the chart, hidden ones too, and then a note. */
   update(series: Series, present: Set<string>, note = ''): void {
     const hidden = this.filter.hidden(series.dimension);
     const items = series.values

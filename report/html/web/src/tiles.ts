@@ -1,8 +1,9 @@
-// Images cut out of a sheet of tiles.
+// Sheets of tiles: single images that hold many small images (tiles) of one size in a grid of lines
+// and columns. Each tile is cut out when it is first shown.
 
 /**
- * A sheet of tiles in a page. Sizes are in pixels; right and down are the distances from a tile to the
- * next one in its line and in its column.
+ * A sheet of tiles in a page. Sizes are in pixels. right is the distance between the left edges of
+ * neighbours in a line, down that between the top edges of neighbours in a column.
  */
 export interface TileSheet {
   tile?: { width: number; height: number; right: number; down: number };
@@ -16,7 +17,7 @@ const cut = new WeakMap<TileSheet, Map<string, Promise<string>>>();
 /** Whether a sheet has images. */
 export const hasImages = (sheet: TileSheet) => Boolean(sheet.tile && sheet.image);
 
-/** The tile of a line and a column as a data URL. */
+/** The tile at a line and a column, both counted from 0, as a data URL of a PNG image. */
 export function tile(sheet: TileSheet, line: number, column: number): Promise<string> {
   const urls = cut.get(sheet) ?? new Map<string, Promise<string>>();
   cut.set(sheet, urls);
@@ -38,6 +39,7 @@ export function tile(sheet: TileSheet, line: number, column: number): Promise<st
   return url;
 }
 
+/** The decoded image of a whole sheet. */
 function whole(sheet: TileSheet): Promise<HTMLImageElement> {
   let image = sheets.get(sheet);
   if (!image) {
