@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAddCrossings checks that crossings of blocks have the values of CrossScatter.Add: all pairs
-// of groups of variables, or few of them, in float32 and in float64, with and without parts.
+// A Crossing is a CrossScatter between a group of variables x and a group of variables y.
+// TestAddCrossings checks that AddCrossings gives the values of CrossScatter.Add: for all pairs of
+// groups, or each group with itself, in float32 and in float64, with and without Part.
 func TestAddCrossings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +66,7 @@ func TestAddCrossings(t *testing.T) {
 		for i, c := range crossings {
 			w := want[i]
 			if c.All.N != w.All.N || !slices.Equal(c.All.MeanY, w.All.MeanY) {
-				t.Fatalf("crossing %d: %d observations, want %d", i, c.All.N, w.All.N)
+				t.Fatalf("crossing %d: %d observations and means %v, want %d and %v", i, c.All.N, c.All.MeanY, w.All.N, w.All.MeanY)
 			}
 			checkEqual(t, "scatter", c.All.Data, w.All.Data, 1e-4)
 			if c.Part == nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The example network scores an image by the sums of its three channels.
+// writeSums writes a network with three classes, whose scores are the sums of the three channels of
+// an image.
 func writeSums(dir string) (path string, err error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 8, 8)
@@ -53,12 +54,12 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := m.NewSession(m.Layers(), true)
+	session, err := m.NewSession(m.Layers(), true) // true: with the class scores
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	buf, err := session.NewBuffers(32)
+	buf, err := session.NewBuffers(32) // for at most 32 images
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,13 +68,13 @@ func ExampleOpen() {
 	if err := session.Run(context.Background(), []tensor.Tensor{image}, buf); err != nil {
 		log.Fatal(err)
 	}
-	logs, err := buf.LogProbs(nil)
+	logProbs, err := buf.LogProbs(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(m.Input(), "scores", m.Classes(), "classes by", m.Scores())
 	fmt.Println("layer", buf.Layer(0).Shape)
-	fmt.Printf("log-probabilities %.3f\n", logs.Data)
+	fmt.Printf("log-probabilities %.3f\n", logProbs.Data)
 	// Output:
 	// x float[batch 3 8 8] scores 3 classes by logits
 	// layer [1 3 8 8]

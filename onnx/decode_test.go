@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// TestDecodeEqualsUnmarshal compares messages with small and large weights, in one piece, in two
-// that merge, and damaged.
+// TestDecodeEqualsUnmarshal compares decode with proto.Unmarshal: messages with small and large
+// weights, in one piece, in two pieces that protobuf merges, and damaged.
 func TestDecodeEqualsUnmarshal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -81,8 +81,8 @@ func TestDecodeSharesWeights(t *testing.T) {
 	}
 }
 
-// TestReadFile checks that files around the size from which they are read into huge pages are read
-// to the last byte.
+// TestReadFile checks that files are read to the last byte. Those of at least minHuge bytes are read
+// into memory of huge pages.
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 	content := make([]byte, minHuge+5000)
@@ -95,7 +95,7 @@ func TestReadFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := readFile(path); err != nil || !bytes.Equal(got, content[:size]) {
-			t.Errorf("of %d bytes %d are read, or others; error %v", size, len(got), err)
+			t.Errorf("a file of %d bytes: readFile returns other bytes, %d in number; error %v", size, len(got), err)
 		}
 	}
 }

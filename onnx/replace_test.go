@@ -23,6 +23,7 @@ func chain(t *testing.T) *onnx.Model {
 	return m
 }
 
+// opsOf returns the operators of the nodes, in order.
 func opsOf(m *onnx.Model) []string {
 	var ops []string
 	for _, n := range m.Nodes() {
@@ -51,22 +52,22 @@ func TestRewrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := opsOf(m); !slices.Equal(got, []string{"Exp", "Abs", "Sqrt"}) || !slices.Equal(seen, []string{"Relu", "Abs", "Neg"}) {
-		t.Errorf("the nodes are %v, of %v", got, seen)
+		t.Errorf("the nodes %v are replaced by %v", seen, got)
 	}
 }
 
-// Replacements take the place and the output names of the node.
+// Replacements take the place of the Relu node, and the names of its outputs.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		write func(b *onnx.Builder, n *pb.NodeProto) []onnx.Value
 		want  []string
 	}{
-		"by two nodes": {func(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
+		"two nodes replace the node": {func(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
 			return []onnx.Value{b.Sqrt(b.Exp(onnx.Value(n.Input[0])))}
 		}, []string{"Exp", "Sqrt", "Abs", "Neg"}},
-		"by an input": {func(_ *onnx.Builder, n *pb.NodeProto) []onnx.Value { return []onnx.Value{onnx.Value(n.Input[0])} }, []string{"Identity", "Abs", "Neg"}},
-		"by nothing":  {func(*onnx.Builder, *pb.NodeProto) []onnx.Value { return nil }, []string{"Relu", "Abs", "Neg"}},
+		"an input replaces the node": {func(_ *onnx.Builder, n *pb.NodeProto) []onnx.Value { return []onnx.Value{onnx.Value(n.Input[0])} }, []string{"Identity", "Abs", "Neg"}},
+		"nil keeps the node":         {func(*onnx.Builder, *pb.NodeProto) []onnx.Value { return nil }, []string{"Relu", "Abs", "Neg"}},
 	} {
 		b := onnx.Extend(chain(t))
 		b.Replace("Relu", func(n *pb.NodeProto) []onnx.Value { return c.write(b, n) })
@@ -85,6 +86,6 @@ func TestReplace(t *testing.T) {
 	b := onnx.Extend(chain(t))
 	b.Replace("Relu", func(*pb.NodeProto) []onnx.Value { return []onnx.Value{""} })
 	if err := b.Err(); err == nil || !strings.Contains(err.Error(), "output 0") {
-		t.Errorf("an output without replacement: error %v", err)
+		t.Errorf("an empty name in place of output 0: error %v", err)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// The example builds a graph and executes it on tensors in place.
+// The example builds a graph and executes it. Input and output stay in the memory of the tensors.
 func Example() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
-	x := b.Input("x", onnx.Float, -1, 2)
+	x := b.Input("x", onnx.Float, -1, 2) // -1: a batch of any size
 	b.Output("y", b.Relu(b.Sub(x, b.Scalar(1))))
 	graph, err := b.Model()
 	if err != nil {

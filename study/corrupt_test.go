@@ -21,7 +21,8 @@ measures: [accuracy]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Data) != 1+2*3+15*5+1 { // kinds by severities; all are 15 kinds
+	// plain, kinds by severities of c and of all (15 kinds at 5 severities), and one
+	if len(s.Data) != 1+2*3+15*5+1 {
 		t.Fatalf("%d data sets", len(s.Data))
 	}
 	if d := s.Data[5]; d.Name != "c/pixelate-3" || d.Corrupt.Kinds[0] != "pixelate" || d.Corrupt.Severities[0] != 3 {
@@ -30,6 +31,7 @@ measures: [accuracy]
 	if d := s.Data[82]; d.Name != "one" {
 		t.Errorf("%s: a single corruption keeps the name", d.Name)
 	}
+	// want is part of the error: a position, or the values or the key that would be right.
 	for bad, want := range map[string]string{
 		"corrupt: {kinds: rain}":                          "s.yaml:3:",
 		"corrupt: {kinds: fog, severities: 6}":            "1 to 5",

@@ -30,6 +30,8 @@ func filesOf(t *testing.T, dir string) []string {
 	return out
 }
 
+// TestCheckFindsEveryDamage checks that Check finds each kind of damage to each file of a run
+// folder.
 func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -46,7 +48,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found := mustCheck(t, out, false, o); len(found) > 0 {
-		t.Fatalf("a good folder: %+v", found)
+		t.Fatalf("the undamaged folder: %+v", found)
 	}
 	damages := map[string]func(raw []byte) []byte{
 		"a digit altered": func(raw []byte) []byte {
@@ -81,13 +83,12 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 		}
 	}
 	if found := mustCheck(t, out, false, o); len(found) > 0 {
-		t.Fatalf("the folder as it was: %+v", found)
+		t.Fatalf("the folder with all files restored: %+v", found)
 	}
 }
 
-// TestNoDamageMakesARunFailForEver checks that a run either computes damaged files again, or
-// reports how to repair the folder.
-func TestNoDamageMakesARunFailForEver(t *testing.T) {
+// TestRunRepairsDamage checks that another run computes damaged files again.
+func TestRunRepairsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -123,19 +124,19 @@ func TestNoDamageMakesARunFailForEver(t *testing.T) {
 	damage(sampled[0], unequal)
 	again("an index and values of unequal length")
 
-	// A folder of an earlier version, whose records have no checksums of files.
+	// Earlier versions wrote no checksums of files into the record of a cell (its scores, as JSON).
 	record := strings.TrimSuffix(sampled[1], ".samples.json") + ".json"
-	old, err := os.ReadFile(record)
+	raw, err = os.ReadFile(record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, ok := strings.Cut(string(old), `,"files"`)
+	withoutChecksums, _, ok := strings.Cut(string(raw), `,"files"`)
 	if !ok {
-		t.Fatalf("the record has no checksums of files: %s", old)
+		t.Fatalf("the record has no checksums of files: %s", raw)
 	}
-	damage(record, before+"}\n")
+	damage(record, withoutChecksums+"}\n")
 	again("a record of an earlier version")
-	damage(record, before+"}\n")
+	damage(record, withoutChecksums+"}\n")
 	damage(sampled[1], unequal)
 	again("unequal lengths in a folder of an earlier version")
 
@@ -164,7 +165,7 @@ func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw[40] ^= 1 // in the first payload
+	raw[40] ^= 1 // in the state of an accumulator
 	if err := os.WriteFile(states[0], raw, 0o666); err != nil {
 		t.Fatal(err)
 	}

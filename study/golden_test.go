@@ -28,14 +28,16 @@ type golden struct {
 	Models       map[string][]goldenView `json:"models"`
 }
 
+// A goldenView holds the values of one model under one transformation.
 type goldenView struct {
 	Transform  string               `json:"transform"`
 	Parameter  string               `json:"parameter"`
-	Prediction map[string]float64   `json:"prediction"` // by statistic
+	Prediction map[string]float64   `json:"prediction"` // by statistic, see goldenMeasures
 	Layers     map[string][]float64 `json:"layers"`     // by tensor; the columns of LayerColumns, without equivariance where SEIS is not computed
 }
 
-// hasSEIS reports whether the view has all columns.
+// hasSEIS reports whether the view has all columns. Those after the first three are of SEIS, the
+// Subspace-based Equivariance and Invariance Scores: see package measure/seis.
 func (v goldenView) hasSEIS(g *golden) bool {
 	for _, values := range v.Layers {
 		if len(values) != len(g.LayerColumns) {
@@ -112,7 +114,7 @@ type goldenKey struct{ transform, parameter, layer, measure, statistic string }
 
 type goldenRows map[goldenKey]scores.Row
 
-// want compares a score with the golden value and returns the difference.
+// want compares a score of n samples with the golden value and returns the absolute difference.
 func (rows goldenRows) want(t *testing.T, key goldenKey, n int, want, tolerance float64) float64 {
 	t.Helper()
 	row, ok := rows[key]
@@ -120,17 +122,19 @@ func (rows goldenRows) want(t *testing.T, key goldenKey, n int, want, tolerance 
 		t.Errorf("no score for %+v", key)
 		return 0
 	}
-	off := math.Abs(row.Value - want)
-	if !(off <= tolerance) || row.N != n {
-		t.Errorf("%+v: %v of n = %d, want %v of n = %d (off by %.2g)", key, row.Value, row.N, want, n, off)
+	difference := math.Abs(row.Value - want)
+	if !(difference <= tolerance) || row.N != n {
+		t.Errorf("%+v: %v of n = %d, want %v of n = %d (difference %.2g)", key, row.Value, row.N, want, n, difference)
 	}
-	return off
+	return difference
 }
 
 // worst is the largest difference of each statistic; note adds one.
 type worst map[string]float64
 
-func (w worst) note(statistic string, off float64) { w[statistic] = max(w[statistic], off) }
+func (w worst) note(statistic string, difference float64) {
+	w[statistic] = max(w[statistic], difference)
+}
 
 func (w worst) String() string {
 	var parts []string
@@ -148,7 +152,8 @@ var goldenMeasures = map[string]string{
 
 // TestPredictionsAndDistancesAgreeWithPyTorch compares scores of predictions and distances of
 // activations on real networks and images with an independent implementation. The tolerances are
-// those of float32 forward passes. No two classes are so close that rounding changes their order.
+// those of float32 forward passes. No two class scores are so close that rounding changes which
+// class is predicted.
 func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 	g := readGolden(t)
 	for model, views := range g.Models {
@@ -158,20 +163,20 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 			var rotation []float64
 			for _, v := range views {
 				for statistic, want := range v.Prediction {
-					off := rows.want(t, goldenKey{v.Transform, v.Parameter, "", goldenMeasures[statistic], statistic}, g.Images, want, 1e-5)
-					worst.note(statistic, off)
+					difference := rows.want(t, goldenKey{v.Transform, v.Parameter, "", goldenMeasures[statistic], statistic}, g.Images, want, 1e-5)
+					worst.note(statistic, difference)
 				}
 				if v.Transform == "quarter" {
 					rotation = append(rotation, v.Prediction["ei"])
 				}
 				for layer, values := range v.Layers {
 					for i, statistic := range g.LayerColumns[:3] {
-						off := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "distance", statistic}, g.Images, values[i], 1e-5*values[i])
-						worst.note("distance "+statistic, off/values[i])
+						difference := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "distance", statistic}, g.Images, values[i], 1e-5*values[i])
+						worst.note("distance "+statistic, difference/values[i])
 					}
 				}
 			}
-			mean := (rotation[0] + rotation[1] + rotation[2]) / 3 // the paper's rotation invariance
+			mean := (rotation[0] + rotation[1] + rotation[2]) / 3
 			rows.want(t, goldenKey{"quarter", "", "", "effective-invariance", "ei"}, g.Images, mean, 1e-5)
 			t.Logf("worst differences (of distances: relative): %s", worst)
 		})
@@ -181,8 +186,8 @@ func TestPredictionsAndDistancesAgreeWithPyTorch(t *testing.T) {
 // TestSEISAgreesWithSingularValueDecompositions compares SEIS from streamed second moments with
 // singular value decompositions of the matrices: under every transformation, at the first
 // convolution and at layers of at most 16 x 16 positions, or at all layers with -every-layer. The
-// rank is the number of components with 99 % of the variance. golden.py prints how close a share
-// comes to that, 4e-8 at the least.
+// rank is the smallest number of components with 99 % of the variance. Rounding does not change it:
+// no share of the variance that golden.py computed is closer to 99 % than 4e-8.
 func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 	// Not parallel: the library is set while no other test computes.
 	b := linalg.LoadBackend()
@@ -191,7 +196,7 @@ func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 	}
 	b.SetThreads(1) // runs have two workers, here and in the tests that follow
 	g := readGolden(t)
-	at := func(column string) int { return slices.Index(g.LayerColumns, column) }
+	index := func(column string) int { return slices.Index(g.LayerColumns, column) }
 	for model, views := range g.Models {
 		t.Run(model, func(t *testing.T) {
 			views = slices.DeleteFunc(views, func(v goldenView) bool { return !v.hasSEIS(g) })
@@ -199,24 +204,24 @@ func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 				t.Fatal("golden.json has no SEIS")
 			}
 			layers := slices.Sorted(maps.Keys(views[0].Layers))
-			study := goldenLayers
+			selected := goldenLayers
 			if !*everyLayer {
 				layers = slices.DeleteFunc(layers, func(l string) bool { return strings.HasPrefix(l, "/layer1/") || l == "/Relu_output_0" })
-				study = layers
+				selected = layers
 			}
-			rows := goldenRun(t, model, study, views, g.SEISImages, "seis: {null: false, interval: false}")
+			rows := goldenRun(t, model, selected, views, g.SEISImages, "seis: {null: false, interval: false}")
 			worst := worst{}
 			for _, v := range views {
 				for _, layer := range layers {
 					values := v.Layers[layer]
 					check := func(statistic string, want, tolerance float64) {
-						off := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "seis", statistic}, int(values[at("observations")]), want, tolerance)
-						worst.note(statistic, off)
+						difference := rows.want(t, goldenKey{v.Transform, v.Parameter, layer, "seis", statistic}, int(values[index("observations")]), want, tolerance)
+						worst.note(statistic, difference)
 					}
-					check("equivariance", values[at("equivariance")], 1e-5)
-					check("rank", min(values[at("rank")], values[at("rank_moved")]), 0)
+					check("equivariance", values[index("equivariance")], 1e-5)
+					check("rank", min(values[index("rank")], values[index("rank_moved")]), 0)
 					if v.Transform != "quarter" { // an exact symmetry may give equal correlations, whose vectors are not unique
-						check("invariance", values[at("invariance")], 3e-4)
+						check("invariance", values[index("invariance")], 3e-4)
 					}
 				}
 			}

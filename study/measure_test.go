@@ -13,6 +13,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// openTest writes a test model and opens it with the layers conv and logits.
 func openTest(t *testing.T, o Options, dir, name string, m testmodel.Options) *model.Model {
 	t.Helper()
 	out, err := model.Open(o.Runtime, testmodel.Write(t, dir, name, m), model.Options{Layers: []string{"op:Conv", "output"}})
@@ -31,7 +32,7 @@ func testShapes(t *testing.T) dataset.Source {
 	return src
 }
 
-func TestMeasureEndsAtWhatFails(t *testing.T) {
+func TestMeasureReportsNaN(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	m := openTest(t, o, t.TempDir(), "broken", testmodel.Options{Poison: float32(math.NaN())})
@@ -40,17 +41,18 @@ func TestMeasureEndsAtWhatFails(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if left, _ := filepath.Glob("failures*"); len(left) > 0 {
-		t.Errorf("a measurement without a folder leaves %v", left)
+		t.Errorf("Measure has no run folder, yet it writes %v", left)
 	}
 }
 
+// Compare compares each of the two layers of one model, conv and logits, with each of another's.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	dir := t.TempDir()
 	a := openTest(t, o, dir, "one", testmodel.Options{})
 	b := openTest(t, o, dir, "big", testmodel.Options{Size: 24})
-	found, err := Compare(t.Context(), a, b, testShapes(t), correlation{})
+	pairs, err := Compare(t.Context(), a, b, testShapes(t), correlation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +60,12 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 4 || len(self) != 4 || found[1].Layer.Name != "conv" || found[1].Other.Name != "logits" || len(found[1].Scores) != 1 {
-		t.Fatalf("layers of two models: %+v; of one: %+v", found, self)
+	if len(pairs) != 4 || len(self) != 4 || pairs[1].Layer.Name != "conv" || pairs[1].Other.Name != "logits" || len(pairs[1].Scores) != 1 {
+		t.Fatalf("pairs of layers of two models: %+v; of one: %+v", pairs, self)
 	}
 	for _, p := range self {
 		if same := p.Layer.Name == p.Other.Name; same != (math.Abs(p.Scores[0].Value-1) < 1e-6) {
-			t.Errorf("%s with %s correlates by %v", p.Layer.Name, p.Other.Name, p.Scores[0].Value)
+			t.Errorf("%s with %s: correlation %v", p.Layer.Name, p.Other.Name, p.Scores[0].Value)
 		}
 	}
 	broken := openTest(t, o, dir, "broken", testmodel.Options{Poison: float32(math.NaN())})

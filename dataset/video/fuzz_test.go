@@ -8,13 +8,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// FuzzGIF checks that any bytes give an error or frames of an image, of which it reads three.
+// FuzzGIF checks that the frames read from any bytes are not empty. It reads at most three frames.
 func FuzzGIF(f *testing.F) {
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"))
 	f.Add([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 10 && word(data[6:])*word(data[8:]) > 1<<20 {
-			return // a canvas of the permitted size takes long to fill
+			return // width and height give a canvas that takes long to fill
 		}
 		n := 0
 		_ = composeFrames(data, func(frame tensor.Tensor) bool {
@@ -27,8 +27,8 @@ func FuzzGIF(f *testing.F) {
 	})
 }
 
-// FuzzPPM checks that a stream of PPM images, as ffmpeg writes it, gives no frame of more values
-// than it has bytes.
+// FuzzPPM checks that a stream of PPM (portable pixmap) images, as ffmpeg writes it, gives no frame
+// of more values than the stream has bytes.
 func FuzzPPM(f *testing.F) {
 	f.Add([]byte("P6\n2 1\n255\nabcdef"))
 	f.Add([]byte("P6\n99999999 99999999\n255\n"))
@@ -43,6 +43,7 @@ func FuzzPPM(f *testing.F) {
 	})
 }
 
+// FuzzNaturalOrder checks the order of frame9 before frame10: it is antisymmetric and transitive.
 func FuzzNaturalOrder(f *testing.F) {
 	f.Add("frame9", "frame10", "frame010")
 	f.Add("", "0", "00")

@@ -50,13 +50,15 @@ func normals(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-// The rate at a sketch's thresholds differs from the requested rate by at most the stated error.
+// A sketch finds the k-th largest value of each unit, its threshold, approximately. The rate at which
+// values reach the threshold differs from k / n by at most the given relative error in the root mean
+// square, and by at most four times that error at any unit.
 func TestSketchError(t *testing.T) {
 	t.Parallel()
 	const units = 60
 	for name, stream := range streams {
 		for _, c := range []struct {
-			n     int
+			n     int // number of values
 			error float64
 		}{{15_000, 0.1}, {25_000, 0.05}, {40_000, 0.02}} {
 			t.Run(fmt.Sprint(name, " ", c), func(t *testing.T) {
@@ -70,9 +72,9 @@ func TestSketchError(t *testing.T) {
 					for _, v := range values {
 						s.add(u, v)
 					}
-					miss := firingRate(values, s.threshold(u))*float64(c.n)/float64(k) - 1
-					squares += miss * miss
-					worst = max(worst, math.Abs(miss))
+					difference := firingRate(values, s.threshold(u))*float64(c.n)/float64(k) - 1
+					squares += difference * difference
+					worst = max(worst, math.Abs(difference))
 				}
 				if rms := math.Sqrt(squares / units); rms > c.error || worst > 4*c.error {
 					t.Errorf("the rate differs by %.4f in the root mean square and by at most %.4f; the error is %v", rms, worst, c.error)
@@ -82,7 +84,8 @@ func TestSketchError(t *testing.T) {
 	}
 }
 
-// The memory of a sketch hardly grows with the rank, and is at most that of the exact values.
+// The memory of a sketch for one unit hardly grows with the rank k, and is at most that of the exact
+// values.
 func TestSketchBytes(t *testing.T) {
 	t.Parallel()
 	small, large := sketchBytes(1_000, 0.05), sketchBytes(1_000_000, 0.05)
@@ -101,7 +104,8 @@ func TestSketchBytes(t *testing.T) {
 	}
 }
 
-// A sketch keeps its error when its state is written and read. Ties and constant units are exact.
+// A sketch keeps its error when its state is written and read. Thresholds of units whose values tie
+// are exact. Sign -1 stands for the threshold of the negated values.
 func TestSketchState(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,30 +121,30 @@ func TestSketchState(t *testing.T) {
 			z.Data[i*units+2] = 5
 		}
 		o := ThresholdOptions{Units: units, Rank: rankOf(n, 0.03), References: 2, Error: relative}
-		whole := NewThresholdEstimator(o)
-		for at := 0; at < n; {
-			end := min(n, at+rapid.IntRange(100, n/2).Draw(t, "part"))
-			if err := whole.Update(z.Slice(at, end), in[at:end]); err != nil {
+		estimator := NewThresholdEstimator(o)
+		for from := 0; from < n; {
+			to := min(n, from+rapid.IntRange(100, n/2).Draw(t, "part"))
+			if err := estimator.Update(z.Slice(from, to), in[from:to]); err != nil {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "saved") {
-				whole = reread(t, whole, o)
+				estimator = reread(t, estimator, o)
 			}
-			at = end
+			from = to
 		}
 		for _, sign := range []int{1, -1} {
-			q, global := whole.Threshold(0, sign)
-			if got := firingRate(column(z, 0, sign), q); math.Abs(got-0.03) > 0.03*5*relative || !math.IsNaN(global) {
-				t.Fatalf("sign %d: the rate is %v, want about 0.03; the reported rate is %v, want NaN", sign, got, global)
+			q, reported := estimator.Threshold(0, sign)
+			if got := firingRate(column(z, 0, sign), q); math.Abs(got-0.03) > 0.03*5*relative || !math.IsNaN(reported) {
+				t.Fatalf("sign %d: the rate is %v, want about 0.03; the reported rate is %v, want NaN, since a sketch does not count it", sign, got, reported)
 			}
-			if q, _ := whole.Threshold(1, sign); q != 0 && q != float32(math.Copysign(0, -1)) {
+			if q, _ := estimator.Threshold(1, sign); q != 0 && q != float32(math.Copysign(0, -1)) {
 				t.Fatalf("sign %d: the threshold is %v, want 0, since nearly all values are 0", sign, q)
 			}
-			if q, _ := whole.Threshold(2, sign); q != float32(5*sign) {
+			if q, _ := estimator.Threshold(2, sign); q != float32(5*sign) {
 				t.Fatalf("sign %d: the threshold is %v, want %d, since all values are 5", sign, q, 5*sign)
 			}
 			for u := range units {
-				if got, want := whole.Strongest(u, sign), strongestOf(column(z, u, sign), in, 2); !slices.Equal(got, want) {
+				if got, want := estimator.Strongest(u, sign), strongestOf(column(z, u, sign), in, 2); !slices.Equal(got, want) {
 					t.Fatalf("unit %d, sign %d: strongest %v, want %v", u, sign, got, want)
 				}
 			}
@@ -148,7 +152,8 @@ func TestSketchState(t *testing.T) {
 	})
 }
 
-// A state with more values than a level can hold is an error.
+// A sketch stores values in levels of limited capacity. A state with more values in a level is an
+// error.
 func TestSketchStateErrors(t *testing.T) {
 	t.Parallel()
 	o := ThresholdOptions{Units: 1, Rank: 1_000, References: 1, Error: 0.1}
@@ -159,8 +164,8 @@ func TestSketchStateErrors(t *testing.T) {
 	}
 }
 
-// For any rank and error, the values that move up from a level fit into the level above, at the
-// latest after that was compacted.
+// When a level is full it is compacted: some of its values move to the next level. For any rank and
+// error, these fit there, if necessary after that level was compacted too.
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	for k := 1; k < 1<<22; k += 1 + k/7 {

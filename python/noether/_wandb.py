@@ -13,6 +13,7 @@ from ._command import Error
 if TYPE_CHECKING:
     from ._run import Run
 
+# Files of a run folder that are uploaded.
 FILES = ("study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html")
 
 
@@ -24,14 +25,14 @@ def log(run: Run, project: str | None = None, folder: str | os.PathLike[str] | N
         raise Error("logging to Weights & Biases needs the package wandb: pip install wandb") from None
     record, rows = run.record, run._rows()
     study = str(record["study"])
-    several = len(record.get("data") or []) > 1
+    several_data = len(record.get("data") or []) > 1
     folders = []
     for model in record["models"]:
         config = {"study": study, "seed": record["seed"], "noether": record["noether"], "model": model["path"], "sha256": model["sha256"],
                   "opset": model["opset"], "tags": model.get("tags") or {}, "data": {d["name"]: d["n"] for d in record.get("data") or []}}
         logged = wandb.init(project=project or study, group=study, name=model["name"], config=config, mode=mode, dir=None if folder is None else os.fspath(folder))
         try:
-            _scores(logged, [r for r in rows if r["model"] == model["name"]], several)
+            _scores(logged, [r for r in rows if r["model"] == model["name"]], several_data)
             files = wandb.Artifact(_artifact(f"{study}-{model['name']}"), type="noether-run")
             for name in FILES:
                 if (run.folder / name).is_file():
@@ -45,13 +46,13 @@ def log(run: Run, project: str | None = None, folder: str | os.PathLike[str] | N
     return folders
 
 
-def _scores(logged: Any, rows: list[dict[str, Any]], several: bool) -> None:
-    """Log scores of predictions as the run's summary, and those of layers over their depth."""
-    trials = len({row["trial"] for row in rows} - {""}) > 1
+def _scores(logged: Any, rows: list[dict[str, Any]], several_data: bool) -> None:
+    """Log scores of predictions in the summary of logged, a run of wandb, and those of layers over their depth."""
+    several_trials = len({row["trial"] for row in rows} - {""}) > 1
     logged.define_metric("depth")
     layers: dict[int, dict[str, Any]] = {}
     for row in rows:
-        key = _key(row, several, trials)
+        key = _key(row, several_data, several_trials)
         if row["layer"] == "":
             for suffix, column in (("", "value"), ("/low", "low"), ("/high", "high")):
                 if row[column] is not None:
@@ -64,29 +65,29 @@ def _scores(logged: Any, rows: list[dict[str, Any]], several: bool) -> None:
         logged.log({"depth": depth, **layers[depth]})
 
 
-def _key(row: dict[str, Any], several: bool, trials: bool) -> str:
-    """Name a score: effective-invariance.ei/rotation/90, with the data or the trial if there are several."""
-    parts = [f"{row['measure']}.{row['statistic']}"] + ([row["data"]] if several else [])
+def _key(row: dict[str, Any], several_data: bool, several_trials: bool) -> str:
+    """Name a score, such as effective-invariance.ei/rotation/90: measure, statistic and what else tells scores apart."""
+    parts = [f"{row['measure']}.{row['statistic']}"] + ([row["data"]] if several_data else [])
     parts += [str(row[c]).replace("/", "-") for c in ("other_model", "other_layer", "transform", "parameter", "variant", "factor") if row[c] != ""]
-    if trials and row["trial"] != "":
+    if several_trials and row["trial"] != "":
         parts.append(f"trial-{row['trial']}")
     return "/".join(parts)
 
 
 def _artifact(name: str) -> str:
-    """Return a name with the characters that the name of an artifact may have."""
+    """Replace characters that an artifact's name may not have, and shorten it to the allowed 128."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)[:128]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command: python -m noether export-wandb RUN..."""
+    """Run the command python -m noether export-wandb RUN..."""
     from ._run import Run
 
     parser = argparse.ArgumentParser(prog="python -m noether export-wandb", description="Log run folders to Weights & Biases.")
     parser.add_argument("run", nargs="+", help="run folders")
     parser.add_argument("--project", help="default: the study's name")
-    parser.add_argument("--dir", help="where the folder wandb is made; default: the current folder")
-    parser.add_argument("--online", action="store_true", help="send to the server now; without it, send the folders that are printed with wandb sync")
+    parser.add_argument("--dir", help="folder in which the folder wandb is made; default: the current folder")
+    parser.add_argument("--online", action="store_true", help="send to the server now; without it, folders are printed, which the command wandb sync sends later")
     o = parser.parse_args(arguments)
     for folder in o.run:
         for made in log(Run(folder), o.project, o.dir, "online" if o.online else "offline"):

@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// study returns scores of two models under two transformations, and their accuracy on untransformed
-// data, which is the same under both.
-func study() []scores.Row {
+// exampleRows returns scores of two models under two transformations, and their accuracy on
+// untransformed data, which is the same under both.
+func exampleRows() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
 	for i, model := range []string{"resnet_20", "vit"} {
@@ -29,7 +29,7 @@ func study() []scores.Row {
 	return rows
 }
 
-// written returns a table of scores in the format of write.
+// written returns the text of a table of scores that write, a method for one format, writes.
 func written(t *testing.T, rows []scores.Row, o Options, write func(*Table, *strings.Builder) error) string {
 	t.Helper()
 	table, err := Of(rows, o)
@@ -45,7 +45,7 @@ func written(t *testing.T, rows []scores.Row, o Options, write func(*Table, *str
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	got := written(t, study(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
+	got := written(t, exampleRows(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.Markdown(b) })
 	want := `| model | accuracy | gray: effective invariance | tilt: effective invariance |
 | --- | ---: | ---: | ---: |
 | resnet\_20 | 0.800 | 0.500 [0.400, 0.700] | 0.510 [0.400, 0.700] |
@@ -58,7 +58,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestLaTeX(t *testing.T) {
 	t.Parallel()
-	got := written(t, study(), Options{Measures: reporttest.Measures(), Plain: true}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
+	got := written(t, exampleRows(), Options{Measures: reporttest.Measures(), Plain: true}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
 	want := `% \usepackage{booktabs}
 \begin{tabular}{lrrr}
 \toprule
@@ -78,7 +78,7 @@ vit & 0.850 & 0.600 & 0.610 \\
 
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	got := written(t, study(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.CSV(b) })
+	got := written(t, exampleRows(), Options{Measures: reporttest.Measures()}, func(t *Table, b *strings.Builder) error { return t.CSV(b) })
 	lines, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 	if err != nil || len(lines) != 3 || lines[2][3] != "0.610 [0.400, 0.700]" {
 		t.Errorf("error %v, lines %q; want 3 lines", err, lines)
@@ -88,7 +88,7 @@ func TestCSV(t *testing.T) {
 // Hostile names are escaped in each format, and a missing score is a dash.
 func TestHostileAndMissing(t *testing.T) {
 	t.Parallel()
-	rows := study()
+	rows := exampleRows()
 	for i := range rows {
 		if rows[i].Model == "vit" {
 			rows[i].Model = `a|b<script>\input{/etc/passwd}$&` + "\x1b\n"
@@ -108,10 +108,10 @@ func TestHostileAndMissing(t *testing.T) {
 	}
 }
 
-// Layers are the lines if there are no scores of whole models.
+// Each layer has a line if there are no scores of whole models.
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	rows, err := scores.Filter{Measure: []string{"distance"}}.Rows(study())
+	rows, err := scores.Filter{Measure: []string{"distance"}}.Rows(exampleRows())
 	if err != nil {
 		t.Fatal(err)
 	}

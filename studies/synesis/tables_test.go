@@ -11,18 +11,21 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// The kind of a network is how it was trained: the setting in its name that is not the seed.
 func TestKind(t *testing.T) {
 	t.Parallel()
-	for model, want := range map[string]string{
+	for network, want := range map[string]string{
 		"images/seed-1-augment-plain": "plain", "speech/seed-12-label-speaker": "speaker", "speech/label-digit-seed-3": "digit", "adversarial/seed-2": "adversarial", "autoencoder": "autoencoder",
 	} {
-		if got := kind(model); got != want {
-			t.Errorf("%s is of the kind %q, want %q", model, got, want)
+		if got := kind(network); got != want {
+			t.Errorf("%s is of the kind %q, want %q", network, got, want)
 		}
 	}
 }
 
-// rows are the scores of a small study: three networks of two kinds.
+// rows are the scores of a small study: three networks of each of two kinds of training, plain and
+// colour augmentation, with two probes, slp (single-layer perceptron) and mlp (multi-layer
+// perceptron).
 func rows() []scores.Row {
 	row := func(model, variant string, value float64) scores.Row {
 		return scores.Row{Study: "small", Model: model, Layer: "p", Measure: "informativeness", Factor: "hue", Variant: variant, Statistic: "rmse", Value: value, Null: 0.5}
@@ -34,14 +37,14 @@ func rows() []scores.Row {
 	for i, v := range []float64{5, 5.5, 7} {
 		out = append(out, row("n/seed-"+string(rune('1'+i))+"-augment-colour", "slp", v), row("n/seed-"+string(rune('1'+i))+"-augment-colour", "mlp", v-1))
 	}
-	// The score of a quarter of a transformation's range is no part of the tables.
+	// The tables leave out scores with a parameter, here of one quarter of a transformation's range.
 	quarter := row("n/seed-1-augment-plain", "slp", 9)
 	quarter.Parameter = "-1.5"
 	return append(out, quarter)
 }
 
-// TestTables checks means and differences. The intervals are from a numerical integral of the t
-// distribution.
+// TestTables checks means and differences, each with its 95 % interval. The expected intervals were
+// computed from a numerical integral of the t distribution.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -64,7 +67,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A network with scores of one probe only, or a kind without scores, does not count in the
+// A network with scores of one probe only, or a kind without scores of one, does not count in the
 // difference of the probes.
 func TestOneProbe(t *testing.T) {
 	t.Parallel()

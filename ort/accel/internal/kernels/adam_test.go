@@ -19,8 +19,8 @@ import (
 )
 
 // update runs an operator whose inputs are the arrays and then the scalars, and returns its
-// outputs. For Adam the arrays are parameter, gradient and two moments; the scalars step, epsilon
-// and decay.
+// outputs. For Adam the arrays are parameter, gradient and two moments; the scalars are step,
+// epsilon and the factor of weight decay. See package kernels for the formulas.
 func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, scalars ...float32) ([][]float32, error) {
 	t.Helper()
 	var in []tensor.Tensor
@@ -38,7 +38,7 @@ func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arr
 	return results, err
 }
 
-// A node is a session of one node, with its inputs and outputs.
+// A node is a session for a graph of one node, with its inputs and outputs.
 type node struct {
 	session *ort.Session
 	in, out []*ort.Value
@@ -113,15 +113,17 @@ func random(key uint64, k, n int) [][]float32 {
 	return out
 }
 
+// assertNear compares element i of the output of the given name.
 func assertNear(t *rapid.T, name string, i int, got float32, want float64) {
 	if d := math.Abs(float64(got) - want); !(d <= 2e-6*max(1, math.Abs(want))) {
 		t.Fatalf("%s[%d] is %g, want %g", name, i, got, want)
 	}
 }
 
-// lengths are around the sizes of vectors and blocks.
+// lengths are around those of SIMD vectors (8 values) and of the blocks that threads share out.
 var lengths = rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{1 << 14, 1<<14 + 5, 1 << 15, 1<<15 + 9, 100000}))
 
+// TestAdam compares with the formulas in float64: p is the parameter, m and v are the moments.
 func TestAdam(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		x := random(uint64(rapid.IntRange(0, 1000).Draw(r, "seed")), 4, lengths.Draw(r, "n"))
