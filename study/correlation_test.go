@@ -9,10 +9,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// correlation is a simple comparison: the correlation over samples of the mean activations of two
-// layers.
+// correlation is a measure that compares pairs of layers, for tests: the correlation over samples
+// of their mean activations.
 type correlation struct {
-	directed bool
+	directed bool   // the score of a pair depends on the order of its layers
 	cost     int64  // of a pair
 	skip     string // pairs whose first layer's name contains this are skipped
 }
@@ -36,26 +36,28 @@ func (c correlation) Skip(g measure.Grid) string {
 func (c correlation) Cost(g measure.Grid) int64 { return c.cost * int64(len(g.Pairs)) }
 
 func (c correlation) New(g measure.Grid) (measure.GridAccumulator, error) {
-	return &correlating{grid: g, Sums: make([][6]float64, len(g.Pairs))}, nil
+	return &correlationSums{grid: g, Sums: make([][6]float64, len(g.Pairs))}, nil
 }
 
-type correlating struct {
+// correlationSums accumulates the sums over samples from which the correlations of a grid, a set of
+// pairs of layers, are computed.
+type correlationSums struct {
 	grid measure.Grid
-	Sums [][6]float64 // for each pair: n, a, b, aa, bb, ab
+	Sums [][6]float64 // for each pair (x, y) of means: sums of 1, x, y, x², y² and x y
 }
 
-func (c *correlating) Update(b *measure.PairBatch) error {
+func (c *correlationSums) Update(b *measure.PairBatch) error {
 	for i := range b.Place {
-		a, err := c.means(measure.SideA, b.A, b.Index, i)
+		means, err := c.means(measure.SideA, b.A, b.Index, i)
 		if err != nil {
 			return err
 		}
-		other, err := c.means(measure.SideB, b.B, b.Index, i)
+		otherMeans, err := c.means(measure.SideB, b.B, b.Index, i)
 		if err != nil {
 			return err
 		}
 		for k, p := range c.grid.Pairs {
-			x, y := a[p[0]], other[p[1]]
+			x, y := means[p[0]], otherMeans[p[1]]
 			for j, v := range [6]float64{1, x, y, x * x, y * y, x * y} {
 				c.Sums[k][j] += v
 			}
@@ -64,23 +66,23 @@ func (c *correlating) Update(b *measure.PairBatch) error {
 	return nil
 }
 
-func (c *correlating) means(side measure.Side, layers []tensor.Tensor, index []int, i int) ([]float64, error) {
+func (c *correlationSums) means(side measure.Side, layers []tensor.Tensor, index []int, i int) ([]float64, error) {
 	var out []float64
-	for k, z := range layers {
+	for layer, z := range layers {
 		var sum float64
 		for _, v := range z.At(i).Data {
 			sum += float64(v)
 		}
 		if math.IsNaN(sum) {
-			return nil, &measure.NonFiniteIn{Side: side, Layer: k, Index: index[i]}
+			return nil, &measure.NonFiniteIn{Side: side, Layer: layer, Index: index[i]}
 		}
 		out = append(out, sum/float64(len(z.At(i).Data)))
 	}
 	return out, nil
 }
 
-func (c *correlating) Merge(other measure.GridAccumulator) error {
-	for k, s := range other.(*correlating).Sums {
+func (c *correlationSums) Merge(other measure.GridAccumulator) error {
+	for k, s := range other.(*correlationSums).Sums {
 		for j := range s {
 			c.Sums[k][j] += s[j]
 		}
@@ -88,7 +90,7 @@ func (c *correlating) Merge(other measure.GridAccumulator) error {
 	return nil
 }
 
-func (c *correlating) Scores() ([]measure.PairScore, error) {
+func (c *correlationSums) Scores() ([]measure.PairScore, error) {
 	var out []measure.PairScore
 	for k, p := range c.grid.Pairs {
 		s := c.Sums[k]
@@ -99,5 +101,5 @@ func (c *correlating) Scores() ([]measure.PairScore, error) {
 	return out, nil
 }
 
-func (c *correlating) MarshalBinary() ([]byte, error)    { return json.Marshal(c.Sums) }
-func (c *correlating) UnmarshalBinary(data []byte) error { return json.Unmarshal(data, &c.Sums) }
+func (c *correlationSums) MarshalBinary() ([]byte, error)    { return json.Marshal(c.Sums) }
+func (c *correlationSums) UnmarshalBinary(data []byte) error { return json.Unmarshal(data, &c.Sums) }

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The corruptions without random numbers agree with SciPy and PIL: testdata/corrupt.py.
+// The corruptions without random numbers agree with SciPy and PIL, with which testdata/corrupt.py
+// makes the golden arrays.
 func TestCorruptGolden(t *testing.T) {
 	t.Parallel()
 	arrays, err := npz.Open("testdata/corrupt.npz")
@@ -46,13 +47,13 @@ func TestCorruptGolden(t *testing.T) {
 			}
 		}
 	}
-	if checked != 36 {
-		t.Errorf("%d cases, want 36", checked)
+	if checked != 2*6*3 { // sizes, kinds and severities
+		t.Errorf("%d cases, want %d", checked, 2*6*3)
 	}
 }
 
-// compareSampled compares every 13th value with a golden array. It fails if the largest or the mean
-// difference exceeds its limit.
+// compareSampled compares every 13th value, which is what the golden arrays hold to be small. It
+// fails if the largest or the mean difference exceeds its limit.
 func compareSampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor, maxWorst, maxMean float64) {
 	t.Helper()
 	var want []float32
@@ -60,7 +61,7 @@ func compareSampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor,
 		t.Fatal(err)
 	}
 	if len(want) != (len(got.Data)+12)/13 {
-		t.Fatalf("%s: %d values for %d", name, len(want), len(got.Data))
+		t.Fatalf("%s: %d golden values, want every 13th of %d", name, len(want), len(got.Data))
 	}
 	worst, mean := 0.0, 0.0
 	for i, v := range want {
@@ -68,7 +69,7 @@ func compareSampled(t *testing.T, r *npz.Reader, name string, got tensor.Tensor,
 		worst, mean = max(worst, d), mean+d/float64(len(want))
 	}
 	if !(worst <= maxWorst && mean <= maxMean) {
-		t.Errorf("%s: off by %g, %g in the mean", name, worst, mean)
+		t.Errorf("%s: the largest difference is %g and the mean one %g, want at most %g and %g", name, worst, mean, maxWorst, maxMean)
 	}
 }
 
@@ -85,15 +86,15 @@ func smoothImage(c, h, w int) tensor.Tensor {
 	return x
 }
 
-// Every corruption gives values in [0, 1], is deterministic for one Op, and changes an image more
-// at severity 5 than at 1.
+// Every corruption gives values in [0, 1] and changes an image more at severity 5 than at 1. It is
+// deterministic for one Op, which holds the random numbers that were drawn.
 func TestCorruptions(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Corruptions() {
 		for _, side := range []int{32, 112} {
 			x := smoothImage(3, side, side)
 			before := slices.Clone(x.Data)
-			damage := func(severity int) float64 {
+			meanChange := func(severity int) float64 {
 				op := Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(uint64(severity), 7)))
 				y := apply(op, x)
 				if d := distance(y, apply(op, x)); d != 0 {
@@ -102,16 +103,17 @@ func TestCorruptions(t *testing.T) {
 				var sum float64
 				for i, v := range y.Data {
 					if !(v >= 0 && v <= 1) {
-						t.Fatalf("%s at %d: %g", kind, side, v)
+						t.Fatalf("%s of %d x %[2]d pixels gives the value %[3]g", kind, side, v)
 					}
 					sum += math.Abs(float64(v - x.Data[i]))
 				}
 				return sum / float64(len(y.Data))
 			}
-			slight, severe := damage(1), damage(5)
-			grows := kind != "glass-blur" && kind != "elastic-transform" // whose severities differ in scale more than in amount
+			slight, severe := meanChange(1), meanChange(5)
+			// The severities of these two change the scale of the distortion more than its amount.
+			grows := kind != "glass-blur" && kind != "elastic-transform"
 			if severe < 0.002 || slight <= 0 || grows && severe <= slight {
-				t.Errorf("%s at %d: %g at severity 1, %g at 5", kind, side, slight, severe)
+				t.Errorf("%s of %d x %[2]d pixels: a mean change of %[3]g at severity 1, %[4]g at 5", kind, side, slight, severe)
 			}
 			if !slices.Equal(before, x.Data) {
 				t.Fatalf("%s changes its input", kind)
@@ -150,6 +152,7 @@ func TestCorruptNoise(t *testing.T) {
 	}
 }
 
+// Corruptions give values in [0, 1] for images of any size, also of 1 pixel or none.
 func TestCorruptSizes(t *testing.T) {
 	t.Parallel()
 	for _, shape := range [][]int{{3, 1, 1}, {1, 28, 28}, {3, 2, 31}, {4, 33, 17}, {1, 97, 100}, {3, 0, 0}} {
@@ -159,7 +162,7 @@ func TestCorruptSizes(t *testing.T) {
 				y := apply(Corrupt{kind, Fixed(float64(severity))}.Draw(rand.New(rand.NewPCG(9, 9))), x)
 				for _, v := range y.Data {
 					if !(v >= 0 && v <= 1) {
-						t.Fatalf("%s %d on %v: %g", kind, severity, shape, v)
+						t.Fatalf("%s of severity %d gives shape %v the value %g", kind, severity, shape, v)
 					}
 				}
 			}
@@ -167,15 +170,16 @@ func TestCorruptSizes(t *testing.T) {
 	}
 }
 
-// TestVersions checks that a sequence has the version 1 plus the excesses of its members' versions
-// over 1. The compression by JPEG has the version 2, the other transformations here 1.
+// A version is increased when a transformation changes its results. TestVersions checks that the
+// version of a sequence is 1, plus the version minus 1 of each of its members. The compression by
+// JPEG has the version 2, the other transformations here 1.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	old, changed := Corrupt{"fog", Fixed(1)}, Corrupt{"jpeg-compression", Fixed(1)}
+	first, second := Corrupt{"fog", Fixed(1)}, Corrupt{"jpeg-compression", Fixed(1)}
 	for _, c := range []struct {
 		transform Transform
 		want      int
-	}{{Identity{}, 1}, {old, 1}, {changed, 2}, {Sequence{}, 1}, {Sequence{old, Identity{}}, 1}, {Sequence{changed, old, changed}, 3}} {
+	}{{Identity{}, 1}, {first, 1}, {second, 2}, {Sequence{}, 1}, {Sequence{first, Identity{}}, 1}, {Sequence{second, first, second}, 3}} {
 		if got := Version(c.transform); got != c.want {
 			t.Errorf("%+v has the version %d, want %d", c.transform, got, c.want)
 		}
@@ -189,9 +193,10 @@ func TestCorruptArguments(t *testing.T) {
 		t.Fatal("corrupt is not in the registry")
 	}
 	if len(Corruptions()) != 15 {
-		t.Errorf("there are %d corruptions", len(Corruptions()))
+		t.Errorf("there are %d corruptions, want 15", len(Corruptions()))
 	}
-	// A setting is interpolated between those of the severities 1 to 5, here 1, 2, 4, 8 and 16.
+	// A setting of a corruption, such as a radius, is interpolated between those of the severities
+	// 1 to 5, here 1, 2, 4, 8 and 16.
 	if s := settingsAt(levels(1, 2, 4, 8, 16), 3.25); s[0] != 5 {
 		t.Errorf("the setting at severity 3.25 is %g, want 5", s[0])
 	}

@@ -38,14 +38,15 @@ func normals(seed uint64, n int) []float32 {
 	return out
 }
 
+// TestCompareArrays compares an array with a permutation of it, and with itself.
 func TestCompareArrays(t *testing.T) {
 	dir := t.TempDir()
-	x := normals(1, 120*6)            // 120 samples of 6 variables
-	turned := make([]float32, len(x)) // the columns permuted and doubled
+	x := normals(1, 120*6)              // 120 samples of 6 variables
+	permuted := make([]float32, len(x)) // the columns permuted and doubled
 	for i, v := range x {
-		turned[i/6*6+(i+2)%6] = 2 * v
+		permuted[i/6*6+(i+2)%6] = 2 * v
 	}
-	a, b := write(t, dir, "a.npy", npy(x, 120, 6)), write(t, dir, "b.npy", npy(turned, 120, 2, 3))
+	a, b := write(t, dir, "a.npy", npy(x, 120, 6)), write(t, dir, "b.npy", npy(permuted, 120, 2, 3))
 	text, err := output(t, "compare", a, b, a, a, "--measure", "all", "--json")
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +71,11 @@ func TestCompareArrays(t *testing.T) {
 			t.Errorf("%s has the score %+v, want one of %s over 120 samples with a value, an interval, and the null that its description states", r.Statistic, r, a)
 			continue
 		}
-		want, exact := 1., true
+		want, exact := 1., true // exact: the value must be want
 		switch {
 		case d.Direction == measure.Lower:
-			want, exact = 0, r.OtherModel == a || r.Statistic == similarity.ShapeMetric || r.Statistic == similarity.GULP // others depend on the unit
+			// Other distances between x and 2 x are not 0.
+			want, exact = 0, r.OtherModel == a || r.Statistic == similarity.ShapeMetric || r.Statistic == similarity.GULP
 		case r.Statistic == similarity.RidgePredictivity, r.Statistic == similarity.PLSPredictivity:
 			exact = false
 		}
@@ -83,6 +85,7 @@ func TestCompareArrays(t *testing.T) {
 	}
 }
 
+// An .npz archive holds several .npy arrays by key. PATH:KEY selects one.
 func TestCompareAnArchive(t *testing.T) {
 	dir := t.TempDir()
 	var buf bytes.Buffer
@@ -117,7 +120,7 @@ func TestCompareErrors(t *testing.T) {
 	bad[31] = float32(math.NaN()) // row 10, column 1 of 20 x 3
 	nan := write(t, dir, "nan.npy", npy(bad, 20, 3))
 	cut := write(t, dir, "cut.npy", npy(normals(1, 60), 20, 3)[:200])
-	words := write(t, dir, "words.npy", bytes.Replace(npy(normals(1, 60), 20, 3), []byte("<f4"), []byte("<U1"), 1))
+	text := write(t, dir, "text.npy", bytes.Replace(npy(normals(1, 60), 20, 3), []byte("<f4"), []byte("<U1"), 1))
 	hdf5 := write(t, dir, "arrays.h5", []byte("\x89HDF\r\n\x1a\n"))
 	for _, c := range []struct {
 		want string // texts separated by |, one of which the error has
@@ -126,7 +129,7 @@ func TestCompareErrors(t *testing.T) {
 		{good + " has 20 rows and " + short + " 10", []string{good, short}},
 		{nan + ": NaN or infinity in row 10, column 1", []string{good, nan}},
 		{"too few for shape [20 3]", []string{good, cut}},
-		{"plain numbers|type U1", []string{words, good}},
+		{"plain numbers|type U1", []string{text, good}},
 		{"arrays.h5: an HDF5 file, which is not read: save its arrays by numpy.save", []string{hdf5, good}},
 		{"no such file", []string{good, filepath.Join(dir, "none.npy")}},
 		{"takes pairs", []string{good}},

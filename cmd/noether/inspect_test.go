@@ -13,13 +13,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// writeBoxes writes a model of images of 64 x 64 pixels that returns one box for each image, as YOLO
-// v10 does, with names of classes in its metadata.
+// writeBoxes writes a model of images of 64 x 64 pixels that returns one box for each image, with
+// names of classes in its metadata. As in YOLO v10, boxes that overlap a stronger one are already
+// suppressed.
 func writeBoxes(t *testing.T, dir string) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
 	mean := b.ReduceMean(b.Input("images", onnx.Float, -1, 3, 64, 64), true, 1, 2, 3)
-	// The corners (10, 10) and (30, 40), the score 0.9, and the class 1.
+	// The upper left and lower right corner (10, 10) and (30, 40), the score 0.9, and the class 1.
 	box := b.Const("", tensor.Tensor{Shape: []int{1, 1, 6}, Data: []float32{10, 10, 30, 40, 0.9, 1}})
 	rows := b.Add(b.Mul(b.Squeeze(mean, 3), b.Scalar(0)), box)
 	b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, rows)
@@ -34,6 +35,7 @@ func writeBoxes(t *testing.T, dir string) string {
 	return write(t, dir, "boxes.onnx", raw)
 }
 
+// The output is shown as {boxes: LAYOUT}.
 func TestInspectShowsHowBoxesAreDecoded(t *testing.T) {
 	path := writeBoxes(t, t.TempDir())
 	text, err := output(t, "inspect", path)
@@ -50,6 +52,8 @@ func TestInspectShowsHowBoxesAreDecoded(t *testing.T) {
 	}
 }
 
+// The names of the outputs tell how they are read: as a heat map for each keypoint, or as normals,
+// the vectors perpendicular to the surface at each pixel.
 func TestInspectShowsKeypointsAndNormals(t *testing.T) {
 	for name, c := range map[string]struct {
 		channels int
@@ -69,6 +73,8 @@ func TestInspectShowsKeypointsAndNormals(t *testing.T) {
 	}
 }
 
+// The study file that init writes for a detector measures dense-equivariance. Its statistic matched
+// is the fraction of boxes that are found again.
 func TestInitMeasuresBoxes(t *testing.T) {
 	dir := t.TempDir()
 	path := writeBoxes(t, dir)
@@ -94,7 +100,7 @@ func TestInitMeasuresBoxes(t *testing.T) {
 }
 
 // TestInspectOfTextEncoder checks that inspect asks for --length, the number of tokens, and lists the
-// layers with it.
+// layers with it. NTC is the order of axes batch, tokens, channels.
 func TestInspectOfTextEncoder(t *testing.T) {
 	path := filepath.Join("..", "..", "study", "testdata", "text", "encoder.onnx")
 	text, err := output(t, "inspect", path)

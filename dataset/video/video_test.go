@@ -47,7 +47,7 @@ func moving(n, h, w, cut int) []*image.Gray {
 	return out
 }
 
-// saved writes the frames as PNG files in a new folder.
+// saved writes the frames as PNG files in a new folder and returns its path.
 func saved(t *testing.T, frames []*image.Gray) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func savedGIF(t *testing.T, frames []*image.Gray) string {
 	}
 	for _, img := range frames {
 		g.Image = append(g.Image, &image.Paletted{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect, Palette: greys})
-		g.Delay = append(g.Delay, 4)
+		g.Delay = append(g.Delay, 4) // hundredths of a second
 	}
 	path := filepath.Join(t.TempDir(), "frames.gif")
 	f, err := os.Create(path)
@@ -108,8 +108,9 @@ func patch(t *testing.T, src *Source, i int) dataset.Sample {
 	return s
 }
 
-// TestTrajectoryFollowsThePlace checks that patches are cut from the frames, and that a trajectory
-// has the patches of one place in successive frames.
+// A place is the position of one patch in all frames. TestTrajectoryFollowsThePlace checks that
+// patches are cut from the frames, and that a trajectory has the patches of one place in successive
+// frames, from -Reach to Reach frames later.
 func TestTrajectoryFollowsThePlace(t *testing.T) {
 	t.Parallel()
 	frames := moving(14, 40, 60, 0)
@@ -118,13 +119,13 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 		t.Fatalf("%d samples of 14 frames and 9 places", src.Len())
 	}
 	if got := dataset.Amounts(src); !slices.Equal(got, []float64{-2, -1, 0, 1, 2}) {
-		t.Fatalf("amounts %v", got)
+		t.Fatalf("a trajectory covers the frames %v, want -2 to 2", got)
 	}
 	complete := 0
 	for i := range src.Len() {
-		at := patch(t, src, i)
-		frame, y, x := int(at.Factors["frame"]), int(at.Factors["y"]), int(at.Factors["x"])
-		for j, v := range at.Input.Data {
+		sample := patch(t, src, i)
+		frame, y, x := int(sample.Factors["frame"]), int(sample.Factors["y"]), int(sample.Factors["x"])
+		for j, v := range sample.Input.Data {
 			if want := float32(frames[frame].GrayAt(x+j%6, y+j/6).Y) / 255; v != want {
 				t.Fatalf("sample %d, value %d: %g, the frame has %g", i, j, v, want)
 			}
@@ -133,10 +134,10 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 		if (trajectory == nil) != (frame < 2 || frame > 11) {
 			t.Fatalf("sample %d of frame %d has the trajectory %v", i, frame, trajectory)
 		}
-		for g, k := range trajectory {
+		for step, k := range trajectory {
 			s := src.Describe(k)
-			if s.Factors["x"] != at.Factors["x"] || s.Factors["y"] != at.Factors["y"] || int(s.Factors["frame"]) != frame+g-2 {
-				t.Fatalf("sample %d of place %v, %v in frame %d: its trajectory has %v where frame %d of the same place is expected", i, at.Factors["y"], at.Factors["x"], frame, s.Factors, frame+g-2)
+			if s.Factors["x"] != sample.Factors["x"] || s.Factors["y"] != sample.Factors["y"] || int(s.Factors["frame"]) != frame+step-2 {
+				t.Fatalf("sample %d of place %v, %v in frame %d: its trajectory has %v where frame %d of the same place is expected", i, sample.Factors["y"], sample.Factors["x"], frame, s.Factors, frame+step-2)
 			}
 		}
 		if trajectory != nil {
@@ -150,8 +151,8 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 
 // frameCounts returns the numbers of frames of the scenes.
 func frameCounts(s *Source) (counts []int) {
-	for _, sc := range s.scenes {
-		counts = append(counts, sc.frames)
+	for _, scene := range s.scenes {
+		counts = append(counts, scene.frames)
 	}
 	return counts
 }
@@ -213,7 +214,7 @@ func TestSameSamplesFromEveryKindOfFile(t *testing.T) {
 // the first column is restored to what was there (DisposalPrevious), the second to the background.
 func TestGIFFramesAreComposed(t *testing.T) {
 	t.Parallel()
-	dot := func(x int) *image.Paletted {
+	column := func(x int) *image.Paletted {
 		img := image.NewPaletted(image.Rect(x, 0, x+1, 4), palette.Plan9)
 		for i := range img.Pix {
 			img.Pix[i] = uint8(img.Palette.Index(color.White))
@@ -221,7 +222,7 @@ func TestGIFFramesAreComposed(t *testing.T) {
 		return img
 	}
 	whole := image.NewPaletted(image.Rect(0, 0, 4, 4), palette.Plan9)
-	g := &gif.GIF{Image: []*image.Paletted{whole, dot(0), dot(1), dot(2)}, Delay: make([]int, 4),
+	g := &gif.GIF{Image: []*image.Paletted{whole, column(0), column(1), column(2)}, Delay: make([]int, 4),
 		Disposal: []byte{gif.DisposalNone, gif.DisposalPrevious, gif.DisposalBackground, gif.DisposalNone}}
 	path := filepath.Join(t.TempDir(), "x.gif")
 	f, err := os.Create(path)
@@ -267,7 +268,7 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.Rename(filepath.Join(other, "frame0.png"), filepath.Join(mixed, "frame10.png")); err != nil {
 		t.Fatal(err)
 	}
-	few := saved(t, moving(4, 20, 20, 0))
+	four := saved(t, moving(4, 20, 20, 0))
 	for _, c := range []struct {
 		name string
 		o    Options
@@ -278,15 +279,15 @@ func TestOpenErrors(t *testing.T) {
 		{"no ffmpeg", Options{Paths: []string{write("b.mp4", "x")}, FFmpeg: filepath.Join(dir, "none")}, "animated GIFs and folders of frames do not need it"},
 		{"a damaged GIF", Options{Paths: []string{write("c.gif", "GIF89a\x04\x00\x04\x00\x80\x00\x00")}}, "c.gif: damaged gif"},
 		{"one frame", Options{Paths: []string{saved(t, moving(1, 20, 20, 0))}}, "there is only one frame"},
-		{"few frames", Options{Paths: []string{few}}, "the longest scene has 4 frames, fewer than the 11 of a trajectory"},
+		{"four frames", Options{Paths: []string{four}}, "the longest scene has 4 frames, fewer than the 11 of a trajectory"},
 		{"frames of two sizes", Options{Paths: []string{mixed}}, "frame 4 is 24 x 20 pixels and the earlier ones 20 x 20"},
-		{"patches larger than frames", Options{Paths: []string{few}, Patches: Patches{Size: 21}}, "patches of 21 pixels do not fit into frames of 20 x 20"},
-		{"patches larger than any frame", Options{Paths: []string{few}, Patches: Patches{Size: 181}}, "patches of 181 pixels do not fit into frames of 320 x 180"},
+		{"patches larger than frames", Options{Paths: []string{four}, Patches: Patches{Size: 21}}, "patches of 21 pixels do not fit into frames of 20 x 20"},
+		{"patches larger than any frame", Options{Paths: []string{four}, Patches: Patches{Size: 181}}, "patches of 181 pixels do not fit into frames of 320 x 180"},
 		{"an empty folder", Options{Paths: []string{t.TempDir()}}, "neither videos"},
 		{"no such file", Options{Paths: []string{filepath.Join(dir, "gone.mp4")}}, "no such file"},
-		{"nothing", Options{}, "no files"},
-		{"cuts", Options{Paths: []string{few}, Cuts: 2}, "from 0 to 1"},
-		{"channels", Options{Paths: []string{few}, Patches: Patches{Channels: 2}}, "2 channels"},
+		{"no paths", Options{}, "no files"},
+		{"a threshold for cuts above 1", Options{Paths: []string{four}, Cuts: 2}, "from 0 to 1"},
+		{"2 channels", Options{Paths: []string{four}, Patches: Patches{Channels: 2}}, "2 channels"},
 	} {
 		if c.name == "no video" || c.name == "only audio" {
 			if _, err := findFFmpeg(""); err != nil {
@@ -305,8 +306,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestCancelledWithinAFrame cancels while the first frame is handled. The program then ends in the
-// middle of the second one.
+// TestCancelledWithinAFrame cancels while the first frame is handled. The output of the program, a
+// stand-in for ffmpeg that writes PPM images, ends in the middle of the second one.
 func TestCancelledWithinAFrame(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -336,6 +337,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// A fingerprint identifies the samples: the frames and the places of the patches.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	dir := saved(t, moving(4, 20, 20, 0))
@@ -377,6 +379,6 @@ func TestCutsOfRealClips(t *testing.T) {
 	n := float64(src.Len() * 14 * 14) // values: patches have 14 x 14 pixels by default
 	mean, deviation := sum/n, math.Sqrt(squares/n-sum/n*sum/n)
 	if math.Abs(mean-0.5) > 0.01 || deviation < 0.05 || deviation > 0.3 {
-		t.Errorf("patches have the mean %.3f and the deviation %.3f: want mid-grey and a large part of the range", mean, deviation)
+		t.Errorf("patches have the mean %.3f and the deviation %.3f: want a mean of about 0.5 and a deviation of 0.05 to 0.3", mean, deviation)
 	}
 }

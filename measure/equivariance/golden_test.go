@@ -37,8 +37,8 @@ func TestGolden(t *testing.T) {
 	}
 	var golden []struct {
 		Transform, Layer string
-		Margin           float64
-		Scores, Null     map[string]float64
+		Margin           float64            // fraction of the sides that is left out at the border
+		Scores, Null     map[string]float64 // Null: the scores of shuffled pairs
 	}
 	if err := json.Unmarshal(text, &golden); err != nil {
 		t.Fatal(err)
@@ -72,12 +72,12 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s, margin %v, %s: %s is %v, want %v", g.Transform, g.Margin, g.Layer, s.Statistic, s.Value, want)
 			}
 			if want, ok := g.Null[s.Statistic]; ok && !(math.Abs(s.Null-want) <= 1e-5) {
-				t.Errorf("%s, margin %v, %s: the null of %s is %v, want %v", g.Transform, g.Margin, g.Layer, s.Statistic, s.Null, want)
+				t.Errorf("%s, margin %v, %s: the null (the score of shuffled pairs) of %s is %v, want %v", g.Transform, g.Margin, g.Layer, s.Statistic, s.Null, want)
 			}
 		}
 	}
 	if len(golden) != 33 {
-		t.Errorf("%d golden values, want 33", len(golden))
+		t.Errorf("%d entries in golden.json, want 33", len(golden))
 	}
 }
 
@@ -89,6 +89,7 @@ type reader struct {
 	images []tensor.Tensor
 }
 
+// newReader returns a reader of three layers on n images.
 func newReader(t *testing.T, n int) *reader {
 	t.Helper()
 	data, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})

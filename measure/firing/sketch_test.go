@@ -50,9 +50,9 @@ func normals(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-// A sketch finds the k-th largest value of each unit, its threshold, approximately. The rate at which
-// values reach the threshold differs from k / n by at most the given relative error in the root mean
-// square, and by at most four times that error at any unit.
+// A sketch finds the k-th largest value of each unit, its threshold, approximately. The rate at
+// which values reach the threshold differs from k / n by at most the given relative error in the
+// root mean square, and by at most four times that error at any unit.
 func TestSketchError(t *testing.T) {
 	t.Parallel()
 	const units = 60

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestParseNames checks names of classes as exporters write them into a model's metadata: a
+// dictionary by class index or a list, in the syntax of Python or JSON. Other texts give nil.
 func TestParseNames(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
@@ -43,6 +45,7 @@ func FuzzParseNames(f *testing.F) {
 	})
 }
 
+// TestIoU checks the intersection over union of two boxes.
 func TestIoU(t *testing.T) {
 	t.Parallel()
 	a := Box{Left: 0.1, Top: 0.1, Right: 0.5, Bottom: 0.5}
@@ -56,16 +59,15 @@ func TestIoU(t *testing.T) {
 	}
 }
 
-// What remains is what greedy suppression leaves when it is done box by box, without the order that
-// the rows have.
+// Complete leaves the boxes that a direct implementation of greedy non-maximum suppression leaves.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 25).Draw(t, "boxes")
-		// Two rows are left empty.
+		// Two rows (candidates) are left empty.
 		f := &Format{Kind: BoxList, Candidates: n + 2, Confidence: 0.1, Suppress: rapid.SampledFrom([]float64{0.3, 0.7, 1}).Draw(t, "suppress"), Most: rapid.IntRange(1, 30).Draw(t, "most")}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		boxes := make([]Box, n) // squares with sides of half the image
+		boxes := make([]Box, n) // squares whose side is half that of the image
 		for i := range boxes {
 			x, y := float64(float32(r.Float64())), float64(float32(r.Float64()))
 			boxes[i] = Box{Left: x, Top: y, Right: float64(float32(x + 0.5)), Bottom: float64(float32(y + 0.5)), Score: float64(float32(r.Float64())), Class: r.IntN(2)}
@@ -76,19 +78,19 @@ func TestComplete(t *testing.T) {
 		f.Complete(row)
 		got, finite := f.Boxes(nil, row)
 		if !finite {
-			t.Fatal("not finite")
+			t.Fatal("a box is not finite")
 		}
-		gone := make([]bool, n)
+		suppressed := make([]bool, n)
 		var want []Box
 		for i, b := range boxes {
-			if gone[i] || b.Score < 0.1 {
+			if suppressed[i] || b.Score < 0.1 {
 				continue
 			}
 			if len(want) < f.Most {
 				want = append(want, b)
 			}
 			for j := i + 1; j < n; j++ {
-				gone[j] = gone[j] || f.Suppress < 1 && boxes[j].Class == b.Class && IoU(b, boxes[j]) > f.Suppress
+				suppressed[j] = suppressed[j] || f.Suppress < 1 && boxes[j].Class == b.Class && IoU(b, boxes[j]) > f.Suppress
 			}
 		}
 		if !slices.EqualFunc(got, want, func(a, b Box) bool {

@@ -1,4 +1,4 @@
-"""Run folders, the other functions, stopping and resuming."""
+"""Tests of run folders, of functions other than measure, and of stopping and resuming runs."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def run(images, tmp_path):
 def test_run(run, tmp_path):
     assert run.folder == tmp_path / "run" and run.report.is_file() and run.failures == []
     scores = run.scores
-    assert scores.value.dtype == float and set(scores["transform"]) == {"quarter", "tilt"}
+    assert scores.value.dtype == float and set(scores["transform"]) == {"quarter", "tilt"}  # the default transformations: rotations
     again = noether.load(run.folder)
     assert again.scores.equals(scores)
     assert "scores" in repr(run)
@@ -136,28 +136,28 @@ def start(folder):
     return subprocess.Popen([sys.executable, "-c", INTERRUPTIBLE, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def commands(parent):
-    """Return the process IDs of the children of a process."""
+def children(parent):
+    """Return the process IDs of the children of a process: the commands noether that it runs."""
     with open(f"/proc/{parent}/task/{parent}/children") as f:
         return f.read().split()
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="needs /proc")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_stopping_and_resuming(how, tmp_path):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_stopping_and_resuming(stop, tmp_path):
     folder = tmp_path / "run"
     first = start(folder)
     while not (folder / "run.json").exists() and first.poll() is None:
         time.sleep(0.02)
-    child = commands(first.pid)[0]
-    first.send_signal(how)
+    child = children(first.pid)[0]
+    first.send_signal(stop)
     _, errors = first.communicate()
-    assert first.returncode != 0 and (how == signal.SIGKILL or errors.decode().strip() == "stopped")
-    if how == signal.SIGINT:
+    assert first.returncode != 0 and (stop == signal.SIGKILL or errors.decode().strip() == "stopped")
+    if stop == signal.SIGINT:
         assert not os.path.exists(f"/proc/{child}")
         assert not (folder / "scores.csv").exists()
     else:
-        while os.path.exists(f"/proc/{child}"):  # it ends when it writes its next line, at most ten seconds later
+        while os.path.exists(f"/proc/{child}"):  # the child ends when it cannot write its next line of progress, at most ten seconds later
             time.sleep(0.1)
         for p in (tmp_path / "cache").rglob(".tmp-*"):  # a killed process cannot remove its own files
             p.rename(tmp_path / p.name)

@@ -131,7 +131,7 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, chromedp.Navigate(url), until(visible+" === 3"))
 	b.do(t, chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
 	going.do(0)
-	b.do(t, until(`document.querySelector('.state.running .said').textContent === 'running, 1 of 2 cells, 50 %'`))
+	b.do(t, until(`document.querySelector('.state.running .progress-text').textContent === 'running, 1 of 2 cells, 50 %'`))
 	b.do(t, until(`[...document.querySelectorAll('.overview th[scope=row]')].some((t) => t.textContent === 'vgg')`)) // without a reload
 	if key := evaluate[string](t, b, `document.querySelector('.key').textContent.trim()`); strings.HasPrefix(key, ".") || strings.Contains(key, "..") {
 		t.Errorf("the key of the matrix is %q, want no empty sentence", key)
@@ -142,7 +142,7 @@ func TestInABrowser(t *testing.T) {
 	going.finish()
 	b.do(t, until(`document.querySelectorAll('.state.finished').length === 3`))
 	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has reloaded
-	b.do(t, chromedp.Click(`input[aria-label$="/alpha"]`), chromedp.Click(`input[aria-label$="/beta"]`), chromedp.Click(".act button"), until(`location.pathname === '/compare'`))
+	b.do(t, chromedp.Click(`input[aria-label$="/alpha"]`), chromedp.Click(`input[aria-label$="/beta"]`), chromedp.Click(".actions button"), until(`location.pathname === '/compare'`))
 	b.do(t, until(`document.body.textContent.includes('0 of 4 scores differ')`))
 	b.quiet(t)
 }

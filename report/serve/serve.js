@@ -27,7 +27,7 @@ function show(progress) {
     if (progress.failed) parts.push(`${progress.failed} failed`);
     if (progress.state === 'running') parts.push(`${percent} %`);
     if (progress.state === 'running' && progress.left) parts.push(left(progress.left));
-    state.querySelector('.said').textContent = parts.join(', ');
+    state.querySelector('.progress-text').textContent = parts.join(', ');
   }
 }
 
