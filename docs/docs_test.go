@@ -1,4 +1,4 @@
-// Package docs holds the documentation; its tests hold the documentation to the code.
+// Package docs holds the documentation. Its tests compare the documentation with the code.
 package docs
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// pages are all Markdown files, by path, with those of the root that they link to.
+// pages returns the texts of all Markdown files of the documentation, and of some in the root
+// folder, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -38,6 +39,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
+// page returns the text of one file.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -54,7 +56,7 @@ var (
 	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors are the names that GitHub gives to a page's headings.
+// anchors returns the names that GitHub gives to a page's headings, for links to them.
 func anchors(text string) []string {
 	var out []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -63,7 +65,7 @@ func anchors(text string) []string {
 	return out
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksHaveTargets(t *testing.T) {
 	t.Parallel()
 	for name, text := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -86,11 +88,12 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
-// Every example of a study, and every example of a part of one, is read by the program.
+// Every example of a study file or a training file can be parsed, and so can examples of parts of a
+// study file, by themselves or in a template of a study.
 func TestExamplesAreStudies(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"DATA": "data", "MODEL": "m.onnx"}
-	part := map[string]string{
+	templates := map[string]string{ // for examples of a part, by page
 		"data.md":            "name: x\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ndata:\n%s",
 		"transformations.md": "name: x\ndata: {name: d, shapes: {}}\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ntransforms:\n%s",
 	}
@@ -105,9 +108,9 @@ func TestExamplesAreStudies(t *testing.T) {
 				}
 				continue
 			case strings.HasPrefix(body, "name: "):
-			case part[filepath.Base(name)] != "":
+			case templates[filepath.Base(name)] != "":
 				body = strings.TrimPrefix(strings.TrimPrefix(body, "data:\n"), "transforms:\n")
-				body = fmt.Sprintf(part[filepath.Base(name)], unique(body))
+				body = fmt.Sprintf(templates[filepath.Base(name)], unique(body))
 			default:
 				continue
 			}
@@ -118,13 +121,14 @@ func TestExamplesAreStudies(t *testing.T) {
 		}
 	}
 	if count < 12 {
-		t.Errorf("%d examples were found; the pattern that finds them has gone wrong", count)
+		t.Errorf("%d examples were found, want at least 12: the regular expression yamlBlock may be wrong", count)
 	}
 }
 
 var entryName = regexp.MustCompile(`name: \w[\w-]*`)
 
-// unique gives the entries of a list different names: examples of one key may share theirs.
+// unique gives the entries of a list different names, which a study needs: several examples on a
+// page may have the same.
 func unique(list string) string {
 	n := 0
 	return entryName.ReplaceAllStringFunc(list, func(string) string {
@@ -133,7 +137,8 @@ func unique(list string) string {
 	})
 }
 
-// row is a line of a table that starts with the given cells.
+// row returns the line of a table that starts with the given cells. It is an error if there is
+// none.
 func row(t *testing.T, name, text string, cells ...string) string {
 	t.Helper()
 	start := strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |", "|  |", "| |")
@@ -146,6 +151,8 @@ func row(t *testing.T, name, text string, cells ...string) string {
 	return ""
 }
 
+// Every parameter of a transformation is documented with its range and default. A parameter whose
+// name may be left out is bold. Those that many transformations share have a table of their own.
 func TestTableOfTransformations(t *testing.T) {
 	t.Parallel()
 	const name = "reference/transformations.md"
@@ -174,6 +181,7 @@ func TestTableOfTransformations(t *testing.T) {
 	}
 }
 
+// allowed returns the text for the values that a parameter may have.
 func allowed(p transform.Param) string {
 	if p.Options != nil {
 		return strings.Join(p.Options, ", ")
@@ -181,6 +189,7 @@ func allowed(p transform.Param) string {
 	return p.Range()
 }
 
+// byDefault returns the text for the default of a parameter.
 func byDefault(p transform.Param) string {
 	if p.Required {
 		return "required"
@@ -188,8 +197,9 @@ func byDefault(p transform.Param) string {
 	return fmt.Sprint(p.Default)
 }
 
-// The column on feature maps is what the kinds themselves say.
-func TestKindsOnMaps(t *testing.T) {
+// The last column of the table of transformations, whether a transformation can be applied to
+// feature maps, agrees with the code.
+func TestTransformationsOfFeatureMaps(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/transformations.md")
 	for _, k := range transform.Kinds() {
@@ -198,7 +208,7 @@ func TestKindsOnMaps(t *testing.T) {
 			switch {
 			case p.Required && p.Options != nil:
 				args[p.Name] = transform.Option(p.Options[0])
-			case p.Required || p.Name == "area" || p.Name == "snr":
+			case p.Required || p.Name == "area" || p.Name == "snr": // of crop and white-noise, which need it or another
 				args[p.Name] = transform.Fixed(max(min(1, p.Max), p.Min))
 			}
 		}
@@ -215,7 +225,8 @@ func TestKindsOnMaps(t *testing.T) {
 	}
 }
 
-// Every key that a study file may have is documented in its table.
+// Every key that a study file may have is mentioned, as code, in the reference or in the guides on
+// video and audio.
 func TestKeysOfStudyFiles(t *testing.T) {
 	t.Parallel()
 	raw, err := spec.Schema()
@@ -235,25 +246,23 @@ func TestKeysOfStudyFiles(t *testing.T) {
 			text += p
 		}
 	}
-	n := 0
 	found := keys(schema.Properties)
 	for _, definition := range schema.Defs {
 		maps.Copy(found, keys(map[string]any{"": definition}))
 	}
 	delete(found, "")
 	for key := range found {
-		n++
 		inCode := regexp.MustCompile("`[^`\n]*\\b" + regexp.QuoteMeta(key) + "\\b[^`\n]*`")
 		if !inCode.MatchString(text) {
 			t.Errorf("the key %s is not documented", key)
 		}
 	}
-	if n < 70 {
-		t.Errorf("the schema has %d keys; were they found?", n)
+	if len(found) < 70 {
+		t.Errorf("%d keys were found in the schema, want at least 70", len(found))
 	}
 }
 
-// keys are the names of all properties of a schema, at any depth.
+// keys returns the names of all properties of a schema, at any depth.
 func keys(properties map[string]any) map[string]bool {
 	out := map[string]bool{}
 	var walk func(v any)
@@ -278,6 +287,7 @@ func keys(properties map[string]any) map[string]bool {
 	return out
 }
 
+// The page on run folders names the columns of each table, those of Parquet files in order.
 func TestColumnsOfScores(t *testing.T) {
 	t.Parallel()
 	text := strings.Join(strings.Fields(page(t, "reference/run-folder.md")), " ")
@@ -287,15 +297,16 @@ func TestColumnsOfScores(t *testing.T) {
 		}
 	}
 	if list := strings.Join(scores.SampleColumns, ", "); !strings.Contains(text, list) {
-		t.Errorf("samples.parquet has the columns %s", list)
+		t.Errorf("reference/run-folder.md does not list the columns of samples.parquet: %s", list)
 	}
 	for name, columns := range map[string][]string{"units.parquet": scores.UnitColumns, "curves.parquet": scores.CurveColumns} {
 		if list := strings.Join(columns, ", "); !strings.Contains(text, list) {
-			t.Errorf("%s has the columns %s", name, list)
+			t.Errorf("reference/run-folder.md does not list the columns of %s: %s", name, list)
 		}
 	}
 }
 
+// The means and standard deviations of the presets of preprocessing are documented.
 func TestTableOfPresets(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/preprocessing.md")
@@ -319,7 +330,8 @@ func TestTableOfPresets(t *testing.T) {
 	}
 }
 
-// The page on gradients names every operator that gradients flow through, and no other.
+// The page on gradients names every operator that the package grad has a gradient rule for, and no
+// other.
 func TestEveryDifferentiableOperatorIsListed(t *testing.T) {
 	t.Parallel()
 	_, table, ok := strings.Cut(page(t, "reference/gradients.md"), "## Operators")

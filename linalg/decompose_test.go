@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// normal returns a matrix of values drawn from the standard normal distribution.
 func normal(g *rand.Rand, rows, cols int) *mat.Dense {
 	m := mat.NewDense(rows, cols, nil)
 	for i := range rows * cols {
@@ -35,11 +36,11 @@ func TestDecomposeReconstructs(t *testing.T) {
 	})
 }
 
-// TestSingleDecompositionsAgree checks that the float32 decompositions of a library agree with
-// those in float64.
-func TestSingleDecompositionsAgree(t *testing.T) {
+// TestSingleDecompositions checks that decompositions in single precision (float32) restore their
+// matrix, whether by a native library such as OpenBLAS or by gonum in float64.
+func TestSingleDecompositions(t *testing.T) {
 	t.Parallel()
-	fast := fastLAPACK{lib: fastLibrary(t)}
+	native := fastLAPACK{lib: fastLibrary(t)}
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		n := rapid.IntRange(0, 9).Draw(t, "n")
@@ -50,34 +51,34 @@ func TestSingleDecompositionsAgree(t *testing.T) {
 		for i := range a {
 			a[i] = float32(product.RawMatrix().Data[i])
 		}
-		for _, l := range []singleLAPACK{fast, viaFloat64{}} {
-			c := append([]float32(nil), a...)
+		for _, l := range []singleLAPACK{native, viaFloat64{}} {
+			c := append([]float32(nil), a...) // overwritten by the upper triangular factor T
 			if !l.cholesky(c, n, max(n, 1)) {
 				t.Fatalf("%T: cholesky = false for a positive definite matrix", l)
 			}
-			v := append([]float32(nil), a...)
+			v := append([]float32(nil), a...) // overwritten by the eigenvectors V, in rows
 			values, ok := l.eigen(v, n)
 			if !ok {
 				t.Fatalf("%T: eigen does not converge", l)
 			}
 			for i := range n {
 				for j := i; j < n; j++ {
-					var tt, vv float64
+					var byCholesky, byEigen float64
 					for k := range n {
 						if k <= i {
-							tt += float64(c[k*n+i]) * float64(c[k*n+j])
+							byCholesky += float64(c[k*n+i]) * float64(c[k*n+j])
 						}
-						vv += float64(values[k]) * float64(v[k*n+i]) * float64(v[k*n+j])
+						byEigen += float64(values[k]) * float64(v[k*n+i]) * float64(v[k*n+j])
 					}
 					want := float64(a[i*n+j])
-					if math.Abs(tt-want) > 1e-4 || math.Abs(vv-want) > 1e-4 {
-						t.Fatalf("%T: element [%d, %d] of Tᵀ T = %v and of V diag(w) Vᵀ = %v, want %v", l, i, j, tt, vv, want)
+					if math.Abs(byCholesky-want) > 1e-4 || math.Abs(byEigen-want) > 1e-4 {
+						t.Fatalf("%T: element [%d, %d] of Tᵀ T = %v and of Vᵀ diag(values) V = %v, want %v", l, i, j, byCholesky, byEigen, want)
 					}
 				}
 			}
 		}
 		indefinite := []float32{1, 2, 2, 1}
-		if fast.cholesky(indefinite, 2, 2) {
+		if native.cholesky(indefinite, 2, 2) {
 			t.Fatal("cholesky accepted an indefinite matrix")
 		}
 	})

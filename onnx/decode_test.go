@@ -81,8 +81,8 @@ func TestDecodeSharesWeights(t *testing.T) {
 	}
 }
 
-// TestReadFile checks that files are read to the last byte. Those of at least minHuge bytes are read
-// into memory of huge pages.
+// TestReadFile checks that files are read to the last byte. Those of at least minHuge bytes are
+// read into memory of huge pages.
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 	content := make([]byte, minHuge+5000)

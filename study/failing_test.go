@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// failing runs a study. The n-th change of its folder fails with cause and, if the disk is dead, so
-// do all later ones. It returns the run's error, and whether the run made n changes or more.
+// failing runs a study. The n-th change of its run folder (a write, sync, rename, removal or new
+// folder) fails with cause and, if dead, so do all later ones, as on a disk that fails for good. It
+// returns the run's error, and whether the run made n changes or more.
 func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cause error) (reached bool, err error) {
 	t.Helper()
 	count := 0
@@ -32,13 +33,13 @@ func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cau
 	return count >= n, err
 }
 
-// failThenRun makes the n-th change of a run fail, and checks the error, the folder and another
-// run. It reports whether the run made n changes or more.
+// failThenRun makes the n-th change of a run fail, and checks the error, the folder and that
+// another run completes it. It reports whether the run made n changes or more.
 func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error) bool {
 	t.Helper()
 	out := filepath.Join(d.dir, fmt.Sprintf("failing-%d-%v", n, dead))
 	defer os.RemoveAll(out)
-	what := fmt.Sprintf("change %d fails with %q, dead disk: %v", n, cause, dead)
+	what := fmt.Sprintf("change %d fails with %q, later ones too: %v", n, cause, dead)
 	reached, err := d.failing(t, out, n, dead, cause)
 	if err != nil && (!errors.Is(err, cause) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp")) {
 		t.Errorf("%s: error %v", what, err)
@@ -55,8 +56,8 @@ func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error
 	return reached
 }
 
-// TestFailingChanges makes every third write, sync, rename, removal and new folder of a run fail,
-// each in a run of its own. With an even number, all later ones fail too.
+// TestFailingChanges makes every third change of a run folder fail, each in a run of its own. With
+// an even number, all later ones fail too.
 func TestFailingChanges(t *testing.T) {
 	t.Parallel()
 	d := disturb(t, smallText)
@@ -66,6 +67,6 @@ func TestFailingChanges(t *testing.T) {
 		n += 3
 	}
 	if n < 80 {
-		t.Errorf("%d changes: the test tests nothing", n)
+		t.Errorf("only %d changes were made, want at least 80", n)
 	}
 }

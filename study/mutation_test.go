@@ -66,7 +66,7 @@ var mutations = []mutation{
 	}},
 }
 
-// finished returns a folder with a finished run and its report.
+// finished returns a run folder with a finished run and its report.
 func (d *disturbedStudy) finished(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(d.dir, "finished")
@@ -81,7 +81,8 @@ func (d *disturbedStudy) finished(t *testing.T) string {
 	return out
 }
 
-// stopped returns a folder with a run that was stopped after some of its progress.
+// stopped returns a run folder with a run that was stopped once after, called at each progress,
+// returned true.
 func (d *disturbedStudy) stopped(t *testing.T, name string, after func(p Progress) bool) string {
 	t.Helper()
 	out := filepath.Join(d.dir, name)
@@ -102,8 +103,9 @@ func (d *disturbedStudy) stopped(t *testing.T, name string, after func(p Progres
 	return out
 }
 
-// mutate damages a file in a copy of a folder, and checks that this is noticed where it matters and
-// that another run gives the same scores, with check --fix before it or without.
+// mutate damages a file in a copy of a folder. It checks that Check finds this unless it is
+// harmless, and that another run gives the same scores. With fix, Check also repairs the folder, as
+// noether check --fix does.
 func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, fix bool) {
 	t.Helper()
 	out := filepath.Join(d.dir, fmt.Sprintf("mutated-%x", rand.Uint64()))
@@ -114,10 +116,10 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	if err := m.change(filepath.Join(out, file)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	// The user may remove the report. A state that is removed is computed again, as is any file of an
-	// unfinished run.
+	// The user may remove the report. Removed states (.bin files) are computed again, and so is any
+	// file of an unfinished run.
 	harmless := m.name == "removed" && (file == "report.html" || strings.HasSuffix(file, ".bin") || filepath.Base(folder) != "finished")
-	fix = fix || file == "report.html" // which Run does not write, so that only a repair mends it
+	fix = fix || file == "report.html" // which Run does not write, so that only Check can repair it
 	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
 		t.Errorf("%s: check finds nothing", what)
 	}
@@ -125,21 +127,23 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	os.RemoveAll(out)
 }
 
-// TestEveryMutationIsMended damages every file of a finished and of three unfinished runs, each in a
-// third of the ways, and runs the study again.
-func TestEveryMutationIsMended(t *testing.T) {
+// TestEveryMutationIsRepaired damages every file of a finished and of three unfinished runs, each
+// by a third of the mutations, and runs the study again. The runs are stopped while samples are
+// processed, in a procedure (a measure that works in steps, here STIR), and when cells are finished
+// and others have saved states.
+func TestEveryMutationIsRepaired(t *testing.T) {
 	t.Parallel()
 	d := disturb(t, fullText)
 	folders := []string{
 		d.finished(t),
-		d.stopped(t, "feeding", func(p Progress) bool { return p.Samples >= 16 }),
+		d.stopped(t, "samples", func(p Progress) bool { return p.Samples >= 16 }),
 		d.stopped(t, "procedure", func(Progress) bool {
 			shared, _ := filepath.Glob(filepath.Join(d.dir, "procedure", "shared", "*.bin"))
 			return len(shared) > 0
 		}),
-		d.stopped(t, "checkpoint", func(p Progress) bool {
-			states, _ := filepath.Glob(filepath.Join(d.dir, "checkpoint", "states", "*.bin"))
-			cells, _ := filepath.Glob(filepath.Join(d.dir, "checkpoint", "cells", "*.json"))
+		d.stopped(t, "states", func(p Progress) bool {
+			states, _ := filepath.Glob(filepath.Join(d.dir, "states", "states", "*.bin"))
+			cells, _ := filepath.Glob(filepath.Join(d.dir, "states", "cells", "*.json"))
 			return len(states) > 0 && len(cells) > 10
 		}),
 	}
@@ -148,7 +152,7 @@ func TestEveryMutationIsMended(t *testing.T) {
 		for i, file := range filesOf(t, folder) {
 			for j, m := range mutations {
 				if (i+j)%3 > 0 {
-					continue // a third of the ways; another third for the next file
+					continue // the next file gets another third
 				}
 				d.mutate(t, folder, file, m, (i+j)%2 == 0)
 				cases++

@@ -84,8 +84,8 @@ func TestSketchError(t *testing.T) {
 	}
 }
 
-// The memory of a sketch for one unit hardly grows with the rank k, and is at most that of the exact
-// values.
+// The memory of a sketch for one unit hardly grows with the rank k, and is at most that of the
+// exact values.
 func TestSketchBytes(t *testing.T) {
 	t.Parallel()
 	small, large := sketchBytes(1_000, 0.05), sketchBytes(1_000_000, 0.05)

@@ -11,41 +11,44 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// The scatter of (x, y) and that of shuffled pairs, which addPairs computes together, equal those
-// of linalg.Scatter.Add and linalg.CrossScatter.Add, to rounding in float32.
+// A scatter is the sum over observations of products of centred variables: here of (x, y), and of
+// shuffled pairs, from which the null is computed: the score that chance alone gives. addPairs
+// computes both together. They equal those of linalg.Scatter.Add and linalg.CrossScatter.Add, to
+// rounding in float32.
 func TestAddPairsEqualsSeparateScatters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		addPairsEqualsSeparateScatters(t, g, rapid.IntRange(1, 40).Draw(t, "d"), rapid.IntRange(1, 12).Draw(t, "quarter"))
 	})
-	for _, d := range []int{tile - 1, tile + 30} { // of one tile and of several
+	for _, d := range []int{tile - 1, tile + 30} { // products of one tile and of several
 		addPairsEqualsSeparateScatters(t, rand.New(rand.NewPCG(uint64(d), 0)), d, 2)
 	}
 }
 
-// addPairsEqualsSeparateScatters checks two blocks of 4 quarter observations of d variables each.
+// addPairsEqualsSeparateScatters checks two blocks of 4 x quarter observations of d variables x and
+// d variables y, whose shuffled pairs form cycles of four observations.
 func addPairsEqualsSeparateScatters(t rapid.TB, g *rand.Rand, d, quarter int) {
 	t.Helper()
 	var memory scratch
-	s, c, wantS, wantC := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d), linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
+	s, null, wantS, wantNull := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d), linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
 	for range 2 {
 		rows, p := gaussian(g, 4*quarter, 2*d, 2), cyclesOfFour(involution(g, quarter))
-		addBlock(s, c, slices.Clone(rows), &p, &memory)
+		addBlock(s, null, slices.Clone(rows), &p, &memory)
 		b := linalg.Centre(rows, 2*d)
 		wantS.Add(b, nil, &memory.products)
-		wantC.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted(p.order), nil, &memory.products)
+		wantNull.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted(p.order), nil, &memory.products)
 	}
-	if s.N != 8*quarter || c.N != 8*quarter {
-		t.Fatalf("%d observations and %d pairs, want %d", s.N, c.N, 8*quarter)
+	if s.N != 8*quarter || null.N != 8*quarter {
+		t.Fatalf("%d observations and %d pairs, want %d", s.N, null.N, 8*quarter)
 	}
 	equal(t, "mean", s.Mean, wantS.Mean, 1e-12)
-	equal(t, "mean of pairs", slices.Concat(c.MeanX, c.MeanY), slices.Concat(wantC.MeanX, wantC.MeanY), 1e-12)
+	equal(t, "mean of shuffled pairs", slices.Concat(null.MeanX, null.MeanY), slices.Concat(wantNull.MeanX, wantNull.MeanY), 1e-12)
 	equal(t, "scatter", s.Data, wantS.Data, 1e-4)
-	equal(t, "cross", c.Data, wantC.Data, 1e-4)
+	equal(t, "scatter of shuffled pairs", null.Data, wantNull.Data, 1e-4)
 }
 
-// addBlock adds observations of (x, y) to a scatter, and their shuffled pairs to that of the null.
+// addBlock adds observations of (x, y) to the scatter s, and their shuffled pairs to null.
 func addBlock(s *linalg.Scatter[float64], null *linalg.CrossScatter[float64], rows []float32, p *shuffledPairs, memory *scratch) {
 	b := block{Block: linalg.Centre(rows, s.P), rows: rows, d: s.P / 2}
 	all := s.Begin(b.N(), b.Mean())
@@ -54,7 +57,7 @@ func addBlock(s *linalg.Scatter[float64], null *linalg.CrossScatter[float64], ro
 	all.End()
 }
 
-// involution is a random permutation of n that is its own inverse.
+// involution returns a random permutation of 0 to n - 1 that is its own inverse.
 func involution(g *rand.Rand, n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -70,14 +73,16 @@ func involution(g *rand.Rand, n int) []int {
 	return out
 }
 
-func TestCyclesOfFourAreCyclesOfFour(t *testing.T) {
+// Each observation is paired with one of the next quarter of a block, so that four steps from pair
+// to pair lead back to it.
+func TestCyclesOfFour(t *testing.T) {
 	t.Parallel()
 	p := cyclesOfFour([]int{1, 0, 2})
 	for i := range p.order {
-		at := i
+		last := i
 		for step := 1; step <= 4; step++ {
-			if at = p.order[at]; (at == i) != (step == 4) {
-				t.Fatalf("after %d steps from observation %d: %d, but the cycle should have four steps: %v", step, i, at, p.order)
+			if last = p.order[last]; (last == i) != (step == 4) {
+				t.Fatalf("after %d steps from observation %d: %d, but the cycle should have four steps: %v", step, i, last, p.order)
 			}
 		}
 		if p.order[i]/3 != (i/3+1)%4 {
@@ -98,7 +103,7 @@ func TestCyclesOfFourAreCyclesOfFour(t *testing.T) {
 
 // If y equals x, the scatter of shuffled pairs is no more symmetric than that of unrelated x and y:
 // no two observations are each other's partners.
-func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
+func TestScatterOfCyclesOfFourIsNotSymmetric(t *testing.T) {
 	t.Parallel()
 	const d, quarter = 30, 500
 	g := rand.New(rand.NewPCG(3, 4))
@@ -106,22 +111,23 @@ func TestCyclesOfFourOfAViewWithItselfAreNotSymmetric(t *testing.T) {
 	for i := range 4 * quarter {
 		copy(rows[i*2*d+d:(i+1)*2*d], rows[i*2*d:])
 	}
-	s, c := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
+	s, null := linalg.NewScatter[float64](2*d), linalg.NewCrossScatter[float64](d, d)
 	p := cyclesOfFour(involution(g, quarter))
-	addBlock(s, c, rows, &p, new(scratch))
-	var even, odd float64
+	addBlock(s, null, rows, &p, new(scratch))
+	var symmetric, antisymmetric float64 // squared norms of these parts
 	for i := range d {
 		for j := range i {
-			even += math.Pow(c.Data[i*d+j]+c.Data[j*d+i], 2)
-			odd += math.Pow(c.Data[i*d+j]-c.Data[j*d+i], 2)
+			symmetric += math.Pow(null.Data[i*d+j]+null.Data[j*d+i], 2)
+			antisymmetric += math.Pow(null.Data[i*d+j]-null.Data[j*d+i], 2)
 		}
 	}
-	if ratio := even / odd; ratio < 0.6 || ratio > 1.6 { // 435 values of either: the deviation is about a tenth
+	// Each sum has 435 terms, so the standard deviation of the ratio is about 0.1.
+	if ratio := symmetric / antisymmetric; ratio < 0.6 || ratio > 1.6 {
 		t.Errorf("the squared norm of the symmetric part is %v times that of the antisymmetric part, want about 1", ratio)
 	}
 }
 
-// gaussian returns n x p normal values about offset.
+// gaussian returns n x p values of a normal distribution with mean offset and deviation 1.
 func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	x := make([]float32, n*p)
 	for i := range x {
@@ -131,7 +137,7 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 }
 
 // The scatter of shuffled pairs equals its definition: that of x with the y that the order gives.
-func TestNullPairsByTheGivenPermutation(t *testing.T) {
+func TestShuffledPairsOfAnyPermutation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -147,9 +153,9 @@ func TestNullPairsByTheGivenPermutation(t *testing.T) {
 			}
 			addBlock(linalg.NewScatter[float64](2*d), null, rows, &shuffledPairs{order: order}, new(scratch))
 		}
-		mean := func(of [][]float32, k int) (m float64) {
-			for _, v := range of {
-				m += float64(v[k]) / float64(len(of))
+		mean := func(rows [][]float32, k int) (m float64) {
+			for _, v := range rows {
+				m += float64(v[k]) / float64(len(rows))
 			}
 			return m
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// Gradients of a model that declares huge sizes are added or refused in little memory.
+// A model may declare huge sizes. Adding its gradients, or the error, takes at most 64 MiB. c.draw
+// makes a random test case of the operator c.op.
 func TestHugeSizesUseLittleMemory(t *testing.T) {
 	const huge = 1 << 40
 	for _, c := range cases {
@@ -29,7 +30,7 @@ func TestHugeSizesUseLittleMemory(t *testing.T) {
 					shape[k] *= huge
 				}
 			}
-			for _, v := range tc.attrs {
+			for _, v := range tc.attrs { // such as pads or strides
 				if list, ok := v.([]int); ok && len(list) > 0 && i%3 == 2 {
 					list[g.IntN(len(list))] = 1 << 30
 				}
@@ -39,13 +40,14 @@ func TestHugeSizesUseLittleMemory(t *testing.T) {
 			err := tc.differentiate(c.op, opset)
 			runtime.ReadMemStats(&after)
 			if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
-				t.Errorf("%s, opset %d: %d MB are allocated (error %v): %v", c.op, opset, used>>20, err, tc)
+				t.Errorf("%s, opset %d: %d MiB are allocated (error %v): %v", c.op, opset, used>>20, err, tc)
 			}
 		}
 	}
 }
 
-// differentiate adds the gradient by the first operand, without running the graph.
+// differentiate adds the gradient with respect to the first operand, without running the graph. The
+// other operands are constants.
 func (tc testCase) differentiate(op string, opset int) (err error) {
 	f := tc.plainForm(opset)
 	for i := range f.constants {

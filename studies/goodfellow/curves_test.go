@@ -7,16 +7,16 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// TestFalling checks that a curve falls if no epoch that is kept is above the previous one that is
-// kept.
+// TestFalling checks that a curve counts as falling if it rises from no epoch to the next, where
+// epochs that were rolled back are left out. The second curve rises, by 0.5.
 func TestFalling(t *testing.T) {
-	at := func(v float64, undone bool) autoencoder.Point {
-		return autoencoder.Point{Validation: v, RolledBack: undone}
+	epoch := func(v float64, rolledBack bool) autoencoder.Point {
+		return autoencoder.Point{Validation: v, RolledBack: rolledBack}
 	}
 	list := []curve{
-		{points: []autoencoder.Point{at(3, false), at(2, false), at(2.5, true), at(1, false)}},
-		{points: []autoencoder.Point{at(3, false), at(2, false), at(2.5, false), at(1, false)}},
-		{points: []autoencoder.Point{at(3, false), at(3, false)}},
+		{points: []autoencoder.Point{epoch(3, false), epoch(2, false), epoch(2.5, true), epoch(1, false)}},
+		{points: []autoencoder.Point{epoch(3, false), epoch(2, false), epoch(2.5, false), epoch(1, false)}},
+		{points: []autoencoder.Point{epoch(3, false), epoch(3, false)}},
 	}
 	fall, rise := falling(list, func(p autoencoder.Point) float64 { return p.Validation })
 	if fall != 2 || math.Abs(rise-0.5) > 1e-12 {

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// The tables of the pages are those made from the stored results, and every stored result is on a
+// page.
 func TestPagesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
@@ -29,7 +31,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 			t.Errorf("the tables of %s differ from the stored results: run make generate", page)
 		}
 		for _, m := range marker.FindAllStringSubmatch(want, -1) {
-			used[m[2]] = true
+			used[m[2]] = true // the name of the stored result
 		}
 	}
 	for _, pattern := range []string{"studies/results/*.csv", "bench/results/*.json"} {
@@ -66,6 +68,8 @@ func TestChartsAreUpToDate(t *testing.T) {
 	}
 }
 
+// Rows of a stored result become a table with a column for each statistic. A cell that repeats the
+// one above is left empty.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	scores, err := fromCSV("x", "layer,probe,statistic,value,low,high\ns1,slp,hue,0.1,0,0.2\ns1,slp,value,3,,\ns1,mlp,value,4,,\n")

@@ -37,7 +37,7 @@ func rows() []scores.Row {
 	for i, v := range []float64{5, 5.5, 7} {
 		out = append(out, row("n/seed-"+string(rune('1'+i))+"-augment-colour", "slp", v), row("n/seed-"+string(rune('1'+i))+"-augment-colour", "mlp", v-1))
 	}
-	// The tables leave out scores with a parameter, here of one quarter of a transformation's range.
+	// The tables leave out scores with a parameter, here of a quarter of a transformation's range.
 	quarter := row("n/seed-1-augment-plain", "slp", 9)
 	quarter.Parameter = "-1.5"
 	return append(out, quarter)
