@@ -13,14 +13,14 @@ import (
 )
 
 // failing runs a study. The n-th change of its run folder (a write, sync, rename, removal or new
-// folder) fails with cause and, if dead, so do all later ones, as on a disk that fails for good. It
-// returns the run's error, and whether the run made n changes or more.
-func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cause error) (reached bool, err error) {
+// folder) fails with cause and, if persistent, so do all later ones, as on a disk that fails for
+// good. It returns the run's error, and whether the run made n changes or more.
+func (d *disturbedStudy) failing(t *testing.T, out string, n int, persistent bool, cause error) (reached bool, err error) {
 	t.Helper()
 	count := 0
 	stop, err := filesys.Observe(out, func(c filesys.Change, do func() error) error {
 		count++
-		if count == n || dead && count > n {
+		if count == n || persistent && count > n {
 			return &os.PathError{Op: c.Op.String(), Path: c.Path, Err: cause}
 		}
 		return do()
@@ -35,16 +35,16 @@ func (d *disturbedStudy) failing(t *testing.T, out string, n int, dead bool, cau
 
 // failThenRun makes the n-th change of a run fail, and checks the error, the folder and that
 // another run completes it. It reports whether the run made n changes or more.
-func (d *disturbedStudy) failThenRun(t *testing.T, n int, dead bool, cause error) bool {
+func (d *disturbedStudy) failThenRun(t *testing.T, n int, persistent bool, cause error) bool {
 	t.Helper()
-	out := filepath.Join(d.dir, fmt.Sprintf("failing-%d-%v", n, dead))
+	out := filepath.Join(d.dir, fmt.Sprintf("failing-%d-%v", n, persistent))
 	defer os.RemoveAll(out)
-	what := fmt.Sprintf("change %d fails with %q, later ones too: %v", n, cause, dead)
-	reached, err := d.failing(t, out, n, dead, cause)
+	what := fmt.Sprintf("change %d fails with %q, later ones too: %v", n, cause, persistent)
+	reached, err := d.failing(t, out, n, persistent, cause)
 	if err != nil && (!errors.Is(err, cause) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".tmp")) {
 		t.Errorf("%s: error %v", what, err)
 	}
-	if err == nil && dead && reached && n < 10 { // near its end a run may have written all it needs
+	if err == nil && persistent && reached && n < 10 { // near its end a run may have written all it needs
 		t.Errorf("%s: no error", what)
 	}
 	if failed, _ := filepath.Glob(filepath.Join(out, "failures", "*")); len(failed) > 0 {
