@@ -2,6 +2,7 @@ package ort
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,6 +58,9 @@ func Load(path string) (*Runtime, error) {
 		}
 		return rt, nil
 	}
+	if err := disableTelemetry(); err != nil {
+		return nil, fmt.Errorf("loading ONNX Runtime: %w", err)
+	}
 	version, providers, api, err := inspectLibrary(path)
 	if err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, err)
@@ -69,14 +73,38 @@ func Load(path string) (*Runtime, error) {
 	if err := accel.Load(api); err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, oneLine(err))
 	}
-	// Only the builds for Windows have telemetry. On other systems the call fails without effect.
-	_ = binding.DisableTelemetry()
+	if telemetryDisabled() {
+		// On Windows the variable has no effect. A library without telemetry fails here, without effect.
+		_ = binding.DisableTelemetry()
+	}
 	functions, err := newCAPI(api)
 	if err != nil {
 		return nil, fmt.Errorf("loading ONNX Runtime: %s: %w", path, err)
 	}
 	loaded.runtime = &Runtime{path: path, version: version, providers: providers, capi: functions, turn: make(chan struct{}, 1)}
 	return loaded.runtime, nil
+}
+
+// telemetryVariable is the environment variable that turns off the telemetry of ONNX Runtime on
+// systems other than Windows. From 1.29 on, Microsoft's builds send events about each process and
+// session, such as the name of the model's file and hashes of its graph and weights.
+const telemetryVariable = "ORT_DISABLE_TELEMETRY"
+
+// disableTelemetry turns off the library's telemetry, unless the user has set the variable. It must
+// be called before the library is loaded: later calls do not prevent the event about the process,
+// nor the identifier and the queue of events in the user's cache folder.
+func disableTelemetry() error {
+	if _, set := os.LookupEnv(telemetryVariable); set {
+		return nil
+	}
+	return os.Setenv(telemetryVariable, "1")
+}
+
+// telemetryDisabled reports whether the variable turns telemetry off. The library takes other values
+// for a wish to have it.
+func telemetryDisabled() bool {
+	value := os.Getenv(telemetryVariable)
+	return value == "1" || strings.EqualFold(value, "true")
 }
 
 // DisableAcceleration makes later sessions use the operators of ONNX Runtime only, not those of

@@ -1,6 +1,9 @@
 package ort
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,6 +30,24 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "other.so")); err == nil || !strings.Contains(err.Error(), "already loaded") {
 		t.Errorf("loading another path: %v", err)
+	}
+}
+
+// The builds of Microsoft from 1.29 on write this file when their telemetry starts.
+func TestNoTelemetry(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the path of the file is known for Linux alone")
+	}
+	path, _, err := Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join("/tmp", fmt.Sprintf("mat-debug-%d.log", os.Getpid()))
+	if _, err := os.Stat(log); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is there (%v): the telemetry of ONNX Runtime has started", log, err)
 	}
 }
 
