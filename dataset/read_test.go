@@ -14,7 +14,7 @@ import (
 
 // A slow source waits before it returns a sample. It counts the samples whose reading has begun.
 type slow struct {
-	listed
+	labelledSource
 	wait  func(i int) time.Duration
 	begun *atomic.Int64
 }
@@ -22,17 +22,17 @@ type slow struct {
 func (s slow) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s.begun.Add(1)
 	time.Sleep(s.wait(i))
-	return s.listed.At(ctx, i, f)
+	return s.labelledSource.At(ctx, i, f)
 }
 
 func newSlow(n int, wait func(i int) time.Duration) slow {
-	return slow{listed{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
+	return slow{labelledSource{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
 }
 
 // TestReadKeepsOrderAndBound checks that samples come in the requested order, and that the number
 // of samples read ahead of the loop keeps within ReadOptions.Ahead, a number of bytes: a sample of
-// listed is one float32, 4 bytes. pause is the time that the loop spends on a sample. synctest
-// simulates time, so the tests do not depend on the speed of the machine.
+// labelledSource is one float32, 4 bytes. pause is the time that the loop spends on a sample.
+// synctest simulates time, so the tests do not depend on the speed of the machine.
 func TestReadKeepsOrderAndBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -101,7 +101,7 @@ func TestReadNamesBadSamples(t *testing.T) {
 }
 
 func (s slow) Describe(i int) Sample {
-	sample, _ := s.listed.At(context.Background(), i, Frame{})
+	sample, _ := s.labelledSource.At(context.Background(), i, Frame{})
 	return sample
 }
 

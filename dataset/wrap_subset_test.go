@@ -15,18 +15,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A listed source has the given labels. The image of a sample is one pixel, its index.
-type listed struct {
+// A labelledSource has the given labels. The image of a sample is one pixel, whose value is the
+// index of the sample.
+type labelledSource struct {
 	labels  []int
 	classes []string
 	bad     map[int]error // what reading a sample returns, by its index
 }
 
-func (l listed) Len() int            { return len(l.labels) }
-func (l listed) Classes() []string   { return l.classes }
-func (l listed) Factors() []string   { return nil }
-func (l listed) Fingerprint() string { return fmt.Sprint(l.labels) }
-func (l listed) At(ctx context.Context, i int, _ Frame) (Sample, error) {
+func (l labelledSource) Len() int            { return len(l.labels) }
+func (l labelledSource) Classes() []string   { return l.classes }
+func (l labelledSource) Factors() []string   { return nil }
+func (l labelledSource) Fingerprint() string { return fmt.Sprint(l.labels) }
+func (l labelledSource) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	s := Sample{Index: i, Name: fmt.Sprintf("sample %d", i), Label: l.labels[i], Input: tensor.New(1, 1, 1)}
 	s.Input.Data[0] = float32(i)
 	return s, l.bad[i]
@@ -52,12 +53,12 @@ func sourceIndices(t *rapid.T, src Source) []int {
 	return all
 }
 
-func drawnSource(t *rapid.T) listed {
-	return listed{labels: rapid.SliceOfN(rapid.IntRange(NoLabel, 4), 1, 60).Draw(t, "labels"), classes: []string{"a", "b", "c", "d", "e"}}
+func drawnSource(t *rapid.T) labelledSource {
+	return labelledSource{labels: rapid.SliceOfN(rapid.IntRange(NoLabel, 4), 1, 60).Draw(t, "labels"), classes: []string{"a", "b", "c", "d", "e"}}
 }
 
-// TestSplitPartitions checks that adjacent shares do not overlap, leave nothing out and keep the
-// source's order, and that stratified shares are balanced.
+// TestSplitPartitions checks that adjacent parts do not overlap, leave nothing out and keep the
+// source's order, and that the classes are balanced in stratified parts.
 func TestSplitPartitions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,11 +67,11 @@ func TestSplitPartitions(t *testing.T) {
 		d := SplitOptions{Seed: rapid.Uint64().Draw(t, "seed"), Stratified: rapid.Bool().Draw(t, "stratified")}
 		var all []int
 		for p := range parts {
-			share, err := Split(context.Background(), src, float64(p)/float64(parts), float64(p+1)/float64(parts), d)
+			part, err := Split(context.Background(), src, float64(p)/float64(parts), float64(p+1)/float64(parts), d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := sourceIndices(t, share)
+			got := sourceIndices(t, part)
 			if !slices.IsSorted(got) {
 				t.Fatalf("part %d is out of order: %v", p, got)
 			}
@@ -86,18 +87,20 @@ func TestSplitPartitions(t *testing.T) {
 	})
 }
 
-// checkBalance checks that the samples got have a share of the samples of each class, up to two
-// samples or the number of classes, whichever is larger.
-func checkBalance(t *rapid.T, labels, got []int, share float64) {
+// checkBalance checks that got holds the given fraction of the samples of each class, up to two
+// samples or the number of classes, whichever is larger. labels are the classes of all samples, and
+// got are indices of samples.
+func checkBalance(t *rapid.T, labels, got []int, fraction float64) {
 	have, want := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {
-		want[l] += share
+		want[l] += fraction
 	}
 	for _, i := range got {
 		have[labels[i]]++
 	}
 	for l := range want {
-		if math.Abs(have[l]-want[l]) > max(2, float64(len(want))) { // many classes of one sample each can fall on one index
+		// Classes of one sample each are together in the middle of the stratified order.
+		if math.Abs(have[l]-want[l]) > max(2, float64(len(want))) {
 			t.Fatalf("class %d has %v samples, want about %v", l, have[l], want[l])
 		}
 	}
@@ -135,7 +138,7 @@ func TestSubsets(t *testing.T) {
 
 func TestSubsetFingerprints(t *testing.T) {
 	t.Parallel()
-	src := listed{labels: make([]int, 20)}
+	src := labelledSource{labels: make([]int, 20)}
 	pick := func(indices ...int) Source {
 		s, err := Subset(src, indices)
 		if err != nil {
@@ -146,7 +149,7 @@ func TestSubsetFingerprints(t *testing.T) {
 	seen := map[string]string{}
 	for name, s := range map[string]Source{
 		"whole": src, "limit 5": Limit(src, 5), "limit 6": Limit(src, 6), "shuffle 1": Shuffle(src, 1), "shuffle 2": Shuffle(src, 2),
-		"12 3": pick(12, 3), "1 23": pick(1, 2, 3), "3 12": pick(3, 12),
+		"12 3": pick(12, 3), "1 2 3": pick(1, 2, 3), "3 12": pick(3, 12),
 	} {
 		if other, taken := seen[s.Fingerprint()]; taken {
 			t.Errorf("%s and %s have one fingerprint", name, other)
@@ -159,9 +162,9 @@ func TestSubsetFingerprints(t *testing.T) {
 	if _, err := Subset(src, []int{20}); err == nil {
 		t.Error("an index beyond the end is accepted")
 	}
-	for _, share := range [][2]float64{{-0.1, 1}, {0, 1.1}, {0.5, 0.5}, {math.NaN(), 1}} {
-		if _, err := Split(t.Context(), src, share[0], share[1], SplitOptions{}); err == nil {
-			t.Errorf("share %v is accepted", share)
+	for _, interval := range [][2]float64{{-0.1, 1}, {0, 1.1}, {0.5, 0.5}, {math.NaN(), 1}} {
+		if _, err := Split(t.Context(), src, interval[0], interval[1], SplitOptions{}); err == nil {
+			t.Errorf("the interval %v is accepted", interval)
 		}
 	}
 }
@@ -169,7 +172,7 @@ func TestSubsetFingerprints(t *testing.T) {
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	outputs := []string{"ant", "bee", "cat", "dog", "eel", "fox"}
-	src := listed{labels: []int{0, 1, 2, NoLabel, 1}, classes: []string{"fox", "bee", "dog"}}
+	src := labelledSource{labels: []int{0, 1, 2, NoLabel, 1}, classes: []string{"fox", "bee", "dog"}}
 	to, err := MatchClasses(src.Classes(), outputs)
 	if err != nil || !slices.Equal(to, []int{5, 1, 3}) {
 		t.Fatalf("classes match outputs %v, %v", to, err)
@@ -216,7 +219,7 @@ func TestClasses(t *testing.T) {
 
 func TestClassesErrors(t *testing.T) {
 	t.Parallel()
-	src := listed{labels: []int{7}, classes: []string{"a", "b"}}
+	src := labelledSource{labels: []int{7}, classes: []string{"a", "b"}}
 	if _, err := MatchClasses(src.classes, []string{"a", "c"}); err == nil || !strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("error %v, want one that names b", err)
 	}
@@ -247,6 +250,7 @@ func TestPairs(t *testing.T) {
 		}
 		return src
 	}
+	// dots makes images of one pixel, with the values 0, 1, 2 in the order of the names.
 	clean, moved := open(dots(t, "x/a.png", "x/b.png", "y/c.png")), open(dots(t, "y/c.PNG", "x/b.png", "x/a.png"))
 	byName, err := Pair(t.Context(), clean, moved, "")
 	if err != nil {
@@ -258,7 +262,7 @@ func TestPairs(t *testing.T) {
 			t.Errorf("pair %d is %+v, %v", i, s, err)
 		}
 	}
-	byRow, err := Pair(t.Context(), listed{labels: []int{1, 2}}, listed{labels: []int{3, 4}}, "")
+	byRow, err := Pair(t.Context(), labelledSource{labels: []int{1, 2}}, labelledSource{labels: []int{3, 4}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,14 +276,14 @@ func TestPairs(t *testing.T) {
 		"clean sample y/c has no transformed sample":           {clean, open(dots(t, "x/a.png", "x/b.png"))},
 		"no clean sample has the name of 1 transformed sample": {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "y/d.png"))},
 		"are both called x/a":                                  {clean, open(dots(t, "x/a.png", "x/b.png", "y/c.png", "x/a.jpg"))},
-		"3 clean and 2 transformed samples":                    {clean, listed{labels: []int{0, 0}}},
+		"3 clean and 2 transformed samples":                    {clean, labelledSource{labels: []int{0, 0}}},
 	} {
 		if _, err := Pair(t.Context(), pair[0], pair[1], ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	if _, err := Pair(t.Context(), clean, moved, "size"); err == nil {
-		t.Error("matching by size, which is no way to match, is no error")
+		t.Error("matching by \"size\" is accepted")
 	}
 	scene, err := os.ReadFile("testdata/images/scene.png")
 	if err != nil {
@@ -290,17 +294,17 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := sizes.At(t.Context(), 0, Frame{}); !errors.As(err, new(*BadSample)) {
-		t.Errorf("error %v, want a bad sample: the halves differ in size", err)
+		t.Errorf("error %v, want a bad sample: the images of the pair differ in size", err)
 	}
 	if s, err := sizes.At(t.Context(), 0, Frame{Height: 4, Width: 4, Channels: 3}); err != nil || s.Transformed.Len() != s.Input.Len() {
-		t.Errorf("framed alike: %v", err)
+		t.Errorf("images of a pair, resized to the same size: %v", err)
 	}
 }
 
 func TestCloseClosesWrappedSources(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test_batch.bin")
-	cifarFileOf(t, path, 4, 1, 0)
+	cifarFileOf(t, path, 4, 1, 0) // 4 samples, one byte of label each, from label 0
 	file, err := OpenCIFAR10(t.Context(), CIFAROptions{Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +332,7 @@ func TestCloseClosesWrappedSources(t *testing.T) {
 			t.Errorf("%s is read after it was closed", name)
 		}
 	}
-	if err := Close(listed{}); err != nil {
+	if err := Close(labelledSource{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// textbook returns the mean and the scatter of rows from two passes in float64.
+// textbook returns the mean of rows, n x p, and their scatter matrix, p x p: the sum of products of
+// deviations from the mean. It takes two passes in float64.
 func textbook(rows []float32, p int) (mean, scatter []float64) {
 	n := len(rows) / p
 	mean, scatter = make([]float64, p), make([]float64, p*p)
@@ -38,7 +39,7 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// centrings are functions that return a Block of n x p rows.
+// centrings are the functions that centre n x p rows and return them as a Block.
 var centrings = []func(rows []float32, p int) Block{Centre, summed}
 
 // summed is CentreSummed with the sum of the rows.
@@ -48,6 +49,8 @@ func summed(rows []float32, p int) Block {
 	return CentreSummed(rows, sum)
 }
 
+// TestScatterOfBlocks adds each block of rows to one of two scatters, which are merged at the end.
+// Add updates a scatter in float64 (parts) and another in float32 (parts32).
 func TestScatterOfBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,18 +62,18 @@ func TestScatterOfBlocks(t *testing.T) {
 		mean, want := textbook(rows, p)
 		var scratch Scratch
 		parts := []*Scatter[float64]{NewScatter[float64](p), NewScatter[float64](p)}
-		groups := []*Scatter[float32]{NewScatter[float32](p), NewScatter[float32](p)}
+		parts32 := []*Scatter[float32]{NewScatter[float32](p), NewScatter[float32](p)}
 		for at := 0; at < n; {
 			size := min(rapid.IntRange(1, 20).Draw(t, "block"), n-at)
 			i := rapid.IntRange(0, 1).Draw(t, "part")
 			b := append([]float32(nil), rows[at*p:(at+size)*p]...)
-			parts[i].Add(rapid.SampledFrom(centrings).Draw(t, "centring")(b, p), groups[i], &scratch)
+			parts[i].Add(rapid.SampledFrom(centrings).Draw(t, "centring")(b, p), parts32[i], &scratch)
 			at += size
 		}
 		parts[0].Merge(parts[1])
-		groups[0].Merge(groups[1])
-		if parts[0].N != n || groups[0].N != n {
-			t.Fatalf("%d and %d observations, want %d", parts[0].N, groups[0].N, n)
+		parts32[0].Merge(parts32[1])
+		if parts[0].N != n || parts32[0].N != n {
+			t.Fatalf("%d and %d observations, want %d", parts[0].N, parts32[0].N, n)
 		}
 		checkEqual(t, "mean", parts[0].Mean, mean, 1e-9)
 		tolerance := 3e-5 * float64(n)
@@ -80,7 +83,7 @@ func TestScatterOfBlocks(t *testing.T) {
 				if got := square[i*p+j]; math.Abs(got-want[i*p+j]) > tolerance {
 					t.Fatalf("scatter[%d, %d] = %v, want %v", i, j, got, want[i*p+j])
 				}
-				if got := groups[0].Square(i, j+1)[j-i]; math.Abs(float64(got)-want[i*p+j]) > tolerance {
+				if got := parts32[0].Square(i, j+1)[j-i]; math.Abs(float64(got)-want[i*p+j]) > tolerance {
 					t.Fatalf("float32 scatter[%d, %d] = %v, want %v", i, j, got, want[i*p+j])
 				}
 				if i < p/2 && j >= p/2 && between[i*(p-p/2)+j-p/2] != square[i*p+j] {
@@ -155,21 +158,22 @@ func TestScattersOfSeveralTiles(t *testing.T) {
 	rows := gaussian(g, n, 2*d, 1)
 	mean, want := textbook(rows, 2*d)
 	for _, centring := range centrings {
-		s, part := NewScatter[float64](2*d), NewScatter[float32](2*d)
-		s.Add(centring(slices.Clone(rows), 2*d), part, new(Scratch))
-		compareScatters(t, s, part, d, mean, want)
+		s, s32 := NewScatter[float64](2*d), NewScatter[float32](2*d)
+		s.Add(centring(slices.Clone(rows), 2*d), s32, new(Scratch))
+		compareScatters(t, s, s32, d, mean, want)
 	}
 }
 
-// compareScatters compares a scatter of 2 d variables, in both precisions, with that of textbook.
-func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], d int, mean, want []float64) {
+// compareScatters compares the scatter of 2 d variables in float64 and in float32 with that of
+// textbook.
+func compareScatters(t *testing.T, s *Scatter[float64], s32 *Scatter[float32], d int, mean, want []float64) {
 	t.Helper()
 	for i := range 2 * d {
 		if math.Abs(s.Mean[i]-mean[i]) > 1e-6 {
 			t.Fatalf("mean %d = %v, want %v", i, s.Mean[i], mean[i])
 		}
 	}
-	got, got32, between := s.Square(0, 2*d), part.Square(0, 2*d), s.Between(0, d, 2*d)
+	got, got32, between := s.Square(0, 2*d), s32.Square(0, 2*d), s.Between(0, d, 2*d)
 	for i := range 2 * d {
 		for j := i; j < 2*d; j++ {
 			at := i*2*d + j
@@ -184,7 +188,7 @@ func compareScatters(t *testing.T, s *Scatter[float64], part *Scatter[float32], 
 }
 
 // TestScattersInSinglePrecision checks that Add also supports a scatter in float32, not only in
-// float64.
+// float64, and updates the second scatter (part) in the same way.
 func TestScattersInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const p, n = 30, 100
@@ -204,22 +208,23 @@ func TestScattersInSinglePrecision(t *testing.T) {
 }
 
 // TestCrossScattersOfSeveralTiles checks that a cross scatter of more variables than fit in a tile
-// agrees with the textbook formula. The observations of y are permuted.
+// agrees with the textbook formula: for x, the first d variables, and y, the other d, whose
+// observations are permuted.
 func TestCrossScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile + 30, 3
 	rows := gaussian(rand.New(rand.NewPCG(7, 8)), n, 2*d, 0)
 	original := slices.Clone(rows)
-	b, j := Centre(rows, 2*d), NewCrossScatter[float64](d, d)
-	j.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted([]int{1, 2, 0}), nil, new(Scratch))
-	mean, _ := textbook(original[:n*2*d], 2*d)
+	b, cross := Centre(rows, 2*d), NewCrossScatter[float64](d, d)
+	cross.Add(b.Columns(0, d), b.Columns(d, 2*d).Permuted([]int{1, 2, 0}), nil, new(Scratch))
+	mean, _ := textbook(original, 2*d)
 	for _, at := range [][2]int{{0, 0}, {0, d - 1}, {d - 1, 0}, {d - 1, d - 1}, {tile - 1, tile}, {tile, tile - 1}} {
 		var want float64
 		for i := range n {
-			partner := (i + 1) % n
+			partner := (i + 1) % n // row of y that the permutation pairs with row i of x
 			want += (float64(original[i*2*d+at[0]]) - mean[at[0]]) * (float64(original[partner*2*d+d+at[1]]) - mean[d+at[1]])
 		}
-		if got := j.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
+		if got := cross.Data[at[0]*d+at[1]]; math.Abs(got-want) > 1e-5 {
 			t.Errorf("cross scatter%v = %v, want %v", at, got, want)
 		}
 	}

@@ -1,7 +1,9 @@
 package transform
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -120,6 +122,42 @@ func TestGain(t *testing.T) {
 	for i, v := range applyAudio(t, Gain{DB: Fixed(20)}, 1, wave) {
 		if math.Abs(float64(v-10*wave[i])) > 1e-5 {
 			t.Fatalf("value %d is %v, want %v", i, v, 10*wave[i])
+		}
+	}
+}
+
+// TestGainAgreesWithSox compares gain with samples of chirps that SoX amplified. The samples are
+// those at 0, Every, 2 Every and so on; audio/testdata/programs.py writes them.
+func TestGainAgreesWithSox(t *testing.T) {
+	t.Parallel()
+	var golden struct {
+		Gain []struct {
+			DB          float64
+			Rate, Every int
+			Y           []float64
+		}
+	}
+	raw, err := os.ReadFile("../audio/testdata/programs.json")
+	if err == nil {
+		err = json.Unmarshal(raw, &golden)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(golden.Gain) != 10 {
+		t.Fatalf("%d cases, want 10", len(golden.Gain))
+	}
+	for _, c := range golden.Gain {
+		wave := make([]float32, c.Rate/10)
+		for i := range wave { // the frequency rises from 50 Hz to 0.45 of the rate
+			s := float64(i) / float64(c.Rate)
+			wave[i] = float32(0.4 * math.Sin(2*math.Pi*(50*s+(0.45*float64(c.Rate)-50)/0.2*s*s)))
+		}
+		got := applyAudio(t, Gain{DB: Fixed(c.DB)}, 1, wave)
+		for i, want := range c.Y {
+			if d := math.Abs(float64(got[i*c.Every]) - want); d > 1e-5 {
+				t.Errorf("gain of %v dB, rate %d: sample %d differs by %.1e, want at most 1e-5", c.DB, c.Rate, i*c.Every, d)
+			}
 		}
 	}
 }

@@ -28,6 +28,7 @@ func smallModel(t *testing.T) *onnx.Model {
 	return build(t, b)
 }
 
+// TestAdd differentiates y, weighted by the new input r, by x and by the weights.
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	m := smallModel(t)
@@ -38,12 +39,12 @@ func TestAdd(t *testing.T) {
 	if len(m.Outputs()) != 3 || len(m.Inputs()) != 1 {
 		t.Error("the model that was differentiated has changed")
 	}
-	var ports []string
+	var tensors []string // with types and shapes
 	for _, p := range slices.Concat(g.Inputs(), g.Outputs()) {
-		ports = append(ports, p.String())
+		tensors = append(tensors, p.String())
 	}
 	want := "x float[batch 2]; r float[? 2]; y float; best int64; relu of x float; grad/x float[batch 2]; dw float[2 2]"
-	if got := strings.Join(ports, "; "); got != want {
+	if got := strings.Join(tensors, "; "); got != want {
 		t.Errorf("inputs and outputs are\n%s\nwant\n%s", got, want)
 	}
 	p := compile(t, withOutputs(t, g, "grad/x", "dw"))
@@ -79,7 +80,7 @@ func TestAddErrors(t *testing.T) {
 	}
 }
 
-// The gradient by a tensor without influence is zero.
+// The gradient by a tensor that the output does not depend on is zero.
 func TestNoInfluence(t *testing.T) {
 	t.Parallel()
 	g, err := grad.Add(smallModel(t), grad.Options{Of: "relu of x", By: []string{"weights", "x"}})
@@ -95,13 +96,13 @@ func TestNoInfluence(t *testing.T) {
 	}
 }
 
-// An operator without a rule is an error only where a gradient must flow through it.
+// An operator without a gradient rule is an error only where a gradient must flow through it.
 func TestNoRule(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, 1, 2)
-	odd := b.Op("Det", nil, b.Input("m", onnx.Float, 1, 3, 3))
-	y := b.Mul(x, odd)
+	determinant := b.Op("Det", nil, b.Input("m", onnx.Float, 1, 3, 3))
+	y := b.Mul(x, determinant)
 	if _, err := grad.Of(b, y, "", x); err != nil {
 		t.Errorf("no gradient flows through Det, and yet: %v", err)
 	}
@@ -111,8 +112,8 @@ func TestNoRule(t *testing.T) {
 	}
 }
 
-// Weights and exponents are not constants of a gradient that is differentiated by them. A
-// convolution y = conv(x, w) is linear in both: with g = d(sum y)/dx, d<g, r>/dw equals d(sum
+// A gradient can be differentiated again by weights or exponents: they are not taken for constants.
+// A convolution y = conv(x, w) is linear in both: with g = d(sum y)/dx, d<g, r>/dw equals d(sum
 // conv(r, w))/dw. The derivative of the power a^b by a is b a^(b-1), and that by b is a^(b-1) (1 +
 // b log a).
 func TestSecondDerivativeByWeights(t *testing.T) {
@@ -134,10 +135,10 @@ func TestSecondDerivativeByWeights(t *testing.T) {
 	addOutputWithShape(b, "power", of(of(b.Pow(a, power), "", a, power)[0], "", power)[0])
 	out := compile(t, build(t, b)).run(t, map[string]operand{"x": g.smooth(1, 2, 5, 4), "r": g.smooth(1, 2, 5, 4), "a": {shape: []int{1}, floats: []float32{3}}})
 	if d := maxDifference(out[0].Data, out[1].Data); !(d <= 1e-5*maxAbs(out[1].Data)) || maxAbs(out[1].Data) == 0 {
-		t.Errorf("the gradient by x has by the weights the gradient %v, want %v", out[0], out[1])
+		t.Errorf("the derivative of the gradient by x with respect to the weights is %v, want %v", out[0], out[1])
 	}
 	if got, want := float64(out[2].Data[0]), 3*(1+2*math.Log(3)); math.Abs(got-want) > 1e-4 {
-		t.Errorf("of b a^(b-1) the derivative by b is %g, want %g", got, want)
+		t.Errorf("the derivative of b a^(b-1) by b is %g, want %g", got, want)
 	}
 }
 
@@ -159,14 +160,16 @@ func TestSecondDerivative(t *testing.T) {
 	points := []float32{-1, 0, 0.5, 2}
 	got := compile(t, build(t, b)).runPlain(t, map[string]operand{"x": {shape: []int{4}, floats: points}})[0]
 	for i, p := range points {
-		th := math.Tanh(float64(p))
-		slope := 1 - th*th
-		if want := 2*slope*slope - 4*th*th*slope; math.Abs(float64(got[i])-want) > 1e-5 {
+		tanh := math.Tanh(float64(p))
+		slope := 1 - tanh*tanh
+		if want := 2*slope*slope - 4*tanh*tanh*slope; math.Abs(float64(got[i])-want) > 1e-5 {
 			t.Errorf("at %g the second derivative is %g, want %g", p, got[i], want)
 		}
 	}
 }
 
+// TestPullback multiplies cotangents of x^2 and e^x by the Jacobians. An empty cotangent stands for
+// ones, and the cotangents of a tensor that is given twice add up.
 func TestPullback(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
@@ -209,6 +212,7 @@ func TestEqualNodesAreShared(t *testing.T) {
 	}
 }
 
+// withOutputs returns m with the named tensors as its only outputs.
 func withOutputs(t *testing.T, m *onnx.Model, names ...string) *onnx.Model {
 	t.Helper()
 	cut, err := rewrite.WithOutputs(m, names)

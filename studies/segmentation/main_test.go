@@ -8,14 +8,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// madeRows returns rows of three seeds of each kind of training. The statistics of outputs are 0.1 for
-// each seed's number, less 0.05 with augmentation; the relative error of two layers is the number of the
-// layer.
-func madeRows() []scores.Row {
+// artificialRows returns scores of three seeds for each decoder and augmentation. The statistics of
+// class maps are 0.1, 0.2 and 0.3 for seeds 1, 2 and 3, minus 0.05 with affine augmentation. The
+// relative error is 1 in the first layer, Relu, and 2 in stage2.
+func artificialRows() []scores.Row {
 	var rows []scores.Row
-	for seed, number := range map[string]float64{"1": 0.1, "2": 0.2, "3": 0.3} {
+	for seed, base := range map[string]float64{"1": 0.1, "2": 0.2, "3": 0.3} {
 		for _, k := range kinds {
-			value := number
+			value := base
 			if k.augmentation == "affine" {
 				value -= 0.05
 			}
@@ -33,14 +33,16 @@ func madeRows() []scores.Row {
 		}
 	}
 	class := rows[0]
-	class.Factor, class.Value = "class=1", 9 // is not part of the tables
+	class.Factor, class.Value = "class=1", 9 // the tables leave out scores of a single class
 	return append(rows, class)
 }
 
-// TestTables compares the tables with values by hand: the mean of 0.1, 0.2 and 0.3 has a standard error
-// of 0.1 / sqrt(3), and Student's t with two degrees of freedom is 4.303.
+// TestTables compares the tables with values computed by hand: the mean of 0.1, 0.2 and 0.3 has a
+// standard error of 0.1 / sqrt(3), and the 97.5 % quantile of Student's t with two degrees of
+// freedom is 4.303. In the tables "A less B" is the difference A - B. TestVerdict says what "seen",
+// "not seen" and "open" stand for.
 func TestTables(t *testing.T) {
-	values, err := read(madeRows())
+	values, err := read(artificialRows())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,8 @@ func TestTables(t *testing.T) {
 	if want := []string{"U-Net", "plain", "rotation by 15 degrees", "pixel agreement", "0.200", "0.000", "0.448"}; !slices.ContainsFunc(out, func(r []string) bool { return slices.Equal(r, want) }) {
 		t.Errorf("outputs lack %q: %q", want, out)
 	}
-	// A head and, for each of four kinds, the IoU of images as they are and three statistics of five views.
+	// A header and, for each of four kinds of trainings, the IoU of images that are not transformed
+	// and three statistics for each of five transformations.
 	if want := 1 + 4*(1+5*3); len(out) != want {
 		t.Errorf("%d rows of outputs, not %d", len(out), want)
 	}
@@ -65,13 +68,14 @@ func TestTables(t *testing.T) {
 	if got := layers[1]; !slices.Equal(got, []string{"FCN", "plain", "Relu", "translation by 1 pixel", "1.000", "1.000", "1.000"}) {
 		t.Errorf("the first layer is %q, want an error of 1 of the FCN's first ReLU under a translation by 1 pixel", got)
 	}
-	// The head and the five views of the first layer come before the second layer.
+	// The header and five transformations of the first layer come before the second layer.
 	if got := layers[6][2:5]; !slices.Equal(got, []string{"stage2", "translation by 1 pixel", "2.000"}) {
 		t.Errorf("the second layer is %q, want stage2 with an error of 2", got)
 	}
 }
 
-// TestVerdict checks the three verdicts and the interval of one value.
+// TestVerdict checks the words for the interval of a difference: "seen" if it is above 0, "not seen"
+// if it is below 0, else "open". It also checks that a single value has no interval.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
@@ -89,6 +93,6 @@ func TestVerdict(t *testing.T) {
 // TestOtherScores checks that scores of other studies are an error.
 func TestOtherScores(t *testing.T) {
 	if _, err := read([]scores.Row{{Model: "resnet20", Statistic: "miou", Value: 1}}); err == nil {
-		t.Error("a model that is no training of the study is accepted")
+		t.Error("a model that was not trained by studies/training/segmentation.yaml is accepted")
 	}
 }
