@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A goldenNetwork is the training of a small residual network in PyTorch: testdata/network.py.
+// A goldenNetwork records the training of a small residual network in PyTorch, by
+// testdata/network.py.
 type goldenNetwork struct {
 	Start, End map[string][]float64 // weights before the first and after the last step
 	Batches    []struct {
@@ -22,7 +23,7 @@ type goldenNetwork struct {
 	Evaluated []float64 // losses of the first batch in evaluation mode, after the last step
 }
 
-// readGoldenNetwork reads testdata/NAME.json.
+// readGoldenNetwork reads testdata/NAME.json, and returns its batches also as Batch.
 func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Batch) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name + ".json")
@@ -39,16 +40,18 @@ func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Ba
 }
 
 // Training a network gives the losses, weights, running statistics and evaluation losses of
-// PyTorch, with one or several steps in a run, and with or without native operators.
+// PyTorch, with one or several training steps in a run of the session, and with or without native
+// operators (NoAcceleration).
 func TestGoldenNetwork(t *testing.T) {
 	t.Parallel()
-	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // wide: uses Winograd convolutions
-		t.Run(name, func(t *testing.T) { goldenNetworkOf(t, name, widths) })
+	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // 16 channels are enough for Winograd convolutions
+		t.Run(name, func(t *testing.T) { testGoldenNetwork(t, name, widths) })
 	}
 }
 
-// goldenNetworkOf trains a ResNet with the widths of a golden network.
-func goldenNetworkOf(t *testing.T, name string, widths []int) {
+// testGoldenNetwork trains a ResNet of the given widths as the golden network was trained, and
+// compares them.
+func testGoldenNetwork(t *testing.T, name string, widths []int) {
 	t.Parallel()
 	golden, batches := readGoldenNetwork(t, name)
 	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: widths, Blocks: []int{1}, Seed: 1}.Build()

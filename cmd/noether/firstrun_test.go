@@ -10,6 +10,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
+// TestSamplesWithin checks the number of samples to which noether init limits a study so that its
+// first run takes at most 80 s: rounded down to tens, or to hundreds from 300 on, and at least 20 if
+// there are so many.
 func TestSamplesWithin(t *testing.T) {
 	t.Parallel()
 	costOf := func(samples int, fixed, perSample time.Duration) initCost {
@@ -27,7 +30,7 @@ func TestSamplesWithin(t *testing.T) {
 		{"many samples", costOf(1000, 0, 100*time.Millisecond), 800},
 		{"slow", costOf(200, 0, time.Minute), 20},
 		{"slow and few", costOf(8, 0, time.Minute), 8},
-		{"scores alone take long", costOf(200, time.Hour, time.Millisecond), 20},
+		{"fixed time above the limit", costOf(200, time.Hour, time.Millisecond), 20},
 		{"nothing to do", initCost{}, 0},
 	} {
 		if got := samplesWithin(80*time.Second, c.cost); got != c.want {
@@ -36,7 +39,8 @@ func TestSamplesWithin(t *testing.T) {
 	}
 }
 
-// TestSEISPositions checks that layers with many channels and positions get fewer positions.
+// TestSEISPositions checks the number of spatial positions (height x width) of feature maps that
+// noether init writes for the measure SEIS: fewer for layers with many channels and positions.
 func TestSEISPositions(t *testing.T) {
 	t.Parallel()
 	wide := onnx.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}
@@ -64,7 +68,8 @@ func TestSEISPositions(t *testing.T) {
 	}
 }
 
-// TestTemplateOfLongStudy checks the lines that bound a study, and that it is read back.
+// TestTemplateOfLongStudy checks that the template of a long study limits its samples and the
+// positions of SEIS, and that it can be parsed.
 func TestTemplateOfLongStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// disturbed returns scores of disentanglement: the change of the error of probes for two factors in
-// each quarter of the ranges of two transformations, and over each whole range.
-func disturbed() []scores.Row {
+// disentanglementRows returns scores of disentanglement: how the error of probes for two factors
+// changes in each quarter of the ranges of two transformations, and over each whole range, whose
+// parameter is "".
+func disentanglementRows() []scores.Row {
 	var rows []scores.Row
 	for f, factor := range []string{"hue", "value"} {
 		for t, transform := range []string{"hue-shift", "gain"} {
@@ -26,17 +27,17 @@ func disturbed() []scores.Row {
 }
 
 // A matrix of factors under transformations has a column for each quarter of the range of the
-// transformation, in numerical order.
+// transformation, in numerical order. The quarters are named – –, –, + and + +, the lowest first.
 func TestMatrixOfQuarters(t *testing.T) {
 	t.Parallel()
-	text := textsOf(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))
+	text := textsOf(t, svg(t, disentanglementRows(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))
 	all := strings.Join(text, "|")
 	for _, want := range []string{"hue under hue-shift", "value under hue-shift", "hue under gain", "value under gain", "part of the range", "– –|–|+|+ +"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the figure lacks %q: %q", want, text)
 		}
 	}
-	rows := inParts(disturbed())
+	rows := inParts(disentanglementRows())
 	if len(rows) != 16 {
 		t.Fatalf("%d rows of parts, want 16", len(rows))
 	}
@@ -50,16 +51,16 @@ func TestMatrixOfQuarters(t *testing.T) {
 	if r := rows[i]; fmt.Sprintf("%.2f", r.Value) != "0.12" {
 		t.Errorf("the lowest quarter of gain has the value %v, want 0.12", r.Value)
 	}
-	three := slices.DeleteFunc(disturbed(), func(r scores.Row) bool { return r.Parameter == "30" || r.Parameter == "0.1" })
+	three := slices.DeleteFunc(disentanglementRows(), func(r scores.Row) bool { return r.Parameter == "30" || r.Parameter == "0.1" })
 	if rows = inParts(three); rows[0].Parameter != "1" || rows[len(rows)-1].Parameter != "3" {
 		t.Errorf("three parts are named from %q to %q, want 1 to 3", rows[0].Parameter, rows[len(rows)-1].Parameter)
 	}
 }
 
-// Heat maps with other sides, which the options name, are not divided into parts.
+// Heat maps whose options name other axes are not divided into parts of ranges.
 func TestMatrixOfFactorsByTransformations(t *testing.T) {
 	t.Parallel()
-	text := textsOf(t, svg(t, disturbed(), Options{Measures: reporttest.Measures(), Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
+	text := textsOf(t, svg(t, disentanglementRows(), Options{Measures: reporttest.Measures(), Chart: Heat, Across: "transform", Down: "factor", Columns: 2}))
 	if slices.Contains(text, "+ +") || !slices.Contains(text, "hue") {
 		t.Errorf("the figure has the texts %q, want factors and no parts", text)
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/noether-ml/noether/report/internal/reporttest"
 )
 
-// complete is the condition that all charts of the page are drawn.
+// complete is the condition that all charts of the page are drawn (JavaScript).
 const complete = "document.documentElement.dataset.complete === 'true'"
 
-// call runs a command of the browser's protocol on the page.
+// call runs a command of the Chrome DevTools Protocol on the page.
 func call[P any](command func(context.Context, P) error, params P) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 		return chromedp.Void{}, command(ctx, params)
@@ -36,14 +36,16 @@ func media(medium, scheme string) chromedp.Action[chromedp.Void] {
 	}, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
-// Sections of two measures of a generated run, as expressions of the page. Sections are numbered
-// from 0 in the order of the page.
+// JavaScript expressions for the sections of SEIS and of effective invariance (ei) in the page of a
+// generated run. Sections are numbered from 0 in the order of the page.
 const (
 	seisSection = `document.querySelector("section.measure[data-measure='3']")`
 	eiSection   = `document.querySelector("section.measure[data-measure='1']")`
 )
 
-// TestFilters sets each filter of the bar, and looks for charts, tables and the address to follow.
+// TestFilters sets each filter of the filter bar, and checks that charts, tables and the page's
+// address change accordingly. quiet, here and below, checks that the browser reported no problem
+// and that the page requested nothing but itself.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 3, Layers: 12, Transforms: 3, Data: 2}.Rows()
@@ -64,7 +66,7 @@ func TestFilters(t *testing.T) {
 	tableOf := func(section, word string) string {
 		return section + fmt.Sprintf(`.querySelector("tbody").textContent.includes(%q)`, word)
 	}
-	v.do(t, unfolded...)
+	v.do(t, unfolded...) // opens the tables
 	before := evaluate[int](t, v, lines)
 	if before == 0 {
 		t.Fatal("the first chart has no lines")
@@ -109,16 +111,18 @@ func TestLegend(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestDeepLink opens the page at a view, and looks for the view.
+// TestDeepLink opens the page at an address that sets a section and a reader's choices, and checks
+// that the page shows them.
 func TestDeepLink(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 20, Transforms: 3, Classes: 2}.Rows()
 	v := openAt(t, Run{Rows: rows, Record: rec}, 1280, 900,
 		"#at=measure-3&seis.statistic=invariance&seis.by=transform&seis.x=relative&hide.transform=gray&seis.find=resnet56&seis.sort=-value&effective-invariance.chart=heat")
 	for what, condition := range map[string]string{
-		"the section is in view":     `Math.abs(` + seisSection + `.getBoundingClientRect().top) < 200`,
-		"the statistic":              seisSection + `.querySelector("input[value=invariance]").checked`,
-		"a panel for each model":     `[...` + seisSection + `.querySelectorAll("figcaption > span:first-child")].map(e => e.textContent).join() === "resnet20,resnet56"`,
+		"the section is in view": `Math.abs(` + seisSection + `.getBoundingClientRect().top) < 200`,
+		"the statistic":          seisSection + `.querySelector("input[value=invariance]").checked`,
+		"a panel for each model": `[...` + seisSection + `.querySelectorAll("figcaption > span:first-child")].map(e => e.textContent).join() === "resnet20,resnet56"`,
+		// Joins a button's text and aria-pressed: grayfalse is the hidden gray.
 		"lines for transformations":  `[...` + seisSection + `.querySelectorAll(".legend button")].map(e => e.textContent + e.ariaPressed).join() === "quartertrue,grayfalse,jittertrue"`,
 		"relative depth":             `[...` + seisSection + `.querySelectorAll("figure:first-child .role-axis-label text")].some(e => e.textContent === "100%")`,
 		"the table is filtered":      seisSection + `.querySelector(".score-table input[type=search]").value === "resnet56"`,
@@ -179,8 +183,8 @@ func TestSaving(t *testing.T) {
 	}
 }
 
-// TestFullScreen shows a chart on the whole screen by the keyboard, where it is higher, and takes
-// it back.
+// TestFullScreen shows a chart on the full screen by the keyboard, checks that it is higher, and
+// leaves the full screen again.
 func TestFullScreen(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 1}.Rows()
@@ -196,7 +200,8 @@ func TestFullScreen(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestHover points at a mark and reads the row.
+// TestHover points at a mark of a chart, and checks that the tooltip shows the fields of its row. A
+// field's name and value have no space between them in the text.
 func TestHover(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 1, Layers: 4, Transforms: 1}.Rows()
@@ -214,8 +219,9 @@ func TestHover(t *testing.T) {
 	v.quiet(t)
 }
 
-// readAxe returns the source of axe-core. If it is not installed, the test fails where
-// NOETHER_TESTDATA is set, as in continuous integration, and is skipped elsewhere.
+// readAxe returns the source of axe-core, a JavaScript library that checks accessibility. If it is
+// not installed, the test fails where NOETHER_TESTDATA is set, as in continuous integration, and is
+// skipped elsewhere.
 func readAxe(t *testing.T) []byte {
 	t.Helper()
 	axe, err := os.ReadFile("web/node_modules/axe-core/axe.min.js")
@@ -229,7 +235,8 @@ func readAxe(t *testing.T) []byte {
 	return axe
 }
 
-// TestAccessibility asks axe-core for serious issues, with everything open, light and dark.
+// TestAccessibility asks axe-core for serious issues, in light and dark, with filters and details
+// open.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)
@@ -261,8 +268,8 @@ func (v *visit) accessible(t *testing.T) {
 	}
 }
 
-// TestHostileAddress opens a page with hostile names, in its images and distributions too, at a
-// hostile address.
+// TestHostileAddress opens a page whose names are hostile (such as tags of HTML with scripts), in
+// its images and distributions too, at an address of such values.
 func TestHostileAddress(t *testing.T) {
 	t.Parallel()
 	rows, rec := attackedRun()
@@ -276,7 +283,7 @@ func TestHostileAddress(t *testing.T) {
 		"effective-invariance.chart": {"distribution"}, "effective-invariance.find": {hostile[2]}, "__proto__": {"x"}, "seis.chart": {"__proto__"}}
 	v := openAt(t, run, 1280, 900, "#"+address.Encode())
 	if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
-		t.Errorf("%d elements that run something, want 1, the script of the page", n)
+		t.Errorf("%d elements that may run code, want 1, the script of the page", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("#pictures img").length`); n == 0 {
 		t.Error("the page has no images")
@@ -288,8 +295,8 @@ func TestHostileAddress(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestColours chooses a tag, the parameter, the transformation and the model as series, which are
-// then lines in the same panel.
+// TestColours chooses what the lines of a panel stand for: the values of a tag, of the parameter, the
+// transformations or the models.
 func TestColours(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 4, Layers: 4, Transforms: 2}.Rows()
@@ -298,9 +305,9 @@ func TestColours(t *testing.T) {
 	}
 	v := open(t, rows, rec, 1280, 900)
 	for _, c := range []struct {
-		by           string
-		entries      string // of the legend
-		panels, line int    // lines of values in the first panel
+		by            string
+		entries       string // of the legend
+		panels, lines int    // lines of values in the first panel
 	}{
 		{"tag:epoch", "1,2", 2, 4},
 		{"parameter", "90,180,270", 4, 3},
@@ -314,9 +321,9 @@ func TestColours(t *testing.T) {
 		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("main figure").length`); got != c.panels {
 			t.Errorf("by %s there are %d panels, want %d", c.by, got, c.panels)
 		}
-		// A line for the value and a dotted one for the null.
-		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("figure:first-child .mark-line path").length`); got != 2*c.line {
-			t.Errorf("by %s there are %d lines in the first panel, want %d", c.by, got, 2*c.line)
+		// Each has a dotted line beside it for the null (the score of shuffled pairs).
+		if got := evaluate[int](t, v, seisSection+`.querySelectorAll("figure:first-child .mark-line path").length`); got != 2*c.lines {
+			t.Errorf("by %s there are %d lines in the first panel, want %d", c.by, got, 2*c.lines)
 		}
 	}
 	v.quiet(t)
@@ -364,8 +371,8 @@ func TestPrinting(t *testing.T) {
 			t.Errorf("%d elements %s are printed, want none", n, gone)
 		}
 	}
-	if ground := evaluate[string](t, v, "getComputedStyle(document.body).backgroundColor"); ground != "rgb(255, 255, 255)" {
-		t.Errorf("the paper is %s, want %s", ground, "rgb(255, 255, 255)")
+	if background := evaluate[string](t, v, "getComputedStyle(document.body).backgroundColor"); background != "rgb(255, 255, 255)" {
+		t.Errorf("the background is %s, want %s", background, "rgb(255, 255, 255)")
 	}
 	v.do(t, chromedp.EmulateViewport(700, 990)) // an A4 page without its margins
 	if wider := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); wider > 0 {
@@ -373,7 +380,7 @@ func TestPrinting(t *testing.T) {
 	}
 }
 
-// large has 100,000 scores.
+// large is a generated run of more than 100,000 scores.
 var large = reporttest.FakeRun{Models: 12, Layers: 60, Transforms: 4, Data: 3}
 
 // TestHundredThousandScores opens the page of large and unfolds its tables.

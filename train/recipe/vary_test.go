@@ -14,18 +14,19 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// varyText is a file with four trainings.
+// varyText is a training file with a series of four trainings. A training is one network that is
+// trained: under vary there is one for each combination of the listed values.
 const varyText = plainText + `vary:
   seed: [1, 2]
   augment: {plain: none, turned: {affine: {rotate: [-20, 20]}}}
   optimiser.sgd.rate: [0.05]
 `
 
-// The trainings of vary are those of files that state the values. An interrupted series resumes and
-// writes identical networks.
+// A training under vary writes the network that a file which states its values writes. An
+// interrupted series resumes and writes identical networks.
 func TestVary(t *testing.T) {
 	t.Parallel()
-	change := "epochs: 3 -> epochs: 2"
+	change := "epochs: 3 -> epochs: 2" // in the text of the file, see parse
 	dir, interrupted := t.TempDir(), t.TempDir()
 	summaries, err := RunAll(t.Context(), parse(t, varyText, change), dir, options(t))
 	if err != nil {
@@ -47,7 +48,7 @@ func TestVary(t *testing.T) {
 	alone := t.TempDir()
 	must(t, parse(t, plainText, change, "augment: [{flip: {}}, {affine: {rotate: [-20, 20]}}] -> augment: [{affine: {rotate: [-20, 20]}}]", "epochs: 2 -> seed: 2\nepochs: 2"), alone)
 	if !bytes.Equal(read(t, alone, modelFile), read(t, dir, rows[4][0], modelFile)) {
-		t.Error("the training of vary differs from that of a file with its values")
+		t.Error("a training under vary writes another network than a file that states its values")
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +64,7 @@ func TestVary(t *testing.T) {
 	if s, err := RunAll(ctx, parse(t, varyText, change), interrupted, o); !errors.Is(err, context.Canceled) || len(s) != 1 {
 		t.Fatalf("%d summaries, %v", len(s), err)
 	}
-	if len(totals) == 0 || totals[0] != 4*2*96 { // trainings x epochs x samples
+	if len(totals) == 0 || totals[0] != 4*2*96 { // trainings x epochs x training samples (80 % of 120)
 		t.Errorf("the progress counts %v samples, want %d", totals, 4*2*96)
 	}
 	if _, err := RunAll(t.Context(), parse(t, varyText, change), interrupted, options(t)); err != nil {
@@ -89,8 +90,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// A list has the combinations of each of its mappings, so that every setting can have its own
-// seeds.
+// A list under vary has the combinations of each of its mappings, but none across mappings.
 func TestVaryList(t *testing.T) {
 	t.Parallel()
 	f := parse(t, plainText+"vary: [{seed: [1, 2], epochs: [1]}, {seed: [3], batch: [32]}]\n")
@@ -145,7 +145,7 @@ func TestVaryErrors(t *testing.T) {
 	}
 }
 
-// manyKeys returns ten keys with two values each.
+// manyKeys returns ten keys with two values each, so 1024 combinations.
 func manyKeys() string {
 	var keys []string
 	for _, key := range "cdefghijkl" {
@@ -154,16 +154,18 @@ func manyKeys() string {
 	return strings.Join(keys, ", ")
 }
 
-// A folder with a single training is not used for several.
+// A series is not written into the folder of a single training.
 func TestVaryNeedsItsOwnFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, parse(t, plainText, "epochs: 3 -> epochs: 1"), dir)
 	if _, err := RunAll(t.Context(), parse(t, varyText), dir, options(t)); err == nil || !strings.Contains(err.Error(), "a single training") {
-		t.Errorf("several trainings in the folder of one: %v", err)
+		t.Errorf("a series in the folder of a single training: error %v", err)
 	}
 }
 
+// FuzzVary checks that an error has one line, and that the folders of the trainings differ and lie
+// in that of the series.
 func FuzzVary(f *testing.F) {
 	f.Add("{seed: [1, 2], augment: {plain: none, turned: {rotate: 15}}}")
 	f.Add("{data.shapes.n: [1, 2], network: {a: {mlp: 3}}}")
@@ -179,7 +181,7 @@ func FuzzVary(f *testing.F) {
 		seen := map[string]bool{}
 		for _, training := range file.Trainings() {
 			if folder := training.Folder(); seen[folder] || !filepath.IsLocal("x/"+folder) {
-				t.Errorf("the folder %q occurs twice, or lies outside of that of the series", folder)
+				t.Errorf("the folder %q occurs twice, or lies outside the folder of the series", folder)
 			} else {
 				seen[folder] = true
 			}
