@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Makes the tables of figure 4 in docs/results/seis.md from the scores of studies/seis-tasks.yaml:
+# Makes the tables of figure 4 of the SEIS paper in docs/results/seis.md from the scores of
+# studies/seis-tasks.yaml. Networks segment, classify (seis-classification) or do both: λ is the
+# weight of the second task, classification, in training. Each value is a mean over trainings.
 #
 #   studies/seis-tasks.sh runs/seis-tasks/scores.csv
 #   go generate ./studies/results
@@ -10,7 +12,8 @@ to=studies/results
 bottleneck=stage3/block1/Relu_1
 decoder=decoder1/conv1/Relu,decoder1/conv2/Relu,decoder2/conv1/Relu,decoder2/conv2/Relu
 
-# λ is the weight of the second task in training.
+# Names of networks and scores in the scores, and how the tables call them. The null of a score is
+# what it gives for shuffled pairs.
 labels=(-name "seis-classification=classification,stage3/block1/Relu_1=bottleneck"
   -name "score:null-equivariance=null of equivariance,score:null-invariance=null of invariance")
 for d in fcn=FCN unet=U-Net; do
@@ -19,9 +22,10 @@ for d in fcn=FCN unet=U-Net; do
     -name "$n-half=${d#*=} λ = 0.5,$n-three-quarters=${d#*=} λ = 0.75,$n-one=${d#*=} λ = 1")
 done
 table() { go run ./studies/seeds table "$@" "${labels[@]}" "$scores"; }
+# differences prints rows of a value minus another (-of A -minus B), without the header.
 differences() { table "$@" | grep " - "; }
 
-# Left: scores at the bottleneck, and their differences.
+# Left: scores at the bottleneck, which is the last layer of the encoder, and their differences.
 table -row network -column score -layer $bottleneck \
   -score equivariance,null-equivariance,invariance,null-invariance > $to/seis-tasks.csv
 {
@@ -48,6 +52,8 @@ table -row score,layer -column network -layer $bottleneck,$decoder -network $fou
       -of ${pair% *} -minus ${pair#* }
   done
 } > $to/seis-decoder-differences.csv
+# A step is the difference of a layer and the one before it; the last row is the last layer minus the
+# bottleneck.
 {
   echo step,statistic,value,low,high
   before=$bottleneck

@@ -20,34 +20,36 @@ import (
 
 var (
 	tortureTime  = flag.Duration("torture", 0, "how long TestTorture disturbs runs")
-	tortureTable = flag.String("torture-table", "", "the JSON file for the counts of TestTorture")
+	tortureTable = flag.String("torture-table", "", "the JSON file that TestTorture writes: how often each disturbance was tried")
 )
 
-// A disturbance is a way to disturb a run. It ends the test if another run does not give the same
-// scores and intervals, or if the folder is not in order then.
+// A disturbance is a way to disturb a run, such as a kill. apply disturbs a run and then runs the
+// study again in the same folder. It fails the test if that does not give the scores and intervals
+// of an undisturbed run, or if the command check still finds a problem in the folder.
 type disturbance struct {
-	name    string
-	disturb func(t *testing.T, r *rand.Rand)
-	count   int
+	name  string
+	apply func(t *testing.T, r *rand.Rand) // nil if it is not available here
+	count int                              // times that it was applied
 }
 
-// TestTorture disturbs runs at random, in every way in turn, for the time of the flag -torture.
+// TestTorture is a stress test: it disturbs runs at random moments, in every way in turn, for the
+// time of the flag -torture.
 func TestTorture(t *testing.T) {
 	if *tortureTime == 0 {
 		t.Skip("no -torture duration is given: make torture gives one")
 	}
 	small, full := disturb(t, smallText), disturb(t, fullText)
 	disturbances := []*disturbance{
-		{name: "SIGKILL of a run, at a random moment", disturb: full.killer(t, "run")},
-		{name: "SIGKILL of a shard, at a random moment", disturb: full.killer(t, "shard")},
-		{name: "SIGKILL of a merge, at a random moment", disturb: full.killer(t, "merge")},
-		{name: "SIGKILL of check --fix, at a random moment", disturb: full.killer(t, "check")},
-		{name: "a failing system call of the program (strace)", disturb: full.failingCalls(t)},
-		{name: "a failing write, sync, rename, removal or new folder", disturb: full.failingChanges},
-		{name: "a full disk (limit on the size of files)", disturb: full.killer(t, "full")},
-		{name: "a power loss in a run", disturb: full.powerLosses(t)},
-		{name: "a power loss in a small run", disturb: small.powerLosses(t)},
-		{name: "a mutated file", disturb: full.mutations(t)},
+		{name: "SIGKILL of a run, at a random moment", apply: full.interruptions(t, "run")},
+		{name: "SIGKILL of a shard, at a random moment", apply: full.interruptions(t, "shard")},
+		{name: "SIGKILL of a merge, at a random moment", apply: full.interruptions(t, "merge")},
+		{name: "SIGKILL of check --fix, at a random moment", apply: full.interruptions(t, "check")},
+		{name: "a failing system call of the program (strace)", apply: full.failingCalls(t)},
+		{name: "a failing write, sync, rename, removal or new folder", apply: full.failingChanges},
+		{name: "a full disk (limit on the size of files)", apply: full.interruptions(t, "file limit")},
+		{name: "a power loss in a run", apply: full.powerLosses(t)},
+		{name: "a power loss in a small run", apply: small.powerLosses(t)},
+		{name: "a mutated file", apply: full.mutations(t)},
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -55,10 +57,10 @@ func TestTorture(t *testing.T) {
 	start := time.Now()
 	for i := 0; time.Since(start) < *tortureTime && !t.Failed(); i++ {
 		one := disturbances[i%len(disturbances)]
-		if one.disturb == nil {
+		if one.apply == nil {
 			continue
 		}
-		one.disturb(t, r)
+		one.apply(t, r)
 		one.count++
 	}
 	type cell struct{ Value string }
@@ -103,13 +105,15 @@ func (d *disturbedStudy) program(t *testing.T) string {
 	return program
 }
 
-// killer returns a disturbance that kills the program in a stage, a few times in one folder. In the
-// stage full a limit on the size of files ends it.
-func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
+// interruptions returns a disturbance that kills the program up to three times in one folder. stage
+// is what is killed: "run", "shard" (a run of half of the samples), "merge" (of two shards) or
+// "check" (check --fix, which repairs a folder). For "file limit" a run fails instead, since files may
+// not grow above a limit.
+func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	program := d.program(t)
 	study := filepath.Join(d.dir, "study.yaml")
-	typical := 2 * time.Second // of the stage, renewed by each that ends
+	typical := 2 * time.Second // duration of the stage: of the last one that ended without an error
 	merge := func(out string) func(o Options) (*Result, error) {
 		return func(o Options) (*Result, error) {
 			return Merge(t.Context(), parseIn(t, d.dir, d.text), []string{out}, o)
@@ -137,10 +141,10 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 			d.run(t, out, d.o)
 			for range 3 {
 				files := filesOf(t, out)
-				mutations[r.IntN(5)].change(filepath.Join(out, files[r.IntN(len(files))])) // one of those that leave a file
+				mutations[r.IntN(5)].change(filepath.Join(out, files[r.IntN(len(files))])) // the first five change only content
 			}
 			args = []string{program, "check", "--fix", out}
-		case "full":
+		case "file limit":
 			limit := strconv.Itoa(1 << r.IntN(8)) // blocks of 512 bytes
 			args = append([]string{"sh", "-c", "ulimit -f " + limit + `; exec "$@"`, "sh"}, run...)
 		}
@@ -151,7 +155,7 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			if stage != "full" {
+			if stage != "file limit" {
 				kill := time.AfterFunc(time.Duration(r.Int64N(int64(typical))), func() { cmd.Process.Kill() })
 				defer kill.Stop()
 			}
@@ -167,15 +171,16 @@ func (d *disturbedStudy) killer(t *testing.T, stage string) func(t *testing.T, r
 			return
 		}
 		what := "SIGKILL: " + stage
-		if stage == "full" {
+		if stage == "file limit" {
 			what = "a limit on the size of files"
 		}
 		d.afterwards(t, out, what, stage == "check")
 	}
 }
 
-// afterwards checks a folder after a disturbance. A folder that was damaged on purpose may still
-// hold what check --fix has not reached.
+// afterwards checks a folder after a disturbance: it runs the study again and compares the scores. A
+// folder with files that were damaged on purpose (damaged) is repaired before, since a killed check
+// --fix may have left some of the damage.
 func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool) {
 	t.Helper()
 	again := func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) }
@@ -189,12 +194,12 @@ func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool
 	d.resumes(t, out, what)
 }
 
-// failingCalls returns a disturbance that makes a system call of the program fail by strace, or nil
-// if strace does not work here.
+// failingCalls returns a disturbance that makes a system call of the program fail by strace's fault
+// injection, or nil if strace does not work here.
 func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	if err := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "true").Run(); err != nil {
-		t.Logf("no failing system calls: strace: %v", err)
+		t.Logf("system calls are not made to fail: strace: %v", err)
 		return nil
 	}
 	program, study := d.program(t), filepath.Join(d.dir, "study.yaml")
@@ -204,32 +209,34 @@ func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.R
 		out := filepath.Join(d.dir, "failed")
 		defer os.RemoveAll(out)
 		call, cause := calls[r.IntN(len(calls))], causes[r.IntN(len(causes))]
-		when := strconv.Itoa(1 + r.IntN(60))
+		when := strconv.Itoa(1 + r.IntN(60)) // which call fails
 		if r.IntN(2) == 0 {
-			when += "+" + strconv.Itoa(1+r.IntN(20)) // and every so many after it
+			when += "+" + strconv.Itoa(1+r.IntN(20)) // N+M: call N and every M-th after it
 		}
 		inject := fmt.Sprintf("inject=%s:error=%s:when=%s", call, cause, when)
 		cmd := exec.CommandContext(t.Context(), "strace", "-f", "-qq", "-o", "/dev/null", "-P", out, "-P", filepath.Join(out, "cells"),
 			"-e", "trace="+call, "-e", inject, program, "run", study, "-o", out, "--save-every", "1ms", "--threads", "2")
-		if r.IntN(2) == 0 { // on all files, not those of the folders alone
+		if r.IntN(2) == 0 { // without -P: calls on all files, not only in the two folders
 			cmd.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null"}, cmd.Args[9:]...)
 		}
 		cmd.Env = append(os.Environ(), "NOETHER_BLAS=none")
-		kill := time.AfterFunc(time.Minute, func() { cmd.Process.Signal(syscall.SIGKILL) }) // the injection can stop the runtime of Go
+		kill := time.AfterFunc(time.Minute, func() { cmd.Process.Signal(syscall.SIGKILL) }) // the program may hang if Go's runtime cannot make a call
 		defer kill.Stop()
-		_ = cmd.Run() // an error is one answer, going on another
+		_ = cmd.Run() // the program may fail or finish; either is correct
 		d.afterwards(t, out, inject, false)
 	}
 }
 
-// failingChanges makes one change of the folder fail, or that one and all later ones. A run of
-// fewer changes is not disturbed.
+// failingChanges is a disturbance that makes one change of the folder fail, or that one and all later
+// ones, as on a dead disk. A run of fewer changes is not disturbed.
 func (d *disturbedStudy) failingChanges(t *testing.T, r *rand.Rand) {
 	causes := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EACCES}
-	d.failThenRun(t, 1+r.IntN(600), r.IntN(2) == 0, causes[r.IntN(len(causes))])
+	change, deadDisk := 1+r.IntN(600), r.IntN(2) == 0
+	d.failThenRun(t, change, deadDisk, causes[r.IntN(len(causes))])
 }
 
-// powerLosses returns a disturbance that replays a recorded run up to a random change.
+// powerLosses returns a disturbance that replays the recorded changes of a run's folder up to a
+// random one, and loses what was not synced.
 func (d *disturbedStudy) powerLosses(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	recorded := filepath.Join(d.dir, "recorded")
@@ -258,6 +265,7 @@ func (d *disturbedStudy) mutations(t *testing.T) func(t *testing.T, r *rand.Rand
 	return func(t *testing.T, r *rand.Rand) {
 		folder := folders[r.IntN(len(folders))]
 		files := filesOf(t, folder)
-		d.mutate(t, folder, files[r.IntN(len(files))], mutations[r.IntN(len(mutations))], r.IntN(2) == 0)
+		fix := r.IntN(2) == 0 // whether check --fix comes before the next run
+		d.mutate(t, folder, files[r.IntN(len(files))], mutations[r.IntN(len(mutations))], fix)
 	}
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A more holds the values that testdata/more.py computed for a case of testdata/list.json: R² by
-// partial least squares, and the statistics of the measure geometry of X, by name.
-type more struct {
+// A plsAndGeometry holds the golden values that testdata/more.py computed for a case of
+// testdata/list.json: R² by partial least squares (PLS) of X predicted from Y, and the
+// statistics of the measure geometry of X, by name.
+type plsAndGeometry struct {
 	PLS []struct {
 		Folds, Components int
 		Value             float64
@@ -27,9 +28,9 @@ type more struct {
 	Geometry map[string]float64
 }
 
-// TestGoldenMore compares pls-predictivity and the statistics of one representation with
-// testdata/more.py.
-func TestGoldenMore(t *testing.T) {
+// TestGoldenPLSAndGeometry compares pls-predictivity and the statistics of the measure geometry with
+// the values of testdata/more.py.
+func TestGoldenPLSAndGeometry(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
 		Name string
@@ -37,7 +38,7 @@ func TestGoldenMore(t *testing.T) {
 		P, Q int
 		X, Y []float32
 	}
-	var want []more
+	var want []plsAndGeometry
 	for name, v := range map[string]any{"list": &cases, "more": &want} {
 		raw, err := os.ReadFile("testdata/" + name + ".json")
 		if err == nil {
@@ -77,12 +78,13 @@ func geometryMeasure(t testing.TB) measure.Measure {
 	return m
 }
 
-// vectorSite returns a layer z of p values on n samples.
+// vectorSite returns the site of a measure at a layer z of p values, on n samples.
 func vectorSite(n, p int) measure.Site {
 	return measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{p}, Axes: "NC"}, Layout: measure.NewLayout(n), Key: measure.Key{Seed: 1, Data: "d"}}
 }
 
-// geometryOf returns the scores of representations on x and on T(x), n x p each. moved may be empty.
+// geometryOf returns the scores of the representations z on x and moved on T(x), n x p each. moved
+// may be empty.
 func geometryOf(t testing.TB, z, moved tensor.Tensor) []measure.Score {
 	t.Helper()
 	acc, err := geometryMeasure(t).New(vectorSite(z.Shape[0], z.Shape[1]))
@@ -103,7 +105,8 @@ func geometryOf(t testing.TB, z, moved tensor.Tensor) []measure.Score {
 	return scores
 }
 
-// TestGeometryContract checks the contract of accumulators.
+// TestGeometryContract checks what accumulators have to fulfil, such as scores that do not depend on
+// the batch size, and states that can be merged, written and read.
 func TestGeometryContract(t *testing.T) {
 	t.Parallel()
 	const n, p = 75, 4
@@ -116,8 +119,9 @@ func TestGeometryContract(t *testing.T) {
 }
 
 // TestGeometryOfKnownSets checks sets of known geometry in five dimensions: on x, samples of a square
-// in a plane at the distance 100 from the origin; on T(x), samples of a segment about the origin. It
-// also checks that values lie in their intervals and that there is no null.
+// in a plane at the distance 100 from the origin; on T(x), samples of a line segment centred at the
+// origin. It also checks that values lie in their intervals and that there is no null (the score of
+// shuffled pairs).
 func TestGeometryOfKnownSets(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -148,8 +152,9 @@ func TestGeometryOfKnownSets(t *testing.T) {
 	}
 }
 
-// TestPLSWithAllComponents checks limiting cases: with as many components as variables it is least
-// squares, the limit of ridge regression; and y that contains x predicts it wholly.
+// TestPLSWithAllComponents checks limiting cases of partial least squares (PLS): with as many
+// components as variables it is least squares, that is ridge regression without a penalty; and if y
+// contains x, it predicts x exactly.
 func TestPLSWithAllComponents(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(8, 8))
@@ -175,8 +180,9 @@ func TestPLSWithAllComponents(t *testing.T) {
 	}
 }
 
-// TestGeometryOfBadInput checks that values that are not finite are an error that names the view and
-// the sample, and that sets without extent or of few samples have values, or none with a warning.
+// TestGeometryOfBadInput checks that values that are not finite are an error that names the view
+// (clean or transformed) and the sample. Sets of equal or of few samples must have values in range,
+// or NaN with a warning.
 func TestGeometryOfBadInput(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 3

@@ -68,7 +68,7 @@ func TestGoldenTable(t *testing.T) {
 		golden
 		Variants []struct{ Values map[string]float64 }
 	}
-	var more []more
+	var more []plsAndGeometry
 	var programs map[string]map[string]*float64
 	read("list", &list)
 	read("more", &more)

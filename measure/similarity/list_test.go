@@ -56,7 +56,7 @@ func TestGoldenFunctions(t *testing.T) {
 		}
 	}
 	for _, k := range statistics() {
-		if k.compute != nil && k.name != PLSPredictivity && !compared[k.name] { // see TestGoldenMore
+		if k.compute != nil && k.name != PLSPredictivity && !compared[k.name] { // see TestGoldenPLSAndGeometry
 			t.Errorf("testdata/list.json has no values of %s", k.name)
 		}
 	}

@@ -20,8 +20,8 @@ func TestGoldenLeastSquares(t *testing.T) {
 	}
 	var cases []struct {
 		Name            string
-		P, Q            int       // widths of the rows of X and Y
-		X, Y, Predicted []float32 // Predicted: of Y from X
+		P, Q            int       // numbers of columns of X and Y
+		X, Y, Predicted []float32 // Predicted: Y predicted from X
 	}
 	if err := json.Unmarshal(raw, &cases); err != nil {
 		t.Fatal(err)
@@ -36,14 +36,14 @@ func TestGoldenLeastSquares(t *testing.T) {
 		net := &stitchedNetwork{Model: m, p: c.P, q: c.Q, positions: 1}
 		n := len(c.X) / c.P
 		x, y := tensor.Tensor{Shape: []int{n, c.P}, Data: c.X}, tensor.Tensor{Shape: []int{n, c.Q}, Data: c.Y}
-		both := linalg.NewScatter[float64](c.P + c.Q)
-		both.Add(linalg.Centre64(net.rows(x, y), c.P+c.Q), nil, new(linalg.Scratch))
-		weights, err := net.solve(both)
+		scatter := linalg.NewScatter[float64](c.P + c.Q)
+		scatter.Add(linalg.Centre64(net.rows(x, y), c.P+c.Q), nil, new(linalg.Scratch))
+		weights, err := net.solve(scatter)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w, bias := weights[weightName], weights[biasName]
-		var largest, off float64
+		var largest, difference float64
 		for i := range n {
 			for j := range c.Q {
 				got := float64(bias.Data[j])
@@ -51,11 +51,11 @@ func TestGoldenLeastSquares(t *testing.T) {
 					got += float64(w.Data[j*c.P+k]) * float64(c.X[i*c.P+k])
 				}
 				want := float64(c.Predicted[i*c.Q+j])
-				largest, off = max(largest, math.Abs(want)), max(off, math.Abs(got-want))
+				largest, difference = max(largest, math.Abs(want)), max(difference, math.Abs(got-want))
 			}
 		}
-		if !(off <= 1e-6*largest) {
-			t.Errorf("%s: predictions differ by %.2g; the largest is %.2g", c.Name, off, largest)
+		if !(difference <= 1e-6*largest) {
+			t.Errorf("%s: predictions differ by %.2g; the largest is %.2g", c.Name, difference, largest)
 		}
 	}
 }
