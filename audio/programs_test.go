@@ -41,8 +41,8 @@ func (s goldenSamples) worst(wave []float32, ends float64) float64 {
 	return out
 }
 
-// TestAgreesWithSox checks that resampling and filters agree with SoX sample by sample at all common
-// rates. Resampled chirps are not compared at their ends, which depend on the lengths of the
+// TestAgreesWithSox checks that resampling and filters agree with SoX sample by sample at all
+// common rates. Resampled chirps are not compared at their ends, which depend on the lengths of the
 // filters. Package transform compares gain.
 func TestAgreesWithSox(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkPhotographs decodes, resizes and crops photographs of ImageNet for networks with inputs
-// of 224 x 224, on one core. images/s is per second of processor time. bench/photos.py does the same
-// in Python. NOETHER_BENCH_PHOTOS names another folder of images.
+// of 224 x 224, on one core. images/s is per second of processor time. bench/photos.py does the
+// same in Python. NOETHER_BENCH_PHOTOS names another folder of images.
 func BenchmarkPhotographs(b *testing.B) {
 	pattern := filepath.Join(os.Getenv("NOETHER_BENCH_PHOTOS"), "*")
 	if os.Getenv("NOETHER_BENCH_PHOTOS") == "" {

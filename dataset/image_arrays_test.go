@@ -14,6 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// arrayFile returns the path of a file that testdata/arrays.py wrote. Names of files end in NumPy's
+// codes of types: u1 is uint8, i4 int32, f2 float16 and so on (bytes, not bits).
 func arrayFile(name string) string { return filepath.Join("testdata", "arrays", name) }
 
 // checkBatch compares a source with the four images of 4 x 2 pixels that testdata/arrays.py wrote:
@@ -53,7 +55,7 @@ func TestArrays(t *testing.T) {
 		{ArraysOptions{Images: "nhw-u1.npy"}, 1, 1e-7, false},
 		{ArraysOptions{Images: "nhwc-f2.npy"}, 3, 5e-4, false},
 		{ArraysOptions{Images: "nhwc-f4.npy"}, 3, 1e-7, false},
-		{ArraysOptions{Images: "nhwc-f4-big.npy"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "nhwc-f4-big.npy"}, 3, 1e-7, false}, // big-endian
 		{ArraysOptions{Images: "nhwc-f8.npy"}, 3, 1e-7, false},
 		{ArraysOptions{Images: "nhwc-i4-max255.npy", Max: 255}, 3, 1e-7, false},
 		{ArraysOptions{Images: "nhwc-u1.npy", Labels: "labels-i8.npy"}, 3, 1e-7, true},
@@ -62,8 +64,8 @@ func TestArrays(t *testing.T) {
 		{ArraysOptions{Images: "nhwc-u1.npy", Labels: "packed.npz", LabelsKey: "labels"}, 3, 1e-7, true},
 		{ArraysOptions{Images: "stored.npz"}, 3, 1e-7, true},
 		{ArraysOptions{Images: "stored.npz", ImagesKey: "x_test", LabelsKey: "y_test"}, 3, 1e-7, true},
-		{ArraysOptions{Images: "packed.npz"}, 3, 1e-7, true},
-		{ArraysOptions{Images: "one.npz"}, 3, 1e-7, false},
+		{ArraysOptions{Images: "packed.npz"}, 3, 1e-7, true}, // compressed
+		{ArraysOptions{Images: "one.npz"}, 3, 1e-7, false},   // one array, without labels
 	}
 	for _, c := range cases {
 		t.Run(c.options.Images+" "+c.options.Labels, func(t *testing.T) {
@@ -164,11 +166,11 @@ func TestOpenArraysErrors(t *testing.T) {
 	}
 }
 
-// TestArraysRange checks that values above 1 need Max or Raw. Image 3 starts with 3 * 60
-// (checkBatch).
+// TestArraysRange checks that values above 1 need Max, the value of white, or Raw, which leaves them
+// unscaled. Image 3 starts with 3 * 60 (see checkBatch).
 func TestArraysRange(t *testing.T) {
 	t.Parallel()
-	path := arrayFile("nhwc-i4-max255.npy") // values up to 231 where 1 is white
+	path := arrayFile("nhwc-i4-max255.npy") // values up to 231, while white is 1 by default
 	src, err := OpenArrays(t.Context(), ArraysOptions{Images: path})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +210,7 @@ func TestHalfPrecision(t *testing.T) {
 		}
 		return values
 	}
-	got, want := read("halves.npy"), read("halves-f8.npy")
+	got, want := read("halves.npy"), read("halves-f8.npy") // half precision is float16
 	for i := range want {
 		if math.Float64bits(got[i]) != math.Float64bits(want[i]) && !(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
 			t.Errorf("value %d is %v, want %v", i, got[i], want[i])
@@ -216,6 +218,7 @@ func TestHalfPrecision(t *testing.T) {
 	}
 }
 
+// FuzzArrays checks that any file is an error or gives an image of the requested size.
 func FuzzArrays(f *testing.F) {
 	for _, name := range []string{"nhwc-u1.npy", "nhwc-f2.npy", "stored.npz", "packed.npz", "fortran.npy", "objects.npy"} {
 		data, err := os.ReadFile(arrayFile(name))

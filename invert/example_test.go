@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// This example inverts a model that computes the mean of an image: starting from noise, it looks for
-// an image x' with the same representation as x. So x' has the mean of x, but other pixels.
+// This example inverts a model that computes the mean of an image: starting from noise, it looks
+// for an image x' with the same representation as x. So x' has the mean of x, but other pixels.
 func Example() {
 	dir, err := os.MkdirTemp("", "invert")
 	if err != nil {

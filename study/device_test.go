@@ -70,8 +70,8 @@ const maxDeviceDifference = 1e-4
 
 var deviceTable = flag.String("device-table", "", "write the differences between devices to this CSV file: studies/results/devices.csv")
 
-// TestScoresAgreeOnWebGPU runs every measure on the CPU and on a software WebGPU driver. Each score,
-// bound of an interval and null must agree within maxDeviceDifference.
+// TestScoresAgreeOnWebGPU runs every measure on the CPU and on a software WebGPU driver. Each
+// score, bound of an interval and null must agree within maxDeviceDifference.
 func TestScoresAgreeOnWebGPU(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	dir := t.TempDir()
@@ -147,8 +147,8 @@ func compareDevices(t *testing.T, a, b []scores.Row, largest map[string]differen
 	}
 }
 
-// relativeDifference returns |a - b| / max(|a|, 0.01), and +Inf if only one of them is NaN. The bound
-// 0.01 is for scores near 0, which are differences of larger numbers.
+// relativeDifference returns |a - b| / max(|a|, 0.01), and +Inf if only one of them is NaN. The
+// bound 0.01 is for scores near 0, which are differences of larger numbers.
 func relativeDifference(a, b float64) float64 {
 	switch {
 	case a == b, math.IsNaN(a) && math.IsNaN(b):

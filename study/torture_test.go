@@ -107,8 +107,8 @@ func (d *disturbedStudy) program(t *testing.T) string {
 
 // interruptions returns a disturbance that kills the program up to three times in one folder. stage
 // is what is killed: "run", "shard" (a run of half of the samples), "merge" (of two shards) or
-// "check" (check --fix, which repairs a folder). For "file limit" a run fails instead, since files may
-// not grow above a limit.
+// "check" (check --fix, which repairs a folder). For "file limit" a run fails instead, since files
+// may not grow above a limit.
 func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	program := d.program(t)
@@ -178,9 +178,9 @@ func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testi
 	}
 }
 
-// afterwards checks a folder after a disturbance: it runs the study again and compares the scores. A
-// folder with files that were damaged on purpose (damaged) is repaired before, since a killed check
-// --fix may have left some of the damage.
+// afterwards checks a folder after a disturbance: it runs the study again and compares the scores.
+// A folder with files that were damaged on purpose (damaged) is repaired before, since a killed
+// check --fix may have left some of the damage.
 func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool) {
 	t.Helper()
 	again := func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) }
@@ -227,8 +227,8 @@ func (d *disturbedStudy) failingCalls(t *testing.T) func(t *testing.T, r *rand.R
 	}
 }
 
-// failingChanges is a disturbance that makes one change of the folder fail, or that one and all later
-// ones, as on a dead disk. A run of fewer changes is not disturbed.
+// failingChanges is a disturbance that makes one change of the folder fail, or that one and all
+// later ones, as on a dead disk. A run of fewer changes is not disturbed.
 func (d *disturbedStudy) failingChanges(t *testing.T, r *rand.Rand) {
 	causes := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EACCES}
 	change, deadDisk := 1+r.IntN(600), r.IntN(2) == 0

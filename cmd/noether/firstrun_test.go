@@ -11,8 +11,8 @@ import (
 )
 
 // TestSamplesWithin checks the number of samples to which noether init limits a study so that its
-// first run takes at most 80 s: rounded down to tens, or to hundreds from 300 on, and at least 20 if
-// there are so many.
+// first run takes at most 80 s: rounded down to tens, or to hundreds from 300 on, and at least 20
+// if there are so many.
 func TestSamplesWithin(t *testing.T) {
 	t.Parallel()
 	costOf := func(samples int, fixed, perSample time.Duration) initCost {

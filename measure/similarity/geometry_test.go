@@ -28,8 +28,8 @@ type plsAndGeometry struct {
 	Geometry map[string]float64
 }
 
-// TestGoldenPLSAndGeometry compares pls-predictivity and the statistics of the measure geometry with
-// the values of testdata/more.py.
+// TestGoldenPLSAndGeometry compares pls-predictivity and the statistics of the measure geometry
+// with the values of testdata/more.py.
 func TestGoldenPLSAndGeometry(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
@@ -105,8 +105,8 @@ func geometryOf(t testing.TB, z, moved tensor.Tensor) []measure.Score {
 	return scores
 }
 
-// TestGeometryContract checks what accumulators have to fulfil, such as scores that do not depend on
-// the batch size, and states that can be merged, written and read.
+// TestGeometryContract checks what accumulators have to fulfil, such as scores that do not depend
+// on the batch size, and states that can be merged, written and read.
 func TestGeometryContract(t *testing.T) {
 	t.Parallel()
 	const n, p = 75, 4
@@ -118,10 +118,10 @@ func TestGeometryContract(t *testing.T) {
 	measuretest.Run(t, measuretest.Case{Measure: geometryMeasure(t), Site: vectorSite(n, p), Clean: z, Transformed: moved})
 }
 
-// TestGeometryOfKnownSets checks sets of known geometry in five dimensions: on x, samples of a square
-// in a plane at the distance 100 from the origin; on T(x), samples of a line segment centred at the
-// origin. It also checks that values lie in their intervals and that there is no null (the score of
-// shuffled pairs).
+// TestGeometryOfKnownSets checks sets of known geometry in five dimensions: on x, samples of a
+// square in a plane at the distance 100 from the origin; on T(x), samples of a line segment centred
+// at the origin. It also checks that values lie in their intervals and that there is no null (the
+// score of shuffled pairs).
 func TestGeometryOfKnownSets(t *testing.T) {
 	t.Parallel()
 	const n = 400

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// inFloat64 returns the case in float64, but for operands that are not differentiated by.
+// inFloat64 returns the case with float64 in place of float32, except for operands by which no
+// gradient is taken.
 func (tc testCase) inFloat64() testCase {
 	tc.operands = slices.Clone(tc.operands)
 	for i := range tc.operands {
@@ -27,9 +28,9 @@ func (tc testCase) inFloat64() testCase {
 	return tc
 }
 
-// gradients builds a graph of the first output that the loss reads and of its gradients, all cast
-// to float32. dy gives the shape of the cotangent, input r0; without dy only the output is
-// computed.
+// gradients builds a graph of the first output y that the loss reads, and of the gradients of y by
+// the operands, all cast to float32. The cotangent, which weights the elements of y, is the input r0,
+// of the shape of dy[0]. If dy is nil, the graph has only the output.
 func (tc testCase) gradients(t *testing.T, op string, opset int, dy []tensor.Tensor) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -59,7 +60,8 @@ func (tc testCase) gradients(t *testing.T, op string, opset int, dy []tensor.Ten
 	return build(t, b)
 }
 
-// Gradients in float64 equal those in float32, where ONNX Runtime has the operator in float64.
+// Gradients in float64 equal those in float32 up to rounding, where ONNX Runtime has the operator in
+// float64.
 func TestFloat64Gradients(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -67,41 +69,41 @@ func TestFloat64Gradients(t *testing.T) {
 		t.Run(c.op, func(t *testing.T) {
 			t.Parallel()
 			if c.op == "LSTM" || c.op == "GRU" {
-				t.Skip("ONNX Runtime has it in float32 only, and reports that when it runs")
+				t.Skip("ONNX Runtime has this operator in float32 only, and reports that only when it runs")
 			}
 			for _, opset := range c.opsets {
 				if c.op == "MaxPool" && opset < 16 {
-					continue // not supported
+					continue // its gradient in float64 needs operator set 16
 				}
 				for i := range trials() {
 					g := &generator{Rand: seed.Rand(12, c.op, opset, i), opset: opset, trial: i}
-					checkDouble(t, rt, c.op, g, c.draw(g))
+					checkFloat64(t, rt, c.op, g, c.draw(g))
 				}
 			}
 		})
 	}
 }
 
-// checkDouble compares gradients in float64 with those in float32. It returns where ONNX Runtime
+// checkFloat64 compares gradients in float64 with those in float32. It checks nothing if ONNX Runtime
 // lacks the operator in float64.
-func checkDouble(t *testing.T, rt *ort.Runtime, op string, g *generator, tc testCase) {
+func checkFloat64(t *testing.T, rt *ort.Runtime, op string, g *generator, tc testCase) {
 	t.Helper()
-	wide := tc.inFloat64()
-	s, err := rt.NewSession(wide.gradients(t, op, g.opset, nil), ort.Options{Threads: 1})
+	tc64 := tc.inFloat64()
+	s, err := rt.NewSession(tc64.gradients(t, op, g.opset, nil), ort.Options{Threads: 1})
 	if err != nil {
 		return
 	}
 	s.Close()
-	feed, feedWide := tc.feed(), wide.feed()
+	feed, feed64 := tc.feed(), tc64.feed()
 	y := compile(t, tc.gradients(t, op, g.opset, nil)).run(t, feed)[0]
 	dy := tensor.New(y.Shape...)
 	for i := range dy.Data {
 		dy.Data[i] = float32(g.NormFloat64())
 	}
 	feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
-	feedWide["r0"] = feed["r0"]
+	feed64["r0"] = feed["r0"]
 	want := compile(t, tc.gradients(t, op, g.opset, []tensor.Tensor{dy})).run(t, feed)
-	got := compile(t, wide.gradients(t, op, g.opset, []tensor.Tensor{dy})).run(t, feedWide)
+	got := compile(t, tc64.gradients(t, op, g.opset, []tensor.Tensor{dy})).run(t, feed64)
 	for i := range want {
 		if d := maxDifference(got[i].Data, want[i].Data); !(d <= 1e-5*max(1, maxAbs(want[i].Data))) || math.IsNaN(d) {
 			t.Errorf("opset %d, result %d: %v in float64, %v in float32: %v", g.opset, i, got[i], want[i], tc)
@@ -109,7 +111,9 @@ func checkDouble(t *testing.T, rt *ort.Runtime, op string, g *generator, tc test
 	}
 }
 
-// The float64 oracle gives the gradients that float32 gives, on cases without near ties.
+// A graph that oracle.InFloat64 rewrites to compute y in float64 gives the same gradients up to
+// rounding. The cases keep away from kinks such as ties of a maximum, where rounding can change a
+// gradient.
 func TestFloat64Oracle(t *testing.T) {
 	t.Parallel()
 	for _, c := range cases {
@@ -130,11 +134,11 @@ func TestFloat64Oracle(t *testing.T) {
 					}
 					feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
 					m := tc.gradients(t, c.op, opset, []tensor.Tensor{dy})
-					wide, err := oracle.InFloat64(m, "y")
+					inFloat64, err := oracle.InFloat64(m, "y")
 					if err != nil {
 						t.Fatal(err)
 					}
-					got := compile(t, wide).run(t, feed)
+					got := compile(t, inFloat64).run(t, feed)
 					for k, want := range compile(t, m).run(t, feed) {
 						if !slices.Equal(got[k].Shape, want.Shape) {
 							t.Errorf("opset %d, result %d: shape %v, in float32 %v: %v", opset, k, got[k].Shape, want.Shape, tc)

@@ -295,8 +295,8 @@ func TestHostileAddress(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestColours chooses what the lines of a panel stand for: the values of a tag, of the parameter, the
-// transformations or the models.
+// TestColours chooses what the lines of a panel stand for: the values of a tag, of the parameter,
+// the transformations or the models.
 func TestColours(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 4, Layers: 4, Transforms: 2}.Rows()

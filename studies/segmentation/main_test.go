@@ -74,8 +74,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestVerdict checks the words for the interval of a difference: "seen" if it is above 0, "not seen"
-// if it is below 0, else "open". It also checks that a single value has no interval.
+// TestVerdict checks the words for the interval of a difference: "seen" if it is above 0, "not
+// seen" if it is below 0, else "open". It also checks that a single value has no interval.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64

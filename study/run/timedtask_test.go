@@ -6,8 +6,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestTimedTasksFeedEveryGroup checks that every group of the layout is fed, in ascending order,
-// for any number of samples.
+// TestTimedTasksFeedEveryGroup checks which samples are fed to the accumulators of measures, to
+// estimate the time of a study: some of every jackknife group, in ascending order, and at most 640
+// (20 blocks of 32 samples), whatever the number of samples. A measure.Layout divides samples into
+// blocks and groups; the place of a sample is its position in it.
 func TestTimedTasksFeedEveryGroup(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5, 60, 200, 640, 50_000} {
