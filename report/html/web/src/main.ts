@@ -1,4 +1,6 @@
-// The report comes as text with its scores as data; this draws the charts and the tables into it.
+// The report is a page of text with its scores as data. This script adds the charts and tables: it
+// builds one object for each part of the page, and updates all parts when the filters change.
+// State holds the reader's choices, which are kept in the page's address (after #).
 
 import './style.css';
 import { Classes } from './classes';
@@ -37,6 +39,7 @@ function build(scores: Scores): void {
     const { name } = scores.measures[Number(root.closest<HTMLElement>('section')!.dataset.measure)];
     parts.push(new FeatureMaps(root, scores, name, state, filter));
   }
+  // showSamples goes to the section of samples, at the contact sheet of a transformation.
   const showSamples = (sheet: SampleSheet) => {
     state.set('samples.data', sheet.data);
     state.set('samples.transform', sheet.transform);
@@ -44,6 +47,7 @@ function build(scores: Scores): void {
     goTo(state, 'samples');
     update();
   };
+  // Glance is the overview at the top of the report.
   const glance = document.querySelector<HTMLElement>('.glance');
   if (glance) parts.unshift(new Glance(glance, scores, state, filter, (key) => open(state, scores, key), showSamples));
   const samples = document.getElementById('samples'),
@@ -58,7 +62,7 @@ function build(scores: Scores): void {
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
   if (pictures) parts.push(new Images(pictures, scores, filter));
-  parts.push(new Places(state, scores));
+  parts.push(new Places(state, scores)); // names of layers in sentences become buttons
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
   contents(state);
@@ -66,7 +70,7 @@ function build(scores: Scores): void {
     update();
     arrive(state);
   });
-  queue.settle();
+  queue.settle(); // starts drawing the charts
   arrive(state);
   window.addEventListener('keydown', (e) => {
     if ((e.ctrlKey || e.metaKey) && e.key === 'p' && !complete()) {
@@ -76,10 +80,11 @@ function build(scores: Scores): void {
   });
 }
 
+// complete reports whether all charts are drawn.
 const complete = () => document.documentElement.dataset.complete === 'true';
 
-// contents makes the links of the list of contents keep the reader's choices, which the address
-// holds.
+// contents makes the links of the list of contents keep the reader's choices, and folds the list on
+// narrow screens.
 function contents(state: State): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>(
     'nav a[href^="#"]',
@@ -131,11 +136,12 @@ function mark(): void {
   }
 }
 
-// open goes to the section of a key.
+// open goes to the section of the measure with a key.
 function open(state: State, scores: Scores, key: string): void {
   goTo(state, `measure-${scores.measures.findIndex((m) => m.key === key)}`);
 }
 
+// goTo scrolls to an element and focuses its heading. The address keeps the element's id as "at".
 function goTo(state: State, id: string): void {
   const target = document.getElementById(id);
   if (!target) return;
@@ -146,6 +152,7 @@ function goTo(state: State, id: string): void {
   heading?.focus({ preventScroll: true });
 }
 
+// arrive scrolls to the element that the address names.
 function arrive(state: State): void {
   const id = state.get('at');
   if (id) document.getElementById(id)?.scrollIntoView();

@@ -6,7 +6,7 @@ import { count, interval, number } from './format';
 import { Table, type Column, type Source } from './table';
 import type { State } from './state';
 
-/** The rows of a table. Columns of scores that say the same in every row are left out. */
+/** What a table of rows shows. Columns of scores with the same value in every row are left out. */
 export function sourceOf(t: Rows, rows: number[], title: string): Source {
   const shown = t.table.columns;
   if (!shown)
@@ -19,7 +19,7 @@ export function sourceOf(t: Rows, rows: number[], title: string): Source {
     columns: shown.map(({ name, title }) => ({
       title,
       numeric: !t.has(name),
-      cell: (row) => said(t, name, row),
+      cell: (row) => textOf(t, name, row),
       key: (row) => value(name, row),
     })),
     csv: (rows) => [
@@ -29,11 +29,15 @@ export function sourceOf(t: Rows, rows: number[], title: string): Source {
   };
 }
 
-function said(t: Rows, name: string, row: number): string {
+// textOf returns a field of a row as text.
+function textOf(t: Rows, name: string, row: number): string {
   return t.has(name) ? t.text(name, row) : number(t.number(name, row));
 }
 
-/** The table of a measure: the summarising rows, or all rows if the reader asks for them. */
+/**
+ * The table of a measure: the summarising rows, or every row if the reader ticks a box. detailed is
+ * the number of rows that do not summarise others. The choices are kept in the state under key.
+ */
 export class ScoreTable {
   readonly root: HTMLElement;
   private readonly table: Table;
@@ -81,8 +85,8 @@ export class ScoreTable {
 }
 
 /**
- * The rows that summarise those of single values, trials and classes. If a statistic of a model on
- * some data has only rows of factors, all of these.
+ * The rows that summarise those of single parameter values, trials and classes. Rows of a factor
+ * (such as a class) are left out if the same subject has a row without a factor.
  */
 export function overview(scores: Scores, rows: number[]): number[] {
   const shown = rows.filter((row) => scores.shown(row) === Shown.overview);
@@ -91,10 +95,11 @@ export function overview(scores: Scores, rows: number[]): number[] {
   return shown.filter((row) => scores.text('factor', row) === '' || !whole.has(of(row)));
 }
 
+// The fields that form a subject; reference and compared are the model and the other model.
 const subject = ['statistic', 'reference', 'compared', 'data', 'transform', 'variant'];
 
-// columnsOf returns the columns of scores. text and figure make one of texts or of numbers. A trial
-// of -1 is the mean over trials.
+// columnsOf returns the columns of scores: first those whose values vary (varying), then the value,
+// then those that have values (filled). A trial of -1 is the mean over trials.
 function columnsOf(scores: Rows, rows: number[]): Column[] {
   const text = (title: string, name: string): Column => ({
     title,
@@ -102,7 +107,7 @@ function columnsOf(scores: Rows, rows: number[]): Column[] {
     cell: (row) => scores.text(name, row),
     key: (row) => scores.text(name, row),
   });
-  const figure = (
+  const numbers = (
     title: string,
     name: string,
     format: (v: number | null) => string,
@@ -118,10 +123,10 @@ function columnsOf(scores: Rows, rows: number[]): Column[] {
     text('data', 'data'),
     text('transform', 'transform'),
     text('value of parameter', 'parameter'),
-    figure('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))),
+    numbers('trial', 'trial', (v) => (v === -1 ? 'all' : integer(v))),
     text('variant', 'variant'),
     text(factorTitle(scores, rows), 'factor'),
-    figure('depth', 'depth', integer),
+    numbers('depth', 'depth', integer),
     text('layer', 'layer'),
     text('other layer', 'other'),
     text('statistic', 'statistic'),
@@ -137,22 +142,22 @@ function columnsOf(scores: Rows, rows: number[]): Column[] {
         return low === null || high === null ? null : high - low;
       },
     },
-    figure('null', 'null', (v) => (v === null ? '' : number(v))),
-    figure('n', 'n', integer),
+    numbers('null', 'null', (v) => (v === null ? '' : number(v))),
+    numbers('n', 'n', integer),
     { ...text('warning', 'warning'), prose: true },
   ].filter((c) => rows.some((row) => c.cell(row) !== ''));
-  return [...varying, figure('value', 'value', number), ...filled];
+  return [...varying, numbers('value', 'value', number), ...filled];
 }
 
-// factorTitle heads the column of factors, which may all be classes.
+// factorTitle returns the title of the column of factors: "class" if all of them are classes.
 function factorTitle(scores: Rows, rows: number[]): string {
   return scores.distinct('factor', rows).every((f) => f === '' || f.startsWith('class='))
     ? 'class'
     : 'factor';
 }
 
-// The columns of scores.csv but for the study, and where a page has them.
-const contract: [string, string][] = [
+// The columns of scores.csv except the study, each with the name of the column in the page's data.
+const csvColumns: [string, string][] = [
   ['model', 'reference'],
   ['layer', 'layer'],
   ['depth', 'depth'],
@@ -174,17 +179,17 @@ const contract: [string, string][] = [
   ['warning', 'warning'],
 ];
 const numeric = new Set(['depth', 'trial', 'value', 'low', 'high', 'null', 'n']);
-const none = new Set(['depth', 'trial']); // below zero means that there is none
+const emptyIfNegative = new Set(['depth', 'trial']);
 
 function csvOf(scores: Rows, rows: number[]): (string | number | null)[][] {
   const field = (name: string, row: number) => {
     if (!numeric.has(name)) return scores.text(name, row);
     const v = scores.number(name, row);
-    return v !== null && v < 0 && none.has(name) ? null : v;
+    return v !== null && v < 0 && emptyIfNegative.has(name) ? null : v;
   };
   return [
-    contract.map(([title]) => title),
-    ...rows.map((row) => contract.map(([, name]) => field(name, row))),
+    csvColumns.map(([title]) => title),
+    ...rows.map((row) => csvColumns.map(([, name]) => field(name, row))),
   ];
 }
 
@@ -192,14 +197,14 @@ function csvOf(scores: Rows, rows: number[]): (string | number | null)[][] {
 export function describe(scores: Rows, row: number): [string, string][] {
   const text = (title: string, name: string): [string, string] => [title, scores.text(name, row)];
   const { columns } = scores.table;
-  if (columns) return columns.map(({ name, title }) => [title, said(scores, name, row)]);
+  if (columns) return columns.map(({ name, title }) => [title, textOf(scores, name, row)]);
   const whole = (v: number | null) => (v === null || v < 0 ? '' : count(v));
   const trial = scores.number('trial', row);
   const value = [
     number(scores.number('value', row)),
     interval(scores.number('low', row), scores.number('high', row)),
   ];
-  const chance = scores.number('null', row);
+  const nullScore = scores.number('null', row); // of shuffled pairs
   return [
     text('model', 'model'),
     text('layer', 'layer'),
@@ -211,7 +216,7 @@ export function describe(scores: Rows, row: number): [string, string][] {
     text('variant', 'variant'),
     text('factor', 'factor'),
     [scores.text('statistic', row), value.filter(Boolean).join(' ')],
-    ['null', chance === null ? '' : number(chance)],
+    ['null', nullScore === null ? '' : number(nullScore)],
     ['n', whole(scores.number('n', row))],
     ['trial', trial === -1 ? 'all' : trial ? String(trial) : ''],
     text('warning', 'warning'),

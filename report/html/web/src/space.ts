@@ -1,5 +1,6 @@
-// The representation space of a layer: where samples are, clean and transformed, in the plane of
-// the first two principal components.
+// The representation space of a layer: a scatter plot of samples, clean and transformed, in the
+// plane of the first two principal components. A sheet holds the samples of one data set under one
+// transformation; its projections hold their coordinates at a layer of a model.
 
 import { onChosenValue, placeOf, slider } from './chosenvalue';
 import { chooser } from './controls';
@@ -13,7 +14,7 @@ import { colourOf } from './palette';
 import { labelOf } from './series';
 import type { State } from './state';
 
-const coloursUpTo = 8; // classes; more are grey
+const maxColours = 8; // points of more classes than this are grey
 
 export class Space {
   private readonly sheets: SampleSheet[];
@@ -49,8 +50,8 @@ export class Space {
     this.part('controls').querySelector<HTMLElement>(`select[name="space-${name}"]`)?.focus();
   }
 
-  // chosen is what is shown: of what passes the filters, what was chosen, or the first, at the
-  // deepest layer.
+  // chosen returns what is shown. It is the reader's choice if that passes the filters; otherwise
+  // the first data set, transformation and model that do, and the deepest layer.
   private chosen() {
     const asked = (name: string) => this.state.get(`space.${name}`);
     const shown = this.sheets.filter((s) => this.filter.passes({ transform: s.transform, data: s.data }));
@@ -108,7 +109,7 @@ export class Space {
     if (!at || !this.root.querySelector('details')!.open) return;
     const k = placeOf(this.state, sheet),
       view = at.views[k],
-      under = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
+      transformed = [sheet.transform, sheet.parameters[k]].filter(Boolean).join(' ');
     const samples = sheet.projected!;
     const names = samples.map((s) => (s.label < 0 ? 'unknown' : sheet.classes![s.label]));
     const points = samples.flatMap((s, i) =>
@@ -117,13 +118,13 @@ export class Space {
         pair: i,
         sample: s.name || String(s.index),
         class: names[i],
-        side: side === 'clean' ? 'as it is' : `under ${under}`,
+        side: side === 'clean' ? 'as it is' : `under ${transformed}`,
         x: view[side][i][0],
         y: view[side][i][1],
       })),
     );
     const layer = labelOf(this.scores, 'layer', at.layer);
-    const title = `${at.model}, ${layer}: clean and under ${under}`;
+    const title = `${at.model}, ${layer}: clean and under ${transformed}`;
     const columns: [string, (i: number) => string | number][] = [
       ['sample', (i) => points[i].sample],
       ['class', (i) => points[i].class],
@@ -139,7 +140,7 @@ export class Space {
       wide: true,
       build: () => ({
         spec: plane(points, [...new Set(names)], this.scores),
-        text: `A ring is a sample as it is, a dot the same under ${under}; a line joins them. Short lines: the layer is invariant. The components are those of these ${samples.length} samples, pooled over positions.`,
+        text: `A ring is a sample as it is, a dot the same under ${transformed}; a line joins them. Short lines: the layer is invariant. The components are those of these ${samples.length} samples, pooled over positions.`,
       }),
       describe: (id) => columns.map(([name, get]) => [name, cell(get(id))]),
       data: () => ({
@@ -163,25 +164,26 @@ export class Space {
 
 interface PlanePoint {
   id: number;
-  pair: number; // of a sample and what it is transformed to
+  pair: number; // index of the sample: a clean and a transformed point form a pair
   sample: string;
   class: string;
-  side: string;
+  side: string; // clean or transformed, in words
   x: number;
   y: number;
 }
 
+// plane returns the specification of the plot for Vega-Lite.
 function plane(points: PlanePoint[], classes: string[], scores: Scores) {
   const { looks } = scores.packed;
-  const few = classes.length <= coloursUpTo;
+  const coloured = classes.length <= maxColours;
   const color = {
     field: 'class',
     type: 'nominal',
     scale: {
       domain: classes,
-      range: classes.map((_, i) => (few ? colourOf(looks[i]) : 'var(--muted)')),
+      range: classes.map((_, i) => (coloured ? colourOf(looks[i]) : 'var(--muted)')),
     },
-    legend: few && classes.length > 1 ? { orient: 'right', title: null } : null,
+    legend: coloured && classes.length > 1 ? { orient: 'right', title: null } : null,
   };
   const x = { field: 'x', type: 'quantitative', title: 'first component', scale: { zero: false, padding: 12 }, axis: { tickCount: 5 } };
   const y = { ...x, field: 'y', title: 'second component' };
