@@ -17,6 +17,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// random returns a tensor of standard normal values.
 func random(seed uint64, shape ...int) tensor.Tensor {
 	r := rand.New(rand.NewPCG(seed, 1))
 	t := tensor.New(shape...)
@@ -32,6 +33,7 @@ func apply(op transform.Op, x tensor.Tensor) tensor.Tensor {
 	return out
 }
 
+// mapsOf returns where the feature maps of a layer of the given axes and shape are.
 func mapsOf(t testing.TB, axes onnx.Axes, shape ...int) onnx.Maps {
 	t.Helper()
 	maps, why := onnx.Layer{Shape: shape, Axes: axes}.Maps()
@@ -41,7 +43,7 @@ func mapsOf(t testing.TB, axes onnx.Axes, shape ...int) onnx.Maps {
 	return maps
 }
 
-// between returns the statistics of maps of c x h x w.
+// between returns the statistics of f(x) and f(Tx), both feature maps of c x h x w; op is T.
 func between(t testing.TB, op transform.Op, s equivariance.Settings, clean, transformed tensor.Tensor) equivariance.Errors {
 	t.Helper()
 	e, err := equivariance.Between(mapsOf(t, "NCHW", clean.Shape...), op, s, clean.Data, transformed.Data)
@@ -96,8 +98,8 @@ func TestCircularConvolutionUnderCircularShifts(t *testing.T) {
 	}
 }
 
-// turned returns kernels of k x c x 3 x 3 rotated by a quarter turn.
-func turned(kernels tensor.Tensor) tensor.Tensor {
+// rotateKernels returns kernels of k x c x 3 x 3 rotated by a quarter turn.
+func rotateKernels(kernels tensor.Tensor) tensor.Tensor {
 	out := tensor.New(kernels.Shape...)
 	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil)
 	for k := range kernels.Shape[0] {
@@ -106,24 +108,25 @@ func turned(kernels tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// lift returns kernels of 4 k x c x 3 x 3: each kernel in its four rotations, as the first layer of
-// a group convolution has them.
-func lift(kernels tensor.Tensor) tensor.Tensor {
+// liftingKernels returns kernels of 4 k x c x 3 x 3: each kernel in its four rotations, as in a
+// lifting convolution, the first layer of a group-equivariant network.
+func liftingKernels(kernels tensor.Tensor) tensor.Tensor {
 	k, size := kernels.Shape[0], kernels.Len()/kernels.Shape[0]
 	out := tensor.New(4*k, kernels.Shape[1], 3, 3)
 	for r := range 4 {
 		for i := range k {
 			copy(out.Data[(4*i+r)*size:(4*i+r+1)*size], kernels.At(i).Data)
 		}
-		kernels = turned(kernels)
+		kernels = rotateKernels(kernels)
 	}
 	return out
 }
 
-// regular returns the kernels of a further layer of a group convolution, 4 k x 4 c x 3 x 3, given
+// regularKernels returns the kernels of a later layer of such a network, 4 k x 4 c x 3 x 3, given
 // those of its first rotation, k x 4 c x 3 x 3. For a rotation by r quarter turns the kernels
-// rotate, and the four channels of each field of the input move by r.
-func regular(kernels tensor.Tensor) tensor.Tensor {
+// rotate, and the four channels of each field of the input (a group of channels, one for each
+// rotation: the regular representation) are permuted cyclically by r.
+func regularKernels(kernels tensor.Tensor) tensor.Tensor {
 	k, in := kernels.Shape[0], kernels.Shape[1]
 	out := tensor.New(4*k, in, 3, 3)
 	for r := range 4 {
@@ -133,7 +136,7 @@ func regular(kernels tensor.Tensor) tensor.Tensor {
 				copy(out.Data[((4*i+r)*in+moved)*9:][:9], kernels.Data[(i*in+c)*9:][:9])
 			}
 		}
-		kernels = turned(kernels)
+		kernels = rotateKernels(kernels)
 	}
 	return out
 }
@@ -147,15 +150,15 @@ func relu(x tensor.Tensor) tensor.Tensor {
 
 func TestGroupConvolutionUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
-	first, second := lift(random(1, 3, 2, 3, 3)), regular(random(2, 2, 12, 3, 3))
+	first, second := liftingKernels(random(1, 3, 2, 3, 3)), regularKernels(random(2, 2, 12, 3, 3))
 	network := func(x tensor.Tensor) tensor.Tensor { return convolve(relu(convolve(x, first, false)), second, false) }
 	x := random(3, 2, 7, 7)
 	for _, angle := range []float64{90, 180, 270, -90} {
 		op := transform.Rotate{Angle: transform.Fixed(angle)}.Draw(nil)
 		z, zt := network(x), network(apply(op, x))
-		with := between(t, op, equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}, z, zt)
-		if with.RelativeError > 1e-6 || with.Cosine < 1-1e-6 || with.Floor != 0 {
-			t.Errorf("angle %v with its permutation of channels: %+v, want no error, cosine 1 and floor 0", angle, with)
+		permuted := between(t, op, equivariance.Settings{Channels: equivariance.Channels{Cyclic: 4}}, z, zt)
+		if permuted.RelativeError > 1e-6 || permuted.Cosine < 1-1e-6 || permuted.Floor != 0 {
+			t.Errorf("angle %v with its permutation of channels: %+v, want no error, cosine 1 and floor 0", angle, permuted)
 		}
 		for name, c := range map[string]equivariance.Channels{"none": {}, "outer": {Cyclic: 4, Order: "outer"}} {
 			if e := between(t, op, equivariance.Settings{Channels: c}, z, zt); e.RelativeError < 0.3 {
@@ -174,10 +177,10 @@ func TestGroupConvolutionUnderQuarterTurns(t *testing.T) {
 	}
 }
 
-// gaussianBank returns what a bank of n filters, the derivatives of a Gaussian in n directions from
-// 0 to 360 degrees counter-clockwise, returns for an image of Gaussian blobs: n x side x side. In
-// closed form, the derivative of a blob that is smoothed has the sum of both variances. turn rotates
-// the blobs about the centre of the image, in degrees.
+// gaussianBank returns the responses of n filters to an image of Gaussian blobs, n x side x side.
+// The filters are the first derivatives of a Gaussian in n directions, from 0 to 360 degrees
+// counter-clockwise. The responses are in closed form: a Gaussian convolved with a Gaussian has the
+// sum of both variances. turn rotates the blobs about the centre of the image, in degrees.
 func gaussianBank(n, side int, turn float64) tensor.Tensor {
 	const variance = 9 + 4                                          // of a blob and of a filter
 	blobs := [][3]float64{{6, -3, 1}, {-5, -7, -0.7}, {-2, 8, 0.5}} // right, up, weight
@@ -230,8 +233,8 @@ func channelsLast(z tensor.Tensor) []float32 {
 }
 
 // TestAveragePoolingUnderHalfStride checks the statistics of an average pooling by 2 of a row of 8
-// pixels under a shift by one pixel. That is half a position of the map, so tau takes means of
-// neighbours.
+// pixels under a shift by one pixel. That is half a position of the map, so tau, the action of the
+// shift on the map, takes means of neighbours.
 func TestAveragePoolingUnderHalfStride(t *testing.T) {
 	t.Parallel()
 	row := []float64{1, 5, 2, 8, 3, 0, 7, 4}
@@ -250,7 +253,8 @@ func TestAveragePoolingUnderHalfStride(t *testing.T) {
 	}
 	op := transform.Translate{X: transform.Fixed(1. / 8), Sampling: transform.Sampling{Outside: transform.Wrapped}}.Draw(nil)
 	got := between(t, op, equivariance.Settings{}, pool(x), pool(apply(op, x)))
-	// f(x) = 3, 5, 1.5, 5.5; tau f(x) = means of neighbours; f(Tx) = means of 4 1, 5 2, 8 3, 0 7.
+	// f(x) = 3, 5, 1.5, 5.5. tau f(x) are means of neighbours, circularly: 4.25, 4, 3.25, 3.5. f(Tx)
+	// are the means of (4, 1), (5, 2), (8, 3) and (0, 7).
 	moved, transformed := []float64{4.25, 4, 3.25, 3.5}, []float64{2.5, 3.5, 5.5, 3.5}
 	var difference, norm, other, dot float64
 	for j := range 4 {
@@ -306,15 +310,15 @@ func everyTransform() map[string]transform.Transform {
 	}
 }
 
-// TestTransformedMaps checks that the error is that of rounding where T is applied to the maps
-// themselves, that the statistics do not depend on the order of axes, and that the tokens of a grid
-// are maps.
+// TestTransformedMaps checks that the error is that of rounding if f(Tx) is T applied to f(x), that
+// the statistics do not depend on the order of axes, and that the tokens of a grid, after a class
+// token, are treated as maps.
 func TestTransformedMaps(t *testing.T) {
 	t.Parallel()
 	for name, tr := range everyTransform() {
 		z, op := random(4, 3, 12, 12), tr.Draw(rand.New(rand.NewPCG(1, 1)))
 		zt := random(5, 3, 12, 12)
-		if transform.OnMaps(tr) && name != "crop" && name != "moving crop" { // crops round their box
+		if transform.OnMaps(tr) && name != "crop" && name != "moving crop" { // a crop rounds its box to whole pixels, other ones in an image than in a map
 			if e := between(t, op, equivariance.Settings{}, z, apply(op, z)); e.RelativeError > 1e-6 || e.Cosine < 1-1e-6 {
 				t.Errorf("%s: %+v, want no error and cosine 1", name, e)
 			}
@@ -338,9 +342,9 @@ func near(a, b equivariance.Errors) bool {
 	return math.Abs(a.RelativeError-b.RelativeError) < 1e-6 && math.Abs(a.Cosine-b.Cosine) < 1e-6 && math.Abs(a.Floor-b.Floor) < 1e-6
 }
 
-// TestScaleFree checks that multiplying both maps by a number changes no statistic, however large
+// TestScaleInvariance checks that multiplying both maps by a number changes no statistic, however large
 // or small the number is.
-func TestScaleFree(t *testing.T) {
+func TestScaleInvariance(t *testing.T) {
 	t.Parallel()
 	z, zt := random(6, 4, 9, 8), random(7, 4, 9, 8)
 	op := transform.Rotate{Angle: transform.Fixed(25)}.Draw(nil)
@@ -358,9 +362,11 @@ func TestScaleFree(t *testing.T) {
 	})
 }
 
+// TestContract runs the tests that every measure must pass, such as scores that do not depend on
+// batches (see measuretest.Run).
 func TestContract(t *testing.T) {
 	t.Parallel()
-	const n = 69
+	const n = 70 // samples, in 24 blocks (see measure.Layout) of which the last is incomplete
 	var label []int
 	for i := range n {
 		label = append(label, i%3)
@@ -370,7 +376,8 @@ func TestContract(t *testing.T) {
 		transform transform.Transform
 	}{
 		"rotations": {onnx.Layer{Shape: []int{2, 5, 4}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Uniform(-40, 40)}},
-		// Shifts by more than half the map leave no position.
+		// Shifts by more than half the map leave no position that counts (see package equivariance),
+		// so some samples have no value.
 		"far shifts": {onnx.Layer{Shape: []int{4, 4, 3}, Axes: "NHWC"}, transform.Translate{X: transform.Uniform(-1, 1)}},
 		"a flip":     {onnx.Layer{Shape: []int{10, 2}, Axes: "NTC"}, transform.Flip{}},
 		"colour":     {onnx.Layer{Shape: []int{2, 5}, Axes: "NCT"}, transform.Brightness{Factor: transform.Fixed(2)}},
@@ -388,8 +395,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestNoPosition checks that there is no value without a position that counts, and that a warning
-// says why.
+// TestNoPosition checks that the scores have no value if the translation moves every position out
+// of the map, and that a warning says why.
 func TestNoPosition(t *testing.T) {
 	t.Parallel()
 	far := transform.Translate{X: transform.Fixed(0.9)}

@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// hard generates values of one unit with ties, which are difficult for a sketch.
-var hard = map[string]func(r *rand.Rand, n int) []float32{
+// tiedStreams generate values of one unit with ties, which are difficult for a sketch. (streams, in
+// sketch_test.go, have none.)
+var tiedStreams = map[string]func(r *rand.Rand, n int) []float32{
 	"few values": func(r *rand.Rand, n int) []float32 {
 		v := normals(r, n)
 		for i := range v {
@@ -45,11 +46,11 @@ var hard = map[string]func(r *rand.Rand, n int) []float32{
 	},
 }
 
-// drawInputs draws responses, n x units, each unit with one kind of values, and inputs in random
-// order.
+// drawInputs draws responses z, n x units, the values of each unit from one of streams or
+// tiedStreams, and the n inputs in random order.
 func drawInputs(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 	kinds := maps.Clone(streams)
-	maps.Copy(kinds, hard)
+	maps.Copy(kinds, tiedStreams)
 	names := slices.Sorted(maps.Keys(kinds))
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
 	units := rapid.IntRange(1, 11).Draw(t, "units")
@@ -65,7 +66,7 @@ func drawInputs(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 	return z, in
 }
 
-// update updates an estimator in batches of random sizes.
+// update updates an estimator in batches of random sizes, at most most inputs each.
 func update(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most int) {
 	for at := 0; at < len(in); {
 		end := min(len(in), at+rapid.IntRange(1, most).Draw(t, "batch"))
@@ -76,9 +77,9 @@ func update(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most
 	}
 }
 
-// For difficult values with ties, about k values reach a threshold, within five times the error.
-// The strongest inputs are exact.
-func TestSketchHardValues(t *testing.T) {
+// With and without ties, about k values reach a threshold, the k-th largest value: k may be wrong by
+// five times the allowed relative error. The strongest inputs are exact.
+func TestSketchThresholds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const relative = 0.1
@@ -111,8 +112,8 @@ func TestSketchHardValues(t *testing.T) {
 	})
 }
 
-// The state does not depend on batches, on whether values are added one by one or in blocks, or on
-// writing and reading it in between.
+// The serialised state does not depend on batches, on whether values are added one by one or in
+// blocks of units, or on writing and reading it in between.
 func TestSketchBatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +155,8 @@ func TestSketchBatches(t *testing.T) {
 	})
 }
 
-// normaliseState sorts the values of a sketch, and clears unused memory and the signs of zeros.
+// normaliseState sorts the values of a sketch, and clears unused memory and the signs of zeros, so
+// that equal states have equal bytes.
 func normaliseState(g *ThresholdEstimator) {
 	for _, t := range g.sides {
 		s := t.sketch
@@ -164,7 +166,7 @@ func normaliseState(g *ThresholdEstimator) {
 				slices.Sort(v)
 				clear(v[len(v):s.capacity(h)])
 				for i := range v {
-					v[i] += 0
+					v[i] += 0 // -0 becomes 0
 				}
 			}
 		}

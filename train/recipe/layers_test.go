@@ -19,8 +19,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// codeText trains an autoencoder.
-const codeText = `name: codes
+// autoencoderText is a training file of an autoencoder with two layers of 10 and 6 units.
+const autoencoderText = `name: autoencoder
 data: {name: shapes, shapes: {n: 200, size: 12}}
 validation: 0.2
 network:
@@ -33,8 +33,8 @@ epochs: 3
 batch: 20
 `
 
-// beliefText trains a convolutional deep belief network.
-const beliefText = `name: belief
+// cdbnText is a training file of a convolutional deep belief network (CDBN).
+const cdbnText = `name: cdbn
 data: {name: shapes, shapes: {n: 40, size: 17}}
 network:
   cdbn:
@@ -46,17 +46,18 @@ epochs: 3
 batch: 4
 `
 
-// Training without labels writes the output folder. The model takes images without preprocessing,
-// and its outputs are its layers.
+// Training layer by layer, without labels, writes the output folder. The model takes images in
+// [0, 1], since it contains its preprocessing, and its outputs are its layers. A second run finds
+// the result and does not train again; one with other settings is an error.
 func TestLayerwise(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text   string
 		shapes [2][]int // of the layers
-		column string   // one that this kind of network fills in the log
+		column string   // of the log, filled for this kind of network only
 	}{
-		"autoencoder": {codeText, [2][]int{{10}, {6}}, "validation_error"},
-		"cdbn":        {beliefText, [2][]int{{5, 7, 7}, {4, 2, 2}}, "activation"},
+		"autoencoder": {autoencoderText, [2][]int{{10}, {6}}, "validation_error"},
+		"cdbn":        {cdbnText, [2][]int{{5, 7, 7}, {4, 2, 2}}, "activation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +67,7 @@ func TestLayerwise(t *testing.T) {
 				t.Errorf("the summary is %+v, want two layers of three epochs with decreasing errors", s)
 			}
 			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
-			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" {
+			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" { // a header and 2 layers of 3 epochs
 				t.Fatalf("the log is %v, %v", rows, err)
 			}
 			for i, column := range rows[0] {
@@ -104,14 +105,15 @@ func TestLayerwise(t *testing.T) {
 	}
 }
 
-// With take-back the objective of a layer never increases, even with a large rate, and the log has
-// all epochs.
+// The key take-back undoes epochs that increase the objective, and multiplies the learning rate by a
+// factor. With it the objective of a layer never increases, even at a large rate. The log has all
+// epochs; its column taken_back marks those that were undone (rolled back).
 func TestLayersRollback(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := must(t, parse(t, codeText, "adam: 2e-3 -> adam: 0.1", "schedule: cosine -> take-back: 0.5", "epochs: 3 -> epochs: 12"), dir)
+	s := must(t, parse(t, autoencoderText, "adam: 2e-3 -> adam: 0.1", "schedule: cosine -> take-back: 0.5", "epochs: 3 -> epochs: 12"), dir)
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
-	if err != nil || len(rows) != 25 {
+	if err != nil || len(rows) != 25 { // a header and 2 layers of 12 epochs
 		t.Fatalf("%d rows in the log, %v", len(rows), err)
 	}
 	column := func(row []string, name string) float64 {
@@ -147,11 +149,12 @@ func TestLayersRollback(t *testing.T) {
 	}
 }
 
-// A training that was interrupted within a layer resumes there and writes an identical network.
+// A training that is interrupted in each of its two layers resumes there and writes the same
+// network as one without interruption.
 func TestLayersResume(t *testing.T) {
 	t.Parallel()
 	whole, dir := t.TempDir(), t.TempDir()
-	must(t, parse(t, codeText), whole)
+	must(t, parse(t, autoencoderText), whole)
 	for _, stop := range []int{2, 5} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := options(t)
@@ -160,14 +163,14 @@ func TestLayersResume(t *testing.T) {
 				cancel()
 			}
 		}
-		if _, err := Run(ctx, parse(t, codeText), dir, o); !errors.Is(err, context.Canceled) {
+		if _, err := Run(ctx, parse(t, autoencoderText), dir, o); !errors.Is(err, context.Canceled) {
 			t.Fatalf("the training did not stop at epoch %d: %v", stop, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, modelFile)); err == nil {
 			t.Fatal("a network was written before the end")
 		}
 	}
-	must(t, parse(t, codeText), dir)
+	must(t, parse(t, autoencoderText), dir)
 	if !bytes.Equal(read(t, whole, modelFile), read(t, dir, modelFile)) {
 		t.Error("the networks differ")
 	}
@@ -179,17 +182,17 @@ func TestLayersResume(t *testing.T) {
 func TestLayerErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, change, want string }{
-		{codeText, "validation: 0.2\n -> ", "validation: 0.1"},
-		{codeText, "schedule: cosine -> target: x", "trained without labels"},
-		{codeText, "schedule: cosine -> augment: [{flip: {}}]", "trained without labels"},
-		{codeText, "units: 10 -> units: 0", "units"},
-		{codeText, "{mean: 0.5, std: 0.5} -> {mean: 0.5, std: 0.1}", "values must lie in [-1, 1]"},
-		{codeText, "target: -0.8 -> target: -1", "between -1 and 1"},
-		{codeText, "adam: 2e-3 -> sgd: {rate: 1e9}", "rate"},
-		{codeText, "[{units: 10, decay: 0.01}, {units: 6, target: -0.8, weight: 10}] -> []", "at least one layer"},
-		{beliefText, "sgd: {rate: 0.1, momentum: 0.9} -> adam: 1e-3", "contrastive divergence uses sgd"},
-		{beliefText, "epochs: 3 -> epochs: 3\nkeep: best", "no effect on contrastive divergence"},
-		{beliefText, "size: 17 -> size: 16", "not a multiple of the block"},
+		{autoencoderText, "validation: 0.2\n -> ", "validation: 0.1"},
+		{autoencoderText, "schedule: cosine -> target: x", "trained without labels"},
+		{autoencoderText, "schedule: cosine -> augment: [{flip: {}}]", "trained without labels"},
+		{autoencoderText, "units: 10 -> units: 0", "units"},
+		{autoencoderText, "{mean: 0.5, std: 0.5} -> {mean: 0.5, std: 0.1}", "values must lie in [-1, 1]"},
+		{autoencoderText, "target: -0.8 -> target: -1", "between -1 and 1"},
+		{autoencoderText, "adam: 2e-3 -> sgd: {rate: 1e9}", "rate"},
+		{autoencoderText, "[{units: 10, decay: 0.01}, {units: 6, target: -0.8, weight: 10}] -> []", "at least one layer"},
+		{cdbnText, "sgd: {rate: 0.1, momentum: 0.9} -> adam: 1e-3", "contrastive divergence uses sgd"},
+		{cdbnText, "epochs: 3 -> epochs: 3\nkeep: best", "no effect on contrastive divergence"},
+		{cdbnText, "size: 17 -> size: 16", "not a multiple of the block"},
 	} {
 		text := strings.Replace(c.text, strings.Split(c.change, " -> ")[0], strings.Split(c.change, " -> ")[1], 1)
 		if text == c.text {
