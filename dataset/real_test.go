@@ -20,6 +20,8 @@ func imageNetNames() (names []string) {
 	return names
 }
 
+// TestImageNetOrder checks that the WordNet synsets (identifiers such as n01440764) and the names of
+// classes are in the order of the outputs of ImageNet classifiers.
 func TestImageNetOrder(t *testing.T) {
 	t.Parallel()
 	synsets, names := ImageNetSynsets(), imageNetNames()
@@ -28,7 +30,7 @@ func TestImageNetOrder(t *testing.T) {
 	}
 	for _, s := range synsets {
 		if synsetOf(s) != s {
-			t.Errorf("%q is no synset", s)
+			t.Errorf("%q is not the identifier of a synset", s)
 		}
 	}
 	// Classes with known numbers, some with similar names.
@@ -42,6 +44,8 @@ func TestImageNetOrder(t *testing.T) {
 	}
 }
 
+// The data are 200 photographs, one of every fifth ImageNet class. Their file names give their
+// classes.
 func TestImageNetSamples(t *testing.T) {
 	t.Parallel()
 	src, err := OpenFolder(t.Context(), FolderOptions{Dir: testdata.Path(t, "imagenet-samples")})
@@ -64,11 +68,11 @@ func TestImageNetSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Every fifth class, in order. The file is named n01440764_tench.JPEG.
+		// The first file is named n01440764_tench.JPEG.
 		if keep[s.Label] != 5*s.Index {
 			t.Errorf("%s is output %d, want %d", s.Name, keep[s.Label], 5*s.Index)
 		}
-		name := strings.ReplaceAll(strings.TrimSuffix(s.Name[10:], ".JPEG"), "_", " ")
+		name := strings.ReplaceAll(strings.TrimSuffix(s.Name[len("n01440764_"):], ".JPEG"), "_", " ")
 		if !strings.EqualFold(name, mapped.Classes()[s.Label]) {
 			t.Errorf("%s is called %s", s.Name, mapped.Classes()[s.Label])
 		}
@@ -78,8 +82,9 @@ func TestImageNetSamples(t *testing.T) {
 	}
 }
 
-// The same photographs in a folder, in tar shards and in Parquet are the same samples.
-func TestFormsOfPhotographsAgree(t *testing.T) {
+// The same photographs in a folder, in tar shards (as of WebDataset, with the label in a file .cls)
+// and in Parquet are the same samples.
+func TestFolderShardsAndParquetAgree(t *testing.T) {
 	t.Parallel()
 	dir := testdata.Path(t, "imagenet-samples")
 	folder, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})

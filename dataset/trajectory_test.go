@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// scenesOfFive is a source of frames: every five consecutive samples are one scene, a place. The
+// scenesOfFive is a source of video frames: every five consecutive samples are one scene. The
 // trajectory of a frame holds the frame and its two neighbours in the scene; the first and the last
-// frame of a scene have none.
+// frame of a scene have none. The trajectories of a scene have frames in common, so that a scene is
+// a place as in Places.
 type scenesOfFive struct{ Source }
 
 func (scenesOfFive) Amounts() []float64 { return []float64{-1, 0, 1} }
@@ -21,6 +22,8 @@ func (scenesOfFive) Trajectory(i int) []int {
 	return []int{i - 1, i, i + 1}
 }
 
+// The indices of a trajectory follow the samples through sources that wrap or select them. A
+// trajectory is nil if a sample of it is left out.
 func TestTrajectoriesThroughSubsets(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 20, Size: 8})
@@ -31,12 +34,12 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 	if got := Trajectory(Corrupt(src, transform.Corrupt{Kind: "fog"}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
 		t.Errorf("the trajectory of sample 7 is %v", got)
 	}
-	measured, err := ComputeFactors(src, []string{"value"})
+	computed, err := ComputeFactors(src, []string{"value"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Trajectory(measured, 7); !slices.Equal(got, []int{6, 7, 8}) || len(Amounts(measured)) != 3 {
-		t.Errorf("with a factor that is measured, the trajectory of sample 7 is %v", got)
+	if got := Trajectory(computed, 7); !slices.Equal(got, []int{6, 7, 8}) || len(Amounts(computed)) != 3 {
+		t.Errorf("with a computed factor, the trajectory of sample 7 is %v", got)
 	}
 	shuffled := Shuffle(src, 1)
 	picks := shuffled.(subset).indices
@@ -57,7 +60,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 	}
 	for i, want := range [][]int{nil, nil, {1, 2, 0}, nil, nil} {
 		if got := Trajectory(chosen, i); !slices.Equal(got, want) {
-			t.Errorf("position %d of some samples has the trajectory %v, not %v", i, got, want)
+			t.Errorf("position %d of the subset has the trajectory %v, not %v", i, got, want)
 		}
 	}
 	if Amounts(chosen) == nil || Amounts(shapes) != nil || Trajectory(shapes, 3) != nil {
@@ -65,15 +68,15 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 	}
 }
 
-// Shuffle, Split, RandomSubset and Limit keep the samples of a place together: every trajectory of
-// the source is whole in what they select, or absent from it.
-func TestPlacesStayTogether(t *testing.T) {
+// Shuffle, Split, RandomSubset and Limit keep the samples of a place, here a scene, together: every
+// trajectory of the source is whole in what they select, or absent from it.
+func TestScenesStayTogether(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 40, Size: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := Source(scenesOfFive{shapes}) // 40 samples are eight places
+	src := Source(scenesOfFive{shapes}) // 40 samples are eight scenes
 	ctx := t.Context()
 	part := func(from, to float64) Source {
 		out, err := Split(ctx, src, from, to, SplitOptions{Seed: 3, Stratified: true})
@@ -122,7 +125,7 @@ func TestPlacesStayTogether(t *testing.T) {
 		}
 	}
 	if slices.Equal(Shuffle(src, 1).(subset).indices, Indices(40)) || slices.Equal(Shuffle(src, 1).(subset).indices, Shuffle(src, 2).(subset).indices) {
-		t.Error("places are not shuffled by the seed")
+		t.Error("the order of the scenes does not depend on the seed")
 	}
 	seen := map[int]int{}
 	for i := range 3 {

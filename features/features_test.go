@@ -24,7 +24,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader counts the samples that are read. It leaves out the samples at bad positions.
+// A reader reads samples of src and counts them. It leaves out the samples at the positions in bad.
 type reader struct {
 	src  dataset.Source
 	bad  []int
@@ -215,13 +215,13 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 40 {
-		hurt := slices.Clone(whole)
+		damaged := slices.Clone(whole)
 		if i%2 == 0 {
-			hurt = hurt[:rng.IntN(len(hurt))]
+			damaged = damaged[:rng.IntN(len(damaged))]
 		} else {
-			hurt[rng.IntN(len(hurt))] ^= 1 << rng.IntN(8)
+			damaged[rng.IntN(len(damaged))] ^= 1 << rng.IntN(8)
 		}
-		if err := os.WriteFile(s.path(key), hurt, 0o666); err != nil {
+		if err := os.WriteFile(s.path(key), damaged, 0o666); err != nil {
 			t.Fatal(err)
 		}
 		reader.read = 0
@@ -238,9 +238,9 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	r, _ := request(t, 100)
 	s := store(t)
 	stopped, cancel := context.WithCancel(t.Context())
-	half := r
-	half.Progress = func(int64) { cancel() }
-	if _, err := s.Layers(stopped, half); !errors.Is(err, context.Canceled) {
+	interrupted := r
+	interrupted.Progress = func(int64) { cancel() }
+	if _, err := s.Layers(stopped, interrupted); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a stopped extraction returns the error %v, want context.Canceled", err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*")); len(files) > 0 {
@@ -269,8 +269,6 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	}
 }
 
-// A store of 3000 bytes holds three of four files of 1000 bytes. It evicts b, the least recently
-// used: a is older, but was loaded since.
 // The environment sets the folder and the size of the default store.
 func TestDefaultStore(t *testing.T) {
 	t.Setenv("NOETHER_CACHE", "cache")
@@ -289,6 +287,9 @@ func TestDefaultStore(t *testing.T) {
 	}
 }
 
+// A store of 3000 bytes holds three of four files of 1000 bytes. It evicts b, the least recently
+// used: a is older, but was loaded since. It also removes temporary files that are a day old. A file
+// that exceeds the size alone is stored nevertheless.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	s := store(t)
@@ -306,8 +307,8 @@ func TestEviction(t *testing.T) {
 	}
 	os.MkdirAll(filepath.Dir(old), 0o777)
 	os.WriteFile(old, make([]byte, 500), 0o666)
-	long := time.Now().Add(-25 * time.Hour)
-	os.Chtimes(old, long, long)
+	aDayAgo := time.Now().Add(-25 * time.Hour)
+	os.Chtimes(old, aDayAgo, aDayAgo)
 	if got, err := s.Load("a"); err != nil || len(got) != 1000 { // and so it was used just now
 		t.Fatalf("loading a: %d bytes, error %v; want 1000 bytes", len(got), err)
 	}
@@ -371,7 +372,7 @@ func TestPooling(t *testing.T) {
 		}
 		got := make([]float32, p.Dim(l))
 		for i := range got {
-			got[i] = 99 // no pooled value, so that an element that is not written differs
+			got[i] = 99 // outside [-5, 5], to find elements that are not written
 		}
 		newPool(p, l).apply(got, z)
 		want := pooled(p, l, z)

@@ -14,8 +14,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// cifarPreprocess has the mean and the standard deviation of ImageNet, with which the CIFAR-10
+// models were trained.
 var cifarPreprocess = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
+// cifarModel opens a trained CIFAR-10 network, of which the layer before the classifier is read.
 func cifarModel(t testing.TB, name string) *model.Model {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), testdata.Path(t, "models", name+"-cifar10.onnx"),
@@ -26,7 +29,7 @@ func cifarModel(t testing.TB, name string) *model.Model {
 	return m
 }
 
-// cifar returns the first n images of the test set, with labels.
+// cifar returns the first n images of the CIFAR-10 test set, with labels.
 func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
 	t.Helper()
 	src, err := dataset.OpenCIFAR10(t.Context(), dataset.CIFAROptions{Paths: []string{testdata.Path(t, "cifar10", "test_batch.bin")}})
@@ -46,7 +49,8 @@ func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
 	return x, labels
 }
 
-// goldenStart returns the starting images of the golden searches.
+// goldenStart returns the starting images of the golden searches: values k / 255 from a formula that
+// golden.py has too, so that no random generator is shared.
 func goldenStart(shape []int) tensor.Tensor {
 	t := tensor.New(shape...)
 	for i := range t.Data {
@@ -55,14 +59,17 @@ func goldenStart(shape []int) tensor.Tensor {
 	return t
 }
 
-// A goldenCase is the result of a search: the smallest criterion (loss, or margin in attacks) of
-// each sample after each step, and every Stride-th value of the best images.
+// A goldenCase is the result of a search: the smallest criterion (loss, or margin in adversarial
+// attacks) of each sample after each step, and every Stride-th value of the best images, those of
+// the smallest criterion.
 type goldenCase struct {
 	Criterion [][]float64 `json:"criterion"`
 	Best      []float64   `json:"best"`
 }
 
-// TestGolden checks that searches agree with the same searches by PyTorch in float64.
+// TestGolden checks that searches agree with the same searches by PyTorch in float64, which
+// testdata/golden.py stored. "paper" is the default optimiser, with steps of a fixed length along the
+// gradient.
 func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -95,18 +102,18 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.options.Steps = golden.Steps
-			c.options.Batch = 3 // two batches, the second padded
+			c.options.Batch = 3 // at most 3 of the 4 images: two batches of two
 			losses := map[int64]float64{}
 			p := invert.Problem{Images: x, Start: c.start, Labels: labels, Progress: func(p invert.Progress) { losses[p.Done] = p.Loss }}
 			found := search(t, c.objective, c.options, p)
 			for step, want := range c.want.Criterion {
-				mean := (want[0] + want[1]) / 2 // both batches have two samples
+				mean := (want[0] + want[1]) / 2 // of the first batch, samples 0 and 1
 				if got := losses[int64(2*(step+1))]; !near(got, mean, 2e-5) {
-					t.Errorf("mean loss after step %d = %v, want %v", step, got, mean)
+					t.Errorf("mean of the smallest losses after step %d = %v, want %v", step, got, mean)
 				}
 			}
-			// The steps of a contrast change the representation most. If rounding changes the sign of
-			// a ReLU unit's input, the fourth digit of the loss changes.
+			// The steps of the contrasts change the representation most. If rounding changes the sign
+			// of a ReLU unit's input, the fourth digit of the loss changes.
 			lossTolerance, pixelTolerance := 2e-5, 1e-4
 			if name == "contrast" || name == "normalised" {
 				lossTolerance, pixelTolerance = 3e-4, 2e-3
@@ -125,5 +132,5 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// near reports whether a and b agree within a relative tolerance.
+// near reports whether |a - b| is at most tolerance times the larger of 1 and |b|.
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*math.Max(1, math.Abs(b)) }

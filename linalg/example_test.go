@@ -16,6 +16,7 @@ func Example() {
 	for _, rows := range [][]float32{{1, 0, 1, 2, 1, 3, 0, 3, 3}, {4, 1, 5, 1, 5, 6, 3, 3, 6}} {
 		scatter.Add(linalg.Centre(rows, 3), nil, &scratch)
 	}
+	// The eigenvalues of the 3 x 3 scatter matrix are n times the variances of the components.
 	values, _, err := linalg.Eigen(scatter.Square(0, 3), 3)
 	if err != nil {
 		log.Fatal(err)

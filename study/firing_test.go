@@ -12,6 +12,7 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
+// firingText is a study with the measure firing. The data "few" have too few samples for it.
 const firingText = `name: units
 data:
   - {name: gratings, gratings: {size: 16, orientations: [0, 45, 90, 135], channels: 1}}
@@ -59,8 +60,8 @@ func TestFiringInAStudy(t *testing.T) {
 	checkDamagedUnits(t, out, dir)
 }
 
-// TestInformationNeedsNoClassScores checks that the information of firing refers to the classes of
-// the data, even if the model's output has another length.
+// TestInformationNeedsNoClassScores checks that the mutual information of firing and labels refers
+// to the classes of the data, also if the model's output has another number of values.
 func TestInformationNeedsNoClassScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,8 +83,9 @@ func TestInformationNeedsNoClassScores(t *testing.T) {
 	}
 }
 
-// checkUnits checks the tables of units and curves of a run folder. The score of each unit is its
-// local firing rate divided by its global one (package measure/firing). No layer lacks units.
+// checkUnits checks the tables of units and of their tuning curves in a run folder. The score of
+// each unit is its local firing rate divided by its global one (package measure/firing). Every layer
+// has units.
 func checkUnits(t *testing.T, dir string) {
 	t.Helper()
 	units, curves := map[string]int{}, 0
@@ -104,15 +106,15 @@ func checkUnits(t *testing.T, dir string) {
 	if units["gratings  phase conv"] != 2*6*64 || units["shapes shift  logits"] != 2*8 || len(units) != 2*4 {
 		t.Errorf("units %v", units)
 	}
-	// In 2 trials, of 2 layers, for the best 4 units: the steps along phase, orientation, turn and
-	// shift.
+	// In 2 trials, of 2 layers, for the best 4 units: the 41 steps along phase, 81 along orientation,
+	// 3 of turn (its values), and 4 of shift (the reference and 3 draws).
 	if want := 2 * 2 * 4 * (41 + 81 + 3 + 4); curves != want {
 		t.Errorf("%d points of curves, want %d", curves, want)
 	}
 }
 
-// checkDamagedUnits truncates a table of units, and checks that it is found and its cell computed
-// again.
+// checkDamagedUnits truncates a table of units. It checks that Check reports it, and that another
+// run computes its cell (the scores of one measure, data set, transformation and trial) again.
 func checkDamagedUnits(t *testing.T, out, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "cells", "*.units.parquet"))

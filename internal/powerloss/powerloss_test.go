@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// read returns the files of a folder, with a "/" behind the names of empty folders.
+// read returns the files of a folder, by path, and its empty folders, with a "/" after the name.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -76,6 +76,8 @@ func TestStates(t *testing.T) {
 	must(filesys.MkdirAll(in("sub"), 0o777))
 	stop()
 	type files map[string]string
+	// The files on the disk if the power fails after each change: if nothing is lost, if everything
+	// unsynced is lost, and if only unsynced data of files are lost (see Loss).
 	want := []struct{ nothing, unsynced, data files }{
 		{files{"old": "1"}, files{"old": "1"}, files{"old": "1"}},                             // before the first change
 		{files{"old": "1", "new": ""}, files{"old": "1"}, files{"old": "1", "new": ""}},       // create
@@ -106,8 +108,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestAtomicFileSurvives checks that a file of atomicfile is the old or the new one after every
-// loss.
+// TestAtomicFileSurvives checks that a file that package atomicfile replaces is the old or the new
+// one after every loss of power.
 func TestAtomicFileSurvives(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")

@@ -318,7 +318,7 @@ func TestTransformedMaps(t *testing.T) {
 	for name, tr := range everyTransform() {
 		z, op := random(4, 3, 12, 12), tr.Draw(rand.New(rand.NewPCG(1, 1)))
 		zt := random(5, 3, 12, 12)
-		if transform.OnMaps(tr) && name != "crop" && name != "moving crop" { // a crop rounds its box to whole pixels, other ones in an image than in a map
+		if transform.OnMaps(tr) && name != "crop" && name != "moving crop" { // Apply rounds a crop's box to whole pixels, tau does not
 			if e := between(t, op, equivariance.Settings{}, z, apply(op, z)); e.RelativeError > 1e-6 || e.Cosine < 1-1e-6 {
 				t.Errorf("%s: %+v, want no error and cosine 1", name, e)
 			}

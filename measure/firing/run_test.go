@@ -22,7 +22,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The measure agrees with ScoreUnits for every unit of a network on gratings.
+// On gratings the measure agrees with ScoreUnits, which computes the same scores from stored
+// activations, for every unit of a network.
 func TestGratings(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -56,8 +57,8 @@ func TestGratings(t *testing.T) {
 	checkCurves(t, k)
 }
 
-// checkCurves checks that the strongest input is the centre of a curve, and that the share of its
-// steps at which the unit fires is the local rate.
+// checkCurves checks the number of tuning curves, and that the fraction of the steps of a unit's
+// curve at which the unit fires is its local firing rate.
 func checkCurves(t *testing.T, k recorder) {
 	t.Helper()
 	type id struct {
@@ -84,7 +85,8 @@ func checkCurves(t *testing.T, k recorder) {
 	}
 }
 
-// With rotations of images, an identity among the values counts once, as the reference itself.
+// Among the angles of a rotation 0, the identity, is no step of its own: the untransformed image is
+// already on the trajectory, as the reference.
 func TestTransformation(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -94,14 +96,12 @@ func TestTransformation(t *testing.T) {
 	j.Units, j.Transform = func(u []measure.UnitScore) error { k.units = append(k.units, u...); return nil }, turns(-20, 0, 20, 40)
 	j.Curves = nil
 	runJob(t, firing.Defaults(), j)
-	images := make([]tensor.Tensor, 4*data.Len()) // by index
-	index := map[int]int{}                        // places by index
-	for place := range data.Len() {
-		s, err := data.At(t.Context(), place, m.Frame())
+	images := make([]tensor.Tensor, 4*data.Len()) // image 4 i: sample i; 4 i + 1 to 4 i + 3: rotated
+	for position := range data.Len() {
+		s, err := data.At(t.Context(), position, m.Frame())
 		if err != nil {
 			t.Fatal(err)
 		}
-		index[s.Index] = place
 		images[4*s.Index] = s.Input
 		for v, degrees := range []float64{-20, 20, 40} {
 			moved := tensor.New(s.Input.Shape...)
@@ -123,6 +123,7 @@ func TestTransformation(t *testing.T) {
 	}
 }
 
+// With positions: channels a unit is a channel, and its response the maximum over positions.
 func TestChannelsAsUnits(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -134,7 +135,7 @@ func TestChannelsAsUnits(t *testing.T) {
 	trajectories := base.AlongPhase()
 	z := activations(t, m, 0, drawn(t, trajectories, m.Frame()))
 	maxima := tensor.New(trajectories.Len(), 6)
-	for i := range maxima.Data {
+	for i := range maxima.Data { // a channel has 64 positions
 		maxima.Data[i] = slices.Max(z.Data[i*64 : (i+1)*64])
 	}
 	s.References = 1
@@ -145,20 +146,20 @@ func TestChannelsAsUnits(t *testing.T) {
 	sameUnits(t, "channels", rowsOf(k.units, 0, "phase"), want)
 }
 
-// flat is a source of black images.
-type flat struct{ dataset.Source }
+// blackImages is a source of black images.
+type blackImages struct{ dataset.Source }
 
-func (flat) Len() int { return 120 }
+func (blackImages) Len() int { return 120 }
 
-func (flat) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (blackImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	return dataset.Sample{Index: i, Input: tensor.New(3, 16, 16), Label: dataset.NoLabel}, nil
 }
 
-func TestSilentLayers(t *testing.T) {
+func TestConstantUnits(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
 	var k recorder
-	j := newJob(m, flat{}, &k)
+	j := newJob(m, blackImages{}, &k)
 	j.Transform = turns(90)
 	for _, s := range runJob(t, firing.Defaults(), j) {
 		switch {
@@ -168,6 +169,9 @@ func TestSilentLayers(t *testing.T) {
 			t.Errorf("score of a constant layer = %+v, want NaN with a warning", s)
 		}
 	}
+	if len(k.units) == 0 {
+		t.Fatal("no units are reported")
+	}
 	for _, u := range k.units {
 		if u.Score != 1 || u.Selective {
 			t.Fatalf("a constant unit is reported as %+v, want score 1 and not selective", u)
@@ -175,7 +179,8 @@ func TestSilentLayers(t *testing.T) {
 	}
 }
 
-// rareUnits is a network of ReLUs of the first pixel minus a bias: constant, rarely active, active.
+// rareUnits is a network with three ReLU units. The first is 0 for every input. The others are the
+// first pixel minus 0.9925, rarely above 0, and minus 0.5.
 func rareUnits(t *testing.T) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -189,12 +194,12 @@ func rareUnits(t *testing.T) *model.Model {
 	return m
 }
 
-// ramp is a source of grey images, from 0 to almost 1.
-type ramp struct{ dataset.Source }
+// greyImages is a source of uniform grey images: image i has the value i / 200.
+type greyImages struct{ dataset.Source }
 
-func (ramp) Len() int { return 200 }
+func (greyImages) Len() int { return 200 }
 
-func (ramp) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (greyImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	x := tensor.New(1, 2, 2)
 	for k := range x.Data {
 		x.Data[k] = float32(i) / 200
@@ -202,14 +207,14 @@ func (ramp) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error
 	return dataset.Sample{Index: i, Input: x, Label: dataset.NoLabel}, nil
 }
 
-// A sparse unit that is above 0 for fewer inputs than the rate is counted apart from constant
-// units, and more references than inputs at which a unit fires cause a warning.
+// Warnings count sparse units that are above 0 at fewer inputs than the global firing rate apart
+// from constant units, and say if there are more references than inputs at which a unit fires.
 func TestRareUnits(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
 	s.Sparse, s.Top = []string{"all"}, 1
 	var k recorder
-	j := newJob(rareUnits(t), ramp{}, &k)
+	j := newJob(rareUnits(t), greyImages{}, &k)
 	j.Transform = turns(10)
 	scores := runJob(t, s, j)
 	if got := find(t, scores, 0, "", "selective"); math.Abs(got.Value-1./3) > 1e-12 {
@@ -229,12 +234,13 @@ func TestRareUnits(t *testing.T) {
 	}
 }
 
-// The warning of goodfellow-normal names units with G = 0 and L > 0.
+// The statistic goodfellow-normal warns of units with a global firing rate G = 0 and a local one
+// L > 0, for which the score L / G is not defined.
 func TestNormalWithoutFiring(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
 	s.Also = []string{firing.NormalThreshold}
-	j := newJob(rareUnits(t), halfBright{}, &recorder{})
+	j := newJob(rareUnits(t), twoGreys{}, &recorder{})
 	j.Transform = &procedure.Transform{Name: "brighter", Values: []procedure.Value{{Parameter: "1.6", Transform: transform.Brightness{Factor: transform.Fixed(1.6)}}}}
 	got := find(t, runJob(t, s, j), 0, "", "goodfellow-normal")
 	const want = "units are left out: they exceed the normal threshold on transformed samples, but on no sample itself (G = 0)"
@@ -243,10 +249,10 @@ func TestNormalWithoutFiring(t *testing.T) {
 	}
 }
 
-// halfBright is a source of grey images of 0.2 and 0.6 in turn.
-type halfBright struct{ ramp }
+// twoGreys is a source of uniform grey images, alternately 0.2 and 0.6.
+type twoGreys struct{ greyImages }
 
-func (halfBright) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (twoGreys) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	x := tensor.New(1, 2, 2)
 	for k := range x.Data {
 		x.Data[k] = 0.2 + 0.4*float32(i%2)
@@ -290,9 +296,9 @@ func TestSkip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, bare, identity := newJob(m, shapes(t, 99), nil), newJob(m, shapes(t, 100), nil), newJob(m, shapes(t, 100), nil)
+	few, untransformed, identity := newJob(m, shapes(t, 99), nil), newJob(m, shapes(t, 100), nil), newJob(m, shapes(t, 100), nil)
 	few.Transform, identity.Transform = turns(10), turns(0)
-	for want, j := range map[string]*procedure.Job{"at least 100 are needed": few, "names no transformation": bare, "no value but the identity": identity} {
+	for want, j := range map[string]*procedure.Job{"at least 100 are needed": few, "names no transformation": untransformed, "no value but the identity": identity} {
 		if got := method.Skip(j); !strings.Contains(got, want) {
 			t.Errorf("skipped because of %q, want %q", got, want)
 		}
@@ -315,8 +321,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// TestDescriptorStatesTheRate checks that the text of the measure has the global rate of the
-// settings and the largest invariance that follows from it.
+// TestDescriptorStatesTheRate checks that the text of the measure has the global firing rate of the
+// settings and the largest invariance that follows from it, 1 / rate.
 func TestDescriptorStatesTheRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64][2]string{0.01: {"for 1 % of the inputs", "global rate, 100."}, 0.05: {"for 5 % of the inputs", "global rate, 20."}} {
@@ -355,8 +361,9 @@ func (stillScenes) Trajectory(i int) []int {
 	return []int{i - 1, i, i + 1}
 }
 
-// The references of a unit are frames of the one scene at which it fires, so the inputs of the null
-// are frames of one scene too: a unit fires at all of them, or at none.
+// The references of a unit are frames of the one scene at which it fires. The null, the score for
+// random inputs in place of the references, takes frames of one scene too: a unit fires at all of
+// them, or at none. So the null is 1 / (1 / 60) = 60, or 0.
 func TestNullOfScenes(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})

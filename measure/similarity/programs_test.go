@@ -9,19 +9,24 @@ import (
 	"testing"
 )
 
-// A programValue says which statistic, with which settings, gives the value of another program.
+// The other programs are ReSi, a benchmark of representational similarity
+// (github.com/mklabunde/resi), netrep (github.com/ahwillia/netrep), scipy and scikit-learn.
+
+// A programValue says which statistic of this package, with which settings, gives a value of one of
+// the other programs.
 type programValue struct {
 	statistic string
 	set       func(*Settings)             // nil: default settings
-	transform func(value float64) float64 // from the value here to that of the program; nil: the same value
-	except    []string                    // cases for which the other program has another value, or none
+	transform func(value float64) float64 // from this package's value to that of the program; nil: the same value
+	except    []string                    // names of cases for which the other program has another value, or none
 }
 
-// likeReSi are the settings with which neighbours and dissimilarities are those of ReSi.
+// likeReSi sets the settings with which neighbours and dissimilarities are those of ReSi.
 func likeReSi(s *Settings) { s.Metric, s.Centre, s.Neighbours = "cosine", "none", 10 }
 
-// programValues lists the values of testdata/programs.json. Neighbours of equal rows are left out:
-// ReSi takes the first sample of a list for the sample itself, which need not be.
+// programValues lists the values of testdata/programs.json, by program and its name of the
+// statistic. Neighbours of equal rows are left out: ReSi takes the nearest sample for the sample
+// itself, but an equal one can precede it.
 func programValues() map[string]programValue {
 	// Names of cases in testdata/list.json.
 	wide, ties := []string{"more variables than samples", "one side wide"}, []string{"duplicated rows", "duplicated rows far away"}
@@ -52,12 +57,13 @@ func programValues() map[string]programValue {
 		// variance. Where the total is above 1.01, it keeps one component only.
 		"ReSi SVCCA": {statistic: SVCCA, set: func(s *Settings) { s.Variance = 1e-9 }},
 
-		"netrep LinearMetric 1":                 {statistic: ShapeMetric},
-		"netrep LinearMetric 0.5":               {statistic: ShapeMetric, set: func(s *Settings) { s.Alpha = 0.5 }},
-		"netrep LinearMetric 0.1":               {statistic: ShapeMetric, set: func(s *Settings) { s.Alpha = 0.1 }},
-		"netrep LinearMetric euclidean":         {statistic: ProcrustesDistance},
-		"netrep PermutationMetric euclidean":    {statistic: PermutationProcrustes},
-		"netrep LinearCKA":                      {statistic: LinearCKA, transform: math.Acos},
+		"netrep LinearMetric 1":              {statistic: ShapeMetric},
+		"netrep LinearMetric 0.5":            {statistic: ShapeMetric, set: func(s *Settings) { s.Alpha = 0.5 }},
+		"netrep LinearMetric 0.1":            {statistic: ShapeMetric, set: func(s *Settings) { s.Alpha = 0.1 }},
+		"netrep LinearMetric euclidean":      {statistic: ProcrustesDistance},
+		"netrep PermutationMetric euclidean": {statistic: PermutationProcrustes},
+		"netrep LinearCKA":                   {statistic: LinearCKA, transform: math.Acos},
+		// Copies of the variables make the transport between p and q variables an assignment.
 		"scipy linear_sum_assignment of copies": {statistic: SoftMatching},
 		"scikit-learn Ridge":                    {statistic: RidgePredictivity},
 		"scikit-learn PLSRegression 2":          {statistic: PLSPredictivity, set: func(s *Settings) { s.Components = 2 }},
@@ -77,7 +83,7 @@ func TestOtherPrograms(t *testing.T) {
 	var cases []struct {
 		Name string
 		P, Q int
-		X, Y []float32
+		X, Y []float32 // n x P and n x Q
 	}
 	var values map[string]map[string]*float64
 	for file, to := range map[string]any{"testdata/list.json": &cases, "testdata/programs.json": &values} {
@@ -97,7 +103,7 @@ func TestOtherPrograms(t *testing.T) {
 		for name, want := range values[c.Name] {
 			k, ok := known[name]
 			if !ok && name != "ReSi PWCCA" { // see docs/reference/measures/similarity.md
-				t.Errorf("%s is compared with nothing", name)
+				t.Errorf("%s: no statistic to compare with", name)
 			}
 			if !ok || slices.Contains(k.except, c.Name) {
 				continue

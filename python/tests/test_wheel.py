@@ -1,4 +1,4 @@
-"""The wheel in dist/ is installed in a new environment, without network."""
+"""Installs the wheel in dist/ in a new environment, without network access, and runs it."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ WHEELS = sorted((Path(__file__).resolve().parents[2] / "dist").glob("noether-*.w
 @pytest.mark.skipif(not WHEELS, reason="run make wheel first")
 def test_wheel(tmp_path):
     wheel = WHEELS[-1]
-    assert wheel.stat().st_size < 60 << 20  # bytes
+    assert wheel.stat().st_size < 60 << 20  # 60 MiB
 
     def run(*command):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}).stdout
@@ -29,7 +29,7 @@ def test_wheel(tmp_path):
     assert (share / "man/man1/noether-run.1").is_file() and (share / "bash-completion/completions/noether").is_file()
     (notices,) = (tmp_path / "env").glob("lib/python3*/site-packages/noether-*.dist-info/THIRD_PARTY_NOTICES")
     assert "google.golang.org/protobuf" in notices.read_text("utf-8")
-    # The demo has 3828 scores.
+    # The run of noether.demo() has 3828 scores, which its text states.
     assert "3828" in run(python, "-c", "import noether; print(noether.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()
 
