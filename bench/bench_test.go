@@ -21,7 +21,7 @@ func TestParseBenchmark(t *testing.T) {
 	}
 }
 
-// fake returns a source whose values are those given, one for each call.
+// fake returns a source that returns the given values as the metric v, one for each call.
 func fake(values ...float64) source {
 	return func(context.Context, *runner) (metrics, error) {
 		v := values[0]
@@ -30,9 +30,11 @@ func fake(values ...float64) source {
 	}
 }
 
+// A row compares the medians over three rounds of a peer (another program) and of Noether. A peer
+// may be measured once only, or not at all.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
-	none := func(context.Context, *runner) (metrics, error) { return nil, errSkip }
+	skipped := func(context.Context, *runner) (metrics, error) { return nil, errSkip }
 	tab := table{columns: []string{"work"}, rows: []row{
 		{text: map[string]string{"work": "rates"}, ratios: []string{"ratio"}, cells: []cell{
 			{column: "peer", from: fake(2, 4, 3), metric: "v", unit: "images/s"},
@@ -41,7 +43,7 @@ func TestMeasure(t *testing.T) {
 			{column: "peer", from: fake(30), metric: "v", unit: "s", once: true},
 			{column: noether, from: fake(10, 10, 10), metric: "v", unit: "s"}}},
 		{text: map[string]string{"work": "alone"}, ratios: []string{"ratio"}, cells: []cell{
-			{column: "peer", from: none, metric: "v", unit: "s"},
+			{column: "peer", from: skipped, metric: "v", unit: "s"},
 			{column: noether, from: fake(1, 1, 1), metric: "v", unit: "s"}}},
 	}}
 	got, err := tab.measure(t.Context(), nil, 3)
@@ -62,6 +64,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestDigits checks that numbers have three significant digits, or all digits before the point.
 func TestDigits(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[float64]string{0: "0", 0.12345: "0.123", 1.2: "1.20", 68.74: "68.7", 298.4: "298", 19932: "19932"} {
@@ -71,10 +74,11 @@ func TestDigits(t *testing.T) {
 	}
 }
 
+// Without names, all tables but the slow ones are chosen.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	if all, err := choose(nil); err != nil || len(all) == 0 || len(all) == len(tables) {
-		t.Errorf("without names: %d of %d tables, error %v; want some of them", len(all), len(tables), err)
+		t.Errorf("without names: %d of %d tables, error %v; want some of them, not all", len(all), len(tables), err)
 	}
 	if one, err := choose([]string{"stir"}); err != nil || len(one) != 1 {
 		t.Errorf("%d tables, error %v; want 1", len(one), err)
@@ -84,7 +88,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestTables checks that every cell has a column of its table.
+// TestTables checks that every text and cell of a row has a column in its table, and that every
+// cell has a source and a metric.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	for _, tab := range tables {

@@ -20,8 +20,8 @@ func imageNetNames() (names []string) {
 	return names
 }
 
-// TestImageNetOrder checks that the WordNet synsets (identifiers such as n01440764) and the names of
-// classes are in the order of the outputs of ImageNet classifiers.
+// TestImageNetOrder checks that the WordNet synsets (identifiers such as n01440764) and the names
+// of classes are in the order of the outputs of ImageNet classifiers.
 func TestImageNetOrder(t *testing.T) {
 	t.Parallel()
 	synsets, names := ImageNetSynsets(), imageNetNames()

@@ -288,8 +288,8 @@ func TestDefaultStore(t *testing.T) {
 }
 
 // A store of 3000 bytes holds three of four files of 1000 bytes. It evicts b, the least recently
-// used: a is older, but was loaded since. It also removes temporary files that are a day old. A file
-// that exceeds the size alone is stored nevertheless.
+// used: a is older, but was loaded since. It also removes temporary files that are a day old. A
+// file that exceeds the size alone is stored nevertheless.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	s := store(t)

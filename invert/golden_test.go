@@ -49,8 +49,8 @@ func cifar(t testing.TB, n int) (tensor.Tensor, []int) {
 	return x, labels
 }
 
-// goldenStart returns the starting images of the golden searches: values k / 255 from a formula that
-// golden.py has too, so that no random generator is shared.
+// goldenStart returns the starting images of the golden searches: values k / 255 from a formula
+// that golden.py has too, so that no random generator is shared.
 func goldenStart(shape []int) tensor.Tensor {
 	t := tensor.New(shape...)
 	for i := range t.Data {
@@ -68,8 +68,8 @@ type goldenCase struct {
 }
 
 // TestGolden checks that searches agree with the same searches by PyTorch in float64, which
-// testdata/golden.py stored. "paper" is the default optimiser, with steps of a fixed length along the
-// gradient.
+// testdata/golden.py stored. "paper" is the default optimiser, with steps of a fixed length against
+// the gradient.
 func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestDetached checks that Detached returns initializers of at least the given number of bytes apart
-// from the serialised model, and does not change the model. The initializer "large" has 2048 float32,
-// which are 8192 bytes.
+// TestDetached checks that Detached returns initializers of at least the given number of bytes
+// apart from the serialised model, and does not change the model. The initializer "large" has 2048
+// float32, which are 8192 bytes.
 func TestDetached(t *testing.T) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, 1, 2048)

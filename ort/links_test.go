@@ -11,12 +11,14 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// The cache of a model hub keeps files under their hashes, and snapshots of links to them.
+// The cache of the Hugging Face Hub stores files by their hash in the folder blobs, and for each
+// commit a folder of symbolic links to them. A model and its weights, in a second file, are read
+// through such links.
 func TestWeightsBehindLinks(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	dir := t.TempDir()
-	snapshot, blobs := filepath.Join(dir, "snapshots", "x"), filepath.Join(dir, "blobs")
+	snapshot, blobs := filepath.Join(dir, "snapshots", "commit"), filepath.Join(dir, "blobs")
 	if err := errors.Join(os.MkdirAll(snapshot, 0o777), os.MkdirAll(blobs, 0o777)); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +42,9 @@ func TestWeightsBehindLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, bad1 := plain.SHA256()
-	b, bad2 := linked.SHA256()
-	if err := errors.Join(bad1, bad2); err != nil || a != b {
+	a, err1 := plain.SHA256()
+	b, err2 := linked.SHA256()
+	if err := errors.Join(err1, err2); err != nil || a != b {
 		t.Errorf("hashes %s and %s, %v", a, b, err)
 	}
 	s, err := rt.NewSession(linked, ort.Options{})

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// grouped returns the score of a mean over samples, with a jackknife over groups of consecutive
-// samples.
+// grouped returns the score of the mean of values, one for each sample, with a jackknife over
+// groups of consecutive samples.
 func grouped(statistic string, values []float64, groups int) measure.Score {
 	sum := func(v []float64) (s float64) {
 		for _, x := range v {
@@ -33,7 +33,8 @@ func grouped(statistic string, values []float64, groups int) measure.Score {
 	return s
 }
 
-// cell returns a cell of one model, data set and transformation with the given scores.
+// cell returns a cell, the scores of one measure for one model, data set, parameter value of a
+// transformation, and trial. Only parameter and trial vary.
 func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	return scores.Cell{
 		Model: "m", Data: "d", Transform: "turn", Parameter: parameter, Trial: trial, Measure: "effective-invariance",
@@ -41,8 +42,8 @@ func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	}
 }
 
-// If a statistic is a mean over samples, so is its mean over values. Its interval must be the
-// jackknife interval of that mean.
+// If a statistic is a mean over samples, so is its mean over the values of a transformation's
+// parameter. Its interval must be the jackknife interval of that mean.
 func TestMeanOverValuesInterval(t *testing.T) {
 	t.Parallel()
 	const n, groups = 203, 20
@@ -102,8 +103,8 @@ func TestMeanOverTrials(t *testing.T) {
 	}
 }
 
-// Equal values have the interval of each of them, here 0.98 to 1, not one without width. An
-// interval is limited to the range of the statistic, here 0 to 1.
+// If all scores are equal, the interval of their mean is that of each of them, here 0.98 to 1, and
+// not of width 0. An interval is limited to the range of the statistic, here 0 to 1.
 func TestIntervalRangeAndWidth(t *testing.T) {
 	t.Parallel()
 	score := func(v float64) measure.Score {
@@ -128,8 +129,8 @@ func TestIntervalRangeAndWidth(t *testing.T) {
 	}
 }
 
-// A mean over values has the scores that the cells of all values have, in the order of the first
-// cell. Without replicates it has no interval.
+// A mean over values has the statistics that the cells of all values have, in the order of the
+// first cell. Without jackknife replicates it has no interval.
 func TestMeanOfSharedScores(t *testing.T) {
 	t.Parallel()
 	p := func(name string, v float64) measure.Score { return measure.Plain(name, v, 10) }
@@ -166,8 +167,8 @@ func TestTable(t *testing.T) {
 	}
 	cells[0].Layers[0].Scores[0].Warnings = []string{"a", "b"}
 	type line struct {
-		parameter string
-		trial     int
+		parameter string // "": mean over values
+		trial     int    // -1 (scores.MeanOverTrials): mean over trials
 		value     float64
 		warning   string
 	}
@@ -234,10 +235,10 @@ func TestNoMeanWithFailedCell(t *testing.T) {
 			}
 		}
 	}
-	lost := cell("270", 1)
-	failed := scores.Failure{Model: lost.Model, Data: lost.Data, Transform: lost.Transform, Parameter: "270", Trial: 1, Measure: lost.Measure}
+	missing := cell("270", 1)
+	failed := scores.Failure{Model: missing.Model, Data: missing.Data, Transform: missing.Transform, Parameter: "270", Trial: 1, Measure: missing.Measure}
 	var means []string
-	for _, r := range scores.Table("study", cells, failed)[len(cells):] { // after the rows of the cells
+	for _, r := range scores.Table("study", cells, failed)[len(cells):] { // the means follow the rows of the cells
 		means = append(means, fmt.Sprintf("%q %d", r.Parameter, r.Trial))
 	}
 	if want := []string{`"" 0`, `"90" -1`, `"180" -1`}; !slices.Equal(means, want) {

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// goldenAdversarial holds trainings on adversarial examples in PyTorch: testdata/adversarial.py.
-// All start from the same weights and use the same batches.
+// goldenAdversarial holds results of training on adversarial examples in PyTorch, which
+// testdata/adversarial.py stored. All start from the same weights and use the same batches.
 type goldenAdversarial struct {
 	Start   map[string][]float64 // weights before the first step
 	Batches []struct {
@@ -22,18 +22,18 @@ type goldenAdversarial struct {
 		T     []int     // their classes
 		Start []float64 // points at which the search for adversarial examples starts
 	}
-	Rows []struct { // a training each
+	Rows []struct { // one for each defence and norm
 		Defence      Defence
 		Norm         string
 		Radius, Beta float64
-		Steps        int                  // of the search
+		Steps        int                  // of the search for an adversarial example
 		End          map[string][]float64 // weights after the last step
 		Losses       []float64            // of each training step
 	}
 }
 
-// Ten steps of each defence in each ball give the losses, weights and running statistics of
-// PyTorch.
+// Training with each defence, on examples in the ball of each norm, gives the losses, weights and
+// running statistics of batch normalisation of PyTorch.
 func TestGoldenAdversarial(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/adversarial.json")
@@ -125,9 +125,9 @@ func TestAdversarialErrors(t *testing.T) {
 	}
 }
 
-// For a linear classifier of two classes the worst image of the l2 ball is x + r u, where u is the
-// unit vector from the weights of the class to those of the other, so the loss of a step is log(1 +
-// exp(-margin + r |w_0 - w_1|)).
+// For a linear classifier of two classes the image of the l2 ball of radius r around x with the
+// largest loss is x + r u, where u is the unit vector from the weights of the class to those of the
+// other. So the loss of a training step is log(1 + exp(-margin + r |w_0 - w_1|)).
 func TestAdversarialLinear(t *testing.T) {
 	t.Parallel()
 	m, err := MLP(1, 3, 2)

@@ -34,7 +34,8 @@ func hubFolder(t *testing.T, dir string) string {
 	return filepath.Join(dir, "net")
 }
 
-// twoClasses writes a folder of images of two classes, whose order is not that of the model's outputs.
+// twoClasses writes a folder of images of two classes, whose order is not that of the model's
+// outputs.
 func twoClasses(t *testing.T, dir string) string {
 	t.Helper()
 	for i := range 12 {
@@ -43,9 +44,9 @@ func twoClasses(t *testing.T, dir string) string {
 	return filepath.Join(dir, "photos")
 }
 
-// A model is read from a server that implements the Hugging Face Hub, with the preprocessing and the
-// class names of its repository. The run folder's study.yaml, the resolved study, names the commit,
-// and runs again from the cache while the server is down.
+// A model is read from a server that implements the Hugging Face Hub, with the preprocessing and
+// the class names of its repository. The run folder's study.yaml, the resolved study, names the
+// commit, and runs again from the cache while the server is down.
 func TestHuggingFaceModel(t *testing.T) {
 	h := hubtest.New(t, hubFiles(t))
 	h.Token = "secret"
@@ -96,8 +97,8 @@ func TestHuggingFaceModel(t *testing.T) {
 }
 
 // TestFolderLaidOutAsOnTheHub compares the scores of a folder with the files of a Hugging Face
-// repository with those of its ONNX file alone, in the folder, where its preprocessing is found, and
-// elsewhere, with preprocessing and classes in the study file.
+// repository with those of its ONNX file alone, in the folder, where its preprocessing is found,
+// and elsewhere, with preprocessing and classes in the study file.
 func TestFolderLaidOutAsOnTheHub(t *testing.T) {
 	dir := t.TempDir()
 	hubFolder(t, dir)

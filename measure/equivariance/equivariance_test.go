@@ -342,8 +342,8 @@ func near(a, b equivariance.Errors) bool {
 	return math.Abs(a.RelativeError-b.RelativeError) < 1e-6 && math.Abs(a.Cosine-b.Cosine) < 1e-6 && math.Abs(a.Floor-b.Floor) < 1e-6
 }
 
-// TestScaleInvariance checks that multiplying both maps by a number changes no statistic, however large
-// or small the number is.
+// TestScaleInvariance checks that multiplying both maps by a number changes no statistic, however
+// large or small the number is.
 func TestScaleInvariance(t *testing.T) {
 	t.Parallel()
 	z, zt := random(6, 4, 9, 8), random(7, 4, 9, 8)

@@ -77,8 +77,8 @@ func update(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most
 	}
 }
 
-// With and without ties, about k values reach a threshold, the k-th largest value: k may be wrong by
-// five times the allowed relative error. The strongest inputs are exact.
+// With and without ties, about k values reach a threshold, the k-th largest value: k may be wrong
+// by five times the allowed relative error. The strongest inputs are exact.
 func TestSketchThresholds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,10 +9,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// This example measures the effective invariance of a model on three images and their rotated
-// versions. The model recognises the first image with the same confidence when it is rotated, the
-// second with less confidence, and the third only when it is not rotated.
+// This example measures the effective invariance (ei) of a model on three images and their rotated
+// versions: the mean of sqrt(p q), where p and q are the probabilities of the predicted class of an
+// image and of its rotated version, and of 0 if the predicted classes differ. The model recognises
+// the first image with the same confidence when it is rotated, the second with less confidence, and
+// the third only when it is not rotated.
 func Example() {
+	// Probabilities of the classes cat and dog for each image, and for each rotated image.
 	p := []float64{0.9, 0.1, 0.8, 0.2, 0.7, 0.3}
 	q := []float64{0.9, 0.1, 0.6, 0.4, 0.2, 0.8}
 	clean, transformed := tensor.New(3, 2), tensor.New(3, 2)

@@ -1,5 +1,10 @@
 package html
 
+// The first screen of a report shows, in the element .glance, a matrix of a score of each model
+// under each transformation (.matrix), curves of statistics over depth (.curves), and a strip of
+// sample images (.strip). The column of the matrix with the focus or the pointer selects the
+// transformation of the curves and the strip.
+
 import (
 	"fmt"
 	"slices"
@@ -13,10 +18,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// studyOfThree is a run of three models with contact sheets of two transformations. A sheet has a
-// row for each of three samples, and a column for the sample as it is and for each of two values;
-// its images are 32 pixels wide and high, with gaps of 4 pixels around them. Of two models there
-// are values for the samples of the first sheet.
+// studyOfThree is a run of three models with contact sheets (images that show samples side by side)
+// of two transformations. A sheet has a row for each of three samples, and a column for the sample
+// as it is and for each of two values of the transformation's parameter; its images are 32 pixels
+// wide and high, with gaps of 4 pixels around them. For two of the models the first sheet has
+// scores of its samples.
 func studyOfThree() Run {
 	rows, rec := reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}.Rows()
 	run := Run{Rows: rows, Record: rec}
@@ -36,7 +42,9 @@ func studyOfThree() Run {
 	return run
 }
 
-// TestFirstScreen looks for the matrix, the curves and the images without scrolling.
+// TestFirstScreen checks that the matrix, the curves and the images are in view without scrolling,
+// in the window of a computer and of a phone. At the end, as in other tests, v.quiet checks that
+// the browser reported no error and requested no other file.
 func TestFirstScreen(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
@@ -63,7 +71,8 @@ func TestFirstScreen(t *testing.T) {
 			if key := v.texts(t, ".strip .key"); len(key) != 1 || !strings.Contains(key[0], "✗ not its label") {
 				t.Errorf("the key of the images is %q, want one that explains ✗", key)
 			}
-			// The score says what its ends mean, and the axes measure depth as the sentences do.
+			// The key of the score says what the ends of its range mean. The axes give depth in per cent,
+			// as the sentences (.findings) do.
 			if got := v.texts(t, ".scorebox .key"); len(got) != 2 || got[0] != "1 if every prediction keeps its class with probability 1, 0 if every class changes." {
 				t.Errorf("the matrix has the keys %q, want two, of which the first says what 1 and 0 mean", got)
 			}
@@ -71,7 +80,7 @@ func TestFirstScreen(t *testing.T) {
 				t.Error("an axis of the curves is not in per cent of depth")
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".strip .value.chance").length`); n != 2 {
-				t.Errorf("%d values are hatched as at chance, want 2, those of sample 4", n)
+				t.Errorf("%d values are hatched as the worst, want 2, those of sample 4", n)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll(".findings li").length`); n < 1 || n > 3 {
 				t.Errorf("%d sentences, want 1 to 3", n)
@@ -90,9 +99,9 @@ func TestFirstScreen(t *testing.T) {
 	}
 }
 
-// TestMatrixFollowsTheReader moves the pointer and the focus over the matrix, and opens a section
-// by a cell.
-func TestMatrixFollowsTheReader(t *testing.T) {
+// TestMatrixFocus moves the focus over the matrix by the keyboard: the curves and the images
+// follow. It opens the section of a measure by a cell.
+func TestMatrixFocus(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, studyOfThree(), 1440, 900, "")
 	// titles is the condition that all four curves are drawn, for the transformation name.
@@ -105,7 +114,7 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 	cell := func(column int) string {
 		return fmt.Sprintf(`document.querySelector(".matrix tbody tr:nth-child(2) td:nth-child(%d) button")`, column)
 	}
-	// By the keyboard: focus follows, and the strip shows the images of that transformation.
+	// The curves follow the focus, and the strip shows the images of that transformation.
 	v.do(t, script(cell(3)+".focus()"), until(titles("gray")))
 	if what, want := v.texts(t, ".strip .what"), []string{"as it is", "gray 180"}; !slices.Equal(what, want) {
 		t.Errorf("the strip shows %q, want %q", what, want)
@@ -119,14 +128,14 @@ func TestMatrixFollowsTheReader(t *testing.T) {
 	if hash := evaluate[string](t, v, "location.hash"); !strings.Contains(hash, "at=measure-1") || !strings.Contains(hash, "glance.at=gray") {
 		t.Errorf("the address is %q, want the section measure-1 and the column gray in it", hash)
 	}
-	// Another score, and a model and a transformation that are hidden: cells of 2 models under 3.
+	// Another score; then a model and a transformation are hidden, which leaves 2 x 3 cells.
 	v.do(t, script(`{ const s = document.querySelector("select[name=glance-score]"); s.value = "distance"; s.dispatchEvent(new Event("change")) }`),
 		until(`document.querySelector(".glance h3").textContent === "cosine distance, at the last layer"`))
 	v.do(t, script(`location.hash = "#hide.model=resnet20&hide.transform=gray"`), until(`document.querySelectorAll("button.cell").length === 6 && `+complete))
 	v.quiet(t)
 }
 
-// TestOrderOfModels sorts the models of the matrix by the column in focus, and follows another
+// TestOrderOfModels sorts the models of the matrix by the selected column, and then selects another
 // column.
 func TestOrderOfModels(t *testing.T) {
 	t.Parallel()
@@ -171,7 +180,8 @@ func TestLength(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestManyModels highlights one of more models than there are colours.
+// TestManyModels checks that one model is highlighted, and the others are grey, if there are more
+// models than colours.
 func TestManyModels(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 40, Layers: 4, Transforms: 2}.Rows()
@@ -187,7 +197,7 @@ func TestManyModels(t *testing.T) {
 		}
 		return n
 	}
-	// Each model has a line for the value and one for the null.
+	// Each model has a line for the statistic and one for its null, the value at chance.
 	if all := strokes(); count(all, "var(--series-0)") != 2 || count(all, "var(--control)") != 2*39 {
 		t.Errorf("of %d lines %d are highlighted and %d grey, want 2 and %d", len(all), count(all, "var(--series-0)"), count(all, "var(--control)"), 2*39)
 	}
@@ -198,7 +208,8 @@ func TestManyModels(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestParametersOfSeveralTransformations offers each value under its transformation.
+// TestParametersOfSeveralTransformations checks that the list of parameter values names the
+// transformation of each.
 func TestParametersOfSeveralTransformations(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 2, Transforms: 2}.Rows()
@@ -225,7 +236,7 @@ func TestParametersOfSeveralTransformations(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestPrintingWaits prints before the charts are drawn.
+// TestPrintingWaits prints before all charts are drawn: the page draws them first.
 func TestPrintingWaits(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 6, Layers: 40, Transforms: 4}.Rows()
@@ -242,7 +253,8 @@ func TestPrintingWaits(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestTablesFit opens a table with long layer names and warnings: its last column is in view.
+// TestTablesFit checks that tables with long layer names and warnings are not wider than their
+// section, so that their last column is in view.
 func TestTablesFit(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 6, Transforms: 2}.Rows()
@@ -257,8 +269,8 @@ func TestTablesFit(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestTwoQuestionsOfSimilarity draws x against T(x) as curves and models against each other as heat
-// maps, in two sections.
+// TestTwoQuestionsOfSimilarity checks that the similarity of x and T(x) is drawn as curves, and
+// that of two models as heat maps, in two sections.
 func TestTwoQuestionsOfSimilarity(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 5, PairedLayers: 5}.Rows()

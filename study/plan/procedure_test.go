@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestTrialsTakeNewImages checks that each trial of stir takes images that no other trial takes
-// while there are such, and that a job with repeated images has Repeated set.
+// TestTrialsTakeNewImages checks that each trial of the measure stir takes images that no earlier
+// trial takes, as long as there are enough, and that the job of a trial that has to take some of
+// them again has Repeated set.
 func TestTrialsTakeNewImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +36,7 @@ trials: 3
 			t.Fatal(err)
 		}
 		defer plan.Close()
-		taken := map[int][]int{} // trials by sample
+		taken := map[int][]int{} // for each sample, the trials that take it
 		for _, c := range plan.Cells {
 			job := c.Procedure.Job
 			if job.Data.Len() != 30 || job.Repeated != repeated[c.View.Trial] {
@@ -58,8 +59,9 @@ trials: 3
 	}
 }
 
-// TestLabelsOfPairs checks that the labels of a stitching job are outputs of the second model, that
-// the first model may have other classes, and that labels that fit no outputs are an error.
+// TestLabelsOfPairs checks that the labels of a job of model stitching are outputs of the second
+// model, that the first model may have another number of classes, and that a second model with
+// fewer classes than the data is an error.
 func TestLabelsOfPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -76,14 +78,14 @@ measures: [{stitching: {between: %s}}]
 		}
 		return New(t.Context(), s, Options{Runtime: orttest.Load(t), Threads: 2})
 	}
-	good, err := plan("[two, eight]")
+	valid, err := plan("[two, eight]")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer good.Close()
+	defer valid.Close()
 	seen := map[int]bool{}
 	for i := range 60 {
-		sample, err := dataset.Describe(t.Context(), good.Cells[0].Procedure.Job.Data, i)
+		sample, err := dataset.Describe(t.Context(), valid.Cells[0].Procedure.Job.Data, i)
 		if err != nil {
 			t.Fatal(err)
 		}

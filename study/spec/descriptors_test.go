@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestDescriptorsAreComplete checks that every measure has a title, a question, an explanation and
-// statistics with ranges, and a name that is its method's.
+// TestDescriptorsAreComplete checks that the descriptor of every measure has a title, a question,
+// an explanation (Reading) and statistics with ranges, and that its name is that of the method that
+// a study makes with default settings. Methods that have no complete defaults are not made.
 func TestDescriptorsAreComplete(t *testing.T) {
 	t.Parallel()
 	var seen []string

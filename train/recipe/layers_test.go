@@ -105,8 +105,8 @@ func TestLayerwise(t *testing.T) {
 	}
 }
 
-// The key take-back undoes epochs that increase the objective, and multiplies the learning rate by a
-// factor. With it the objective of a layer never increases, even at a large rate. The log has all
+// The key take-back undoes epochs that increase the objective, and multiplies the learning rate by
+// a factor. With it the objective of a layer never increases, even at a large rate. The log has all
 // epochs; its column taken_back marks those that were undone (rolled back).
 func TestLayersRollback(t *testing.T) {
 	t.Parallel()
