@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// wavOf returns a WAV file of values in [-1, 1] of interleaved channels. format is 1 for integers
-// and 3 for floats; extensible selects the longer header, in which the format is further on.
+// wavOf returns a WAV file of interleaved channels with values in [-1, 1]. format is 1 for integers
+// and 3 for floats; bits is the size of a value. extensible selects the header of
+// WAVEFORMATEXTENSIBLE, which has the format in an extension at its end.
 func wavOf(format, channels, bits, rate int, extensible bool, values ...float64) []byte {
 	le := binary.LittleEndian
 	var data []byte
@@ -40,10 +41,11 @@ func wavOf(format, channels, bits, rate int, extensible bool, values ...float64)
 	head = le.AppendUint16(head, uint16(channels*bits/8))
 	head = le.AppendUint16(head, uint16(bits))
 	if extensible {
-		head = le.AppendUint16(head, 22)
+		head = le.AppendUint16(head, 22) // bytes of the extension
 		head = le.AppendUint16(head, uint16(bits))
-		head = le.AppendUint32(head, 3)
+		head = le.AppendUint32(head, 3) // speakers: left and right
 		head = le.AppendUint16(head, uint16(format))
+		// The rest of the format's GUID is the same for all formats.
 		head = append(head, "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"...)
 	}
 	chunk := func(name string, b []byte) []byte {
@@ -54,7 +56,7 @@ func wavOf(format, channels, bits, rate int, extensible bool, values ...float64)
 		}
 		return out
 	}
-	body := append(chunk("fmt ", head), chunk("LIST", []byte("odd"))...)
+	body := append(chunk("fmt ", head), chunk("LIST", []byte("odd"))...) // a chunk of odd length, to be skipped
 	body = append(body, chunk("data", data)...)
 	out := le.AppendUint32([]byte("RIFF"), uint32(4+len(body)))
 	return append(append(out, "WAVE"...), body...)
@@ -66,7 +68,7 @@ func TestWAVFormats(t *testing.T) {
 		for _, extensible := range []bool{false, true} {
 			for channels, want := range map[int][]float32{
 				1: {0, 0.5, -0.5, -1, 0.25, -0.125},
-				2: {0.25, -0.75, 0.0625}, // the mean of two
+				2: {0.25, -0.75, 0.0625}, // the mean of both channels
 			} {
 				data := wavOf(form.format, channels, form.bits, 22050, extensible, 0, 0.5, -0.5, -1, 0.25, -0.125)
 				got, err := Decode(data)
@@ -80,7 +82,7 @@ func TestWAVFormats(t *testing.T) {
 				if err := os.WriteFile(path, data, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if info, err := Probe(path); err != nil || info != (Info{22050, channels, 6 / channels}) {
+				if info, err := Probe(path); err != nil || info != (Info{Rate: 22050, Channels: channels, Frames: 6 / channels}) {
 					t.Errorf("%+v: %+v, %v", form, info, err)
 				}
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// ramp returns a WAV file whose value i is i / 2^14.
+// ramp returns a mono WAV file of n values, rate of them per second. Value i is i / 2^14.
 func ramp(t testing.TB, rate, n int) []byte {
 	t.Helper()
 	wave := make([]float32, n)
@@ -39,7 +39,7 @@ func openAudio(t *testing.T, o AudioOptions) *Audio {
 }
 
 // digits returns a folder of four recordings of 8000 samples per second, named as those of the Free
-// Spoken Digit Dataset: the digit, the speaker and the number of the take.
+// Spoken Digit Dataset: the digit, the speaker and the take (the number of the repetition).
 func digits(t testing.TB) string {
 	return folderOf(t, map[string][]byte{
 		"3_theo_0.wav": ramp(t, 8000, 800), "3_theo_10.wav": ramp(t, 8000, 1600),
@@ -47,6 +47,8 @@ func digits(t testing.TB) string {
 	})
 }
 
+// TestAudioByPattern checks the classes, labels and factors that come from a pattern of file names.
+// The factor take is a number, so it has no categories.
 func TestAudioByPattern(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
@@ -71,6 +73,7 @@ func TestAudioByPattern(t *testing.T) {
 	}
 }
 
+// TestWhere checks which samples meet conditions on their factors or label.
 func TestWhere(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
@@ -78,7 +81,7 @@ func TestWhere(t *testing.T) {
 		conditions map[string]Condition
 		want       string
 	}{
-		// A condition without values has bounds; both are included.
+		// A condition without Values has the bounds Low and High; both are included.
 		{nil, "0_lucas_0 0_lucas_2 3_theo_0 3_theo_10"},
 		{map[string]Condition{"take": {High: 4}}, "0_lucas_0 0_lucas_2 3_theo_0"},
 		{map[string]Condition{"take": {High: 4}, "speaker": {Values: []string{"theo"}}}, "3_theo_0"},
@@ -113,6 +116,9 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// TestAudioFit checks how files of other lengths are brought to the length of an item (a sample of
+// the source). The default pads short files and crops long ones; "crop" rejects short files;
+// "split" makes several items of a long file.
 func TestAudioFit(t *testing.T) {
 	t.Parallel()
 	dir := digits(t) // of 400, 2000, 800 and 1600 values, in the order of names
@@ -136,7 +142,7 @@ func TestAudioFit(t *testing.T) {
 	}
 	for _, c := range []struct {
 		o     AudioOptions
-		frame Frame
+		frame Frame // the rate and length that a model takes
 		want  string
 	}{
 		{AudioOptions{}, Frame{}, "[400:0..399 2000:0..1999 800:0..799 1600:0..1599]"},
@@ -159,11 +165,13 @@ func TestAudioFit(t *testing.T) {
 	}
 }
 
+// TestAudioRates checks that files of different rates need a common rate, either Rate or that of the
+// model.
 func TestAudioRates(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{"a.wav": ramp(t, 8000, 800), "b.wav": ramp(t, 16000, 1600)})
 	if _, err := OpenAudio(t.Context(), AudioOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "a.wav has 8000 samples per second and b.wav has 16000") {
-		t.Errorf("two rates: %v", err)
+		t.Errorf("files of two rates: %v", err)
 	}
 	resampled := openAudio(t, AudioOptions{Dir: dir, Rate: 16000})
 	for i := range resampled.Len() {
@@ -173,7 +181,7 @@ func TestAudioRates(t *testing.T) {
 		}
 	}
 	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: set rate: 8000") {
-		t.Errorf("another rate than the model's: %v", err)
+		t.Errorf("a rate that is not the model's: %v", err)
 	}
 	// At 22,050 samples per second an item of 0.05 s has 1,103 values.
 	modelRate := openAudio(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
@@ -184,13 +192,15 @@ func TestAudioRates(t *testing.T) {
 		}
 	}
 	if _, err := modelRate.At(t.Context(), 0, Frame{Rate: 8000, Length: 500}); err == nil || !strings.Contains(err.Error(), "items of 400 samples (0.05 s) and the model takes 500") {
-		t.Errorf("another length than the model's: %v", err)
+		t.Errorf("a length that is not the model's: %v", err)
 	}
 	if _, err := modelRate.At(t.Context(), 0, Frame{Height: 32}); err == nil || !strings.Contains(err.Error(), "takes images") {
-		t.Errorf("a frame of images: %v", err)
+		t.Errorf("a model of images: %v", err)
 	}
 }
 
+// TestLibriSpeech checks the factors that the layout of LibriSpeech gives, and that files without a
+// transcript are left out.
 func TestLibriSpeech(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{
@@ -199,7 +209,7 @@ func TestLibriSpeech(t *testing.T) {
 		"26/495/26-495-0000.wav":  ramp(t, 16000, 16000),
 		"26/495/26-495.trans.txt": []byte("26-495-0000 FIVE SIX\n"),
 		"26/496/26-496-0000.wav":  ramp(t, 16000, 16000), // no transcript
-		"26/495/26-495-0001.wav":  ramp(t, 16000, 16000), // no line in it
+		"26/495/26-495-0001.wav":  ramp(t, 16000, 16000), // no line in its transcript
 	})
 	s := openAudio(t, AudioOptions{Dir: dir, Layout: "librispeech", Label: "speaker"})
 	if got := fmt.Sprint(s.Classes(), s.Factors()); got != "[19 26] [chapter duration speaker words words-per-second]" {

@@ -78,8 +78,8 @@ func randomPNG(t *testing.T, r *rand.Rand, f pngFormat, h, w int, transparent bo
 	return b.Bytes()
 }
 
-// TestPNGByRows checks that a frame of a PNG image that is decoded row by row is that of the image
-// which package png decodes, to the bit, in all formats and frames.
+// TestPNGByRows checks that a PNG image that is decoded in strips of rows, and resized and cropped by
+// a Frame, equals to the bit what the Frame makes of the image that package png decodes.
 func TestPNGByRows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -101,7 +101,7 @@ func TestPNGByRows(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		images, ok, err := pngRows(bytes.NewReader(file), rapid.IntRange(1, 500).Draw(rt, "pixels of a strip"))
+		images, ok, err := pngRows(bytes.NewReader(file), rapid.IntRange(1, 500).Draw(rt, "pixels in a strip"))
 		if err != nil || !ok {
 			rt.Fatalf("pngRows: %v, %v", ok, err)
 		}
@@ -115,8 +115,8 @@ func TestPNGByRows(t *testing.T) {
 	})
 }
 
-// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that
-// it leaves the formats to package png that it does not decode.
+// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that it
+// reports for which formats it leaves the decoding to package png.
 func TestDecodePNG(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -144,8 +144,8 @@ func TestDecodePNG(t *testing.T) {
 	})
 }
 
-// TestDamagedPNGByRows checks that a PNG file that is cut or has a changed byte is an error
-// wherever it is one for package png, in strips and as a whole.
+// TestDamagedPNGByRows checks that a PNG file that is truncated or has a changed bit is an error
+// wherever it is one for package png, whether it is decoded in strips of rows or as a whole.
 func TestDamagedPNGByRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -172,13 +172,14 @@ func TestDamagedPNGByRows(t *testing.T) {
 			damaged := bytes.Clone(file)
 			damaged[at] ^= 1 << r.IntN(8)
 			try("a changed bit", at, damaged)
-			try("the end", at, file[:at])
+			try("truncated", at, file[:at])
 		}
 	}
 }
 
-// TestLargePNG checks that a large PNG file in a folder is decoded row by row, in memory for a part
-// of its rows, and that an interlaced file is decoded as a whole.
+// TestLargePNG checks that a large PNG file, which is decoded in strips of rows, has the pixels that
+// package png decodes, and that strips are refused for an interlaced file, whose rows are not in
+// order. A truncated file is a BadSample.
 func TestLargePNG(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,7 +196,7 @@ func TestLargePNG(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := (image.Config{Width: 4100, Height: 2100}); !isLarge(c, int64(b.Len())) || isLarge(c, 100) || isLarge(image.Config{Width: 1 << 20, Height: 1 << 20}, 1<<28) {
-		t.Error("an image of 8.6 million pixels is not large, or one beyond the bounds is")
+		t.Error("an image of 8.6 million pixels is not large, or one is that has too many pixels, or too many for its bytes")
 	}
 	frame := Frame{Height: 8, Width: 16}
 	want, err := frame.Image(img)
@@ -213,12 +214,13 @@ func TestLargePNG(t *testing.T) {
 	if _, _, err := pngRows(bytes.NewReader(raw), 1); err == nil {
 		t.Error("a header with a wrong checksum is accepted")
 	}
+	// The checksum, of the chunk's type and data, follows the data.
 	binary.BigEndian.PutUint32(raw[len(pngSignature)+8+pngHeader:], crc32.ChecksumIEEE(raw[len(pngSignature)+4:len(pngSignature)+8+pngHeader]))
 	if _, ok, err := pngRows(bytes.NewReader(raw), 1); ok || err != nil {
 		t.Errorf("an interlaced file is decoded row by row: %v", err)
 	}
-	small := filepath.Join(dir, "damaged.png")
-	if err := os.WriteFile(small, b.Bytes()[:b.Len()/2], 0o666); err != nil {
+	truncated := filepath.Join(dir, "damaged.png")
+	if err := os.WriteFile(truncated, b.Bytes()[:b.Len()/2], 0o666); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := OpenFolder(t.Context(), FolderOptions{Dir: dir})
@@ -227,6 +229,6 @@ func TestLargePNG(t *testing.T) {
 	}
 	var bad *BadSample
 	if _, err := folder.At(t.Context(), 0, frame); !errors.As(err, &bad) || bad.Name != "damaged.png" {
-		t.Errorf("a file that is cut: %v", err)
+		t.Errorf("a truncated file: %v", err)
 	}
 }

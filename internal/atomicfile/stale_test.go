@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// TestWriteRemovesStaleFiles checks that the first write into a folder removes what killed processes
-// left there, and neither what may still be written nor files of others.
+// TestWriteRemovesStaleFiles checks that the first write into a folder removes the temporary files
+// that killed processes left there. It keeps recent temporary files, which another process may still
+// write, and files whose names are not those of temporary files of this program.
 func TestWriteRemovesStaleFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	past := time.Now().Add(-2 * StaleAfter)
 	for name, modified := range map[string]time.Time{
+		// Temporary and old; temporary and recent; old files of other programs.
 		".log.csv.0123456789abcdef.tmp": past, ".writable-1": past, ".store-12.tmp": past, ".speed-345.tmp": past,
-		".young.csv.0123456789abcdef.tmp": time.Now(), ".writable-2": time.Now(),
+		".recent.csv.0123456789abcdef.tmp": time.Now(), ".writable-2": time.Now(),
 		"data.tmp": past, ".hidden": past, ".swap.tmp": past, ".report.2026.tmp": past, ".writable-folder": past,
 	} {
 		path := filepath.Join(dir, name)
@@ -38,7 +40,7 @@ func TestWriteRemovesStaleFiles(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := []string{".hidden", ".report.2026.tmp", ".swap.tmp", ".writable-2", ".writable-folder", ".young.csv.0123456789abcdef.tmp", "data.tmp", "scores.csv"}
+	want := []string{".hidden", ".recent.csv.0123456789abcdef.tmp", ".report.2026.tmp", ".swap.tmp", ".writable-2", ".writable-folder", "data.tmp", "scores.csv"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the folder holds %q, want %q", got, want)
 	}

@@ -11,8 +11,10 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// coordinatesOf returns the coordinates of observations of (x, y), d variables each, in their
-// leading subspaces, and their scatter.
+// coordinatesOf returns the scatters of the coordinates of x and of y in their principal subspaces,
+// which hold the given fraction of the variance, and the scatter of (x, y) itself. A scatter is the
+// sum of products of deviations from the mean. Each row is an observation of (x, y), d variables
+// each.
 func coordinatesOf(t *testing.T, rows []float32, d int, fraction float64) (coordinates, *linalg.Scatter[float64]) {
 	t.Helper()
 	s := linalg.NewScatter[float64](2 * d)
@@ -29,7 +31,8 @@ func coordinatesOf(t *testing.T, rows []float32, d int, fraction float64) (coord
 	return f.coordinates(s.Between(0, d, 2*d)), s
 }
 
-// decaying returns n observations of (x, y), d variables each, of decreasing scale; y is x plus noise.
+// decaying returns n observations of (x, y), d variables each: variable j has a smaller standard
+// deviation than variable j - 1. y is x plus noise.
 func decaying(n, d int) []float32 {
 	g := rand.New(rand.NewPCG(9, 9))
 	rows := make([]float32, n*2*d)
@@ -44,28 +47,31 @@ func decaying(n, d int) []float32 {
 	return rows
 }
 
-// A set has the scatters, about its own mean, of the coordinates of its observations in the
-// subspaces of all. Sets with the last part are what is left of all observations without others.
-func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
+// TestSubsetCorrelations checks that the canonical correlations that subsets accumulates for a set of
+// observations are those of its coordinates in the subspaces of all observations. The observations
+// are divided into four parts. Sets with the last part are accumulated as all observations minus the
+// missing parts, others as sums of parts.
+func TestSubsetCorrelations(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
 	rows := decaying(n, d)
 	cuts := []int{0, 30, 35, 120, n}
-	member := func(set, part int) bool { return set&(1<<part) != 0 } // every choice of the four parts
+	// The bits of set, from 0 to 15, are the parts that it contains.
+	contains := func(set, part int) bool { return set&(1<<part) != 0 }
 	for _, fraction := range []float64{0.8, 0.95, 1} {
 		whole, all := coordinatesOf(t, rows, d, fraction)
-		h := whole.bases.newSubsets(all, 16)
+		sets := whole.bases.newSubsets(all, 16)
 		for set := range 16 {
-			if member(set, 3) {
-				h.addAllObservations(set, whole)
+			if contains(set, 3) {
+				sets.addAllObservations(set, whole)
 			}
 		}
 		for i := range 3 {
-			h.add(scatterOf(rows[cuts[i]*2*d:cuts[i+1]*2*d], 2*d), func(set int) int {
+			sets.add(scatterOf(rows[cuts[i]*2*d:cuts[i+1]*2*d], 2*d), func(set int) int {
 				switch {
-				case !member(set, 3) && member(set, i):
+				case !contains(set, 3) && contains(set, i):
 					return 1
-				case member(set, 3) && !member(set, i):
+				case contains(set, 3) && !contains(set, i):
 					return -1
 				}
 				return 0
@@ -74,16 +80,16 @@ func TestASetHasTheCorrelationsOfItsObservations(t *testing.T) {
 		for set := 1; set < 16; set++ {
 			var chosen []float32
 			for i := range 4 {
-				if member(set, i) {
+				if contains(set, i) {
 					chosen = append(chosen, rows[cuts[i]*2*d:cuts[i+1]*2*d]...)
 				}
 			}
-			p, size := h.take(set)
+			p, size := sets.take(set)
 			if size != len(chosen)/(2*d) {
 				t.Fatalf("%d observations, want %d", size, len(chosen)/(2*d))
 			}
 			if size < 10 {
-				continue
+				continue // too few for six variables each of x and y
 			}
 			rho, cos, err := p.correlations()
 			if err != nil {
@@ -103,8 +109,8 @@ func scatterOf(rows []float32, p int) *linalg.Scatter[float32] {
 	return s
 }
 
-// projectedCorrelations returns the correlations of coordinates in float64, computed from the
-// observations themselves.
+// projectedCorrelations returns the canonical correlations of the rows' coordinates in the bases of w,
+// and the cosines between the canonical vectors of x and y. It projects the rows, in float64.
 func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (rho, cos []float64) {
 	t.Helper()
 	n := len(rows) / (2 * d)
@@ -112,6 +118,7 @@ func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (
 	for i, v := range rows {
 		z.RawMatrix().Data[i] = float64(v)
 	}
+	// The margin of a basis is a few eigenvectors beyond its rank.
 	u, v := w.bases.x.withoutMargin().basis, w.bases.y.withoutMargin().basis
 	var x, y, xx, yy, xy, overlap mat.Dense
 	x.Mul(z.Slice(0, n, 0, d), u)
@@ -129,8 +136,9 @@ func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (
 	return rho, cos
 }
 
-// referenceCorrelations returns the canonical correlations of moments, and the cosines, in float64
-// by Cholesky factors.
+// referenceCorrelations returns the canonical correlations of variables with the scatters xx, yy and
+// xy, and the cosines between their canonical vectors, in float64 by Cholesky factors. overlap holds
+// the inner products of the vectors of both bases.
 func referenceCorrelations(xx, yy, xy, overlap *mat.Dense) (rho, cos []float64, err error) {
 	inverse := func(m *mat.Dense) (*mat.Dense, error) { // of the lower Cholesky factor
 		n, _ := m.Dims()
@@ -152,7 +160,7 @@ func referenceCorrelations(xx, yy, xy, overlap *mat.Dense) (rho, cos []float64, 
 		return nil, nil, err
 	}
 	var k, w, v mat.Dense
-	k.Product(l, xy, m.T())
+	k.Product(l, xy, m.T()) // whitened; its singular values are the canonical correlations
 	p, rho, q, err := linalg.Decompose(&k)
 	if err != nil {
 		return nil, nil, err
@@ -176,23 +184,25 @@ func centre(x *mat.Dense) {
 	}
 }
 
-// The influence of a group is the derivative of the fractional rank with respect to its weight. The
-// influence of all observations is 0.
+// TestInfluenceIsADerivative checks that the influence of a group is the derivative of the fractional
+// rank with respect to the group's weight, and that the influence of all observations is 0. The
+// fractional rank is the number of leading eigenvalues that hold 95 % of the variance, interpolated
+// between integers.
 func TestInfluenceIsADerivative(t *testing.T) {
 	t.Parallel()
 	const n, d, more = 200, 6, 0.01
 	rows := decaying(n, d)
 	whole, all := coordinatesOf(t, rows, d, 0.95)
-	h := whole.bases.newSubsets(all, 1)
+	sets := whole.bases.newSubsets(all, 1)
 	var sum float64
 	for from := 0; from < n; from += 50 {
 		part := rows[from*2*d : (from+50)*2*d]
-		x, y := h.add(scatterOf(part, 2*d), func(int) int { return 1 })
+		x, y := sets.add(scatterOf(part, 2*d), func(int) int { return 1 })
 		sum += math.Abs(x)
 		for i, got := range []float64{x, y} {
 			want := (rankWith(t, rows, part, d, i, more) - rankWith(t, rows, part, d, i, -more)) / (2 * more)
 			if math.Abs(got-want) > 0.01+0.02*math.Abs(want) {
-				t.Errorf("the part from %d on has the influence %v on side %d, want %v", from, got, i, want)
+				t.Errorf("the part from row %d on has the influence %v on %s, want %v", from, got, []string{"x", "y"}[i], want)
 			}
 		}
 	}
@@ -201,7 +211,7 @@ func TestInfluenceIsADerivative(t *testing.T) {
 	}
 }
 
-// rankWith returns the fractional rank of one side of the variables if the weight of a part is
+// rankWith returns the fractional rank of x (side 0) or y (side 1) if the weight of a part is
 // increased by more.
 func rankWith(t *testing.T, rows, part []float32, d, side int, more float64) float64 {
 	t.Helper()
@@ -234,7 +244,9 @@ func rankWith(t *testing.T, rows, part []float32, d, side int, more float64) flo
 	return s.FractionalRank()
 }
 
-func TestASetWithoutVarianceIsAnError(t *testing.T) {
+// TestSubsetWithoutVarianceIsAnError accumulates the 30 constant observations twice: in set 0 as their
+// own scatter, in set 1 as all observations minus the others.
+func TestSubsetWithoutVarianceIsAnError(t *testing.T) {
 	t.Parallel()
 	const n, d = 40, 3
 	rows := decaying(n, d)
@@ -242,12 +254,12 @@ func TestASetWithoutVarianceIsAnError(t *testing.T) {
 		rows[i+10*2*d] = 1 // only the first ten observations vary
 	}
 	whole, all := coordinatesOf(t, rows, d, 0.99)
-	h := whole.bases.newSubsets(all, 2)
-	h.addAllObservations(1, whole)
-	h.add(scatterOf(rows[:10*2*d], 2*d), func(set int) int { return []int{0, -1}[set] })
-	h.add(scatterOf(rows[10*2*d:], 2*d), func(set int) int { return []int{1, 0}[set] })
+	sets := whole.bases.newSubsets(all, 2)
+	sets.addAllObservations(1, whole)
+	sets.add(scatterOf(rows[:10*2*d], 2*d), func(set int) int { return []int{0, -1}[set] })
+	sets.add(scatterOf(rows[10*2*d:], 2*d), func(set int) int { return []int{1, 0}[set] })
 	for set := range 2 {
-		p, _ := h.take(set)
+		p, _ := sets.take(set)
 		if _, _, err := p.correlations(); err == nil {
 			t.Errorf("set %d of constant observations has correlations, want an error", set)
 		}
