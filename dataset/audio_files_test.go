@@ -165,8 +165,8 @@ func TestAudioFit(t *testing.T) {
 	}
 }
 
-// TestAudioRates checks that files of different rates need a common rate, either Rate or that of the
-// model.
+// TestAudioRates checks that files of different rates need a common rate, either Rate or that of
+// the model.
 func TestAudioRates(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{"a.wav": ramp(t, 8000, 800), "b.wav": ramp(t, 16000, 1600)})

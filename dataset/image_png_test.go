@@ -78,8 +78,8 @@ func randomPNG(t *testing.T, r *rand.Rand, f pngFormat, h, w int, transparent bo
 	return b.Bytes()
 }
 
-// TestPNGByRows checks that a PNG image that is decoded in strips of rows, and resized and cropped by
-// a Frame, equals to the bit what the Frame makes of the image that package png decodes.
+// TestPNGByRows checks that a PNG image that is decoded in strips of rows, and resized and cropped
+// by a Frame, equals to the bit what the Frame makes of the image that package png decodes.
 func TestPNGByRows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -115,8 +115,8 @@ func TestPNGByRows(t *testing.T) {
 	})
 }
 
-// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that it
-// reports for which formats it leaves the decoding to package png.
+// TestDecodePNG checks that the pixels of decodePNG are those of package png, to the bit, and that
+// it reports for which formats it leaves the decoding to package png.
 func TestDecodePNG(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -177,9 +177,9 @@ func TestDamagedPNGByRows(t *testing.T) {
 	}
 }
 
-// TestLargePNG checks that a large PNG file, which is decoded in strips of rows, has the pixels that
-// package png decodes, and that strips are refused for an interlaced file, whose rows are not in
-// order. A truncated file is a BadSample.
+// TestLargePNG checks that a large PNG file, which is decoded in strips of rows, has the pixels
+// that package png decodes, and that strips are refused for an interlaced file, whose rows are not
+// in order. A truncated file is a BadSample.
 func TestLargePNG(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

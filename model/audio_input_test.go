@@ -30,30 +30,31 @@ func saveAudio(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Valu
 // twice returns 2 x.
 func twice(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(2)) }
 
-// outputs runs a model on waveforms and returns its only layer.
-func outputs(t *testing.T, m *model.Model, sounds ...tensor.Tensor) tensor.Tensor {
+// outputs runs a model on waveforms and returns the activations of its only layer.
+func outputs(t *testing.T, m *model.Model, waveforms ...tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	s, err := m.NewSession(m.Layers(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	buf, err := s.NewBuffers(len(sounds))
+	buf, err := s.NewBuffers(len(waveforms))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(t.Context(), sounds, buf); err != nil {
+	if err := s.Run(t.Context(), waveforms, buf); err != nil {
 		t.Fatal(err)
 	}
 	return buf.Layer(0)
 }
 
+// wave returns a waveform with one channel.
 func wave(values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{1, len(values)}, Data: values}
 }
 
-// TestAudioModels checks that a model that doubles waveforms takes them in every form of its input,
-// with every normalisation, in a session and as a part of another graph.
+// TestAudioModels checks that a model that doubles waveforms takes them in every shape of its input
+// (b waveforms of n values), with every normalisation, in a session and as a part of another graph.
 func TestAudioModels(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -64,21 +65,22 @@ func TestAudioModels(t *testing.T) {
 	}
 	var standardised []float32 // twice the standardised waveform
 	for _, v := range x.Data {
-		standardised = append(standardised, float32(2*(float64(v)-mean)/math.Sqrt(variance+1e-7)))
+		standardised = append(standardised, float32(2*(float64(v)-mean)/math.Sqrt(variance+1e-7))) // 1e-7 as in package model
 	}
 	for name, c := range map[string]struct {
 		shape []int
 		o     model.Options
 		want  []float32 // of the waveform x
 	}{
-		"b x n":                     {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"b x 1 x n":                 {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"free length":               {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"length given":              {[]int{-1, 1, -1}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
-		"one at a time":             {[]int{1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
-		"mean and range":            {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: model.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
-		"standardised":              {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Standardise: true}}, standardised},
-		"standardised, free length": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, standardised},
+		"b x n":                    {[]int{-1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"b x 1 x n":                {[]int{-1, 1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"any length":               {[]int{-1, -1}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		"any length, set by frame": {[]int{-1, 1, -1}, model.Options{Preprocess: model.Preprocess{Frame: dataset.Frame{Length: 3}}}, []float32{1, -1, 0.5}},
+		"batch size 1":             {[]int{1, 3}, model.Options{Samples: 3}, []float32{1, -1, 0.5}},
+		// The range [-1, 1] becomes [0, 8] before 2 is subtracted and the rest divided by 2.
+		"mean and range":           {[]int{-1, 3}, model.Options{Samples: 3, Preprocess: model.Preprocess{Range: [2]float32{0, 8}, Mean: []float32{2}, Std: []float32{2}}}, []float32{4, 0, 3}},
+		"standardised":             {[]int{-1, 3}, model.Options{Preprocess: model.Preprocess{Standardise: true}}, standardised},
+		"standardised, any length": {[]int{-1, 1, -1}, model.Options{Samples: 3, Preprocess: model.Preprocess{Standardise: true}}, standardised},
 	} {
 		c.o.Layers = []string{"output"}
 		m, err := model.Open(rt, saveAudio(t, twice, c.shape...), c.o)
@@ -98,7 +100,7 @@ func TestAudioModels(t *testing.T) {
 		}
 		included := runIncludedAudio(t, rt, m, x)
 		if !slices.EqualFunc(included, got.At(0).Data, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 }) {
-			t.Errorf("%s: included %v, want %v", name, included, got.At(0).Data)
+			t.Errorf("%s: as a part of another graph %v, want %v", name, included, got.At(0).Data)
 		}
 	}
 }
@@ -107,7 +109,7 @@ func TestAudioModels(t *testing.T) {
 func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
-	y, err := m.Include(b, b.Input("sounds", onnx.Float, 1, 1, x.Shape[1]), 1, m.Layers()[0].Name)
+	y, err := m.Include(b, b.Input("waveforms", onnx.Float, 1, 1, x.Shape[1]), 1, m.Layers()[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,16 +134,16 @@ func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Te
 	return slices.Clone(ort.Data[float32](out[0]))
 }
 
-// TestFeaturesInFrontOfAModel checks that a model of features, opened with them, equals a model
-// that computes the features itself, for all layouts of its input, and that its layers keep their
-// names.
+// TestFeaturesInFrontOfAModel checks that a model that takes a log-mel spectrogram, opened so that
+// the spectrogram is computed in front of it, equals a model that computes the spectrogram itself.
+// It does so for all layouts of the input, and checks that layers keep their names.
 func TestFeaturesInFrontOfAModel(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	const n, mels = 800, 12 // samples of a waveform, and bands
+	const n, mels = 800, 12 // values of a waveform, and mel bands of the spectrogram
 	settings := logmel.Settings{Rate: 8000, Mels: mels}
-	frames := settings.Frames(n)
-	whole := saveAudio(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+	frames := settings.Frames(n) // of the spectrogram: its time steps
+	withFeatures := saveAudio(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		y, err := settings.Graph(b, x)
 		if err != nil {
 			t.Fatal(err)
@@ -152,27 +154,27 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = float32(math.Sin(float64(i*i) / 3000)) // a tone that rises
 	}
-	own, err := model.Open(rt, whole, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
+	reference, err := model.Open(rt, withFeatures, model.Options{Layers: []string{"output"}, Preprocess: model.Preprocess{Frame: dataset.Frame{Rate: 8000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := outputs(t, own, x)
+	want := outputs(t, reference, x)
 	at := func(band, frame int) float32 { return want.Data[band*frames+frame] }
 	pre := func(mels int) model.Preprocess {
 		return model.Preprocess{Frame: dataset.Frame{Rate: 8000, Length: n}, Features: &logmel.Settings{Mels: mels}}
 	}
 	for name, c := range map[string]struct {
 		shape       []int
-		mels        int // of the settings; 0: inferred
+		mels        int // in the settings; 0: inferred from the shape
 		framesFirst bool
 	}{
 		"b x mels x frames":     {[]int{-1, mels, frames}, mels, false},
 		"b x frames x mels":     {[]int{-1, frames, mels}, mels, true},
 		"b x 1 x mels x frames": {[]int{-1, 1, mels, frames}, 0, false},
 		"b x 1 x frames x mels": {[]int{-1, 1, -1, mels}, 0, true},
-		"free":                  {[]int{-1, -1, -1}, mels, false},
+		"any size":              {[]int{-1, -1, -1}, mels, false},
 	} {
-		for _, reload := range []bool{false, true} {
+		for _, reload := range []bool{false, true} { // whether each session reads the weights again
 			m, err := model.Open(rt, saveAudio(t, twice, c.shape...), model.Options{Layers: []string{"output"}, Preprocess: pre(c.mels), ReloadWeights: reload})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -197,7 +199,8 @@ func TestFeaturesInFrontOfAModel(t *testing.T) {
 	}
 }
 
-// Waveforms of 800 samples at a rate of 8,000 have 11 frames of spectrogram.
+// TestAudioModelErrors opens models with settings that contradict their input. Waveforms of 800
+// samples at a rate of 8,000 have spectrograms of 11 frames.
 func TestAudioModelErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -7,6 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// TestNetworks checks which models have a graph to draw, and the names of the graph's groups of
+// operations.
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	op := func(tensor, op string, group int, reads ...int) scores.OperationRecord {
@@ -18,11 +20,11 @@ func TestNetworks(t *testing.T) {
 		op("/Flatten_output_0", "Flatten", 2, 3), op("logits", "Gemm", 3, 4),
 	}
 	rows := []scores.Row{{Model: "a", Layer: "/relu/Relu_output_0"}, {Model: "b", Layer: "x"}, {Model: "c"}}
-	later := slices.Clone(graph)
-	later[2].Reads = []int{4}
-	got := Networks(rows, []scores.ModelRecord{{Name: "a", Graph: graph}, {Name: "b", Graph: later}, {Name: "c", Graph: graph}, {Name: "d"}})
+	unordered := slices.Clone(graph)
+	unordered[2].Reads = []int{4} // a later operation
+	got := Networks(rows, []scores.ModelRecord{{Name: "a", Graph: graph}, {Name: "b", Graph: unordered}, {Name: "c", Graph: graph}, {Name: "d"}})
 	if len(got) != 1 || got[0].Model != "a" {
-		t.Fatalf("networks %+v, want that of a: the graph of b is not in order, c has no scores of layers", got)
+		t.Fatalf("networks %+v, want that of a: the graph of b is not in order, c has no scores of layers, d has no graph", got)
 	}
 	if want := []string{"conv1", "layer1.0", "Flatten", "Gemm"}; !slices.Equal(got[0].Groups, want) {
 		t.Errorf("groups %q, want %q", got[0].Groups, want)

@@ -9,8 +9,8 @@ import (
 )
 
 // TestWriteRemovesStaleFiles checks that the first write into a folder removes the temporary files
-// that killed processes left there. It keeps recent temporary files, which another process may still
-// write, and files whose names are not those of temporary files of this program.
+// that killed processes left there. It keeps recent temporary files, which another process may
+// still write, and files whose names are not those of temporary files of this program.
 func TestWriteRemovesStaleFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 )
 
 type inner struct {
-	Lr   float64 `key:"rate" default:"0.5" min:"0" max:"1"`
+	Rate float64 `key:"rate" default:"0.5" min:"0" max:"1"`
 	Mode string  `key:"mode" enum:"fast|slow" default:"fast"`
 }
 
@@ -26,11 +26,11 @@ type outer struct {
 	Files []string          `key:"files"`
 	Tags  map[string]string `key:"tags"`
 	In    inner             `key:"inner"`
-	Opt   *inner            `key:"optional"`
+	Ptr   *inner            `key:"optional"`
 	On    bool              `key:"on"`
 }
 
-var vars = map[string]string{"SET": "V-SET"}
+var vars = map[string]string{"SET": "value"} // of ${SET} in files
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
@@ -43,8 +43,8 @@ func TestDecode(t *testing.T) {
 	if err := Decode(n, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := outer{Name: "a", N: 7, Seed: 3, Files: []string{"x", "V-SET/y", "z"}, Tags: map[string]string{"depth": "44"},
-		In: inner{1, "fast"}, Opt: &inner{0.5, "fast"}, On: true}
+	want := outer{Name: "a", N: 7, Seed: 3, Files: []string{"x", "value/y", "z"}, Tags: map[string]string{"depth": "44"},
+		In: inner{1, "fast"}, Ptr: &inner{0.5, "fast"}, On: true}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -62,6 +62,8 @@ func TestDecodeSingleValueForList(t *testing.T) {
 	}
 }
 
+// TestShortForm checks that text in place of a mapping is the value of the key that is tagged
+// short.
 func TestShortForm(t *testing.T) {
 	t.Parallel()
 	type folder struct {
@@ -146,6 +148,7 @@ func TestSchemaNamesEveryKey(t *testing.T) {
 	}
 }
 
+// FuzzDecode checks that no file causes a panic, and that errors have one line.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("name: a\ninner: {rate: 1}\n"))
 	f.Add([]byte("name: &a [*a]\n"))
@@ -161,6 +164,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestEncodeReadsBack checks that a node that was changed has the same content after Encode and
+// Parse.
 func TestEncodeReadsBack(t *testing.T) {
 	t.Parallel()
 	n, err := Parse("s.yaml", []byte("name: ${SET}\nlimit: 5\ninner: {rate: 0.25}\nfiles: ['a: b', \"1\"]\ntags: {x: 'true'}\n"), vars)
@@ -189,6 +194,7 @@ func TestEncodeReadsBack(t *testing.T) {
 	}
 }
 
+// TestNumbersKeepTheirText checks that Encode writes numbers as they were written.
 func TestNumbersKeepTheirText(t *testing.T) {
 	t.Parallel()
 	n, err := Parse("s.yaml", []byte("a: [0.50, +90, 0x10, 1e-05, 1E3, 1.0, -0]\n"), vars)
@@ -225,6 +231,7 @@ func TestMergeKeys(t *testing.T) {
 	}
 }
 
+// TestAliasesOfAliasesEndInAnError parses a short file whose aliases expand to 10^12 values.
 func TestAliasesOfAliasesEndInAnError(t *testing.T) {
 	t.Parallel()
 	src := "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
@@ -236,6 +243,8 @@ func TestAliasesOfAliasesEndInAnError(t *testing.T) {
 	}
 }
 
+// TestVariableTypes checks that the value of a variable has the type that it would have in the
+// file, unless it is quoted or a part of a text.
 func TestVariableTypes(t *testing.T) {
 	t.Parallel()
 	n, err := Parse("f", []byte("a: ${A}\nb: \"${A}\"\nc: ${B:-0.5}\nd: ${C:-true}\ne: ${A}/x\nf: ${D:-nan}\n"), map[string]string{"A": "12"})
@@ -252,6 +261,8 @@ func TestVariableTypes(t *testing.T) {
 	}
 }
 
+// TestVariablesComeBeforeTheEnvironment checks that a variable has the value given to Parse, or
+// else that of the environment, or else its default.
 func TestVariablesComeBeforeTheEnvironment(t *testing.T) {
 	t.Setenv("NOETHER_TEST_A", "environment")
 	t.Setenv("NOETHER_TEST_B", "environment")

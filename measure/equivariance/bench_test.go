@@ -3,6 +3,7 @@ package equivariance_test
 import (
 	"testing"
 
+	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/onnx"
@@ -13,23 +14,27 @@ import (
 // and the number of tensors of each size.
 var resNet18 = []struct{ side, channels, tensors int }{{112, 64, 2}, {56, 64, 11}, {28, 128, 11}, {14, 256, 11}, {7, 512, 11}}
 
-// BenchmarkResNet18 measures all maps of a ResNet-18 on pairs of images.
+// BenchmarkResNet18 measures all feature maps of a ResNet-18, with random values, on pairs of an
+// image and a transformed image.
 func BenchmarkResNet18(b *testing.B) {
+	// A quarter turn, a rotation by another angle, a translation by fractions of the side, and a
+	// transformation that moves nothing.
 	for name, tr := range map[string]transform.Transform{
 		"quarter": transform.Rotate{Angle: transform.Fixed(90)}, "turn": transform.Rotate{Angle: transform.Fixed(20)},
 		"shift": transform.Translate{X: transform.Fixed(0.03), Y: transform.Fixed(0.05)}, "colour": transform.Brightness{Factor: transform.Fixed(1.2)},
 	} {
 		b.Run(name, func(b *testing.B) {
-			const n = 16
+			const n = 16 // pairs
 			values := 0
 			type layer struct {
 				acc   measure.Accumulator
 				batch *measure.Batch
-				count int
+				count int // tensors of this size
 			}
 			var layers []layer
 			m := equivariance.New(equivariance.Settings{})
 			for _, l := range resNet18 {
+				// The layout has more samples than the benchmark reads.
 				site := measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Transform: tr}
 				acc, err := m.New(site)
 				if err != nil {
@@ -37,7 +42,7 @@ func BenchmarkResNet18(b *testing.B) {
 				}
 				batch := &measure.Batch{Clean: random(1, n, l.channels, l.side, l.side), Transformed: random(2, n, l.channels, l.side, l.side)}
 				for i := range n {
-					batch.Place, batch.Index, batch.Label, batch.Ops = append(batch.Place, i), append(batch.Index, i), append(batch.Label, -1), append(batch.Ops, tr.Draw(nil))
+					batch.Place, batch.Index, batch.Label, batch.Ops = append(batch.Place, i), append(batch.Index, i), append(batch.Label, dataset.NoLabel), append(batch.Ops, tr.Draw(nil))
 				}
 				layers = append(layers, layer{acc, batch, l.tensors})
 				values += l.tensors * l.channels * l.side * l.side * n

@@ -47,10 +47,10 @@ func decaying(n, d int) []float32 {
 	return rows
 }
 
-// TestSubsetCorrelations checks that the canonical correlations that subsets accumulates for a set of
-// observations are those of its coordinates in the subspaces of all observations. The observations
-// are divided into four parts. Sets with the last part are accumulated as all observations minus the
-// missing parts, others as sums of parts.
+// TestSubsetCorrelations checks that the canonical correlations that subsets accumulates for a set
+// of observations are those of its coordinates in the subspaces of all observations. The
+// observations are divided into four parts. Sets with the last part are accumulated as all
+// observations minus the missing parts, others as sums of parts.
 func TestSubsetCorrelations(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
@@ -109,8 +109,8 @@ func scatterOf(rows []float32, p int) *linalg.Scatter[float32] {
 	return s
 }
 
-// projectedCorrelations returns the canonical correlations of the rows' coordinates in the bases of w,
-// and the cosines between the canonical vectors of x and y. It projects the rows, in float64.
+// projectedCorrelations returns the canonical correlations of the rows' coordinates in the bases of
+// w, and the cosines between the canonical vectors of x and y. It projects the rows, in float64.
 func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (rho, cos []float64) {
 	t.Helper()
 	n := len(rows) / (2 * d)
@@ -136,9 +136,9 @@ func projectedCorrelations(t *testing.T, w coordinates, rows []float32, d int) (
 	return rho, cos
 }
 
-// referenceCorrelations returns the canonical correlations of variables with the scatters xx, yy and
-// xy, and the cosines between their canonical vectors, in float64 by Cholesky factors. overlap holds
-// the inner products of the vectors of both bases.
+// referenceCorrelations returns the canonical correlations of variables with the scatters xx, yy
+// and xy, and the cosines between their canonical vectors, in float64 by Cholesky factors. overlap
+// holds the inner products of the vectors of both bases.
 func referenceCorrelations(xx, yy, xy, overlap *mat.Dense) (rho, cos []float64, err error) {
 	inverse := func(m *mat.Dense) (*mat.Dense, error) { // of the lower Cholesky factor
 		n, _ := m.Dims()
@@ -184,10 +184,10 @@ func centre(x *mat.Dense) {
 	}
 }
 
-// TestInfluenceIsADerivative checks that the influence of a group is the derivative of the fractional
-// rank with respect to the group's weight, and that the influence of all observations is 0. The
-// fractional rank is the number of leading eigenvalues that hold 95 % of the variance, interpolated
-// between integers.
+// TestInfluenceIsADerivative checks that the influence of a group is the derivative of the
+// fractional rank with respect to the group's weight, and that the influence of all observations is
+// 0. The fractional rank is the number of leading eigenvalues that hold 95 % of the variance,
+// interpolated between integers.
 func TestInfluenceIsADerivative(t *testing.T) {
 	t.Parallel()
 	const n, d, more = 200, 6, 0.01
@@ -244,8 +244,8 @@ func rankWith(t *testing.T, rows, part []float32, d, side int, more float64) flo
 	return s.FractionalRank()
 }
 
-// TestSubsetWithoutVarianceIsAnError accumulates the 30 constant observations twice: in set 0 as their
-// own scatter, in set 1 as all observations minus the others.
+// TestSubsetWithoutVarianceIsAnError accumulates the 30 constant observations twice: in set 0 as
+// their own scatter, in set 1 as all observations minus the others.
 func TestSubsetWithoutVarianceIsAnError(t *testing.T) {
 	t.Parallel()
 	const n, d = 40, 3

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestCellKeyIsStable checks that keys, which name the files of run folders, do not change. Changed
-// keys discard earlier results.
+// TestCellKeyIsStable checks that the keys of cells do not change. A cell is a measure for one
+// model, data set, value of a transformation and trial. Its key names the file of its results in a
+// run folder, so a changed key would discard earlier results.
 func TestCellKeyIsStable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

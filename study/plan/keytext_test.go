@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestKeyText compares what keys are hashes of, which is put together from parts that are encoded
-// once, with one encoding of everything.
+// TestKeyText checks the text whose hash is the key of a cell (a measure for one model or pair of
+// models, data set, value of a transformation and trial). keyText joins parts that are encoded once
+// for many cells; the result must equal one encoding of everything.
 func TestKeyText(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
