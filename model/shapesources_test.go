@@ -7,6 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// TestShapeSources checks that tensors are traced back, through operators that keep the shape, to
+// an earlier tensor of the same shape.
 func TestShapeSources(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)

@@ -18,11 +18,11 @@ import (
 )
 
 // TestImageNetForms checks that photos of ImageNet have the same scores in each form in which its
-// validation set is stored: folders of synsets, flat with a file of labels in four formats, tar
-// shards, and Parquet in the layout of Hugging Face.
+// validation set is stored: a folder for each synset (class), one folder with a file of labels in
+// four formats, tar shards, and Parquet in the layout of Hugging Face.
 func TestImageNetForms(t *testing.T) {
 	const images = 12
-	// The numbers of the photos' classes in the development kit of the challenge.
+	// The numbers of the photos' classes, 1 to 1000, in the development kit of the ImageNet challenge.
 	numbers := map[string]int{"n01440764": 449, "n01496331": 445, "n01530575": 386, "n01558993": 391, "n01601694": 396, "n01629819": 494,
 		"n01641577": 499, "n01667114": 460, "n01682714": 465, "n01692333": 470, "n01698640": 476, "n01729977": 480}
 	network := filepath.Join(testdata.Path(t, "nets/squeezenet1_1"), "model.onnx")
@@ -38,7 +38,9 @@ func TestImageNetForms(t *testing.T) {
 		Label int64 `parquet:"label"`
 	}
 	dir, synsets := t.TempDir(), dataset.ImageNetSynsets()
-	var caffe, kaggle, byName, challenge strings.Builder
+	// The files of labels: as for Caffe, as in Kaggle's competition, with synsets, and as in the
+	// development kit.
+	var caffe, kaggle, bySynset, challenge strings.Builder
 	var shard bytes.Buffer
 	var rows []row
 	members := tar.NewWriter(&shard)
@@ -73,9 +75,10 @@ func TestImageNetForms(t *testing.T) {
 		write("folders/"+synset+"/"+id+".JPEG", data)
 		write("flat/"+id+".JPEG", data)
 		fmt.Fprintf(&caffe, "%s.JPEG %d\n", id, label)
+		// Two boxes, each a synset and four coordinates.
 		fmt.Fprintf(&kaggle, "%s,%s 85 1 499 272 %[2]s 1 2 3 4 \n", id, synset)
 		fmt.Fprintln(&challenge, numbers[synset])
-		fmt.Fprintf(&byName, "%s.JPEG,%s\n", id, synset)
+		fmt.Fprintf(&bySynset, "%s.JPEG,%s\n", id, synset)
 		member(id+".jpg", data)
 		member(id+".cls", []byte(fmt.Sprint(label)))
 		r := row{Label: int64(label)}
@@ -92,7 +95,7 @@ func TestImageNetForms(t *testing.T) {
 	write("val.txt", []byte(caffe.String()))
 	write("LOC_val_solution.csv", []byte(kaggle.String()))
 	write("ILSVRC2012_validation_ground_truth.txt", []byte(challenge.String()))
-	write("synsets.csv", []byte(byName.String()))
+	write("synsets.csv", []byte(bySynset.String()))
 	write("val-000000.tar", shard.Bytes())
 	write("validation-00000-of-00001.parquet", columns.Bytes())
 

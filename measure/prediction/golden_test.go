@@ -10,19 +10,18 @@ import (
 	"github.com/noether-ml/noether/measure/prediction"
 )
 
-// golden holds the log-probabilities of N samples over K classes, and their scores by statistic: of
-// all samples, of shuffled pairs (Null), of each class, without each group, and of each sample.
+// golden holds testdata/golden.json: predictions and, by statistic, their scores.
 type golden struct {
-	Name        string
-	N, K        int
-	Clean       []float32
-	Transformed []float32 `json:"moved"`
+	Name        string    // of the case, in a file of several cases
+	N, K        int       // samples and classes
+	Clean       []float32 // N x K log-probabilities on x
+	Transformed []float32 `json:"moved"` // the same on T(x)
 	Label       []int
-	Scores      map[string]float64
-	Null        map[string]float64
-	Class       map[string]map[string]float64
-	Replicates  map[string][]float64
-	Samples     map[string][]float64
+	Scores      map[string]float64            // of all samples
+	Null        map[string]float64            // of shuffled pairs of x and T(x)
+	Class       map[string]map[string]float64 // of the samples of each class
+	Replicates  map[string][]float64          // of the samples without each jackknife group
+	Samples     map[string][]float64          // of each sample
 }
 
 // TestGolden checks that scores agree with those of testdata/golden.py, which uses PyTorch and
@@ -48,7 +47,7 @@ func TestGolden(t *testing.T) {
 		for _, s := range scores {
 			seen++
 			want := g.Scores[s.Statistic]
-			if s.Factor != "" {
+			if s.Factor != "" { // the score of a class
 				want = g.Class[s.Factor][s.Statistic]
 			} else {
 				for i, r := range s.Replicates {
@@ -71,11 +70,12 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	if want := 8 * (1 + g.K); seen != want { // statistics of the three measures, of all and by class
+	if want := 8 * (1 + g.K); seen != want { // 8 statistics of three measures: of all samples and of each class
 		t.Errorf("%d scores, want %d", seen, want)
 	}
 }
 
+// near fails the test unless got is within 1e-6 of want.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-6) {
@@ -83,6 +83,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+// feed returns an accumulator that has been given all predictions.
 func feed(t *testing.T, m measure.Measure, site measure.Site, g golden) measure.Accumulator {
 	t.Helper()
 	a, err := m.New(site)

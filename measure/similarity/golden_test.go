@@ -13,11 +13,11 @@ import (
 // A golden is a case that testdata/golden.py computed with NumPy and SciPy by other methods.
 type golden struct {
 	Name                string
-	N, P, Q             int
-	X, Y                []float32
-	Variance, Bandwidth float64
-	Neighbours          int
-	Values              map[string]float64
+	N, P, Q             int                // samples, and values of each in X and in Y
+	X, Y                []float32          // N x P and N x Q
+	Variance, Bandwidth float64            // as in Settings
+	Neighbours          int                // as in Settings
+	Values              map[string]float64 // by statistic
 }
 
 func goldens(t *testing.T) []golden {
@@ -40,7 +40,7 @@ func (g golden) settings() Settings {
 	return s
 }
 
-// source returns a Source of the rows of p values.
+// source returns a Source whose rows, of p values each, are the samples.
 func source[T float32 | float64](t testing.TB, values []T, p int) Source {
 	t.Helper()
 	s, err := Of(values, len(values)/p, p)
@@ -50,8 +50,8 @@ func source[T float32 | float64](t testing.TB, values []T, p int) Source {
 	return s
 }
 
-// TestGolden compares statistics of float32 and float64 values, by Value, and by Compare, which reads
-// the samples in a random order.
+// TestGolden checks the statistics of golden.json: by Value, of float32 and of float64 values, and
+// by Compare, which reads the samples in a random order.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t) {

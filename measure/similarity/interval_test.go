@@ -17,10 +17,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// statisticOf returns the statistic of that name.
+// statisticOf returns the description of the statistic of that name.
 func statisticOf(name string) statistic { return Settings{Statistics: []string{name}}.selected()[0] }
 
-// allStatistics returns settings with all statistics.
+// allStatistics returns settings with all statistics and 5 nearest neighbours.
 func allStatistics() Settings {
 	s := Defaults()
 	s.Statistics, s.Neighbours = Names(), 5
@@ -52,9 +52,9 @@ func rowsAt(x *mat.Dense, rows []int) *mat.Dense {
 	return out
 }
 
-// sharing returns n samples of two random representations: normal latent variables times wx and times
-// wy, each with noise added.
-func sharing(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
+// sharedLatents returns n samples of two random representations: latent variables that they share,
+// times wx and times wy, each with noise added. All are standard normal.
+func sharedLatents(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
 	k, p := wx.Dims()
 	_, q := wy.Dims()
 	z := normal(g, n, k)
@@ -64,17 +64,18 @@ func sharing(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
 	return x, y
 }
 
-// The null, in closed form or drawn, is the mean of the statistic over shuffled pairs.
+// TestNullIsTheMeanOverShuffles checks that the null of a statistic, which is computed in closed
+// form or from drawn shuffles, is its mean over shuffled pairs of samples.
 func TestNullIsTheMeanOverShuffles(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ n, p, q int }{{60, 6, 4}, {40, 60, 50}} {
 		g := rand.New(rand.NewPCG(21, uint64(size.p)))
-		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
+		x, y := sharedLatents(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
 		s := allStatistics()
 		got := compared(t, x, y, s)
 		for _, name := range Names() {
 			if name == MinibatchCKA {
-				continue // shuffles change the minibatches too; debiased CKA has the same terms
+				continue // a shuffle changes the minibatches too; its null has the terms of that of debiased CKA
 			}
 			var values []float64
 			for range 80 {
@@ -83,14 +84,14 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 			mean, sd := stat.MeanStdDev(values, nil)
 			draws := 80.
 			k := statisticOf(name)
-			if k.unpaired {
+			if k.unpaired { // it does not depend on how samples are paired
 				if !math.IsNaN(got[name].Null) {
 					t.Errorf("%s has the null %v, but it does not depend on pairs", name, got[name].Null)
 				}
 				continue
 			}
 			if k.drawnNull || k.compute != nil {
-				draws = 1 / (1./80 + 1./10) // the null is itself the mean over 10 shuffles
+				draws = 1 / (1./80 + 1./10) // the null is itself a mean, over 10 shuffles
 			}
 			if null := got[name].Null; math.Abs(null-mean) > 4.5*sd/math.Sqrt(draws)+1e-9 {
 				t.Errorf("%s of %d x %d: null %v, but shuffles give %v +- %v", name, size.n, size.p, null, mean, sd/math.Sqrt(draws))
@@ -110,17 +111,18 @@ func valueOfMany(t *testing.T, name string, x, y *mat.Dense) float64 {
 	return v
 }
 
-// A replicate is the statistic of the samples without a group, exactly or nearly.
+// TestReplicates checks that each jackknife replicate is the statistic of the samples without one
+// group, exactly or up to an error that is small compared with the spread of replicates.
 func TestReplicates(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ n, p, q int }{{200, 6, 4}, {100, 120, 150}} {
 		g := rand.New(rand.NewPCG(22, uint64(size.p)))
-		x, y := sharing(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
+		x, y := sharedLatents(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
 		got := compared(t, x, y, allStatistics())
-		order := shuffled(0, size.n, size.n) // that of Compare with the seed 0, in which groups are consecutive
+		order := shuffled(0, size.n, size.n) // the order of Compare with the seed 0; each group is a section of it
 		for _, name := range Names() {
 			if size.p > 100 && statisticOf(name).compute != nil {
-				continue // these are computed in the same way where there are more variables than samples
+				continue // computed in the same way whether or not there are more variables than samples
 			}
 			replicates := got[name].Replicates
 			groups := len(replicates)
@@ -128,54 +130,57 @@ func TestReplicates(t *testing.T) {
 				t.Errorf("%s: %d replicates, want %d", name, groups, measure.MaxGroups)
 				continue
 			}
-			// The largest error of a replicate, and the largest difference of exact replicates from
-			// the value.
-			var off, spread float64
+			// spread is the largest difference of an exact replicate from the value of all samples.
+			var largestError, spread float64
 			for i, r := range replicates {
 				rest := append(append([]int(nil), order[:i*size.n/groups]...), order[(i+1)*size.n/groups:]...)
 				if r.Left != size.n-len(rest) {
 					t.Fatalf("%s: a replicate says that %d were left out, not %d", name, r.Left, size.n-len(rest))
 				}
 				exact := valueOfMany(t, name, rowsAt(x, rest), rowsAt(y, rest))
+				// The statistic grows with the number of samples, as this power of it.
 				exact *= math.Pow(float64(size.n)/float64(len(rest)), statisticOf(name).exponent)
-				off = max(off, math.Abs(r.Value-exact))
+				largestError = max(largestError, math.Abs(r.Value-exact))
 				spread = max(spread, math.Abs(exact-got[name].Value))
 			}
 			tolerance := map[string]float64{
 				LinearCKA: 1e-6, DebiasedCKA: 1e-6, MutualKNN: 1e-12, RBFCKA: 0.5 * spread, RSA: 0.2 * spread,
 				MinibatchCKA: math.Inf(1), // the remaining samples would form other minibatches
 			}
-			most, ok := tolerance[name]
+			limit, known := tolerance[name]
 			if statisticOf(name).compute != nil {
-				most, ok = 1e-6*max(1, math.Abs(got[name].Value)), !heldOut(name) // whose folds differ
+				// Statistics that predict held-out samples would divide fewer samples into other folds.
+				limit, known = 1e-6*max(1, math.Abs(got[name].Value)), !heldOut(name)
 			}
-			if !ok {
-				most = 0.8*spread + 1e-9
+			if !known {
+				limit = 0.8*spread + 1e-9
 			}
-			if name == PWCCA || name == SVCCA { // its replicates keep weights and subspaces
-				most *= 2
+			if name == PWCCA || name == SVCCA { // replicates keep the weights or subspaces of all samples
+				limit *= 2
 			}
-			if off > most {
-				t.Errorf("%s of %d x %d: a replicate is off by %v, want at most %v; replicates differ from the value by up to %v", name, size.n, size.p, off, most, spread)
+			if largestError > limit {
+				t.Errorf("%s of %d x %d: a replicate has the error %v, want at most %v; replicates differ from the value by up to %v", name, size.n, size.p, largestError, limit, spread)
 			}
 		}
 	}
 }
 
-// Half the width of an interval is about 2.09 standard deviations of the statistic over new samples:
-// of 20 groups, the 97.5 % quantile of Student's t with 19 degrees of freedom.
+// TestIntervalWidths checks that half the width of an interval is about 2.093 standard deviations
+// of the statistic over new samples. 2.093 is the 97.5 % quantile of Student's t with 19 degrees of
+// freedom, one less than the number of jackknife groups.
 func TestIntervalWidths(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(23, 1))
 	wx, wy := normal(g, 3, 12), normal(g, 3, 9)
 	values, widths := map[string][]float64{}, map[string]float64{}
-	const sets, few = 50, 20 // few for statistics without sums (compute is not nil), which take longer
+	// Statistics for which compute is set are slow: they are computed again for each replicate.
+	const sets, setsOfSlow = 50, 20 // numbers of sets of samples
 	quick := allStatistics()
 	quick.Statistics = slices.DeleteFunc(Names(), func(name string) bool { return statisticOf(name).compute != nil })
 	for i := range sets {
-		x, y := sharing(g, 240, wx, wy)
+		x, y := sharedLatents(g, 240, wx, wy)
 		s := allStatistics()
-		if i >= few {
+		if i >= setsOfSlow {
 			s = quick
 		}
 		for name, score := range compared(t, x, y, s) {
@@ -186,9 +191,9 @@ func TestIntervalWidths(t *testing.T) {
 	}
 	for _, name := range Names() {
 		_, sd := stat.MeanStdDev(values[name], nil)
-		ratio := widths[name] / float64(len(values[name])) / (2.093 * sd) // Student's t with 19 degrees of freedom
+		ratio := widths[name] / float64(len(values[name])) / (2.093 * sd)
 		least, most := 0.72, 1.5
-		if len(values[name]) == few {
+		if len(values[name]) == setsOfSlow {
 			least, most = 0.65, 1.7
 		}
 		switch name {
@@ -203,8 +208,9 @@ func TestIntervalWidths(t *testing.T) {
 	}
 }
 
-// Where seven components hold 99 % of the variance, but other samples need six or eight, the interval
-// of svcca is as wide as the score varies over samples.
+// TestSVCCAIntervalWithRankChanges checks that the interval of svcca is as wide as the score varies
+// over samples if seven components hold 99 % of the variance of some samples, and other samples
+// need six or eight.
 func TestSVCCAIntervalWithRankChanges(t *testing.T) {
 	t.Parallel()
 	const sets, n, p = 60, 500, 24
@@ -214,10 +220,11 @@ func TestSVCCAIntervalWithRankChanges(t *testing.T) {
 		g := rand.New(rand.NewPCG(24, uint64(i)))
 		z, x, y := normal(g, n, p), normal(g, n, p), normal(g, n, p)
 		for j := range p {
-			scale, own := math.Pow(0.01, float64(j)/14), 0.1+0.2*float64(j) // 0.01 of the variance lies beyond the seventh
+			scale := math.Pow(0.01, float64(j)/14) // components beyond the seventh have 0.01 of the variance
+			noise := 0.1 + 0.2*float64(j)          // relative to the shared values z
 			for i := range n {
-				x.Set(i, j, scale*(z.At(i, j)+own*x.At(i, j))/math.Hypot(1, own))
-				y.Set(i, j, scale*(z.At(i, j)+own*y.At(i, j))/math.Hypot(1, own))
+				x.Set(i, j, scale*(z.At(i, j)+noise*x.At(i, j))/math.Hypot(1, noise))
+				y.Set(i, j, scale*(z.At(i, j)+noise*y.At(i, j))/math.Hypot(1, noise))
 			}
 		}
 		s := allStatistics()
@@ -227,17 +234,20 @@ func TestSVCCAIntervalWithRankChanges(t *testing.T) {
 		values, width = append(values, score.Value), width+(high-low)/2/sets
 	}
 	_, sd := stat.MeanStdDev(values, nil)
-	if ratio := width / (2.093 * sd); !(ratio > 0.7 && ratio < 1.4) { // 0.48 with the components of all samples alone
+	// 2.093: see TestIntervalWidths. The ratio would be 0.48 if each replicate kept the number of
+	// components of all samples.
+	if ratio := width / (2.093 * sd); !(ratio > 0.7 && ratio < 1.4) {
 		t.Errorf("intervals are %.2f times as wide as they should be", ratio)
 	}
 }
 
-// Intervals of svcca have a warning if it has few components, each of which changes the score.
+// TestSVCCAWithFewComponentsWarns checks that svcca warns of its interval if it has few components,
+// so that one more or less changes the score much.
 func TestSVCCAWithFewComponentsWarns(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(25, 1))
 	for p, want := range map[int]bool{12: true, 80: false} {
-		x, y := sharing(g, 400, normal(g, 3, p), normal(g, 3, p))
+		x, y := sharedLatents(g, 400, normal(g, 3, p), normal(g, 3, p))
 		s := allStatistics()
 		s.Statistics = []string{SVCCA}
 		score := compared(t, x, y, s)[SVCCA]
@@ -248,30 +258,31 @@ func TestSVCCAWithFewComponentsWarns(t *testing.T) {
 	}
 }
 
-// Scores computed from a part of the samples say so in a warning.
+// TestSubsampleWarnings checks that scores that are computed from a part of the samples say so in a
+// warning.
 func TestSubsampleWarnings(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(24, 1))
-	x, y := sharing(g, 300, normal(g, 3, 5), normal(g, 3, 5))
+	x, y := sharedLatents(g, 300, normal(g, 3, 5), normal(g, 3, 5))
 	s := allStatistics()
 	s.Samples = 100
 	for name, score := range compared(t, x, y, s) {
 		wantN, wantWarnings := 300, 0
 		if statisticOf(name).input == pairwiseInput {
-			wantN, wantWarnings = 100, 1
+			wantN, wantWarnings = 100, 1 // at most Settings.Samples
 		}
-		if score.N < statisticOf(name).wideBelow || name == SVCCA { // a warning of its interval
+		if score.N < statisticOf(name).wideBelow || name == SVCCA { // a warning that its interval is too wide, or, for svcca, too narrow
 			wantWarnings++
 		}
 		if score.N != wantN || len(score.Warnings) != wantWarnings {
 			t.Errorf("%s: n %d, warnings %q; want n %d and %d warnings", name, score.N, score.Warnings, wantN, wantWarnings)
 		}
 	}
-	// Where moments do not fit, Gram matrices of a part of the samples are used. Where groups do
-	// not fit, there is no interval.
+	// Where second moments do not fit into memory, Gram matrices of a part of the samples are used.
+	// Where those of jackknife groups do not fit, there is no interval.
 	a, b := x.RawMatrix(), y.RawMatrix()
 	s.Statistics = []string{LinearCKA}
-	// By bytes of memory, the number of samples and of replicates.
+	// The numbers of samples and of replicates, by bytes of memory.
 	for memory, want := range map[int64][2]int{600: {100, 0}, 2000: {300, 0}, 1 << 30: {300, 20}} {
 		scores, err := Compare(context.Background(), source(t, a.Data, a.Cols), source(t, b.Data, b.Cols), Options{Settings: s, Memory: memory})
 		if err != nil {
@@ -283,8 +294,8 @@ func TestSubsampleWarnings(t *testing.T) {
 	}
 }
 
-// Two matrices of float32 values, whose moments are gathered in float32, have the scores that they have
-// if one of them is given in float64.
+// TestPrecision checks that two matrices of float32 values, whose second moments are accumulated in
+// float32, have the scores that they have if one of them is given in float64.
 func TestPrecision(t *testing.T) {
 	t.Parallel()
 	x, y := correlated(9, 2500, 70, 90)
@@ -295,15 +306,15 @@ func TestPrecision(t *testing.T) {
 	s := Defaults()
 	for _, name := range []string{LinearCKA, DebiasedCKA} {
 		s.Statistics = []string{name}
-		narrow, err := Compare(context.Background(), source(t, x, 70), source(t, y, 90), Options{Settings: s})
+		single, err := Compare(context.Background(), source(t, x, 70), source(t, y, 90), Options{Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}
-		full, err := Compare(context.Background(), source(t, wide, 70), source(t, y, 90), Options{Settings: s})
+		double, err := Compare(context.Background(), source(t, wide, 70), source(t, y, 90), Options{Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, b := narrow[0], full[0]
+		a, b := single[0], double[0]
 		if a.Value == b.Value {
 			t.Errorf("%s: float32 was not used", name)
 		}
@@ -313,12 +324,13 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// Two unrelated representations with many equal rows have no more neighbours in common than others.
+// TestTiedNeighbours checks that two unrelated representations with many equal rows have no more
+// nearest neighbours in common than chance gives.
 func TestTiedNeighbours(t *testing.T) {
 	t.Parallel()
 	const n, p = 300, 6
 	g := rand.New(rand.NewPCG(25, 1))
-	sparse := func() *mat.Dense {
+	mostlyZero := func() *mat.Dense {
 		x := normal(g, n, p)
 		for _, i := range g.Perm(n)[:n*9/10] {
 			x.SetRow(i, make([]float64, p))
@@ -327,10 +339,11 @@ func TestTiedNeighbours(t *testing.T) {
 	}
 	s := Defaults()
 	s.Statistics = []string{MutualKNN}
-	score := compared(t, sparse(), sparse(), s)[MutualKNN]
+	score := compared(t, mostlyZero(), mostlyZero(), s)[MutualKNN]
 	if math.Abs(score.Value-score.Null) > 0.01 || score.Low > score.Null || score.High < score.Null {
 		t.Errorf("%.3f [%.3f, %.3f] of unrelated representations with many ties; the null is %.3f", score.Value, score.Low, score.High, score.Null)
 	}
+	// The first two warnings are of ties, one for each representation.
 	if len(score.Warnings) != 3 || score.Warnings[2] != wideIntervalWarning || !strings.Contains(score.Warnings[0], "nearest neighbours in the first representation") {
 		t.Errorf("warnings of many ties: %q", score.Warnings)
 	}
@@ -339,8 +352,8 @@ func TestTiedNeighbours(t *testing.T) {
 	}
 }
 
-// TestWithoutIntervalAndNull checks that the settings interval and null leave out both and change no
-// value.
+// TestWithoutIntervalAndNull checks that the settings interval and null leave out both and change
+// no value.
 func TestWithoutIntervalAndNull(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(6, 6))
@@ -365,8 +378,8 @@ func TestWithoutIntervalAndNull(t *testing.T) {
 	}
 }
 
-// TestWideIntervals checks which scores warn that their interval is wider than needed: some of few
-// samples, others of any number.
+// TestWideIntervals checks which statistics warn that their interval is wider than needed: some
+// only for few samples, others for any number.
 func TestWideIntervals(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(8, 8))

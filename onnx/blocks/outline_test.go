@@ -38,13 +38,14 @@ func outline(t *testing.T, build func(n *net, x onnx.Value)) []string {
 	return out
 }
 
-// TestOutline lists the operations of a residual network with a second output. The stem, each block,
-// the pooling and the classifier are groups.
+// TestOutline lists the operations of a residual network with a second output, features, between
+// its blocks. The stem, each block, the pooling and the classifier are groups. features is in the
+// group of the block that follows.
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	got := outline(t, func(n *net, x onnx.Value) {
 		x = n.pool(n.Scope("stem").Relu(n.conv(x, 3, 4, 3, 1)))
-		x = residual(n, "a", x, 4, 4, 1)
+		x = residual(n, "a", x, 4, 4, 1) // channels of input and output, and stride
 		n.Output("features", n.Scope("features").Sigmoid(x))
 		x = residual(n, "b", x, 4, 8, 2)
 		n.classify(x, 8)
@@ -62,7 +63,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestOutlineOfLargeBlock divides a block of more than 64 operations at its convolutions.
+// TestOutlineOfLargeBlock checks that a block of more than 64 operations is divided into a group
+// for each convolution.
 func TestOutlineOfLargeBlock(t *testing.T) {
 	t.Parallel()
 	const layers = 40

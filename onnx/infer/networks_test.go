@@ -13,7 +13,8 @@ import (
 )
 
 // nets are the test networks, with their penultimate layer and the number of layers by axes. Axes
-// are letters: batch N, channels C, rows H, columns W, tokens T; ? is unknown.
+// are letters: batch N, channels C, rows H, columns W, tokens T; ? is unknown or merges the batch
+// with another axis. A letter occurs twice where an axis is split, or for two axes of one kind.
 var nets = map[string]struct {
 	penultimate string // tensor and its axes
 	axes        map[onnx.Axes]int
@@ -27,9 +28,9 @@ var nets = map[string]struct {
 	"tiny_densenet":      {"/Flatten_output_0 NC", map[onnx.Axes]int{"NCHW": 37, "NC": 2}},
 	"tiny_mobilenet":     {"/classifier/classifier.1/HardSwish_output_0 NC", map[onnx.Axes]int{"NCHW": 34, "NC": 4}},
 	"tiny_swin": {"/flatten/Flatten_output_0 NC", map[onnx.Axes]int{
-		"NCHW": 3, "NHWC": 193, "NC": 2, // the stream of the network
-		"NHHWWC": 8, "NHWHWC": 8, // being cut into windows, and put together
-		"?TC": 28, "?TCC": 4, "?TCCC": 4, "C?CTC": 4, // tokens of windows; heads and their queries, keys and values
+		"NCHW": 3, "NHWC": 193, "NC": 2, // outside attention
+		"NHHWWC": 8, "NHWHWC": 8, // split into windows, and joined again
+		"?TC": 28, "?TCC": 4, "?TCCC": 4, "C?CTC": 4, // tokens of windows; heads, with their queries, keys and values
 		"?CTC": 20, "?CCT": 4, "?CTT": 18, "NTCTT": 4, // per head; attention weights, masked window by window
 	}},
 	"tiny_vit": {"/Gather_4_output_0 NC", map[onnx.Axes]int{
@@ -47,7 +48,7 @@ func readNet(t *testing.T, name string) *onnx.Model {
 	return m
 }
 
-// axesOf returns the axes of a model's tensors.
+// axesOf returns the axes of a model's tensors, by name.
 func axesOf(t *testing.T, m *onnx.Model) map[string]onnx.Axes {
 	t.Helper()
 	axes, err := infer.Axes(m, nil)
@@ -57,6 +58,7 @@ func axesOf(t *testing.T, m *onnx.Model) map[string]onnx.Axes {
 	return axes
 }
 
+// TestAxesOfNets counts the layers that have the same axes.
 func TestAxesOfNets(t *testing.T) {
 	t.Parallel()
 	for name, want := range nets {
@@ -78,13 +80,14 @@ func TestAxesOfNets(t *testing.T) {
 	}
 }
 
-// The outputs of blocks have the axes that the source code of the network gives them.
+// TestAxesOfBlocks checks that outputs of blocks have the axes that the PyTorch code of the network
+// gives them.
 func TestAxesOfBlocks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		net, block string
+		net, block string // block is a pattern of names of layers
 		axes       onnx.Axes
-		n          int
+		n          int // number of layers that match
 	}{
 		{"tiny_swin", `/features\.[13]\.\d/Add(_1)?_output_0$`, "NHWC", 8},
 		{"tiny_swin", `/features/features\.2/reduction/MatMul_output_0$`, "NHWC", 1},
@@ -106,7 +109,7 @@ func TestAxesOfBlocks(t *testing.T) {
 			}
 		}
 		if n != c.n {
-			t.Errorf("%s: %d layers are called %s, want %d", c.net, n, c.block, c.n)
+			t.Errorf("%s: %d layers match %s, want %d", c.net, n, c.block, c.n)
 		}
 	}
 }
@@ -142,12 +145,13 @@ func TestPenultimate(t *testing.T) {
 	}
 }
 
-// Layers are in topological order and distinct, and a graph cut at one of them parses.
+// TestLayersAreInOrder checks that layers are distinct and in topological order, and that a graph
+// that is cut to end at one of them parses and keeps the layers up to there.
 func TestLayersAreInOrder(t *testing.T) {
 	t.Parallel()
 	for name := range nets {
 		m := readNet(t, name)
-		depth := map[string]int{"x": 0}
+		depth := map[string]int{"x": 0} // of the input and of each layer
 		layers := m.Layers()
 		for _, l := range layers {
 			if _, twice := depth[l.Name]; twice {
@@ -180,7 +184,7 @@ func TestLayersAreInOrder(t *testing.T) {
 		axes, axesCut := axesOf(t, m), axesOf(t, again)
 		for _, l := range again.Layers() {
 			if i := slices.IndexFunc(want, func(w onnx.Layer) bool { return w.Name == l.Name }); i < 0 || want[i].Depth != l.Depth || axesCut[l.Name] != axes[l.Name] {
-				t.Errorf("%s, cut at %s: %v is not a layer of the whole", name, middle, l)
+				t.Errorf("%s, cut at %s: %v is not a layer of the whole graph", name, middle, l)
 			}
 		}
 		if again.Parameters() >= m.Parameters() {
@@ -198,6 +202,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// TestStatedAxes checks that axes that a user states replace the inferred ones, also in later
+// tensors.
 func TestStatedAxes(t *testing.T) {
 	t.Parallel()
 	m := readNet(t, "tiny_vit")
@@ -220,6 +226,7 @@ func TestStatedAxes(t *testing.T) {
 	}
 }
 
+// TestResidualOfNets counts the sums of residual connections.
 func TestResidualOfNets(t *testing.T) {
 	t.Parallel()
 	for net, n := range map[string]int{"cifar_resnet20": 9, "tiny_mobilenet": 2, "tiny_convnext": 4, "tiny_swin": 8, "tiny_vit": 4} {

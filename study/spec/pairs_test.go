@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// comparison is a comparison of which only Directional is called.
+// comparison is a measure that compares models, of which only Directional is called. A directional
+// measure scores (a, b) and (b, a) differently.
 type comparison struct {
 	measure.Comparison
 	directional bool
@@ -17,15 +18,18 @@ type comparison struct {
 
 func (c comparison) Directional() bool { return c.directional }
 
-// decodePairs decodes an entry of similarity with the given settings.
-func decodePairs(entry string) (m MeasureSpec, err error) {
-	n, err := config.Parse("study.yaml", []byte("similarity: {"+entry+"}"), nil)
+// decodePairs decodes the entry of the measure similarity, in a study file, with the given
+// settings.
+func decodePairs(settings string) (m MeasureSpec, err error) {
+	n, err := config.Parse("study.yaml", []byte("similarity: {"+settings+"}"), nil)
 	if err == nil {
 		err = m.DecodeNode(n)
 	}
 	return m, err
 }
 
+// TestPairsOfDirectionalMeasures checks that only directional measures compare each pair in both
+// orders.
 func TestPairsOfDirectionalMeasures(t *testing.T) {
 	t.Parallel()
 	models := []Model{{Name: "a"}, {Name: "b"}, {Name: "c"}}
@@ -47,7 +51,7 @@ func TestPairsOfDirectionalMeasures(t *testing.T) {
 
 func TestPairErrors(t *testing.T) {
 	t.Parallel()
-	for entry, want := range map[string]string{
+	for settings, want := range map[string]string{
 		"between: [one]":                            "a pair is two models",
 		"between: [one, two, big]":                  "a pair is two models, such as [a, b]; several pairs are [[a, b], [a, c]]",
 		"between: one":                              "between must be",
@@ -62,12 +66,12 @@ func TestPairErrors(t *testing.T) {
 		"between: [one, two], betwen: [one, two]":   `unknown key "betwen"`,
 		"between: [[one, two], [two, one], [1, 2]]": `unknown model "1"`,
 	} {
-		m, err := decodePairs(entry)
+		m, err := decodePairs(settings)
 		if err == nil {
 			err = m.Between.check([]Model{{Name: "one"}, {Name: "two"}, {Name: "big"}})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "study.yaml:1:") {
-			t.Errorf("%s gives %v, want %q with its position", entry, err, want)
+			t.Errorf("%s gives %v, want %q with its position", settings, err, want)
 		}
 	}
 	alone, err := decodePairs("between: all")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestResolvedPaths checks that a run writes the study with every path made absolute, so that it
-// can be read from the run's folder.
+// TestResolvedPaths checks that all paths in a study are found and made absolute. A run stores the
+// study with these paths in its folder, so that it can be read from there.
 func TestResolvedPaths(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("/studies/s.yaml", []byte(`name: paths

@@ -22,9 +22,9 @@ import (
 
 // golden holds testdata/layer.json, the training of a layer.
 type golden struct {
-	N, M, Steps                 int // values of a pattern, units, epochs of one step each
-	Decay, Target, Weight, Rate float64
-	X, Held                     [][]float32 // patterns for training and for validation
+	N, M, Steps                 int         // values of a pattern, units, epochs of one step each
+	Decay, Target, Weight, Rate float64     // as in Settings
+	X, Held                     [][]float32 // patterns (inputs) for training and for validation
 	W1, W2                      [][]float32 // weights and biases after the last step
 	B1, B2                      []float32
 	Curve                       []float64                    // validation error after each epoch
@@ -51,7 +51,8 @@ func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 	}
 }
 
-// Five steps agree with a NumPy implementation with explicit gradients.
+// TestStepsGolden checks that five training steps agree with those of testdata/layer.py, a NumPy
+// implementation with explicit gradients.
 func TestStepsGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/layer.json")
@@ -111,6 +112,7 @@ func activations(l *Layer, x []float32) []float32 {
 	return out
 }
 
+// TestModelBranches checks a model of two branches, stacks of layers that share their first layer.
 func TestModelBranches(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -149,13 +151,14 @@ func TestModelBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "the code", encoded.Data, h, 1e-6)
+	near(t, "Encode", encoded.Data, h, 1e-6)
 	for _, v := range out {
 		v.Close()
 	}
 }
 
-// Activations never exceed 1, so that the next layer accepts them as patterns.
+// TestEncodeRange checks that activations never exceed 1, so that the next layer accepts them as
+// patterns.
 func TestEncodeRange(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -175,7 +178,9 @@ func TestEncodeRange(t *testing.T) {
 	}
 }
 
-// With small weights tanh is linear, and the image of a unit is the derivative of its activation.
+// TestImagesAreDerivatives checks the images of units: their filters in pixels, which treat units
+// as linear. With small weights tanh is nearly linear, and the image of a unit is the derivative of
+// its activation.
 func TestImagesAreDerivatives(t *testing.T) {
 	t.Parallel()
 	first, second, third := random(6, 4, 1e-2, 1), random(5, 6, 1e-2, 2), random(3, 5, 1e-2, 3)
@@ -223,8 +228,9 @@ func TestTrainErrors(t *testing.T) {
 	}
 }
 
-// On whitened natural patches the validation error decreases in every epoch. Units become localised
-// and oriented: Gabor functions explain nearly all of them better than the best of twenty noise
+// TestTrainNaturalPatches checks that on whitened patches of photos the validation error decreases
+// in every epoch, and that units become localised and oriented: for at least 20 of 25 filters, a
+// fitted Gabor function explains a larger fraction of the energy than for the best of 20 noise
 // filters.
 func TestTrainNaturalPatches(t *testing.T) {
 	if testing.Short() {

@@ -1,8 +1,8 @@
-// Loads the data from the page itself, which is one file that works offline.
+// Reads the data of the report from the page itself, an HTML file that works offline.
 
 import type { Packed } from './data';
 
-/** Reads JSON that was compressed by gzip and written in base64. */
+/** Returns the data of a text: JSON, compressed by gzip and encoded in base64. */
 export async function unzip(text: string): Promise<Packed> {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
