@@ -112,7 +112,7 @@ func valueOfMany(t *testing.T, name string, x, y *mat.Dense) float64 {
 }
 
 // TestReplicates checks that each jackknife replicate is the statistic of the samples without one
-// group, exactly or up to an error that is small compared with the spread of replicates.
+// group, exactly or up to the errors that are allowed below.
 func TestReplicates(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ n, p, q int }{{200, 6, 4}, {100, 120, 150}} {
@@ -138,7 +138,7 @@ func TestReplicates(t *testing.T) {
 					t.Fatalf("%s: a replicate says that %d were left out, not %d", name, r.Left, size.n-len(rest))
 				}
 				exact := valueOfMany(t, name, rowsAt(x, rest), rowsAt(y, rest))
-				// The statistic grows with the number of samples, as this power of it.
+				// Some statistics grow as a power of the number of samples; for others exponent is 0.
 				exact *= math.Pow(float64(size.n)/float64(len(rest)), statisticOf(name).exponent)
 				largestError = max(largestError, math.Abs(r.Value-exact))
 				spread = max(spread, math.Abs(exact-got[name].Value))

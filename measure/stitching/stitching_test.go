@@ -59,19 +59,21 @@ func (s source) At(_ context.Context, i int, f dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Name: fmt.Sprint("image ", i), Input: t, Label: s.labels[i]}, err
 }
 
-// A shape describes a test network: convolution, ReLU, convolution, sum with a shortcut, mean over
-// space, linear layer. The layers are named stem, inner, block, pooled and scores.
-type shape struct {
+// An architecture describes a test network. Its layers are stem (convolution and ReLU), inner
+// (convolution), block (ReLU of the sum of both), pooled (mean over space) and scores (linear
+// layer).
+type architecture struct {
 	side         int  // of the input images, in pixels
 	stride       int  // of the first convolution
 	width        int  // channels of each convolution
 	softmax      bool // the scores are probabilities
-	channelsLast bool // in the layer block
+	channelsLast bool // the layer block is b x h x w x c
 	oneClass     bool // instead of three
 }
 
-// open returns a test network that classifies by the mean of the channels, up to random maps.
-func open(t testing.TB, name string, s shape, layers ...string) procedure.Subject {
+// open returns a test network with the layers to measure. It predicts the colour channel with the
+// largest mean, approximately, since small random weights are added.
+func open(t testing.TB, name string, s architecture, layers ...string) procedure.Subject {
 	t.Helper()
 	r := seed.Rand(9, name)
 	random := func(scale float64, shape ...int) tensor.Tensor {
@@ -84,7 +86,7 @@ func open(t testing.TB, name string, s shape, layers ...string) procedure.Subjec
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, s.side, s.side)
 	stemWeights := random(0.01, s.width, 3, 3, 3)
-	for c := range s.width { // each channel is near a colour
+	for c := range s.width { // each channel is approximately a colour: the centre of one kernel is 1
 		stemWeights.Data[(c*3+c%3)*9+4] = 1
 	}
 	pads := onnx.Attrs{"pads": []int{1, 1, 1, 1}}
@@ -105,11 +107,11 @@ func open(t testing.TB, name string, s shape, layers ...string) procedure.Subjec
 	if s.oneClass {
 		classes = 1
 	}
-	readout := tensor.New(s.width, classes)
+	outputWeights := tensor.New(s.width, classes)
 	for c := range s.width {
-		readout.Data[classes*c+c%classes] = 30 / float32(s.width)
+		outputWeights.Data[classes*c+c%classes] = 30 / float32(s.width)
 	}
-	scores := b.MatMul("pooled", b.Const("u", readout))
+	scores := b.MatMul("pooled", b.Const("u", outputWeights))
 	if s.softmax {
 		scores = b.Op("Softmax", onnx.Attrs{"axis": 1}, scores)
 	}
@@ -121,7 +123,8 @@ func open(t testing.TB, name string, s shape, layers ...string) procedure.Subjec
 	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
 }
 
-// jobOf returns a job on all pairs of layers in order.
+// jobOf returns a job that stitches each layer of a to the layer of b with the same index. A job is
+// one run of the measure on two models.
 func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure.Job {
 	j := measuretest.Job(a, data)
 	j.B, j.Runtime, j.Threads = b, orttest.Load(t), 1
@@ -131,13 +134,16 @@ func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure
 	return j
 }
 
+// scoresOf returns the scores of a job: for each pair of layers accuracy (of the stitched network),
+// gain (over that with the untrained stitch) and penalty (below that of network b).
 func scoresOf(t testing.TB, s Settings, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	p, err := New(s)
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// untrained returns settings for a stitch that stays as the start makes it.
+// untrained returns settings for a stitch, the linear map from a layer of one network to a layer of
+// another, that keeps its initial weights: start is identity, leastSquares or random.
 func untrained(start string) Settings {
 	s := Defaults()
 	s.Start, s.Epochs = start, 0
@@ -149,7 +155,7 @@ func untrained(start string) Settings {
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	data := newSource(120, 8)
-	for _, s := range []shape{{side: 8, stride: 1, width: 6}, {side: 8, stride: 2, width: 6, softmax: true, channelsLast: true}} {
+	for _, s := range []architecture{{side: 8, stride: 1, width: 6}, {side: 8, stride: 2, width: 6, softmax: true, channelsLast: true}} {
 		net := open(t, "net", s, "stem", "block", "pooled", "scores")
 		j := jobOf(t, net, net, data)
 		samples, err := j.Read(t.Context(), dataset.Indices(120), net.Model.Frame())
@@ -161,16 +167,16 @@ func TestIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var own float64
+		var accuracy float64 // of the network itself
 		for _, yes := range correct {
-			own += indicator(yes) / 60
+			accuracy += indicator(yes) / 60
 		}
 		scores := scoresOf(t, untrained(identity), j)
-		if len(scores) != 4*3 || own < 0.5 { // layers x statistics
-			t.Fatalf("%d scores, and an accuracy of %v of the network itself", len(scores), own)
+		if len(scores) != 4*3 || accuracy < 0.5 { // layers x statistics
+			t.Fatalf("%d scores, and an accuracy of %v of the network itself", len(scores), accuracy)
 		}
 		for _, score := range scores {
-			want := map[string]float64{"accuracy": own, "gain": 0, "penalty": 0}[score.Statistic]
+			want := map[string]float64{"accuracy": accuracy, "gain": 0, "penalty": 0}[score.Statistic]
 			if math.Abs(score.Value-want) > 1e-12 || score.N != 60 {
 				t.Errorf("%+v, layer %s: %s is %v of %d samples, want %v", s, net.Layers[score.A].Name, score.Statistic, score.Value, score.N, want)
 			}
@@ -179,11 +185,11 @@ func TestIdentity(t *testing.T) {
 }
 
 // TestLeastSquares checks that least squares finds the map between two layers of one network: the
-// identity between a layer and itself, and the means over space between the block and the vector of
-// means. The network is then as accurate as without a stitch.
+// identity between a layer and itself, and the mean over space between the layers block and pooled.
+// The network is then as accurate as without a stitch.
 func TestLeastSquares(t *testing.T) {
 	t.Parallel()
-	for _, s := range []shape{{side: 4, stride: 1, width: 6}, {side: 8, stride: 2, width: 6, channelsLast: true}} {
+	for _, s := range []architecture{{side: 4, stride: 1, width: 6}, {side: 8, stride: 2, width: 6, channelsLast: true}} {
 		net := open(t, "net", s, "block", "pooled")
 		j := jobOf(t, net, net, newSource(400, s.side))
 		j.Pairs = [][2]int{{0, 0}, {1, 1}, {0, 1}}
@@ -200,8 +206,8 @@ func TestLeastSquares(t *testing.T) {
 func TestTrained(t *testing.T) {
 	t.Parallel()
 	data := newSource(400, 8)
-	a := open(t, "a", shape{side: 8, stride: 1, width: 6}, "block", "pooled")
-	b := open(t, "b", shape{side: 8, stride: 2, width: 9, softmax: true, channelsLast: true}, "block", "pooled")
+	a := open(t, "a", architecture{side: 8, stride: 1, width: 6}, "block", "pooled")
+	b := open(t, "b", architecture{side: 8, stride: 2, width: 9, softmax: true, channelsLast: true}, "block", "pooled")
 	settings := Defaults()
 	settings.Start, settings.Epochs, settings.Rate = random, 20, 0.01
 	scores := scoresOf(t, settings, jobOf(t, a, b, data))
@@ -211,7 +217,7 @@ func TestTrained(t *testing.T) {
 			t.Errorf("%s: accuracy %v, gain %v, penalty %v", name, accuracy.Value, gain.Value, penalty.Value)
 		}
 		if len(accuracy.Warnings)+len(penalty.Warnings) > 0 || !slices.Equal(gain.Warnings, []string{trainingWarning}) {
-			t.Errorf("%s: warnings %q, %q and %q; want one of gain", name, accuracy.Warnings, gain.Warnings, penalty.Warnings)
+			t.Errorf("%s: warnings %q, %q and %q; want a warning of gain alone", name, accuracy.Warnings, gain.Warnings, penalty.Warnings)
 		}
 		for _, s := range []measure.PairScore{accuracy, gain, penalty} {
 			if !(s.Low <= s.Value && s.Value <= s.High && s.High-s.Low < 0.4 && s.N == 200) {
@@ -222,12 +228,12 @@ func TestTrained(t *testing.T) {
 }
 
 // TestLayersThatCannotBeStitched checks that scores are undefined, with the reason, for a layer
-// with a shortcut around it, and for an identity between other numbers of channels.
+// with a skip connection around it, and for an identity between different numbers of channels.
 func TestLayersThatCannotBeStitched(t *testing.T) {
 	t.Parallel()
 	data := newSource(40, 8)
-	a := open(t, "a", shape{side: 8, stride: 1, width: 6}, "stem", "inner")
-	b := open(t, "b", shape{side: 8, stride: 1, width: 9}, "stem")
+	a := open(t, "a", architecture{side: 8, stride: 1, width: 6}, "stem", "inner")
+	b := open(t, "b", architecture{side: 8, stride: 1, width: 9}, "stem")
 	for _, c := range []struct {
 		from, to procedure.Subject
 		pair     [2]int
@@ -246,7 +252,8 @@ func TestLayersThatCannotBeStitched(t *testing.T) {
 	}
 }
 
-// interrupted ends a context after a number of reports of progress.
+// interrupted returns a context that is cancelled after the given number of progress reports of the
+// job.
 func interrupted(t testing.TB, j *procedure.Job, reports int) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -259,12 +266,12 @@ func interrupted(t testing.TB, j *procedure.Job, reports int) context.Context {
 }
 
 // TestResume checks that an interrupted job gives the same scores when it is resumed, and that
-// trained stitches are taken from the store.
+// trained stitches are taken from the store of features.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	data := newSource(160, 8)
-	a := open(t, "a", shape{side: 8, stride: 1, width: 6}, "block", "pooled")
-	b := open(t, "b", shape{side: 8, stride: 2, width: 9}, "block", "pooled")
+	a := open(t, "a", architecture{side: 8, stride: 1, width: 6}, "block", "pooled")
+	b := open(t, "b", architecture{side: 8, stride: 2, width: 9}, "block", "pooled")
 	settings := Defaults()
 	settings.Epochs = 6
 	m, err := New(settings)
@@ -294,6 +301,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestInterpolation checks the matrices, to x from and row-major, that interpolate linearly from
+// one number of positions to another.
 func TestInterpolation(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -330,7 +339,7 @@ func TestInvalidSettings(t *testing.T) {
 
 func TestTooFewSamples(t *testing.T) {
 	t.Parallel()
-	net := open(t, "net", shape{side: 8, stride: 1, width: 6}, "block")
+	net := open(t, "net", architecture{side: 8, stride: 1, width: 6}, "block")
 	m, err := New(Defaults())
 	if err != nil {
 		t.Fatal(err)
@@ -347,16 +356,16 @@ func TestTooFewSamples(t *testing.T) {
 	}
 }
 
-// TestTooFewClasses checks that neither a model of one class nor one of several classes of a larger
-// model is stitched to.
+// TestTooFewClasses checks that a stitch needs a second model with at least two classes, of which
+// at least two are used. The first model may have one class.
 func TestTooFewClasses(t *testing.T) {
 	t.Parallel()
 	m, err := New(Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, data := open(t, "net", shape{side: 8, stride: 1, width: 6}, "block"), newSource(40, 8)
-	single := open(t, "single", shape{side: 8, stride: 1, width: 6, oneClass: true}, "block")
+	net, data := open(t, "net", architecture{side: 8, stride: 1, width: 6}, "block"), newSource(40, 8)
+	single := open(t, "single", architecture{side: 8, stride: 1, width: 6, oneClass: true}, "block")
 	for outputs, want := range map[*[]int]string{{}: "at least two classes", {1}: "at least two classes", {0, 2}: ""} {
 		b := net
 		b.Outputs = *outputs
@@ -371,6 +380,6 @@ func TestTooFewClasses(t *testing.T) {
 		t.Errorf("one class: skipped because %q", why)
 	}
 	if why := m.Skip(jobOf(t, single, net, data)); why != "" {
-		t.Errorf("the front of a model of one class: skipped because %q", why)
+		t.Errorf("a first model of one class: skipped because %q", why)
 	}
 }

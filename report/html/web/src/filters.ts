@@ -6,7 +6,10 @@ import { shorten } from './format';
 import { labelOf, type Dimension } from './series';
 import type { State } from './state';
 
-/** Says which rows are shown. Hidden values stand in the address as hide.DIMENSION. */
+/**
+ * Decides which rows are shown. A dimension is a column of the scores, such as model, or a tag of
+ * models as tag:NAME. Its hidden values are kept in the page's address as hide.DIMENSION.
+ */
 export class Filter {
   constructor(
     private readonly scores: Scores,
@@ -24,15 +27,20 @@ export class Filter {
     this.state.setList(`hide.${dimension}`, [...now]);
   }
 
+  /** The words of the search field for layers. */
   get layers(): string[] {
     return this.state.get('layers').toLowerCase().split(/\s+/).filter(Boolean);
   }
 
-  /** The rows that pass. A layer passes if its name contains one of the words of the search field. */
-  passing(rows: number[], s: Table = this.scores): number[] {
+  /**
+   * The rows of a table that are shown. A layer is shown if its name contains one of the words of
+   * the search field. A statistic is hidden as SECTION.STATISTIC: a section of the report holds the
+   * scores of a measure, and has its name if the table has no column section.
+   */
+  passing(rows: number[], table: Table = this.scores): number[] {
     const columns = ['model', 'transform', 'data', 'variant', 'factor', 'parameter']
       .map((name) => [name, this.hidden(name)] as const)
-      .filter(([name, h]) => h.size > 0 && s.has(name));
+      .filter(([name, h]) => h.size > 0 && table.has(name));
     const tags = this.scores
       .tagNames()
       .map((name) => [name, this.hidden(`tag:${name}`)] as const)
@@ -42,18 +50,21 @@ export class Filter {
     if (columns.length + tags.length + statistics.size + layers.length === 0) return rows;
     return rows.filter(
       (row) =>
-        columns.every(([name, hidden]) => !hidden.has(s.text(name, row))) &&
-        tags.every(([name, hidden]) => !hidden.has(this.scores.tag(name, row, s))) &&
+        columns.every(([name, hidden]) => !hidden.has(table.text(name, row))) &&
+        tags.every(([name, hidden]) => !hidden.has(this.scores.tag(name, row, table))) &&
         !statistics.has(
-          `${s.text(s.has('section') ? 'section' : 'measure', row)}.${s.text('statistic', row)}`,
+          `${table.text(table.has('section') ? 'section' : 'measure', row)}.${table.text('statistic', row)}`,
         ) &&
         (layers.length === 0 ||
-          s.text('layer', row) === '' ||
-          layers.some((word) => s.text('layer', row).toLowerCase().includes(word))),
+          table.text('layer', row) === '' ||
+          layers.some((word) => table.text('layer', row).toLowerCase().includes(word))),
     );
   }
 
-  /** Whether something other than a row passes, by its columns; '' for a column that it lacks. */
+  /**
+   * Whether something that is not a row, such as a plot, is shown. columns holds its model, layer and
+   * so on, by dimension; '' where it has none.
+   */
   passes(columns: Record<string, string>): boolean {
     const words = this.layers,
       layer = (columns.layer ?? '').toLowerCase();
@@ -100,16 +111,17 @@ export class FilterBar {
     this.update();
   }
 
-  // close closes lists, and leaves the focus with the last one that had it.
-  private close(which: (list: HTMLDetailsElement) => boolean): void {
+  // close closes the open lists for which matches returns true. If the focus is in one, its title
+  // gets the focus.
+  private close(matches: (list: HTMLDetailsElement) => boolean): void {
     for (const list of this.root.querySelectorAll<HTMLDetailsElement>('details[open]')) {
-      if (!which(list)) continue;
+      if (!matches(list)) continue;
       if (list.contains(document.activeElement)) list.querySelector('summary')?.focus();
       list.open = false;
     }
   }
 
-  /** Shows what is chosen. Lists that are open stay open. */
+  /** Shows the current filters. Lists that are open stay open. */
   update(): void {
     const open = new Set(
       [...this.root.querySelectorAll('details[open]')].map(
@@ -193,12 +205,15 @@ export class FilterBar {
       ?.focus();
   }
 
+  // only hides the given values of a dimension, and no others.
   private only(dimension: string, hidden: string[]): void {
     this.state.setList(`hide.${dimension}`, hidden);
     this.changed();
     this.root.querySelector<HTMLElement>(`details[data-filter="${dimension}"] button`)?.focus();
   }
 
+  // layers returns the search field for layers, if there are enough of them. It waits until typing
+  // pauses for 150 ms before it filters.
   private layers(): HTMLElement[] {
     if (this.scores.values('layer').length < 3) return [];
     const existing = this.root.querySelector<HTMLInputElement>('input[type=search]');
@@ -223,6 +238,7 @@ export class FilterBar {
     return [input];
   }
 
+  // reset returns the button that removes all filters, if there are any.
   private reset(): HTMLElement[] {
     if (
       !this.state.get('layers') &&

@@ -1,5 +1,5 @@
-// A table that sorts by any column, filters by text and copies as CSV. It shows a page at a time,
-// so that 100,000 rows are as quick as ten.
+// A table that sorts by any column, filters by text and copies as CSV. It shows a page of rows at a
+// time, so that 100,000 rows are shown as fast as ten.
 
 import { csv } from './csv';
 import { element } from './dom';
@@ -9,9 +9,9 @@ import { copy, fileName, saveText } from './save';
 export interface Column {
   title: string;
   numeric: boolean;
-  prose?: boolean; // sentences, which want room
+  prose?: boolean; // sentences, which need a wide column
   cell: (row: number) => string;
-  key: (row: number) => string | number | null; // what it sorts by
+  key: (row: number) => string | number | null; // the value that rows are sorted by
 }
 
 /** What a table shows: rows by number, and the columns that format them. */
@@ -22,7 +22,7 @@ export interface Source {
   csv: (rows: number[]) => (string | number | null)[][]; // with a line of headers
 }
 
-/** What a reader has chosen of a table. */
+/** The filter and the order that a reader has chosen for a table. */
 export interface TableChoice {
   sought: string; // words that a row must contain
   // title of a column, with "-" before it for descending; "" for the order of the rows
@@ -45,6 +45,7 @@ export class Table {
   private readonly next = element('button', { type: 'button' }, 'Next');
   private readonly filter: HTMLInputElement;
 
+  // chosen is called when the reader chooses another filter or order.
   constructor(
     private source: Source,
     private choice: TableChoice = { sought: '', sort: '' },
@@ -76,7 +77,7 @@ export class Table {
     this.select();
   }
 
-  /** Shows other rows. */
+  /** Replaces the rows and columns. */
   update(source: Source, choice: TableChoice = this.choice): void {
     this.source = source;
     this.choice = choice;
@@ -85,22 +86,22 @@ export class Table {
   }
 
   private exports(): HTMLElement[] {
-    const copying = element('button', { type: 'button', class: 'quiet' }, 'Copy as CSV');
-    copying.addEventListener(
+    const copyButton = element('button', { type: 'button', class: 'quiet' }, 'Copy as CSV');
+    copyButton.addEventListener(
       'click',
       () =>
         void copy(this.text()).then(() => {
-          copying.textContent = `Copied ${count(this.rows.length)} rows`;
+          copyButton.textContent = `Copied ${count(this.rows.length)} rows`;
           setTimeout(() => {
-            copying.textContent = 'Copy as CSV';
+            copyButton.textContent = 'Copy as CSV';
           }, 2500);
         }),
     );
-    const saving = element('button', { type: 'button', class: 'quiet' }, 'Save CSV');
-    saving.addEventListener('click', () =>
+    const saveButton = element('button', { type: 'button', class: 'quiet' }, 'Save CSV');
+    saveButton.addEventListener('click', () =>
       saveText(this.text(), `${fileName(this.source.title)}.csv`),
     );
-    return [copying, saving];
+    return [copyButton, saveButton];
   }
 
   private text(): string {
@@ -113,7 +114,7 @@ export class Table {
     this.select();
   }
 
-  // select takes the rows that are sought and starts at the first page.
+  // select takes the rows that contain all words of the filter, and shows the first page.
   private select(): void {
     const words = this.choice.sought.toLowerCase().split(/\s+/).filter(Boolean);
     const columns = this.source.columns;
@@ -140,7 +141,7 @@ export class Table {
     this.rows.sort((a, b) => {
       const x = keys.get(a)!,
         y = keys.get(b)!;
-      // what has no number comes last
+      // rows without a value come last
       if (x === null || y === null) return Number(x === null) - Number(y === null) || a - b;
       return (
         sign * (typeof x === 'number' ? x - (y as number) : order.compare(x, y as string)) || a - b
@@ -159,7 +160,11 @@ export class Table {
     const rows = this.rows.slice(start, start + pageSize);
     this.body.replaceChildren(
       ...rows.map((row) =>
-        element('tr', {}, ...this.source.columns.map((c) => element('td', look(c), c.cell(row)))),
+        element(
+          'tr',
+          {},
+          ...this.source.columns.map((c) => element('td', classOf(c), c.cell(row))),
+        ),
       ),
     );
     this.position.textContent = rows.length
@@ -179,19 +184,21 @@ export class Table {
         ...this.choice,
         sort: active && !descending ? `-${column.title}` : column.title,
       });
-      const place = this.source.columns.indexOf(column);
-      this.head.querySelectorAll('button')[place].focus();
+      const index = this.source.columns.indexOf(column);
+      this.head.querySelectorAll('button')[index].focus();
     });
     const sort = !active ? 'none' : descending ? 'descending' : 'ascending';
-    return element('th', { scope: 'col', 'aria-sort': sort, ...look(column) }, button);
+    return element('th', { scope: 'col', 'aria-sort': sort, ...classOf(column) }, button);
   }
 
+  // turn goes forward by a number of pages, or back if it is negative.
   private turn(pages: number): void {
     this.page += pages;
     this.show();
   }
 }
 
-function look(column: Column): Record<string, string> {
+// classOf returns the CSS class of the cells of a column, as an attribute.
+function classOf(column: Column): Record<string, string> {
   return column.numeric ? { class: 'n' } : column.prose ? { class: 'prose' } : {};
 }
