@@ -134,8 +134,9 @@ func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure
 	return j
 }
 
-// scoresOf returns the scores of a job: for each pair of layers accuracy (of the stitched network),
-// gain (over that with the untrained stitch) and penalty (below that of network b).
+// scoresOf returns the scores of a job. For each pair of layers these are accuracy (of the stitched
+// network), gain (that accuracy minus the one with the untrained stitch) and penalty (the accuracy
+// of network b minus that of the stitched network).
 func scoresOf(t testing.TB, s Settings, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	p, err := New(s)
