@@ -62,8 +62,8 @@ export class Filter {
   }
 
   /**
-   * Whether something that is not a row, such as a plot, is shown. columns holds its model, layer and
-   * so on, by dimension; '' where it has none.
+   * Whether something that is not a row, such as a plot, is shown. columns holds its model, layer
+   * and so on, by dimension; '' where it has none.
    */
   passes(columns: Record<string, string>): boolean {
     const words = this.layers,
