@@ -28,6 +28,7 @@ func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *m
 	return buildOf(t, onnx.DefaultOpset, -1, make)
 }
 
+// buildOf is build for an operator set and a batch size (-1: any).
 func buildOf(t testing.TB, opset, batch int, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -45,6 +46,7 @@ func open(t testing.TB, path string, layers ...string) *model.Model {
 	return m
 }
 
+// search returns the result of a search that decreases the loss of the objective.
 func search(t testing.TB, objective invert.Objective, o invert.Options, p invert.Problem) *invert.Result {
 	t.Helper()
 	s, err := invert.New(objective, o)
@@ -59,10 +61,12 @@ func search(t testing.TB, objective invert.Objective, o invert.Options, p invert
 	return found
 }
 
+// matrix returns a constant with the given number of columns and the values v, row by row.
 func matrix(b *onnx.Builder, cols int, v ...float32) onnx.Value {
 	return b.Const("", tensor.Tensor{Shape: []int{len(v) / cols, cols}, Data: v})
 }
 
+// images returns n x 1 x 2 x 2 images with the given pixels.
 func images(values ...float32) tensor.Tensor {
 	return tensor.Tensor{Shape: []int{len(values) / 4, 1, 2, 2}, Data: values}
 }
@@ -79,6 +83,7 @@ func TestInvertibleLayer(t *testing.T) {
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 4, 2, 1, 0, 0, 0, 1, 1, 0, 0, 0, 3, 1, 1, 0, 0, 1))
 	})
+	// The default optimiser, invert.Paper, takes steps along gradients of unit length.
 	for _, o := range []invert.Options{{StepSize: 0.005, Steps: 400}, {Optimiser: invert.Adam, StepSize: 0.002, Steps: 800}} {
 		found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: targetImages, Start: startImages})
 		for i, v := range found.Images.Data {
@@ -109,8 +114,8 @@ func TestNullSpace(t *testing.T) {
 	}
 }
 
-// TestConstantLayer checks that the start is a solution for a constant layer, and that it is no
-// error that the layer has no gradient.
+// TestConstantLayer checks that the start is a solution for a constant layer, and that a gradient
+// of zero is no error.
 func TestConstantLayer(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(b.Flatten(x, 1), b.Scalar(0)) })
@@ -161,7 +166,7 @@ func TestBestBeforeNonFinite(t *testing.T) {
 		return b.Add(v, b.Mul(b.Sqrt(b.Sub(v, b.Scalar(0.4))), b.Scalar(0)))
 	})
 	x := images(0.45, 0.5, 0.5, 0.5)
-	o := invert.Options{StepSize: 0.07, Steps: 10} // 0.6, 0.53, 0.46, 0.39
+	o := invert.Options{StepSize: 0.07, Steps: 10} // the first pixel: 0.6, 0.53, 0.46, 0.39
 	found := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: x, Start: images(0.6, 0.5, 0.5, 0.5)})
 	if !slices.Equal(found.Dropped, []int{0}) || math.Abs(found.Loss[0]-0.01) > 1e-5 || math.Abs(float64(found.Images.Data[0])-0.46) > 1e-5 {
 		t.Errorf("dropped %v, loss %v, image %v; want the image 0.46 with a loss of 0.01", found.Dropped, found.Loss, found.Images.Data[0])
@@ -187,8 +192,8 @@ func TestLinearClassifier(t *testing.T) {
 	}
 }
 
-// TestOutputs checks that an attack ignores the classes that Outputs leaves out.
-func TestOutputs(t *testing.T) {
+// TestSomeOutputs checks that an attack on outputs 0 and 2 of a model ignores output 1.
+func TestSomeOutputs(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.MatMul(b.Flatten(x, 1), matrix(b, 3, 3, 9, 0, 0, 9, 1, 1, 9, 0, 0, 9, -2))
@@ -196,6 +201,7 @@ func TestOutputs(t *testing.T) {
 	x := images(0.5, 0.5, 0.5, 0.5)
 	o := invert.Options{Steps: 20, StepSize: 0.05, Ball: invert.Ball{Norm: invert.L2, Radius: 0.125}}
 	found := search(t, invert.Misclassify(m, []int{0, 2}), o, invert.Problem{Images: x, Start: x, Labels: []int{0}})
+	// As in TestLinearClassifier, the weights of the two outputs differ by (3, -1, 1, 2).
 	if want := 2.5 - 0.125*math.Sqrt(15); math.Abs(found.Loss[0]-want) > 1e-5 {
 		t.Errorf("margin = %v, want %v", found.Loss[0], want)
 	}
@@ -258,16 +264,16 @@ func TestResume(t *testing.T) {
 			defer s.Close()
 			saved := &checkpoint.Memory{}
 			ctx, cancel := context.WithCancel(t.Context())
-			ticks := 0
+			runs := 0
 			p := invert.Problem{Images: x, Start: start, Checkpoint: saved, Progress: func(invert.Progress) {
-				if ticks++; ticks == stop {
+				if runs++; runs == stop {
 					cancel()
 				}
 			}}
 			if _, err := s.Run(ctx, p); !errors.Is(err, context.Canceled) {
 				t.Fatalf("stopped at %d: error %v, want %v", stop, err, context.Canceled)
 			}
-			p.Progress = func(p invert.Progress) { ticks++ }
+			p.Progress = func(p invert.Progress) { runs++ }
 			found, err := s.Run(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
@@ -275,8 +281,8 @@ func TestResume(t *testing.T) {
 			if !slices.Equal(found.Images.Data, want.Images.Data) || !slices.Equal(found.Loss, want.Loss) {
 				t.Errorf("%s: stopped at %d: resuming gives other images or losses", optimiser, stop)
 			}
-			if ticks != 33 { // three batches of 10 steps, and one more run each for the last images
-				t.Errorf("%s: stopped at %d: %d runs of the engine in all, want 33", optimiser, stop, ticks)
+			if runs != 33 { // three batches of 10 steps, and one more run each for the last images
+				t.Errorf("%s: stopped at %d: %d runs of the engine in all, want 33", optimiser, stop, runs)
 			}
 		}
 	}

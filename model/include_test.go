@@ -13,15 +13,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestIncludeEqualsSession checks that a model included in a graph computes the same as a
-// session, for all types of inputs and preprocessings.
+// TestIncludeEqualsSession checks that a model that Include adds to a graph computes the same as a
+// session of the model, for several types of inputs and several preprocessings. The model, network
+// in inputs_test.go, doubles its input.
 func TestIncludeEqualsSession(t *testing.T) {
 	rt := orttest.Load(t)
 	rapid.Check(t, func(r *rapid.T) {
 		f := form{
 			typ:      rapid.SampledFrom([]onnx.Type{onnx.Float, onnx.Double}).Draw(r, "type"),
 			layout:   rapid.SampledFrom([]string{"NCHW", "NHWC"}).Draw(r, "layout"),
-			batch:    rapid.SampledFrom([]int{-1, 2}).Draw(r, "batch"),
+			batch:    rapid.SampledFrom([]int{-1, 2}).Draw(r, "batch"), // -1: of any size
 			channels: rapid.SampledFrom([]int{1, 3}).Draw(r, "channels"),
 		}
 		pre := rapid.SampledFrom([]model.Preprocess{
@@ -59,12 +60,13 @@ func TestIncludeEqualsSession(t *testing.T) {
 	})
 }
 
-// runIncluded runs a graph of images and an included model only.
-func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, name string) []float32 {
+// runIncluded includes m in a graph that has images as its only input, and returns the values of the
+// layer for the images x.
+func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, layer string) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())
 	in := b.Input("images", onnx.Float, x.Shape...)
-	values, err := m.Include(b.Scope("net"), in, x.Shape[0], name)
+	values, err := m.Include(b.Scope("net"), in, x.Shape[0], layer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +93,9 @@ func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor,
 	return append([]float32(nil), ort.Data[float32](out[0])...)
 }
 
-// TestIncludeFurtherInputs checks that additional inputs become constants, and that a fixed batch
-// is enforced.
-func TestIncludeFurtherInputs(t *testing.T) {
+// TestIncludeOtherInputs checks that Include makes constants of the inputs other than the images,
+// and that it accepts only the batch size of a model that has a fixed one.
+func TestIncludeOtherInputs(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	path := save(t, func(b *onnx.Builder) {
@@ -115,6 +117,6 @@ func TestIncludeFurtherInputs(t *testing.T) {
 	}
 	b := onnx.NewBuilder(m.Opset())
 	if _, err := m.Include(b, b.Input("images", onnx.Float, 3, 1, 2, 2), 3, "y"); err == nil {
-		t.Error("three images for a model that takes two are no error")
+		t.Error("Include with three images of a model with batch size 2: no error")
 	}
 }

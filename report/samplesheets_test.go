@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestSampleSheets reads the sheets of a run folder. Damaged sheets are left out with a note. A
-// sheet whose image was removed is shown without images.
+// TestSampleSheets reads the sample sheets of a run folder: JSON files on the samples that a
+// transformation changes most and least, each with an image file of the same name. Damaged sheets
+// are left out with a note. A sheet whose image file was removed has no image.
 func TestSampleSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -39,20 +40,21 @@ func TestSampleSheets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same := func(*scores.SampleSheet) {}
+	unchanged := func(*scores.SampleSheet) {}
 	for _, name := range []string{"01.json", "02.json", "03.json"} {
-		write(name, same)
+		write(name, unchanged)
 	}
+	// The sheets have 12 samples, 4 classes, 2 models and 2 values of the parameter.
 	damage := map[string]func(*scores.SampleSheet){
-		"10.json": func(s *scores.SampleSheet) { s.Models[0].Views[1].Value = s.Models[0].Views[1].Value[:3] },
-		"11.json": func(s *scores.SampleSheet) { s.Models[1].Most[0] = 99 },
-		"12.json": func(s *scores.SampleSheet) { s.Samples[2].Label = 17 },
-		"13.json": func(s *scores.SampleSheet) { s.Models[0].Views = s.Models[0].Views[:1] },
-		"14.json": func(s *scores.SampleSheet) { s.Partings[0].B = 5 },
-		"15.json": func(s *scores.SampleSheet) { s.Models[0].Views[0].Moved[0] = -7 },
+		"10.json": func(s *scores.SampleSheet) { s.Models[0].Views[1].Value = s.Models[0].Views[1].Value[:3] }, // for 3 of the 12 samples
+		"11.json": func(s *scores.SampleSheet) { s.Models[1].Most[0] = 99 },                                    // a sample
+		"12.json": func(s *scores.SampleSheet) { s.Samples[2].Label = 17 },                                     // a class
+		"13.json": func(s *scores.SampleSheet) { s.Models[0].Views = s.Models[0].Views[:1] },                   // for 1 of the 2 values
+		"14.json": func(s *scores.SampleSheet) { s.Partings[0].B = 5 },                                         // a model
+		"15.json": func(s *scores.SampleSheet) { s.Models[0].Views[0].Moved[0] = -7 },                          // a class
 		"16.json": func(s *scores.SampleSheet) { s.Parameters = nil },
-		"17.json": func(s *scores.SampleSheet) { s.Tile.Right = 0 },
-		"18.json": func(s *scores.SampleSheet) { s.Models[0].Confusion[0][1] = 4 },
+		"17.json": func(s *scores.SampleSheet) { s.Tile.Right = 0 },                // less than Tile.Width
+		"18.json": func(s *scores.SampleSheet) { s.Models[0].Confusion[0][1] = 4 }, // a class
 		"19.json": func(s *scores.SampleSheet) { s.Models[0].ByClass[0].Class = -9 },
 	}
 	for name, change := range damage {
@@ -65,7 +67,7 @@ func TestSampleSheets(t *testing.T) {
 	if len(a.SampleSheets) != 3 || len(a.Images) != 0 {
 		t.Fatalf("%d sheets and %d other images, want 3 and 0", len(a.SampleSheets), len(a.Images))
 	}
-	for i, want := range []string{"image/png 01.png true", "image/jpeg 02.jpg true", "  false"} {
+	for i, want := range []string{"image/png 01.png true", "image/jpeg 02.jpg true", "  false"} { // type, content, has a tile size
 		s := a.SampleSheets[i]
 		if got := strings.Join([]string{s.Type, string(s.Image), map[bool]string{true: "true", false: "false"}[s.Tile != nil]}, " "); got != want {
 			t.Errorf("sheet %d: %q, want %q", i, got, want)

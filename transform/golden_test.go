@@ -11,13 +11,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A goldenCase is a line of testdata/golden.json: a transformation of an image by torchvision. See
-// testdata/golden.py.
+// A goldenCase is a transformation of an image by torchvision: an element of testdata/golden.json,
+// which testdata/golden.py writes.
 type goldenCase struct {
-	Golden string // the result: the name of an array of testdata/golden.npz
-	Kind   string
-	Args   map[string]any
-	Image  string `json:"Picture"` // the name of the array with the input image
+	Golden string         // the result: the name of an array of testdata/golden.npz
+	Kind   string         // of transformation, as in study files
+	Args   map[string]any // its parameters: numbers or options
+	Image  string         `json:"Picture"` // the name of the array with the input image
 }
 
 func TestAgreesWithTorchvision(t *testing.T) {

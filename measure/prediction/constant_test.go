@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// TestConstantPredictions checks that every score of a model that predicts one class for all
-// samples but one has a warning, also after its state was written and read, and that a drop of 0
-// has an interval.
+// TestConstantPredictions checks the scores of a model that predicts class c2 for all samples but
+// one, on clean and on transformed samples, after the state of the accumulator was written and read.
+// Every score has a warning, and a drop of 0 in accuracy has an interval.
 func TestConstantPredictions(t *testing.T) {
 	t.Parallel()
 	const n, k = 40, 4
@@ -48,6 +48,7 @@ func TestConstantPredictions(t *testing.T) {
 			if len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], `class "c2" for`) {
 				t.Errorf("%s %s: warnings %q, want one about class c2", m.Name(), s.Statistic, s.Warnings)
 			}
+			// The statistic clean is the accuracy on clean samples.
 			if guess := strings.Contains(strings.Join(s.Warnings, " "), "a guess among 4 classes"); guess != (s.Statistic == "clean") {
 				t.Errorf("%s %s: warnings %q, want one about a guess only for the statistic clean", m.Name(), s.Statistic, s.Warnings)
 			}
