@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A member is a file in a shard.
+// A member is a file in a shard, which is a tar file of samples (see the WebDataset format).
 type member struct {
 	name string
 	data []byte
@@ -56,9 +56,9 @@ func openShards(t testing.TB, o ShardsOptions) *Shards {
 	return s
 }
 
-// TestShardsAsWebDatasetWritesThem checks shards in which the members of a sample share a name up
-// to the first dot: the image, the label (cls) and other properties (json).
-func TestShardsAsWebDatasetWritesThem(t *testing.T) {
+// TestWebDatasetShards checks shards as WebDataset writes them. The members of a sample share a name
+// up to the first dot: the image, the label (cls) and other properties (json).
+func TestWebDatasetShards(t *testing.T) {
 	t.Parallel()
 	one := shard(t, "val-0.tar",
 		member{"0001.png", dot(t, 10)}, member{"0001.cls", []byte("2\n")}, member{"0001.json", []byte(`{"name": "cat", "n": 1}`)},
@@ -114,15 +114,15 @@ func wantErrorContaining(t testing.TB, err error, text string) {
 func TestDamagedShards(t *testing.T) {
 	t.Parallel()
 	whole := shardBytes(t, member{"1.png", dot(t, 1)}, member{"1.cls", []byte("1")})
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
+	var compressed bytes.Buffer
+	z := gzip.NewWriter(&compressed)
 	z.Write(whole)
 	z.Close()
 	huge := bytes.Clone(whole)
 	copy(huge[124:136], "77777777777\x00") // the size of the first member, in octal
 	header := tar.Header{Name: "1.png", Size: 1 << 40}
-	var sparse bytes.Buffer
-	tar.NewWriter(&sparse).WriteHeader(&header)
+	var headerOnly bytes.Buffer
+	tar.NewWriter(&headerOnly).WriteHeader(&header)
 	// A tar consists of blocks of 512 bytes. Here each member is a header and one block of data,
 	// and two blocks of zeros mark the end.
 	cases := []struct {
@@ -133,14 +133,14 @@ func TestDamagedShards(t *testing.T) {
 		{"no end mark", whole[:len(whole)-2*512], "no end mark"},
 		{"cut in a member", whole[:600], "truncated"},
 		{"cut in a header", whole[:1100], "the shard is damaged"},
-		{"flipped size", huge, "the shard is damaged"},
-		{"size beyond the file", sparse.Bytes(), "is it truncated?"},
-		{"compressed", zipped.Bytes(), "decompress it"},
+		{"damaged size", huge, "the shard is damaged"},
+		{"size beyond the file", headerOnly.Bytes(), "is it truncated?"},
+		{"compressed", compressed.Bytes(), "decompress it"},
 		{"not a tar", bytes.Repeat([]byte("text "), 400), "the shard is damaged"},
 		{"empty", nil, "no end mark"},
 		{"no images", shardBytes(t, member{"1.txt", []byte("x")}), "no images"},
 		{"a name twice", shardBytes(t, member{"1.png", dot(t, 1)}, member{"1.png", dot(t, 1)}), "1.png is there twice"},
-		{"members apart", shardBytes(t, member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 1)}, member{"1.cls", []byte("1")}), "the members of 1 are not consecutive"},
+		{"members not consecutive", shardBytes(t, member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 1)}, member{"1.cls", []byte("1")}), "the members of 1 are not consecutive"},
 		{"huge label", shardBytes(t, member{"1.png", dot(t, 1)}, member{"1.cls", make([]byte, 2<<20)}), "a label is expected"},
 	}
 	for _, c := range cases {
@@ -170,8 +170,7 @@ func TestShardsWithoutLabels(t *testing.T) {
 	wantErrorContaining(t, err, `no sample has a label in "json.label"`)
 }
 
-// TestEmptyShards checks that shards without samples add none, and that shards alone without
-// samples are an error.
+// TestEmptyShards checks that shards may be empty, unless all are.
 func TestEmptyShards(t *testing.T) {
 	t.Parallel()
 	one, empty := shard(t, "a.tar", member{"1.png", dot(t, 1)}), shard(t, "b.tar")
@@ -198,11 +197,11 @@ func TestFingerprintOfShards(t *testing.T) {
 	t.Parallel()
 	a, b, c := member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 2)}, member{"2.png", dot(t, 3)}
 	fingerprint := func(shards ...string) string { return openShards(t, ShardsOptions{Paths: shards}).Fingerprint() }
-	together := fingerprint(shard(t, "x.tar", a, b))
-	if apart := fingerprint(shard(t, "y.tar", a), shard(t, "z.tar", b)); apart != together {
+	inOneShard := fingerprint(shard(t, "x.tar", a, b))
+	if inTwoShards := fingerprint(shard(t, "y.tar", a), shard(t, "z.tar", b)); inTwoShards != inOneShard {
 		t.Error("the fingerprint depends on how samples are divided over shards")
 	}
-	if other := fingerprint(shard(t, "x.tar", a, c)); other == together {
+	if other := fingerprint(shard(t, "x.tar", a, c)); other == inOneShard {
 		t.Error("another image has the same fingerprint")
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestGenerators checks that a generator is the derivative at the identity of its transformation
-// T_t: on an image that is linear in its coordinates, by bilinear interpolation, (T_t x - x) / t
-// differs from the generator by order t, here step. In channel c the image rises by 0.002 (c+1) per
-// column and falls by 0.003 per row.
+// TestGenerators checks that a generator is the derivative of a family of transformations T_t with
+// respect to t at t = 0, where T_0 is the identity. On an image that is linear in its coordinates,
+// by bilinear interpolation, (T_t x - x) / t differs from the generator by order t, here step. In
+// channel c the image rises by 0.002 (c+1) per column and falls by 0.003 per row.
 func TestGenerators(t *testing.T) {
 	t.Parallel()
 	const h, w, step = 24, 30, 1e-3
 	degrees := func(tangent float64) float64 { return math.Atan(tangent) * 180 / math.Pi }
 	fixed := func(v float64) transform.Distribution { return transform.Fixed(v) }
-	families := map[string]transform.Transform{
+	families := map[string]transform.Transform{ // T_t with t = step, by the generator's name
 		"translate-x": transform.Translate{X: fixed(step), Y: fixed(0)},
 		"translate-y": transform.Translate{X: fixed(0), Y: fixed(step)},
 		"rotate":      transform.Rotate{Angle: fixed(step * 180 / math.Pi)},
@@ -52,18 +52,18 @@ func TestGenerators(t *testing.T) {
 		names = append(names, g.Name)
 		family := families[g.Name]
 		if family == nil {
-			continue // a stretch, which no transformation makes on its own
+			continue // stretch-x or stretch-y: scaling along one axis, which is no transformation of its own
 		}
 		moved := tensor.New(3, h, w)
 		family.Draw(nil).Apply(moved, x)
 		for c := range 3 {
-			for i := 3; i < h-3; i++ {
+			for i := 3; i < h-3; i++ { // not at the border, where T_t reads values from outside of the image
 				for j := 3; j < w-3; j++ {
 					value := float64(x.Data[(c*h+i)*w+j])
 					want := (float64(moved.Data[(c*h+i)*w+j]) - value) / step
 					var got float64
 					switch v := g.Velocity; {
-					case v != nil: // it moves positions; the velocity is affine in the position
+					case v != nil: // it moves positions; the velocity is affine in the position (px, py) from the centre
 						px, py := float64(j)-float64(w-1)/2, float64(i)-float64(h-1)/2
 						vx := v[0]*px + v[1]*py + v[2]*w
 						vy := v[3]*px + v[4]*py + v[5]*h

@@ -7,8 +7,9 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Names of layers with the same beginning and end remain distinct when they are shortened.
-func TestFitAllKeepsNamesApart(t *testing.T) {
+// TestFitAllKeepsNamesDistinct checks that names of layers with a common prefix and suffix remain
+// distinct when they are shortened to a width.
+func TestFitAllKeepsNamesDistinct(t *testing.T) {
 	t.Parallel()
 	s := newStyle(Options{})
 	names := []string{"/layer1/layer1.0/Relu_1", "/layer1/layer1.2/Relu_1", "/layer3/layer3.1/Relu_1"}
@@ -20,7 +21,7 @@ func TestFitAllKeepsNamesApart(t *testing.T) {
 		t.Errorf("in 15 mm the names are %q, want layer1.0, layer1.2 and layer3.1", got)
 	}
 	if got := s.fitAll(s.small, []string{"/stage1/block/conv/a_long_name_1", "/stage1/block/conv/a_long_name_2", "/stage2/block/conv/a_long_name_1"}, 15*vg.Millimeter); countDistinct(got) != 3 {
-		t.Errorf("names without modules of their own are %q", got)
+		t.Errorf("names that do not differ in any one part between slashes are shortened to %q, want distinct names", got)
 	}
 	for _, names := range [][]string{nil, {"a/x", "x"}, {"/x", "/x"}} {
 		if got := moduleNames(names); len(got) != len(names) || slices.Contains(got, "") {

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Two models under one transformation, as a table for a page.
+// Example writes effective invariance of two models under one transformation as a Markdown table.
 func Example() {
 	row := scores.Row{Data: "photos", Depth: scores.NoDepth, Transform: "gray", Measure: "effective-invariance", Statistic: "ei", N: 1000}
 	a, b := row, row

@@ -11,13 +11,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// row is a score of a pair of networks.
+// row returns the STIR of a pair of networks with names of the form KIND-SEED. The kinds are plain
+// training, at (adversarial training), and the defences trades and mart.
 func row(reference, other string, trial int, value float64) scores.Row {
 	return scores.Row{Model: reference, OtherModel: other, Layer: "Flatten", Trial: trial, Measure: "stir", Statistic: "stir", Value: value, Null: math.NaN()}
 }
 
-// A pair's value is the mean over trials and, of networks of one kind, over directions. Its mean
-// over the trials, which a run also has, does not count again.
+// TestPairs checks that a pair's value is the mean over trials and, of networks of one kind, over
+// directions. The row of the mean over trials, which a run also has, does not count again.
 func TestPairs(t *testing.T) {
 	g := groups{}
 	err := g.add([]scores.Row{
@@ -33,14 +34,14 @@ func TestPairs(t *testing.T) {
 		t.Errorf("two pairs have the values %v, want 0.5 and 0.9", v)
 	}
 	if v := g[group{reference: "at", other: "plain", layer: "Flatten"}].values(stir); len(v) != 1 || v[0] != 0.1 {
-		t.Errorf("the pair with the reference at has the values %v, want 0.1", v)
+		t.Errorf("the pair of at, the reference, and plain has the values %v, want 0.1", v)
 	}
 	if len(g) != 3 {
 		t.Errorf("%d groups, want 3", len(g))
 	}
 }
 
-// Pairs that share a network are not independent.
+// TestSharedNetwork checks that two pairs that share a network, so are not independent, are an error.
 func TestSharedNetwork(t *testing.T) {
 	err := groups{}.add([]scores.Row{row("plain-1", "plain-2", 0, 0.2), row("plain-2", "plain-3", 0, 0.4)})
 	if err == nil || !strings.Contains(err.Error(), "plain-2") {
@@ -48,28 +49,29 @@ func TestSharedNetwork(t *testing.T) {
 	}
 }
 
-// A finding is open if an inversion missed more than a tenth of its images.
+// TestMissed checks the verdict on a finding, a statement of the paper: it is open if the inversions
+// missed (did not reach the representations of) more than a tenth of the images.
 func TestMissed(t *testing.T) {
 	for want, fraction := range map[string]float64{"seen": 0.05, "open: missed": 0.2} {
 		g := groups{}
 		var rows []scores.Row
 		for _, pair := range [][2]string{{"1", "2"}, {"3", "4"}} {
-			of := row("at-"+pair[0], "at-"+pair[1], 0, fraction)
-			of.Statistic = "missed"
-			rows = append(rows, of, row("at-"+pair[0], "at-"+pair[1], 0, 0.9), row("plain-"+pair[0], "plain-"+pair[1], 0, 0.4))
+			missedRow := row("at-"+pair[0], "at-"+pair[1], 0, fraction)
+			missedRow.Statistic = "missed"
+			rows = append(rows, missedRow, row("at-"+pair[0], "at-"+pair[1], 0, 0.9), row("plain-"+pair[0], "plain-"+pair[1], 0, 0.4))
 		}
 		if err := g.add(rows); err != nil {
 			t.Fatal(err)
 		}
-		// The rows are the head, the difference and the verdict.
+		// The rows are the header, the difference and the verdict.
 		if got := findingRows(map[string]groups{"stir-seeds": g}, nil)[2][3]; got != want {
 			t.Errorf("%v of the images missed: %q, want %q", fraction, got, want)
 		}
 	}
 }
 
-// The verdict of a difference follows from its interval over units: seen above 0, not seen below 0,
-// open around it.
+// TestVerdict checks that the verdict on a difference follows from its interval over pairs of
+// networks: seen if the interval is above 0, not seen if it is below 0, open if it contains 0.
 func TestVerdict(t *testing.T) {
 	for want, at := range map[string][]float64{"seen": {0.61, 0.62, 0.63}, "not seen": {0.11, 0.12, 0.13}, "open": {0.1, 0.4, 0.9}} {
 		g := groups{}
@@ -92,7 +94,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A mean over two groups is not the half of one if a run lacks the other.
+// TestMissingGroup checks that the mean over two groups of pairs does not exist if a run has only
+// one of them.
 func TestMissingGroup(t *testing.T) {
 	g := groups{}
 	if err := g.add([]scores.Row{row("at-1", "trades-2", 0, 0.8)}); err != nil {
@@ -103,23 +106,24 @@ func TestMissingGroup(t *testing.T) {
 	}
 }
 
-// Findings and networks without runs keep their stored rows.
+// TestStored checks that findings and networks without runs keep the rows of the stored table.
 func TestStored(t *testing.T) {
 	f := findings[0]
 	kept := []string{f.item, f.text, "verdict", "seen", "", ""}
 	got := findingRows(nil, [][]string{kept, {f.item, "no longer a finding", "verdict", "seen", "", ""}})
 	if len(got) != 2 || !slices.Equal(got[1], kept) {
-		t.Errorf("the findings are %q, want the head and %q", got, kept)
+		t.Errorf("the findings are %q, want the header and %q", got, kept)
 	}
 	kept = []string{"stir.yaml", "ResNet-18, plain", "seeds", "6", "", ""}
 	got, err := networkRows(t.TempDir(), [][]string{kept})
 	if err != nil || len(got) != 2 || !slices.Equal(got[1], kept) {
-		t.Errorf("the networks are %q and the error %v, want the head and %q", got, err, kept)
+		t.Errorf("the networks are %q and the error %v, want the header and %q", got, err, kept)
 	}
 }
 
-// A table has no interval for a single unit, be it a network, a pair of networks, or a difference.
-func TestOneUnit(t *testing.T) {
+// TestOneObservation checks that a table has no interval for a single observation: a network, a pair
+// of networks, or a difference.
+func TestOneObservation(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, "stir"), 0o755); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ type slidingWindow struct {
 	inputSize, outputSize            [2]int
 }
 
-// each calls f for every tap at every output position. index is that of the input element that the
-// tap reads, or -1 in the padding.
+// each calls f for every tap (element of the kernel) at every output position. index is that of the
+// input element that the tap reads, or -1 in the padding.
 func (s slidingWindow) each(f func(output, tap, index int)) {
 	for output := range s.outputSize[0] * s.outputSize[1] {
 		for tap := range s.kernel[0] * s.kernel[1] {
@@ -32,12 +32,14 @@ func (s slidingWindow) each(f func(output, tap, index int)) {
 	}
 }
 
+// TestConv compares convolutions in float64 with direct sums (see checkExact), with declared and with
+// free sizes of the input.
 func TestConv(t *testing.T) {
 	t.Parallel()
 	one := []int{1, 1}
 	for _, c := range []struct {
 		name            string
-		groups, in, out int // channels of a group
+		groups, in, out int // number of groups, and channels of each
 		slidingWindow
 		bias bool
 	}{
@@ -87,6 +89,7 @@ func TestConv(t *testing.T) {
 	}
 }
 
+// TestAveragePool compares average pooling in float64 with direct sums, as TestConv does.
 func TestAveragePool(t *testing.T) {
 	t.Parallel()
 	one, zero := []int{1, 1}, []int{0, 0, 0, 0}
@@ -105,11 +108,11 @@ func TestAveragePool(t *testing.T) {
 			x := normal(seed.Rand(1, c.name), 2, 3, c.inputSize[0], c.inputSize[1])
 			area, taps := c.inputSize[0]*c.inputSize[1], float64(c.kernel[0]*c.kernel[1])
 			var want []float64
-			for m := range 6 { // 2 samples of 3 channels
+			for channel := range 6 { // of 2 samples, 3 each
 				y := make([]float64, c.outputSize[0]*c.outputSize[1])
 				c.each(func(output, _, index int) {
 					if index >= 0 {
-						y[output] += float64(x.Data[m*area+index]) / taps
+						y[output] += float64(x.Data[channel*area+index]) / taps
 					}
 				})
 				want = append(want, y...)

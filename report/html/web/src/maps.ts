@@ -1,4 +1,5 @@
-// Feature maps of one sample: those of x and of T(x), T of those of x, and the difference.
+// Feature maps f(x) of a sample x under a transformation T: f(x), f(T(x)), T of f(x), and the
+// difference of the last two. Each map is a tile (an image) of a sheet, a grid of tiles.
 
 import { chooser } from './controls';
 import type { MapSheet, Scores } from './data';
@@ -13,7 +14,7 @@ import type { State } from './state';
 import type { Source } from './table';
 import { tile } from './tiles';
 
-const sheetsAtOnce = 6;
+const maxFigures = 6;
 
 export class FeatureMaps {
   private readonly sheets: MapSheet[];
@@ -33,7 +34,7 @@ export class FeatureMaps {
   }
 
   update(): void {
-    const asked = this.state.get(`${this.measure}.maps`);
+    const requested = this.state.get(`${this.measure}.maps`);
     const shown = this.sheets.filter((s) =>
       this.filter.passes({ model: s.model, transform: s.transform, data: s.data }),
     );
@@ -42,7 +43,7 @@ export class FeatureMaps {
     for (const figure of this.figures) figure.remove();
     const name = (s: MapSheet) => [s.transform, s.parameter].filter(Boolean).join(' ');
     const all = [...new Set(shown.map(name))];
-    const at = all.includes(asked) ? asked : all[0];
+    const selected = all.includes(requested) ? requested : all[0];
     this.root.querySelector('.choices')!.replaceChildren(
       ...(all.length > 1
         ? [
@@ -50,7 +51,7 @@ export class FeatureMaps {
               'Transformation',
               'maps',
               all.map((value) => ({ value, title: shorten(value, 48) })),
-              at,
+              selected,
               (v) => {
                 this.state.set(`${this.measure}.maps`, v);
                 this.update();
@@ -61,18 +62,18 @@ export class FeatureMaps {
         : []),
     );
     this.figures = shown
-      .filter((s) => name(s) === at)
-      .slice(0, sheetsAtOnce)
-      .map((s) => this.figure(s, at));
+      .filter((s) => name(s) === selected)
+      .slice(0, maxFigures)
+      .map((s) => this.figure(s, selected));
     this.root.querySelector('.figures')!.replaceChildren(...this.figures.map((f) => f.root));
   }
 
-  private figure(sheet: MapSheet, under: string): Figure {
+  private figure(sheet: MapSheet, transform: string): Figure {
     const chosen = layerOf(this.state);
     const lines = linesOf(sheet),
       ofLayer = lines.filter((l) => chosen?.model === sheet.model && l.layer === chosen.layer),
       drawn = ofLayer.length > 0 ? ofLayer : lines;
-    const title = `${sheet.model} under ${under}`;
+    const title = `${sheet.model} under ${transform}`;
     const sample = sheet.name || String(sheet.sample);
     return new Figure({
       title,
@@ -83,7 +84,7 @@ export class FeatureMaps {
           into.append(svg);
           return saved(svg);
         },
-        text: `Sample ${shorten(sample, 40)}. The channels are those that vary most over positions. Grey: from the least to the largest value of a channel; difference: blue for less, orange for more. Positions where the moved map of x is not defined are left blank.`,
+        text: `Sample ${shorten(sample, 40)}. The channels are those that vary most over positions. Grey: from the least to the largest value of a channel; difference: blue for less, orange for more. Positions where T of f(x) is not defined are left blank.`,
       }),
       describe: () => [],
       data: () => sourceOf(`Feature maps of ${title}`, this.scores, drawn),
@@ -91,16 +92,16 @@ export class FeatureMaps {
   }
 }
 
-/** A line of tiles: the maps of a channel. */
+/** A line of tiles, side by side: the maps of a channel. */
 interface Line {
-  at: number; // line of the sheet
+  at: number; // index of the line on the sheet
   layer: string;
   depth: number;
   size: string; // of the maps
-  first: boolean; // of its layer
+  first: boolean; // the first line of its layer
   channel: number;
-  error: number;
-  low: number;
+  error: number; // norm of the difference / norm of T of f(x)
+  low: number; // the values drawn black and white
   high: number;
 }
 
@@ -131,6 +132,7 @@ function draw(scores: Scores, sheet: MapSheet, lines: Line[], about: string): SV
     t.textContent = text;
     svg.append(t);
   };
+  // Draws the tile at a line and a column of the sheet as the image number place from the left.
   const paint = (line: number, column: number, place: number, y: number) => {
     const image = node('image', {
       x: String(labelWidth + place * (w + gap)),

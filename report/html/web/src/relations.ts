@@ -1,5 +1,5 @@
-// A score against accuracy: models on one data set, or data sets for one model, with the line
-// through them.
+// Scatter charts of accuracy against a score, with a fitted line. The points are models on one data
+// set, or data sets for one model.
 
 import { chooser, segments } from './controls';
 import type { Relation, Scores } from './data';
@@ -28,9 +28,9 @@ export class Relations {
     this.all = scores.packed.relations ?? [];
     this.legend = new Legend(filter, changed, (d, value) => state.set(`highlight.${d}`, value));
     this.part('legend').append(this.legend.root);
-    const folded = this.part('view') as HTMLDetailsElement;
-    folded.open ||= ['score', 'of', 'by', 'points'].some((k) => state.get(`relation.${k}`) !== '');
-    folded.addEventListener('toggle', () => this.update());
+    const details = this.part('view') as HTMLDetailsElement;
+    details.open ||= ['score', 'of', 'by', 'points'].some((k) => state.get(`relation.${k}`) !== '');
+    details.addEventListener('toggle', () => this.update());
   }
 
   private part(name: string): HTMLElement {
@@ -51,11 +51,14 @@ export class Relations {
       (['model', 'data'] as const).find(
         (b) => b === this.state.get('relation.points') && this.all.some((r) => r.by === b),
       ) ?? this.all[0].by;
-    const of = this.all.filter((r) => r.by === by);
-    const sets = [...new Set(of.map((r) => r.of))],
-      set = sets.includes(this.state.get('relation.of')) ? this.state.get('relation.of') : sets[0];
-    const inSet = of.filter((r) => r.of === set);
-    const relation = inSet.find((r) => r.score === this.state.get('relation.score')) ?? inSet[0];
+    // by: what the points are. shared: the data set that they share if they are models, else the
+    // model.
+    const relations = this.all.filter((r) => r.by === by);
+    const choices = [...new Set(relations.map((r) => r.of))],
+      shared = choices.includes(this.state.get('relation.of')) ? this.state.get('relation.of') : choices[0];
+    const found = relations.filter((r) => r.of === shared);
+    const relation = found.find((r) => r.score === this.state.get('relation.score')) ?? found[0];
+    // Tags are properties of models, such as their architecture, that a study gives.
     const tags = by === 'model' ? this.scores.tagNames() : [];
     const dimensions: Dimension[] = [by, ...tags.map((t): Dimension => `tag:${t}`)];
     // A tag with few values colours the points unless the reader chooses otherwise.
@@ -86,7 +89,7 @@ export class Relations {
       [
         'score',
         'Score',
-        inSet.map((r) => ({
+        found.map((r) => ({
           value: r.score,
           title: r.name,
         })),
@@ -95,8 +98,8 @@ export class Relations {
       [
         'of',
         by === 'model' ? 'Data' : 'Model',
-        sets.map((s) => ({ value: s, title: shorten(s, 60) })),
-        set,
+        choices.map((s) => ({ value: s, title: shorten(s, 60) })),
+        shared,
       ],
       [
         'by',
