@@ -56,8 +56,8 @@ func openShards(t testing.TB, o ShardsOptions) *Shards {
 	return s
 }
 
-// TestWebDatasetShards checks shards as WebDataset writes them. The members of a sample share a name
-// up to the first dot: the image, the label (cls) and other properties (json).
+// TestWebDatasetShards checks shards as WebDataset writes them. The members of a sample (image,
+// label in .cls, other properties in .json) share a name up to the first dot.
 func TestWebDatasetShards(t *testing.T) {
 	t.Parallel()
 	one := shard(t, "val-0.tar",

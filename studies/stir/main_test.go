@@ -41,7 +41,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestSharedNetwork checks that two pairs that share a network, so are not independent, are an error.
+// TestSharedNetwork checks that two pairs with a network in common are an error: they are not
+// independent.
 func TestSharedNetwork(t *testing.T) {
 	err := groups{}.add([]scores.Row{row("plain-1", "plain-2", 0, 0.2), row("plain-2", "plain-3", 0, 0.4)})
 	if err == nil || !strings.Contains(err.Error(), "plain-2") {
@@ -49,8 +50,8 @@ func TestSharedNetwork(t *testing.T) {
 	}
 }
 
-// TestMissed checks the verdict on a finding, a statement of the paper: it is open if the inversions
-// missed (did not reach the representations of) more than a tenth of the images.
+// TestMissed checks the verdict on a finding, a statement of the paper. It is open if inversions
+// missed (did not reach the representation of) more than a tenth of the images.
 func TestMissed(t *testing.T) {
 	for want, fraction := range map[string]float64{"seen": 0.05, "open: missed": 0.2} {
 		g := groups{}
@@ -121,8 +122,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestOneObservation checks that a table has no interval for a single observation: a network, a pair
-// of networks, or a difference.
+// TestOneObservation checks that a table has no interval for a single observation: a network, a
+// pair of networks, or a difference.
 func TestOneObservation(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, "stir"), 0o755); err != nil {

@@ -32,8 +32,8 @@ func (s slidingWindow) each(f func(output, tap, index int)) {
 	}
 }
 
-// TestConv compares convolutions in float64 with direct sums (see checkExact), with declared and with
-// free sizes of the input.
+// TestConv compares convolutions in float64 with direct sums (see checkExact), with declared and
+// with free sizes of the input.
 func TestConv(t *testing.T) {
 	t.Parallel()
 	one := []int{1, 1}
