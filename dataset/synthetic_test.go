@@ -9,10 +9,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// golden holds images that testdata/synthetic.py computed by NumPy.
+// golden holds images that testdata/synthetic.py computed with NumPy, with their parameters: figures
+// (shapes, such as discs) and gratings.
 type golden struct {
 	Figures []struct {
-		Kind                  string
+		Kind                  string // of shape
 		Scale, Rotation, X, Y float64
 		Values                []float64
 	}
@@ -38,7 +39,7 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// near fails unless the first channel of a square image equals want within the tolerance.
+// near checks that the first channel of a square image equals want within the tolerance.
 func near(t *testing.T, got tensor.Tensor, want []float64, tolerance float64) {
 	t.Helper()
 	w := got.Shape[2]
@@ -71,6 +72,7 @@ func maxDifference(a, b tensor.Tensor) float64 {
 	return most
 }
 
+// must returns v, or panics if there is an error.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

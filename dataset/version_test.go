@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestVersionsAreInFingerprints checks that sources with unchanged samples keep the fingerprint
-// from before versions existed, so that earlier results stay valid. Sources that are corrupted or
-// decoded differently have a new one.
+// TestVersionsAreInFingerprints checks that a fingerprint depends on the versions of the decoder
+// and the corruption, numbers that increase when their results change. Sources whose decoder and
+// corruption still have version 1 keep the fingerprint from before versions existed, so that
+// earlier results stay valid. The others have a new one.
 func TestVersionsAreInFingerprints(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})
@@ -31,18 +32,18 @@ func TestVersionsAreInFingerprints(t *testing.T) {
 		return src
 	}
 	for _, c := range []struct {
-		what   string
-		source Source
-		before string // the fingerprint that the source had
-		stays  bool   // whether it still has it
+		name      string
+		source    Source
+		old       string // the fingerprint from before versions existed
+		unchanged bool   // whether the source still has it
 	}{
 		{"gaussian-noise", corrupted("gaussian-noise"), "c29dbecb9f694fc27c6564d6a83587e6efb89551d7ee82e1274a23dbe31838f8", true},
 		{"jpeg-compression", corrupted("jpeg-compression"), "3bee021e007a79da2b499fc2bbbbbe7aa27ab1120bf38a071b6c7435b1ed2036", false},
 		{"JPEG", folder("444.jpg"), "4c5d5d400181c385392845966254d931153fb83be7ef91f7ae7edaf78de0ad65", true},
 		{"WebP", folder("lossy.webp"), "f702915264ac7fb8292f76437d024d4bb133b4f18df6ab8aed710ff2aaa32c2d", false},
 	} {
-		if got := c.source.Fingerprint(); (got == c.before) != c.stays {
-			t.Errorf("%s: the fingerprint is %s and was %s", c.what, got, c.before)
+		if got := c.source.Fingerprint(); (got == c.old) != c.unchanged {
+			t.Errorf("%s: fingerprint %s, before versions %s; unchanged must be %t", c.name, got, c.old, c.unchanged)
 		}
 	}
 }

@@ -60,8 +60,8 @@ func TestIncludeEqualsSession(t *testing.T) {
 	})
 }
 
-// runIncluded includes m in a graph that has images as its only input, and returns the values of the
-// layer for the images x.
+// runIncluded includes m in a graph that has images as its only input, and returns the values of
+// the layer for the images x.
 func runIncluded(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor, layer string) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())

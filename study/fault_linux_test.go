@@ -11,9 +11,9 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// disk mounts a file system of a size such as 64k in memory. remount changes the options and flags
-// of the mount. It skips the test if mounting is not allowed.
-func disk(t *testing.T, size string) (dir string, remount func(options string, flags uintptr)) {
+// mountDisk mounts a file system of a size such as 64k in memory. remount changes the options and
+// flags of the mount. It skips the test if mounting is not allowed.
+func mountDisk(t *testing.T, size string) (dir string, remount func(options string, flags uintptr)) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "disk")
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -31,16 +31,16 @@ func disk(t *testing.T, size string) (dir string, remount func(options string, f
 	}
 }
 
-// fails checks that a run ends with a one-line error that contains the text, and without failed
-// cells.
-func fails(t *testing.T, s *Study, dir string, o Options, says string) {
+// assertRunFails checks that a run ends with a one-line error that contains want. No cell (the work
+// on one measure, model, data set and value of a transformation) may be recorded as failed.
+func assertRunFails(t *testing.T, s *Study, dir string, o Options, want string) {
 	t.Helper()
 	_, err := Run(t.Context(), s, dir, o)
-	if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-		t.Fatalf("error %v, want %q", err, says)
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("error %v, want %q", err, want)
 	}
 	if failed, _ := filepath.Glob(filepath.Join(dir, "failures", "*")); len(failed) > 0 {
-		t.Errorf("an error of the folder is recorded for cells: %v", failed)
+		t.Errorf("an error of writing to the folder is recorded as the failure of cells: %v", failed)
 	}
 }
 
@@ -49,22 +49,22 @@ func TestFullDisk(t *testing.T) {
 	models := t.TempDir()
 	testmodel.Write(t, models, "small", testmodel.Options{})
 	o := options(t)
-	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "whole"), o)
+	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "uninterrupted"), o)
 	// The disk is full at the start, while states are saved, and while tables are written.
 	for _, size := range []string{"8k", "64k", "256k", "1m"} {
 		t.Run(size, func(t *testing.T) {
-			dir, remount := disk(t, size)
+			dir, remount := mountDisk(t, size)
 			out := filepath.Join(dir, "run")
 			o := o
-			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
-			fails(t, parseIn(t, models, studyText), out, o, "no space left on device")
-			for _, f := range mustCheck(t, dir+"/run", false, o) {
-				t.Errorf("a full disk leaves %+v", f)
+			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // save as often as possible
+			assertRunFails(t, parseIn(t, models, studyText), out, o, "no space left on device")
+			for _, f := range mustCheck(t, out, false, o) {
+				t.Errorf("Check after a full disk finds %+v", f)
 			}
 			remount("size=64m", 0)
 			sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
 			for _, f := range mustCheck(t, out, false, o) {
-				t.Errorf("after another run there is %+v", f)
+				t.Errorf("Check after another run finds %+v", f)
 			}
 		})
 	}
@@ -75,28 +75,30 @@ func TestReadOnlyFolder(t *testing.T) {
 	models := t.TempDir()
 	testmodel.Write(t, models, "small", testmodel.Options{})
 	o := options(t)
-	dir, remount := disk(t, "64m")
+	dir, remount := mountDisk(t, "64m")
 	out := filepath.Join(dir, "run")
-	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "whole"), o)
+	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "uninterrupted"), o)
 	remount("", syscall.MS_RDONLY)
-	fails(t, parseIn(t, models, studyText), out, o, "read-only file system")
+	assertRunFails(t, parseIn(t, models, studyText), out, o, "read-only file system")
 	remount("", 0)
-	half := o // the folder becomes read-only in the middle of the run
+	interrupted := o // the folder becomes read-only in the middle of the run
 	done := false
-	half.SaveInterval, half.SaveFraction = time.Nanosecond, 1e9
-	half.Progress = func(p Progress) {
-		if p.Done > 200 && !done { // of 600 samples through the engine
+	interrupted.SaveInterval, interrupted.SaveFraction = time.Nanosecond, 1e9
+	interrupted.Progress = func(p Progress) {
+		if p.Done > 200 && !done { // of 600 forward passes of a sample
 			done = true
 			remount("", syscall.MS_RDONLY)
 		}
 	}
 	// A disk with an open file, as with intervals, cannot be made read-only in this way.
 	s := parseIn(t, models, strings.Replace(studyText, "seis]", "seis: {interval: false}]", 1)+"batch: 16\n")
-	fails(t, s, out, half, "read-only file system")
+	assertRunFails(t, s, out, interrupted, "read-only file system")
 	remount("", 0)
 	sameScores(t, want.Rows, mustRun(t, parseIn(t, models, studyText), out, o).Rows, 1e-5)
 }
 
+// TestTruncatedCellIsDoneAgain checks that a run computes cells again whose stored results were
+// truncated.
 func TestTruncatedCellIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

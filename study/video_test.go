@@ -35,6 +35,9 @@ func writeFrames(t *testing.T, dir string, n int) {
 	}
 }
 
+// TestVideoInStudies checks the number of samples of entries of data with the keys video (patches
+// of the frames of a video) and camera (patches of photographs under a simulated moving camera).
+// A place is the position of a patch in all frames of a scene.
 func TestVideoInStudies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -47,9 +50,9 @@ func TestVideoInStudies(t *testing.T) {
 		}
 		return s.OpenData(t.Context(), s.Data[0])
 	}
-	// Of camera, each of 12 photographs is a scene of the given number of frames.
+	// For camera, each of the 12 images is a photograph: a scene of the given number of frames.
 	for entry, samples := range map[string]int{
-		"video: walk": 12 * 32, // frames by places; 32 places are the default
+		"video: walk": 12 * 32, // frames x places, of which there are 32 by default
 		"video: {files: walk, frame: [30, 20], patch: 6, places: 3, channels: 3, gamma: 2, raw: true, cuts: 1, frames: 10, seed: 3, crop: 12}": 30,
 		"camera: {folder: walk, motion: orbit, frames: 11, places: 2, patch: 8, frame: [32, 32], speed: 2}":                                    12 * 11 * 2,
 		"camera: {folder: walk, motion: still, part: 2, of: 3, places: 5, patch: 8, frame: [32, 32]}":                                          4 * 5,
@@ -62,8 +65,9 @@ func TestVideoInStudies(t *testing.T) {
 		if d.Len() != samples {
 			t.Errorf("%s: %d samples, want %d", entry, d.Len(), samples)
 		}
+		// A camera that stands still has no trajectories.
 		if still := strings.Contains(entry, "still"); still != (dataset.Amounts(d) == nil) {
-			t.Errorf("%s: trajectories over %v", entry, dataset.Amounts(d))
+			t.Errorf("%s: trajectories with the amounts %v", entry, dataset.Amounts(d))
 		}
 		if err := dataset.Close(d); err != nil {
 			t.Errorf("%s: %v", entry, err)

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// twoHeads returns the network of testdata/dense.py with the given weights.
+// twoHeads returns the network of testdata/dense.py with the given weights. It has two outputs: y,
+// three logits for each position, and v, two logits for each image.
 func twoHeads(t *testing.T, w map[string][]float64) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -33,8 +34,9 @@ func twoHeads(t *testing.T, w map[string][]float64) *onnx.Model {
 	return m
 }
 
-// Cross entropy of positions, alone and with a second task, agrees with PyTorch to 1e-5: losses,
-// the fraction of correct positions, and the weights after eight steps.
+// TestGoldenDense checks that the cross entropy of positions, alone and with a second task, agrees
+// with PyTorch to 1e-5: losses, the fraction of correct positions, and the weights after the last
+// step.
 func TestGoldenDense(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/dense.json")
@@ -97,7 +99,8 @@ func TestGoldenDense(t *testing.T) {
 	}
 }
 
-// The mean IoU equals that counted from the maps of classes, whatever the size of batches.
+// TestMeanIoU checks that the mean IoU (intersection over union, the mean over classes) equals the
+// one counted position by position, for any batch size.
 func TestMeanIoU(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -107,7 +110,7 @@ func TestMeanIoU(t *testing.T) {
 		data.Inputs[0].Data[i] = float32(r.NormFloat64())
 	}
 	for i := range data.Masks.Data {
-		data.Masks.Data[i] = float32(r.IntN(3) - 1) // class 2 is only predicted
+		data.Masks.Data[i] = float32(r.IntN(3) - 1) // -1 (no class), 0 or 1; class 2 is only predicted
 	}
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 4, 5)
@@ -151,15 +154,16 @@ func TestMeanIoU(t *testing.T) {
 	}
 }
 
-// Targets from masks: the mask, moved as an augmentation moves the image, and the classes in it.
+// TestStreamOfMasks checks the targets that a Stream takes from masks: the mask, transformed by the
+// augmentation like the image, and the presence of each class in it.
 func TestStreamOfMasks(t *testing.T) {
 	t.Parallel()
 	src, err := dataset.OpenScenes(dataset.ScenesOptions{ShapesOptions: dataset.ShapesOptions{N: 6, Size: 16}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := &Stream{Data: src, Factor: MaskTarget, Tasks: []string{PresenceTarget}, MaskClasses: 9}
-	b, err := plain.Batch(t.Context(), []int{4, 1})
+	clean := &Stream{Data: src, Factor: MaskTarget, Tasks: []string{PresenceTarget}, MaskClasses: 9}
+	b, err := clean.Batch(t.Context(), []int{4, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +187,7 @@ func TestStreamOfMasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range masks.Data { // of 16 x 16: 256 positions are the mask of one sample
+		for i := range masks.Data { // 16 x 16 = 256 values are the mask, or a channel of the image, of one sample
 			mirrored := i/16*16 + 15 - i%16
 			if f.Masks.Data[i] != masks.Data[mirrored] || f.Inputs[0].Data[i] != image.Data[mirrored] && i < 256 {
 				t.Fatalf("position %d is not mirrored", i)
@@ -214,7 +218,8 @@ func TestStreamOfMasks(t *testing.T) {
 	}
 }
 
-// Segmenters with both decoders and a second task learn scenes, and resume with the same results.
+// TestSegmenter checks that segmenters with either decoder, and a second task, learn scenes (images
+// of several figures), and that an interrupted training resumes with the same results.
 func TestSegmenter(t *testing.T) {
 	t.Parallel()
 	src, err := dataset.OpenScenes(dataset.ScenesOptions{ShapesOptions: dataset.ShapesOptions{N: 48, Size: 16, Kinds: []string{"disc", "bar"}, Scale: []float64{0.4, 0.7}}, Figures: []int{1, 2}})
@@ -240,7 +245,7 @@ func TestSegmenter(t *testing.T) {
 			if epochs < 6 {
 				o.AfterEpoch = func(e Epoch) error {
 					if e.Number > epochs {
-						return os.ErrDeadlineExceeded
+						return os.ErrDeadlineExceeded // any error interrupts the training
 					}
 					return nil
 				}
@@ -269,11 +274,11 @@ func TestSegmenter(t *testing.T) {
 func TestSegmenterErrors(t *testing.T) {
 	t.Parallel()
 	encoder := ResNet{Shape: []int{3, 16, 16}, Widths: []int{4, 6, 8}}
-	odd := encoder
-	odd.Shape = []int{3, 16, 18}
+	indivisible := encoder
+	indivisible.Shape = []int{3, 16, 18}
 	for want, n := range map[string]Segmenter{
 		"unknown decoder":        {Encoder: encoder, Decoder: "deeplab", Classes: 2},
-		"divisible by 4":         {Encoder: odd, Decoder: "fcn", Classes: 2},
+		"divisible by 4":         {Encoder: indivisible, Decoder: "fcn", Classes: 2},
 		"number of outputs is 0": {Encoder: encoder, Decoder: "fcn"},
 		"images":                 {Encoder: ResNet{Shape: []int{3, 16}}, Decoder: "fcn", Classes: 2},
 		"head":                   {Encoder: encoder, Decoder: "unet", Classes: 2, Heads: []Head{{"a", 0}}},
@@ -315,8 +320,8 @@ func TestSegmenterErrors(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	nowhere := tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{-1}, 40)}
-	if loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{tensor.New(2, 2, 5, 4)}, Masks: nowhere}); err != nil || loss != 0 {
+	unlabelled := tensor.Tensor{Shape: []int{2, 5, 4}, Data: slices.Repeat([]float32{-1}, 40)}
+	if loss, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{tensor.New(2, 2, 5, 4)}, Masks: unlabelled}); err != nil || loss != 0 {
 		t.Errorf("masks without classes: loss %g, %v", loss, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+// TestOpener checks which program opens files on a system (a GOOS) with the given environment; "":
+// none, as there is no desktop.
 func TestOpener(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -29,14 +31,15 @@ func TestOpener(t *testing.T) {
 	}
 }
 
-// TestOpen checks that the opener gets the file's whole path as one argument.
+// TestOpen checks that the opener, here a script xdg-open that writes its first argument to a file,
+// gets the whole path of the opened file as one argument.
 func TestOpen(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the opener of this system cannot be replaced")
 	}
 	dir := t.TempDir()
-	seen := filepath.Join(dir, "seen")
-	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nprintf %s \"$1\" > "+seen+".tmp\nmv "+seen+".tmp "+seen+"\n"), 0o777); err != nil {
+	called := filepath.Join(dir, "called")
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nprintf %s \"$1\" > "+called+".tmp\nmv "+called+".tmp "+called+"\n"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -45,8 +48,8 @@ func TestOpen(t *testing.T) {
 	if err := Open(file); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(seen)
-	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); raw, err = os.ReadFile(seen) {
+	raw, err := os.ReadFile(called)
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); raw, err = os.ReadFile(called) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err != nil || string(raw) != file {

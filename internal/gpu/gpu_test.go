@@ -12,6 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/gpu/gputest"
 )
 
+// TestVulkanListsTheSoftwareDriver checks that SwiftShader, a driver that renders on the CPU, is
+// listed.
 func TestVulkanListsTheSoftwareDriver(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	list := Vulkan()
@@ -28,7 +30,8 @@ func TestVulkanWithoutDrivers(t *testing.T) {
 	}
 }
 
-func TestRealAdaptersComeFirst(t *testing.T) {
+// TestAdapterOrder checks that discrete GPUs come first, then integrated ones, then software.
+func TestAdapterOrder(t *testing.T) {
 	t.Parallel()
 	list := sorted([]Adapter{{Name: "a", Kind: Software}, {Name: "b", Kind: Integrated}, {Name: "c", Kind: Discrete}, {Name: "d", Kind: Integrated}})
 	var names []string
@@ -40,8 +43,8 @@ func TestRealAdaptersComeFirst(t *testing.T) {
 	}
 }
 
-// TestCUDA compiles a library with the functions of NVIDIA's driver that are used, whose second
-// device fails.
+// TestCUDA compiles a replacement of NVIDIA's driver library with the functions that cudaOf calls.
+// The second of its three devices fails.
 func TestCUDA(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -49,11 +52,11 @@ func TestCUDA(t *testing.T) {
 	}
 	folder := t.TempDir()
 	source, library := filepath.Join(folder, "driver.c"), filepath.Join(folder, "driver.so")
-	// The first device has 80 GiB, the third a quarter of that.
+	// The first device has 80 GiB, the third a quarter of that. 101 is CUDA_ERROR_INVALID_DEVICE.
 	if err := os.WriteFile(source, []byte(`#include <string.h>
 int cuInit(unsigned flags) { return flags ? 1 : 0; }
 int cuDeviceGetCount(int *n) { *n = 3; return 0; }
-int cuDeviceGetName(char *name, int size, int device) { strncpy(name, device ? "Second" : "NVIDIA H100", size); return device == 1 ? 101 : 0; }
+int cuDeviceGetName(char *name, int size, int device) { strncpy(name, device ? "Third" : "NVIDIA H100", size); return device == 1 ? 101 : 0; }
 int cuDeviceTotalMem_v2(unsigned long long *bytes, int device) { *bytes = (85899345920ull >> device); return 0; }
 `), 0o644); err != nil {
 		t.Fatal(err)
@@ -61,7 +64,7 @@ int cuDeviceTotalMem_v2(unsigned long long *bytes, int device) { *bytes = (85899
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
 		t.Fatalf("cc: %v: %s", err, out)
 	}
-	want := []Adapter{{Name: "NVIDIA H100", Kind: Discrete, Memory: 80 << 30}, {Name: "Second", Kind: Discrete, Memory: 20 << 30}}
+	want := []Adapter{{Name: "NVIDIA H100", Kind: Discrete, Memory: 80 << 30}, {Name: "Third", Kind: Discrete, Memory: 20 << 30}}
 	if got := cudaOf(library); !slices.Equal(got, want) {
 		t.Errorf("adapters %+v, want %+v", got, want)
 	}

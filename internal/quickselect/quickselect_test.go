@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNth checks that Nth returns the same value as sorting, with no larger values before it and no
-// smaller ones after it.
+// TestNth checks that Nth returns the value at index k of the sorted slice, and reorders the slice
+// so that no larger value comes before it and no smaller one after it.
 func TestNth(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -23,7 +23,7 @@ func TestNth(t *testing.T) {
 		k := rapid.IntRange(0, len(values)-1).Draw(t, "k")
 		sorted := slices.Sorted(slices.Values(values))
 		if got := Nth(values, k); got != sorted[k] || values[k] != got {
-			t.Fatalf("%g, want %g", got, sorted[k])
+			t.Fatalf("Nth returns %g and leaves %g at index %d, want %g", got, values[k], k, sorted[k])
 		}
 		if slices.Max(values[:k+1]) > sorted[k] || slices.Min(values[k:]) < sorted[k] {
 			t.Fatalf("a value before index %d is larger, or one after it smaller", k)

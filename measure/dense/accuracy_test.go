@@ -19,8 +19,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// accurate returns the scores of dense-accuracy by statistic and factor.
-func accurate(t *testing.T, f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) map[string]measure.Score {
+// accuracyScores returns the scores of dense-accuracy by statistic and factor, such as "clean-miou
+// class=1". truth holds the labels of images x; clean and moved are the outputs for x and T(x); tr
+// is T. Statistics are of the mean average precision (map) of boxes or the mean IoU (miou) of masks.
+func accuracyScores(t *testing.T, f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	a, err := feedTruth(f, tr, truth, clean, moved)
 	if err != nil {
@@ -69,7 +71,7 @@ type cocoBox struct {
 	Crowd    int `json:"iscrowd"`
 }
 
-// The golden values are those of pycocotools, by testdata/coco.py.
+// TestMeanAveragePrecision compares with pycocotools; testdata/coco.py wrote the golden values.
 func TestMeanAveragePrecision(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/coco.json")
@@ -79,8 +81,8 @@ func TestMeanAveragePrecision(t *testing.T) {
 	var g struct {
 		Height, Width   float64
 		Images, Classes int
-		Labelled, Found []cocoBox
-		Map             map[string]float64
+		Labelled, Found []cocoBox          // labels, and boxes that a detector found
+		Map             map[string]float64 // mAP by factor; "": over all classes and sizes
 	}
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
@@ -114,7 +116,7 @@ func TestMeanAveragePrecision(t *testing.T) {
 		})
 	}
 	rows := boxRows(f, found...)
-	got := accurate(t, f, transform.Identity{}, truth, rows, rows)
+	got := accuracyScores(t, f, transform.Identity{}, truth, rows, rows)
 	for name, want := range g.Map {
 		for _, view := range []string{"clean-map", "moved-map"} {
 			name := strings.TrimSpace(view + " " + name)
@@ -134,23 +136,25 @@ func TestMeanAveragePrecision(t *testing.T) {
 	}
 }
 
-// A perfect detector has a mAP of 1 under quarter turns, for which the labels move with the image.
+// TestLabelsMove checks that a perfect detector has a mAP of 1 under a rotation by 90 degrees: the
+// labels are rotated with the image.
 func TestLabelsMove(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
 	f.Height = f.Width
 	f.Most = 40
 	b := box(1, 2, 4, 8)
-	turned := output.Box{Left: b.Top, Top: 1 - b.Right, Right: b.Bottom, Bottom: 1 - b.Left, Score: 0.9}
+	rotated := output.Box{Left: b.Top, Top: 1 - b.Right, Right: b.Bottom, Bottom: 1 - b.Left, Score: 0.9}
 	truth := []*dataset.Truth{{Area: 160 * 160, Objects: []dataset.Object{{Left: b.Left, Top: b.Top, Right: b.Right, Bottom: b.Bottom, Area: 0.3 * 0.6 * 160 * 160}}}}
-	got := accurate(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{turned}))
+	got := accuracyScores(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{rotated}))
 	near(t, "clean-map", got["clean-map"].Value, 1)
 	near(t, "moved-map", got["moved-map"].Value, 1)
-	got = accurate(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{b}))
-	near(t, "moved-map of a detector that does not see the turn", got["moved-map"].Value, 0)
+	got = accuracyScores(t, f, transform.Rotate{Angle: transform.Fixed(90)}, truth, boxRows(f, []output.Box{b}), boxRows(f, []output.Box{b}))
+	near(t, "moved-map of a detector whose boxes do not rotate", got["moved-map"].Value, 0)
 	near(t, "map-drop", got["map-drop"].Value, 1)
 }
 
+// TestMeanIoUOfLabels checks the mean IoU of a map of predicted classes and a labelled mask.
 func TestMeanIoUOfLabels(t *testing.T) {
 	t.Parallel()
 	f := mapFormat(3, 2)
@@ -159,7 +163,7 @@ func TestMeanIoUOfLabels(t *testing.T) {
 	truth := []*dataset.Truth{{Mask: mask}}
 	clean := tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{0, 1, 1, 0}}
 	flipped := tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 1, 1}}
-	got := accurate(t, f, transform.Flip{}, truth, clean, flipped)
+	got := accuracyScores(t, f, transform.Flip{}, truth, clean, flipped)
 	// The intersection and the union in pixels of the mask, for class 0: 4 of 8. For class 1: 7 of
 	// 11.
 	near(t, "clean-miou", got["clean-miou"].Value, (0.5+7./11)/2)
@@ -193,7 +197,7 @@ func TestAccuracyErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	got := accurate(t, f, nil, mask(-1), row, tensor.Tensor{})
+	got := accuracyScores(t, f, nil, mask(-1), row, tensor.Tensor{})
 	if s, ok := got["moved-miou"]; ok || got["clean-miou"].Value != 1 {
 		t.Errorf("without a transformation: %+v, %+v", got["clean-miou"], s)
 	}
@@ -204,6 +208,7 @@ func TestAccuracyErrors(t *testing.T) {
 	}
 }
 
+// TestAccuracyContract checks what holds for every measure; see measuretest.Run.
 func TestAccuracyContract(t *testing.T) {
 	t.Parallel()
 	const n = 70
@@ -247,16 +252,17 @@ func TestAccuracyContract(t *testing.T) {
 	}
 }
 
-// Without boxes nothing is found, so the precision is 0; without labels it is not defined.
+// TestAccuracyWithoutBoxes checks that the precision is 0 if a detector finds no boxes, and not
+// defined if there are no labels.
 func TestAccuracyWithoutBoxes(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
 	labelled := []*dataset.Truth{{Area: 160 * 120, Objects: []dataset.Object{{Right: 0.5, Bottom: 0.5, Area: 4800}}}, {Area: 160 * 120}}
-	got := accurate(t, f, transform.Flip{}, labelled, boxRows(f, nil, nil), boxRows(f, nil, nil))
+	got := accuracyScores(t, f, transform.Flip{}, labelled, boxRows(f, nil, nil), boxRows(f, nil, nil))
 	near(t, "clean-map without found boxes", got["clean-map"].Value, 0)
 	near(t, "moved-map without found boxes", got["moved-map"].Value, 0)
 	none := []*dataset.Truth{{Area: 160 * 120}, {Area: 160 * 120}}
-	got = accurate(t, f, transform.Flip{}, none, boxRows(f, []output.Box{box(1, 2, 4, 8)}, nil), boxRows(f, nil, nil))
+	got = accuracyScores(t, f, transform.Flip{}, none, boxRows(f, []output.Box{box(1, 2, 4, 8)}, nil), boxRows(f, nil, nil))
 	if s := got["clean-map"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no sample has a label") {
 		t.Errorf("clean-map without labels: %+v", s)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestConstantPredictions checks the scores of a model that predicts class c2 for all samples but
-// one, on clean and on transformed samples, after the state of the accumulator was written and read.
+// one, clean and transformed, after the state of the accumulator was written and read.
 // Every score has a warning, and a drop of 0 in accuracy has an interval.
 func TestConstantPredictions(t *testing.T) {
 	t.Parallel()

@@ -14,10 +14,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A kink is a case of testdata/kinks.json: the gradient of PyTorch where a function has a kink, a
-// tie or a pole.
+// A kink is a case of testdata/kinks.json: the gradient of PyTorch at a kink (where the derivative
+// jumps), a tie of maxima, or a pole of a function.
 type kink struct {
-	Name, Op   string
+	Name, Op   string // Op: the ONNX operator
 	Opset      int
 	Attributes map[string]any
 	Fixed      []int // the operands that are constants, without a gradient
@@ -26,11 +26,11 @@ type kink struct {
 		Values   []jsonFloat
 		Integers []int64
 	}
-	Dy struct { // the cotangent of the first output
+	Dy struct { // the cotangent (gradient of the loss) of the first output
 		Shape  []int
 		Values []jsonFloat
 	}
-	Gradients [][]jsonFloat // by each operand; nil: none
+	Gradients [][]jsonFloat // with respect to each operand; nil: none
 }
 
 // A jsonFloat is a number in JSON, or "inf", "-inf" or "nan".
@@ -58,7 +58,7 @@ func float32s(v []jsonFloat) []float32 {
 	return list
 }
 
-// asTestCase is the test case of a kink.
+// asTestCase returns the test case of a kink, whose loss reads output 0.
 func (k kink) asTestCase() testCase {
 	tc := testCase{attrs: onnx.Attrs{}, loss: []int{0}}
 	for name, v := range k.Attributes {
@@ -75,7 +75,8 @@ func (k kink) asTestCase() testCase {
 	return tc
 }
 
-// attributeOf converts an attribute from JSON, where {"float": number} is not an integer.
+// attributeOf converts an attribute from JSON, where a number is an integer, and {"float": number}
+// is a float.
 func attributeOf(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -92,6 +93,7 @@ func attributeOf(v any) any {
 	return v
 }
 
+// TestKinks checks that gradients equal PyTorch's.
 func TestKinks(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/kinks.json")
@@ -112,14 +114,14 @@ func TestKinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			feed := tc.feed()
-			feed["r0"] = operand{shape: dy.Shape, floats: dy.Data}
+			feed["r0"] = operand{shape: dy.Shape, floats: dy.Data} // r0: the input of tc.backward for dy
 			got := p.run(t, feed)
 			for i, want := range k.Gradients {
 				if want == nil {
 					continue
 				}
 				if g := got[0].Data; !slices.EqualFunc(g, float32s(want), almostEqual) {
-					t.Errorf("by operand %d: %v, and PyTorch has %v", i, fmt.Sprint(g), want)
+					t.Errorf("gradient with respect to operand %d: %v, PyTorch's is %v", i, fmt.Sprint(g), want)
 				}
 				got = got[1:]
 			}
@@ -127,7 +129,7 @@ func TestKinks(t *testing.T) {
 	}
 }
 
-// almostEqual is equality up to rounding. Infinities and NaN must be the same.
+// almostEqual reports equality up to rounding. Infinities and NaN must be the same.
 func almostEqual(a, b float32) bool {
 	if math.IsNaN(float64(b)) || math.IsInf(float64(b), 0) {
 		return a == b || a != a && b != b

@@ -1,4 +1,4 @@
-"""Conversion of models of any supported form to entries of a study."""
+"""Conversion of models in any supported form (path, URL, PyTorch module and others) to ONNX files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ._command import Error, call, first_line
 
 
 class Prepared:
-    """The file of a model, with the model's name, and its preprocessing if that is known."""
+    """A model as a file: its path or URL, its name, and its preprocessing if that is known."""
 
     def __init__(self, path: str, name: str, preprocess: Any = None) -> None:
         self.path, self.name, self.preprocess = path, name, preprocess
 
 
 def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
-    """Return a model as a file.
+    """Return a model as a file, which a PyTorch module is exported to.
 
+    preprocess is a preset's name or the keys of preprocess in a study.
     input is an example or the shape of one sample, for PyTorch modules.
     """
     if isinstance(model, str) and model.startswith(("torchvision:", "timm:")):
@@ -30,13 +31,14 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
         module, known = _torchvision(name) if library == "torchvision" else _timm(name)
         preprocess = preprocess if preprocess is not None else known
         return Prepared(str(_export.export(module, input if input is not None else frame(preprocess))), name, preprocess)
-    if isinstance(model, str) and "://" in model:  # hf://org/name, https://...: the command downloads it
+    if isinstance(model, str) and "://" in model:  # hf://org/name, https://...: the noether command downloads it
         repository = re.match(r"hf://[^/]+/([^/@]+)", model)
         return Prepared(model, repository[1] if repository else Path(model.partition("?")[0]).stem, preprocess)
     if isinstance(model, (str, os.PathLike)):
         path = Path(model).absolute()  # symbolic links are not resolved: weights and configuration are in the same folder
         if not path.exists():
             raise Error(f"there is no model at {model}")
+        # NAME/model.onnx has the name NAME, and so has NAME/onnx/model.onnx, as on Hugging Face.
         above = path.parent.parent if path.parent.name == "onnx" else path.parent
         name = path.name if path.is_dir() else above.name if path.name == "model.onnx" and above.name else path.stem
         return Prepared(str(path), name, preprocess)
@@ -51,7 +53,7 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
 
 def frame(preprocess: Any) -> tuple[int, ...] | None:
     """Return the shape of an image after preprocessing, or None if it is not known."""
-    crops = {"imagenet": 224, "clip": 224, "cifar10": 32}
+    crops = {"imagenet": 224, "clip": 224, "cifar10": 32}  # pixels, by the preset's name
     crop: Any = None
     if isinstance(preprocess, str):
         crop = crops.get(preprocess)
@@ -63,7 +65,7 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
     return (preprocess.get("channels", 3) if isinstance(preprocess, Mapping) else 3, height, width)
 
 
-def look(path: str) -> dict[str, Any]:
+def inspect(path: str) -> dict[str, Any]:
     """Return what "noether inspect --json" prints for a model."""
     found: dict[str, Any] = call(["inspect", path, "--json", "--size=224"])
     return found

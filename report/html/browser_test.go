@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -39,13 +40,13 @@ func open(t *testing.T, rows []scores.Row, rec scores.Record, width, height int6
 	return openAt(t, Run{Rows: rows, Record: rec}, width, height, "")
 }
 
-// openAt shows a run's page as an address with a fragment has it.
+// openAt shows a run's page at an address with a fragment, the part from # on.
 func openAt(t *testing.T, run Run, width, height int64, fragment string) *visit {
 	t.Helper()
 	return openUntil(t, run, width, height, fragment, complete)
 }
 
-// openUntil waits for a condition of the page.
+// openUntil shows a run's page and waits until a condition, a JavaScript expression, is true.
 func openUntil(t *testing.T, run Run, width, height int64, fragment, condition string) *visit {
 	t.Helper()
 	chromium(t)
@@ -63,7 +64,7 @@ func openPage(t *testing.T, page string, width, height int64, fragment, conditio
 	ctx, cancel := chromedp.NewContext(theBrowser())
 	t.Cleanup(cancel)
 	v := &visit{ctx: ctx}
-	if err := chromedp.Listen(ctx, v.hear); err != nil {
+	if err := chromedp.Listen(ctx, v.record); err != nil {
 		t.Fatal(err)
 	}
 	v.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate("file://"+path+fragment), until(condition))
@@ -74,7 +75,7 @@ func openPage(t *testing.T, page string, width, height int64, fragment, conditio
 // may take minutes on a busy one.
 const patience = 5 * time.Minute
 
-// until waits for a condition to hold.
+// until waits until a condition, a JavaScript expression, is true.
 func until(condition string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience))(ctx, target)
@@ -124,19 +125,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// hear records a request, or what the page logs, throws or shows in a dialog, which is a problem.
-func (v *visit) hear(event any) {
+// record records an event of the browser: a request, or what the page logs, throws or shows in a
+// dialog, which is a problem.
+func (v *visit) record(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		v.requests = append(v.requests, e.Request.URL)
 	case *runtime.EventConsoleAPICalled:
-		said := []string{}
+		args := []string{}
 		for _, a := range e.Args {
-			said = append(said, string(a.Value))
+			args = append(args, string(a.Value))
 		}
-		v.problems = append(v.problems, fmt.Sprintf("console.%s %q", e.Type, said))
+		v.problems = append(v.problems, fmt.Sprintf("console.%s %q", e.Type, args))
 	case *runtime.EventExceptionThrown:
 		v.problems = append(v.problems, fmt.Sprintf("%+v", e.ExceptionDetails))
 	case *log.EventEntryAdded:
@@ -146,26 +148,26 @@ func (v *visit) hear(event any) {
 	}
 }
 
-// do takes steps in the browser. If one fails, the test ends.
+// do executes actions in the browser. If one fails, the test ends.
 func (v *visit) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(v.ctx, steps...); err != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		t.Fatalf("%v; the browser said %q", err, v.problems)
+		t.Fatalf("%v; the browser reported %q", err, v.problems)
 	}
 }
 
-// unfolded opens the tables of all sections.
+// unfolded are actions that open the tables of all sections and wait for their rows.
 var unfolded = []chromedp.Action[chromedp.Void]{script(`for (const d of document.querySelectorAll("details.scores")) d.open = true`),
 	until(`![...document.querySelectorAll("section.measure:not([hidden]) details.scores")].some(d => !d.querySelector("tbody tr"))`)}
 
-// script evaluates an expression for what it does.
+// script evaluates a JavaScript expression for its effect.
 func script(expression string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](expression)
 }
 
-// evaluate returns the value of an expression.
+// evaluate returns the value of a JavaScript expression.
 func evaluate[T any](t *testing.T, v *visit, expression string) T {
 	t.Helper()
 	value, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression))
@@ -175,7 +177,7 @@ func evaluate[T any](t *testing.T, v *visit, expression string) T {
 	return value
 }
 
-// texts are those of all elements that a selector finds.
+// texts returns the texts of all elements that a CSS selector finds.
 func (v *visit) texts(t *testing.T, selector string) []string {
 	t.Helper()
 	return evaluate[[]string](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].map(e => e.textContent)", selector))
@@ -187,12 +189,12 @@ func (v *visit) quiet(t *testing.T) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, p := range v.problems {
-		t.Errorf("the browser said: %s", p)
+		t.Errorf("the browser reported: %s", p)
 	}
 	v.requests = slices.DeleteFunc(v.requests, func(url string) bool { return strings.HasPrefix(url, "data:image/png;base64,") })
 	for _, url := range v.requests {
 		if !strings.HasPrefix(url, "file://") || !strings.HasSuffix(url, "/report.html") {
-			t.Errorf("the page asked for %s", url)
+			t.Errorf("the page requested %s", url)
 		}
 	}
 	if len(v.requests) != 1 {
@@ -218,20 +220,18 @@ func TestChartsAreDrawn(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestChoosing changes the statistic and the value of the parameter and looks for the charts to
-// follow.
+// TestChoosing checks that the charts change with the chosen statistic and value of the parameter.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2, Classes: 2}.Rows()
 	v := open(t, rows, rec, 1280, 900)
-	seis := seisSection
-	if got := evaluate[string](t, v, seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]").getAttribute("aria-label") ?? ""`); got != "equivariance, quarter" {
+	if got := evaluate[string](t, v, seisSection+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]").getAttribute("aria-label") ?? ""`); got != "equivariance, quarter" {
 		t.Errorf("at first the chart is of %q, want %q", got, "equivariance, quarter")
 	}
-	v.do(t, script(seis+`.querySelector("input[value=rank]").click()`),
-		until(seis+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]")?.getAttribute("aria-label") === "rank, quarter"`))
-	v.do(t, script(`{ const s = `+seis+`.querySelector("select[name=parameter]"); s.value = "180"; s.dispatchEvent(new Event("change")) }`),
-		until(seis+`.querySelector("figcaption span")?.textContent === "quarter 180" && `+seis+`.querySelectorAll("figure svg").length === 1`))
+	v.do(t, script(seisSection+`.querySelector("input[value=rank]").click()`),
+		until(seisSection+`.querySelector(".chart [role=graphics-document], .chart[role=graphics-document]")?.getAttribute("aria-label") === "rank, quarter"`))
+	v.do(t, script(`{ const s = `+seisSection+`.querySelector("select[name=parameter]"); s.value = "180"; s.dispatchEvent(new Event("change")) }`),
+		until(seisSection+`.querySelector("figcaption span")?.textContent === "quarter 180" && `+seisSection+`.querySelectorAll("figure svg").length === 1`))
 	v.quiet(t)
 }
 
@@ -266,7 +266,7 @@ func TestTableSortsAndFilters(t *testing.T) {
 		t.Errorf("after one click the column is %v, want ascending values", up)
 	}
 	v.do(t, script(click))
-	if down := column(); slices.IsSorted(down) || !slices.IsSortedFunc(down, func(a, b float64) int { return int(b - a) }) {
+	if down := column(); slices.IsSorted(down) || !slices.IsSortedFunc(down, func(a, b float64) int { return cmp.Compare(b, a) }) {
 		t.Errorf("after two clicks the column is %v, want descending values", down)
 	}
 	if sort := evaluate[int](t, v, fmt.Sprintf(`document.querySelectorAll("%sth[aria-sort=descending]").length`, root)); sort != 1 {
@@ -280,15 +280,17 @@ func TestTableSortsAndFilters(t *testing.T) {
 	v.quiet(t)
 }
 
+// TestAttackedPageStaysQuiet draws a run whose names contain HTML and JavaScript, which must be
+// shown as text.
 func TestAttackedPageStaysQuiet(t *testing.T) {
 	t.Parallel()
 	rows, rec := attackedRun()
 	v := open(t, rows, rec, 1280, 900)
 	if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type])").length`); n != 1 {
-		t.Errorf("%d scripts, want 1", n)
+		t.Errorf("%d scripts, want the page's own alone", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("img, svg[onload], iframe").length`); n != 0 {
-		t.Errorf("%d elements came in through names, want none", n)
+		t.Errorf("%d elements were made from names, want none", n)
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .chart svg").length`); n == 0 {
 		t.Error("no chart is drawn")
@@ -296,8 +298,8 @@ func TestAttackedPageStaysQuiet(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestPagesOfAnyShape draws empty, small and large runs in a window as wide as a phone.
-func TestPagesOfAnyShape(t *testing.T) {
+// TestRunsOfAnySize draws empty, small and large runs in a window as wide as a phone.
+func TestRunsOfAnySize(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string

@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestTerminalOfPairs looks for the most alike layers of a model with itself, of which a layer is
-// not compared with itself (6 pairs), and of two models (9 pairs).
+// TestTerminalOfPairs checks that the most similar pair of layers is printed: of a model with
+// itself (6 pairs of its 3 layers, without a layer and itself), and of two models (9 pairs).
 func TestTerminalOfPairs(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 1, PairedLayers: 3}.Rows()
@@ -29,8 +29,8 @@ func TestTerminalOfPairs(t *testing.T) {
 	}
 }
 
-// Models that are compared at one layer each are shown in one table, as in Table 1 of the paper on
-// STIR (Nanda et al. 2022).
+// TestPairsOfOneLayer checks that models compared at one layer each are shown in one table, as in
+// Table 1 of the paper on STIR (Nanda et al. 2022).
 func TestPairsOfOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

@@ -15,9 +15,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestCoverageCountsIntervalsWithTheMean checks that of intervals of width 2 around 0, 1, 2, 3 and
-// 4 those around 1, 2 and 3 contain the mean.
-func TestCoverageCountsIntervalsWithTheMean(t *testing.T) {
+// TestCoverage checks that of intervals of width 2 around 0, 1, 2, 3 and 4 those around 1, 2 and 3
+// contain the mean.
+func TestCoverage(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
 	for i := range 5 {
@@ -36,7 +36,8 @@ func TestCoverageCountsIntervalsWithTheMean(t *testing.T) {
 	}
 }
 
-// The study of all probes has each of them, and no other measure.
+// TestStudyOfProbes checks that the study that -probes asks for has each measure that uses probes
+// (small networks trained on representations), and no other.
 func TestStudyOfProbes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,7 +56,7 @@ func TestStudyOfProbes(t *testing.T) {
 	}
 }
 
-// Scores of different models and parameters are of different kinds.
+// TestKinds checks that scores of different models and parameters are of different kinds.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	r := scores.Row{Model: "a", Layer: "l", Measure: "m", Statistic: "s", Variant: "mlp", Factor: "x", Parameter: "10"}
@@ -69,10 +70,11 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestSetsShareNoImage divides 12 images, whose labels tell them apart, into sets of 4.
 func TestSetsShareNoImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	data := make([]byte, 12*record)
+	data := make([]byte, 12*record) // record: the bytes of a label and an image of CIFAR-10
 	for i := range 12 {
 		data[i*record] = byte(i)
 	}
@@ -111,15 +113,15 @@ func TestSetsShareNoImage(t *testing.T) {
 	}
 }
 
-// Intervals of correlations contain the population's value in about 95 of 100 samples, also where
-// units have several points.
+// TestCorrelationsCover checks that intervals of correlations contain the population's value in
+// about 95 of 100 samples, also where each independent unit has several dependent points.
 func TestCorrelationsCover(t *testing.T) {
 	t.Parallel()
 	const samples = 400 // standard error 1.1 %
 	for _, p := range []population{{units: 8, points: 1, correlation: 0.5, spread: 0.3}, {units: 10, points: 3, correlation: 0, spread: 0.3}} {
 		pearson, spearman, err := p.covered(samples)
 		if err != nil || pearson < 0.91 || pearson > 0.99 || spearman < 0.91 || spearman > 0.995 {
-			t.Errorf("%+v: %.3f of the intervals of r and %.3f of those of rho hold, want about 0.95; error %v", p, pearson, spearman, err)
+			t.Errorf("%+v: %.3f of the intervals of r and %.3f of those of rho contain it, want about 0.95; error %v", p, pearson, spearman, err)
 		}
 	}
 	r, rho := population{units: 8, points: 1, correlation: 1, spread: 0}.values()
@@ -128,10 +130,11 @@ func TestCorrelationsCover(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := run([]string{"correlation", "-samples", "2"}, &out); err != nil || strings.Count(out.String(), "\n") != 14 {
-		t.Errorf("correlation prints %s, error %v; want 14 lines, 2 of a head and 12 of populations", out.String(), err)
+		t.Errorf("correlation prints %s, error %v; want 14 lines: 2 of the header and 12 of populations", out.String(), err)
 	}
 }
 
+// TestProcedureStudy checks the study of measures that work in steps, such as inversion.
 func TestProcedureStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -147,7 +150,8 @@ func TestProcedureStudy(t *testing.T) {
 	}
 }
 
-// TestResampledSets checks that a set depends on its number alone, and has scores with intervals.
+// TestResampledSets checks that a set of images drawn from all depends on its seed alone, and that
+// its scores have intervals.
 func TestResampledSets(t *testing.T) {
 	t.Parallel()
 	const images, dim = 60, 3
@@ -184,7 +188,7 @@ func TestResampledSets(t *testing.T) {
 	}
 	for i, r := range first {
 		if !(r.Low < r.Value && r.Value < r.High) || r.N != 40 || r.Value != again[i].Value || r.High != again[i].High || r.Value == other[i].Value {
-			t.Errorf("%s is %v in [%v, %v] of %d; again %v; of another set %v", r.Statistic, r.Value, r.Low, r.High, r.N, again[i].Value, other[i].Value)
+			t.Errorf("%s is %v in [%v, %v] of %d; again %v; of a set with another seed %v", r.Statistic, r.Value, r.Low, r.High, r.N, again[i].Value, other[i].Value)
 		}
 	}
 	if _, err := set(61, 1); err == nil || !strings.Contains(err.Error(), "there must be 20 to 60") {
@@ -195,8 +199,8 @@ func TestResampledSets(t *testing.T) {
 	}
 }
 
-// TestMeasuresOfSets checks that sets are measured by geometry and by prediction-agreement, with the
-// labels of the files.
+// TestMeasuresOfSets measures sets by geometry and by prediction-agreement, which reads the labels
+// in the files. A positive flip is an image that model 1 classifies wrongly and model 2 correctly.
 func TestMeasuresOfSets(t *testing.T) {
 	t.Parallel()
 	const images, classes = 60, 3

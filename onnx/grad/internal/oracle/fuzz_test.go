@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 )
 
-// rewriteRandomGraph rewrites a graph that may be malformed. It must not panic.
+// rewriteRandomGraph rewrites a random graph, which may be malformed, to compute in float64. That
+// must not panic.
 func rewriteRandomGraph(t *rapid.T) {
 	m := testgraph.Random(t, []string{
 		"Conv", "AveragePool", "GlobalAveragePool", "Hardmax", "Clip", "HardSwish", "HardSigmoid", "Erf",

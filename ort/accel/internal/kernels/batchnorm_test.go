@@ -12,30 +12,32 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BatchNormalization and its gradient are the formulas of the package comment, for any shape, and
-// with and without the optional tensors.
+// TestBatchNormalization compares BatchNormalization and its gradient with the formulas of the
+// package comment, for any shape, and with and without the optional tensors: an addend, and a mask
+// that is positive where ReLU passes a value on.
 func TestBatchNormalization(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n, c := rapid.IntRange(2, 4).Draw(r, "samples"), rapid.IntRange(1, 70).Draw(r, "channels")
 		shape := append([]int{n, c}, rapid.SliceOfN(rapid.IntRange(1, 20), 1, 2).Draw(r, "space")...)
 		pixels := tensor.Size(shape[2:])
-		// optional is 0 without an addend and a mask, 1 with both, 2 with the masked gradient as an
-		// output too.
+		// optional is 0 without an addend and a mask, 1 with both, and 2 with a further output, masked:
+		// dy where the mask is positive, else 0.
 		count, relu, optional := float64(n*pixels), rapid.IntRange(0, 1).Draw(r, "relu"), rapid.IntRange(0, 2).Draw(r, "optional")
 		const epsilon = 0.125
 		attrs := onnx.Attrs{"epsilon": float32(epsilon), "relu": relu}
 		x, addend, dy, mask, scale, bias := filled(1, shape...), filled(2, shape...), filled(3, shape...), filled(4, shape...), filled(5, c), filled(6, c)
+		// sum and along are the sums of masked and of masked (x - mean) over a channel.
 		mean, variance, sum, along := make([]float64, c), make([]float64, c), make([]float64, c), make([]float64, c)
 		y, dx, masked := make([]float64, len(x.Data)), make([]float64, len(x.Data)), make([]float64, len(x.Data))
-		channels := func(f func(i, k int, v float64)) {
+		forEach := func(f func(i, k int, v float64)) { // element i of x, in channel k, is v
 			for i, v := range x.Data {
 				f(i, i/pixels%c, float64(v))
 			}
 		}
-		channels(func(_, k int, v float64) { mean[k] += v / count })
-		channels(func(_, k int, v float64) { variance[k] += (v - mean[k]) * (v - mean[k]) / count })
+		forEach(func(_, k int, v float64) { mean[k] += v / count })
+		forEach(func(_, k int, v float64) { variance[k] += (v - mean[k]) * (v - mean[k]) / count })
 		inverse := func(k int) float64 { return 1 / math.Sqrt(variance[k]+epsilon) }
-		channels(func(i, k int, v float64) {
+		forEach(func(i, k int, v float64) {
 			y[i] = (v-mean[k])*inverse(k)*float64(scale.Data[k]) + float64(bias.Data[k])
 			if optional > 0 {
 				y[i] += float64(addend.Data[i])
@@ -49,11 +51,11 @@ func TestBatchNormalization(t *testing.T) {
 			sum[k] += masked[i]
 			along[k] += masked[i] * (v - mean[k])
 		})
-		channels(func(i, k int, v float64) {
+		forEach(func(i, k int, v float64) {
 			dx[i] = float64(scale.Data[k]) * inverse(k) * (masked[i] - sum[k]/count - (v-mean[k])*inverse(k)*inverse(k)*along[k]/count)
 		})
 		inputs := []tensor.Tensor{x, scale, bias}
-		gradientInputs := []tensor.Tensor{dy, x, scale, narrow(mean), narrow(variance)}
+		gradientInputs := []tensor.Tensor{dy, x, scale, toFloat32(mean), toFloat32(variance)}
 		if optional > 0 {
 			inputs, gradientInputs = append(inputs, addend), append(gradientInputs, mask)
 		}
@@ -76,8 +78,8 @@ func TestBatchNormalization(t *testing.T) {
 	})
 }
 
-// narrow returns a vector in single precision.
-func narrow(v []float64) tensor.Tensor {
+// toFloat32 returns a vector in single precision.
+func toFloat32(v []float64) tensor.Tensor {
 	t := tensor.New(len(v))
 	for i := range v {
 		t.Data[i] = float32(v[i])
@@ -85,7 +87,8 @@ func narrow(v []float64) tensor.Tensor {
 	return t
 }
 
-// Results do not depend on the number of threads, and NaN stays in its channel.
+// TestBatchNormalizationThreads checks that results do not depend on the number of threads, and
+// that NaN stays in its channel.
 func TestBatchNormalizationThreads(t *testing.T) {
 	x := filled(1, 3, 150, 5, 7)
 	x.Data[35*40] = float32(math.NaN()) // in channel 40, as a channel has 5 x 7 pixels
