@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// golden holds images that testdata/synthetic.py computed with NumPy, with their parameters: figures
-// (shapes, such as discs) and gratings.
+// golden holds images that testdata/synthetic.py computed with NumPy, with their parameters:
+// figures (shapes, such as discs) and gratings.
 type golden struct {
 	Figures []struct {
 		Kind                  string // of shape

@@ -20,8 +20,9 @@ import (
 )
 
 // accuracyScores returns the scores of dense-accuracy by statistic and factor, such as "clean-miou
-// class=1". truth holds the labels of images x; clean and moved are the outputs for x and T(x); tr
-// is T. Statistics are of the mean average precision (map) of boxes or the mean IoU (miou) of masks.
+// class=1". truth holds the labels of images x; clean and moved are the outputs for x and T(x),
+// and tr is T. Statistics are of the mean average precision (map) of boxes or the mean IoU (miou)
+// of masks.
 func accuracyScores(t *testing.T, f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	a, err := feedTruth(f, tr, truth, clean, moved)
