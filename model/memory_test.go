@@ -13,13 +13,13 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestActivationsBeyondMemory checks that a model whose activations exceed the memory limit is an
-// error of one line, whether their size is constant or follows from the values of the image.
-// Without a limit the system would kill the process.
-func TestActivationsBeyondMemory(t *testing.T) { // alone: the limit holds for all sessions
+// TestActivationsBeyondMemory checks that opening a model whose activations exceed the memory limit
+// fails with an error of one line, whether the graph gives their size or computes it from the image.
+// Without the check the system would kill the process.
+func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
 	rt := orttest.Load(t)
 	dir := t.TempDir()
-	const side = 8192 // activations of 3 x side x side floats have 768 MiB
+	const side = 8192 // 3 x side x side activations in float32 take 768 MiB
 	constant := save(t, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 3, 16, 16)
 		zeros := b.Op("ConstantOfShape", nil, b.Ints(3, side, side))
@@ -38,8 +38,8 @@ func TestActivationsBeyondMemory(t *testing.T) { // alone: the limit holds for a
 	defer rt.LimitMemory(nil)
 	for op, path := range map[string]string{
 		"ConstantOfShape": constant, "Tile": tiled, "Resize": resized,
-		"Expand of a known size":   testmodel.WriteExpanding(t, dir, "known", side, true),
-		"Expand of a size by data": testmodel.WriteExpanding(t, dir, "data", side, false),
+		"Expand to a constant size": testmodel.WriteExpanding(t, dir, "known", side, true),
+		"Expand to a computed size": testmodel.WriteExpanding(t, dir, "data", side, false),
 	} {
 		_, err := model.Open(rt, path, model.Options{})
 		var memory *ort.MemoryError
@@ -53,9 +53,9 @@ func TestActivationsBeyondMemory(t *testing.T) { // alone: the limit holds for a
 	}
 }
 
-// TestLayersBeyondMemory checks that buffers for layers that exceed half of the free memory are an
-// error. 100 images take 0.3 GiB of 1 GiB, 200 take 0.6 GiB.
-func TestLayersBeyondMemory(t *testing.T) { // alone: the limit holds for all sessions
+// TestLayersBeyondMemory checks that NewBuffers fails if the buffers of the layers would exceed half
+// of the free memory. Here 1 GiB is free; 100 images take 0.3 GiB, 200 take 0.6 GiB.
+func TestLayersBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
 	rt := orttest.Load(t)
 	_, s := openLayer(t, rt, save(t, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 3, 16, 16)

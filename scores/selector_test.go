@@ -7,12 +7,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ei returns a row of effective invariance. The trial -1 is the mean over trials.
+// ei returns a row of effective invariance. The trial -1 is the mean over trials. In a row without a
+// parameter the value is the mean over the parameters of the transformation, such as angles.
 func ei(model, data, transform, parameter string, trial int, value float64) Row {
 	return Row{Model: model, Data: data, Transform: transform, Parameter: parameter, Trial: trial,
 		Measure: "effective-invariance", Statistic: "ei", Value: value}
 }
 
+// A selector selects one row for each model and data set: the mean over trials and parameters, if
+// there is one.
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	rows := []Row{
@@ -33,7 +36,7 @@ func TestSelect(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.String() != text {
-			t.Errorf("%s reads back as %s", text, s)
+			t.Errorf("the selector %s is written as %s", text, s)
 		}
 		got, err := s.Select(rows)
 		if err != nil {
@@ -64,7 +67,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// FuzzSelector checks that String returns a text that is read as the same selector.
+// FuzzSelector checks that ParseSelector reads what String returns as the same selector.
 func FuzzSelector(f *testing.F) {
 	f.Add("seis.equivariance@shift=0.25/relu3")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -74,12 +77,12 @@ func FuzzSelector(f *testing.F) {
 		}
 		again, err := ParseSelector(s.String())
 		if err != nil || again != s {
-			t.Fatalf("%q is read as %+v, and its String as %+v, error %v", text, s, again, err)
+			t.Fatalf("%q is read as %+v, and %q as %+v, error %v", text, s, s.String(), again, err)
 		}
 	})
 }
 
-// TestSelectModelOfTwoRuns checks the message for a model that several runs have measured.
+// TestSelectModelOfTwoRuns checks the error if two runs have measured models of the same name.
 func TestSelectModelOfTwoRuns(t *testing.T) {
 	t.Parallel()
 	a, b := ei("m", "d", "gray", "", 0, .7), ei("m", "d", "gray", "", 0, .6)

@@ -13,7 +13,8 @@ import (
 )
 
 // BenchmarkProbe measures an epoch of the regression probe of docs/results/performance.md, an MLP
-// of sizes 768, 512, 256 and 1 in batches of 32.
+// of sizes 768, 512, 256 and 1 in batches of 32. With spin, threads of ONNX Runtime wait for work in
+// a busy loop. With stepsPerRun 8, one run of the graph makes eight optimiser steps.
 func BenchmarkProbe(b *testing.B) {
 	for _, spin := range []bool{false, true} {
 		for _, perRun := range []int{1, 8} {
@@ -50,16 +51,16 @@ func BenchmarkProbe(b *testing.B) {
 }
 
 // BenchmarkSGD measures a step of SGD with momentum and weight decay, on the ResNet-18 for CIFAR of
-// docs/results/performance.md with batches of 32, and on the network of studies/training/cifar.yaml
-// with batches of 64.
+// docs/results/performance.md with batches of 32, and on the convolutional network of
+// studies/training/cifar.yaml, which has no residual connections, with batches of 64.
 func BenchmarkSGD(b *testing.B) {
 	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}
-	plain := ConvNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{16, 32, 64, 128}, Dropout: 0.3, Seed: 1}
+	convnet := ConvNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{16, 32, 64, 128}, Dropout: 0.3, Seed: 1}
 	for _, c := range []struct {
 		name  string
 		batch int
 		build func() (*onnx.Model, error)
-	}{{"cifar_resnet18", 32, resnet.Build}, {"cifar_plain", 64, plain.Build}} {
+	}{{"cifar_resnet18", 32, resnet.Build}, {"cifar_convnet", 64, convnet.Build}} {
 		b.Run(c.name, func(b *testing.B) {
 			m, err := c.build()
 			if err != nil {
@@ -96,8 +97,8 @@ func BenchmarkSGD(b *testing.B) {
 	}
 }
 
-// BenchmarkAdversarial measures steps on adversarial examples that one step of a search finds,
-// beside plain steps, of the ResNet-18 for CIFAR in batches of 32.
+// BenchmarkAdversarial measures training steps of the ResNet-18 for CIFAR in batches of 32: on clean
+// images, and with each defence on adversarial examples from one step of gradient ascent.
 func BenchmarkAdversarial(b *testing.B) {
 	m, err := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}.Build()
 	if err != nil {

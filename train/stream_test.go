@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// shapes returns n samples of generated shapes.
+// shapes returns n images of 12 x 12 pixels, with generated coloured shapes.
 func shapes(t *testing.T, n int) dataset.Source {
 	t.Helper()
 	src, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 12, Channels: 3, Seed: 2})
@@ -38,8 +38,8 @@ func collect(t *testing.T, s *Stream, epoch, size int, indices ...int) (values [
 	return values, classes
 }
 
-// Augmentation depends on the sample and the epoch, not on batch size, order or workers. Evaluation
-// does not augment.
+// Augmentation depends on the sample and the epoch, not on the batch size or the number of workers.
+// Epoch 0 stands for evaluation, which does not augment.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	src := shapes(t, 30)
@@ -54,7 +54,7 @@ func TestStream(t *testing.T) {
 		t.Error("the batch size changes the images")
 	}
 	if c, _ := collect(t, s, 2, 4, 3, 1, 2, 7, 9, 11, 0); slices.Equal(a, c) {
-		t.Error("epoch 2 has the same draws as epoch 1")
+		t.Error("epoch 2 has the same augmented images as epoch 1")
 	}
 	plain, _ := collect(t, s, 0, 4, 3)
 	sample, err := src.At(t.Context(), 3, dataset.Frame{})
@@ -72,7 +72,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Waveforms are standardised one by one.
+// Each waveform is standardised to its own mean 0 and variance 1.
 func TestStreamAudio(t *testing.T) {
 	t.Parallel()
 	src, err := dataset.OpenTones(dataset.TonesOptions{N: 4, Rate: 8000, Length: 0.1, Seed: 1})
@@ -98,7 +98,8 @@ func TestStreamAudio(t *testing.T) {
 	}
 }
 
-// Training on a stream gives the same results as training on arrays.
+// Training on a stream gives the same weights as training on arrays, and with two optimiser steps in
+// one run of the graph the same up to rounding.
 func TestFitStream(t *testing.T) {
 	t.Parallel()
 	src := shapes(t, 60)
@@ -121,13 +122,13 @@ func TestFitStream(t *testing.T) {
 		}
 		return tr.Weights()["linear.weight"].Data
 	}
-	ofArrays, ofStream, unrolled := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{StepsPerRun: 2})
-	if !slices.Equal(ofArrays, ofStream) {
+	fromArrays, fromStream, unrolled := fit(arrays, Spec{}), fit(&Stream{Data: src}, Spec{}), fit(&Stream{Data: src}, Spec{StepsPerRun: 2})
+	if !slices.Equal(fromArrays, fromStream) {
 		t.Error("a stream and arrays give different weights")
 	}
-	for i := range ofStream {
-		if d := ofStream[i] - unrolled[i]; d > 1e-5 || d < -1e-5 {
-			t.Fatalf("weight %d differs by %g in runs of two steps", i, d)
+	for i := range fromStream {
+		if d := fromStream[i] - unrolled[i]; d > 1e-5 || d < -1e-5 {
+			t.Fatalf("weight %d differs by %g with two steps in a run", i, d)
 		}
 	}
 }

@@ -10,16 +10,16 @@ import (
 func TestStudy(t *testing.T) {
 	t.Parallel()
 	text := "name: x\nseed: 12\n"
-	sealed := Prepend(text)
-	if got, err := Check(sealed); err != nil || got != text {
+	withChecksum := Prepend(text)
+	if got, err := Check(withChecksum); err != nil || got != text {
 		t.Errorf("text %q, error %v; want %q", got, err, text)
 	}
 	if got, err := Check(text); err != nil || got != text {
-		t.Errorf("without a checksum: %q, %v", got, err)
+		t.Errorf("a study without a checksum: text %q, error %v; want %q", got, err, text)
 	}
-	for _, bad := range []string{strings.Replace(sealed, "12", "13", 1), sealed[:len(sealed)-1], sealed + " ", sealed[:40]} {
+	for _, bad := range []string{strings.Replace(withChecksum, "12", "13", 1), withChecksum[:len(withChecksum)-1], withChecksum + " ", withChecksum[:40]} {
 		if _, err := Check(bad); err == nil {
-			t.Errorf("%q passes", bad)
+			t.Errorf("the altered study %q: no error", bad)
 		}
 	}
 }
@@ -38,11 +38,11 @@ func TestPage(t *testing.T) {
 		t.Error(err)
 	}
 	if err := CheckPage([]byte("<html></html>\n")); err != nil {
-		t.Errorf("without a checksum: %v", err)
+		t.Errorf("a page without a checksum: %v", err)
 	}
 	for _, bad := range []string{strings.Replace(page, "12", "13", 1), page[:len(page)-1], page[:20], ""} {
 		if err := CheckPage([]byte(bad)); err == nil {
-			t.Errorf("%q passes", bad)
+			t.Errorf("the altered page %q: no error", bad)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"gocloud.dev/blob/memblob"
 )
 
+// TestBuckets reads objects of a bucket in memory, and files by file:// addresses.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -54,8 +55,8 @@ func TestBuckets(t *testing.T) {
 	refuse(t, files, "file://"+filepath.ToSlash(dir)+"/none.npy", "", "there is no such file")
 }
 
-// TestGCS reads an object from a server that implements the parts of Google Cloud Storage and of
-// its token endpoint that reading takes.
+// TestGCS reads objects of Google Cloud Storage, anonymously and as a service account, from a server
+// that implements what reading needs of its API and of its token endpoint.
 func TestGCS(t *testing.T) {
 	var tokens atomic.Int64
 	c := newCache(t)
@@ -104,12 +105,12 @@ func TestGCS(t *testing.T) {
 	refuse(t, c, "gs://bucket/models/other.onnx", "", "no such file")
 }
 
-// TestS3 reads an object from a server that implements the part of S3 that reading takes, and breaks
-// its first answer off.
+// TestS3 reads an object from a server that implements what reading needs of the API of S3, and that
+// closes the connection in the middle of its first response.
 func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	var wholes atomic.Int64 // requests for the whole object
+	var wholeRequests atomic.Int64 // requests for the whole object, not for a range
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/bucket/models/net.onnx" || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256") {
 			w.WriteHeader(http.StatusNotFound)
@@ -117,7 +118,7 @@ func TestS3(t *testing.T) {
 		}
 		w.Header().Set("ETag", `"one"`)
 		if r.Method == http.MethodGet && r.Header.Get("Range") == "" || r.Header.Get("Range") == "bytes=0-" {
-			if wholes.Add(1) == 1 {
+			if wholeRequests.Add(1) == 1 {
 				w.Header().Set("Content-Length", strconv.Itoa(len(content1)))
 				w.Write(content1[:1000])
 				w.(http.Flusher).Flush()

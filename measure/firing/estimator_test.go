@@ -12,6 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// The threshold q is the ceil(0.01 n)-th largest of n values, and global the fraction of values of
+// at least q.
 func TestThreshold(t *testing.T) {
 	t.Parallel()
 	up := make([]float32, 700)
@@ -26,11 +28,11 @@ func TestThreshold(t *testing.T) {
 	}{
 		{"all different", up, 693, 0.01},
 		{"rank 7 of 601", up[:601], 594, 7.0 / 601},
-		{"fewer than a hundred", up[:30], 29, 1.0 / 30},
+		{"fewer than a hundred values", up[:30], 29, 1.0 / 30},
 		{"constant", make([]float32, 500), 0, 1},
-		{"ties raise the rate", slices.Concat(make([]float32, 150), slices.Repeat([]float32{2}, 50)), 2, 0.25},
-		{"below the ties", slices.Concat(make([]float32, 198), []float32{3}, []float32{4}), 3, 0.01},
-		{"rank 2, and one value above the rest", slices.Concat(make([]float32, 199), []float32{3}), 0, 1},
+		{"ties at the threshold raise the rate", slices.Concat(make([]float32, 150), slices.Repeat([]float32{2}, 50)), 2, 0.25},
+		{"ties below the threshold", slices.Concat(make([]float32, 198), []float32{3}, []float32{4}), 3, 0.01},
+		{"rank 2 is one of the ties", slices.Concat(make([]float32, 199), []float32{3}), 0, 1},
 	} {
 		q, global := Threshold(c.values, 0.01)
 		if q != c.q || global != c.global {
@@ -54,23 +56,24 @@ func TestNetworkScore(t *testing.T) {
 		{[]float64{1, 5, 3}, 0.01, 5},
 	} {
 		if got := NetworkScore(c.scores, c.p); got != c.want {
-			t.Errorf("the top %v of %v score %v, want %v", c.p, c.scores, got, c.want)
+			t.Errorf("the network score of the top proportion %v of %v is %v, want %v", c.p, c.scores, got, c.want)
 		}
 	}
 }
 
-// inputs draws responses with many ties, n x units, and which of the inputs can be references.
-func inputs(t *rapid.T) (z tensor.Tensor, in []Input) {
+// inputs draws responses with many ties, n x units, and which of the inputs can be reference
+// stimuli.
+func inputs(t *rapid.T) (responses tensor.Tensor, in []Input) {
 	units, n := rapid.IntRange(1, 7).Draw(t, "units"), rapid.IntRange(1, 60).Draw(t, "inputs")
-	z = tensor.New(n, units)
-	for i := range z.Data {
-		z.Data[i] = float32(rapid.IntRange(-4, 4).Draw(t, "response"))
+	responses = tensor.New(n, units)
+	for i := range responses.Data {
+		responses.Data[i] = float32(rapid.IntRange(-4, 4).Draw(t, "response"))
 	}
 	order := rapid.Permutation(seq(n)).Draw(t, "order")
 	for _, index := range order {
 		in = append(in, Input{Index: index, Reference: rapid.IntRange(0, 3).Draw(t, "reference") > 0})
 	}
-	return z, in
+	return responses, in
 }
 
 // seq returns 0 to n-1.
@@ -82,35 +85,35 @@ func seq(n int) []int {
 	return out
 }
 
-// A ThresholdEstimator agrees with sorting all values, for any batches, and after its state was
+// A ThresholdEstimator agrees with sorting all values, for any batches, and after its state has been
 // written and read.
 func TestThresholdEstimator(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		z, in := inputs(t)
-		n, units := z.Shape[0], z.Shape[1]
+		responses, in := inputs(t)
+		n, units := responses.Shape[0], responses.Shape[1]
 		rate := rapid.Float64Range(0.01, 1).Draw(t, "rate")
 		o := ThresholdOptions{Units: units, Rank: rankOf(n, rate), References: rapid.IntRange(1, 5).Draw(t, "references"), sparse: rapid.Bool().Draw(t, "sparse")}
-		whole := NewThresholdEstimator(o)
+		estimator := NewThresholdEstimator(o)
 		for at := 0; at < n; {
 			end := min(n, at+rapid.IntRange(1, 9).Draw(t, "batch"))
-			if err := whole.Update(z.Slice(at, end), in[at:end]); err != nil {
+			if err := estimator.Update(responses.Slice(at, end), in[at:end]); err != nil {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "saved") {
-				whole = reread(t, whole, o)
+				estimator = reread(t, estimator, o)
 			}
 			at = end
 		}
 		for u := range units {
 			for _, sign := range []int{1, -1}[:o.signs()] {
-				values := column(z, u, sign)
-				q, global := whole.Threshold(u, sign)
+				values := column(responses, u, sign)
+				q, global := estimator.Threshold(u, sign)
 				if wantQ, want := Threshold(values, rate); q != wantQ || global != want {
-					t.Fatalf("unit %d, sign %d: threshold %v at %v, want %v at %v of %v", u, sign, q, global, wantQ, want, values)
+					t.Fatalf("unit %d, sign %d: threshold %v with a global rate of %v, want %v and %v; values %v", u, sign, q, global, wantQ, want, values)
 				}
-				if got, want := whole.Strongest(u, sign), strongestOf(values, in, o.References); !slices.Equal(got, want) {
-					t.Fatalf("unit %d, sign %d: strongest %v, want %v of %v %v", u, sign, got, want, values, in)
+				if got, want := estimator.Strongest(u, sign), strongestOf(values, in, o.References); !slices.Equal(got, want) {
+					t.Fatalf("unit %d, sign %d: strongest inputs %v, want %v; values %v of inputs %v", u, sign, got, want, values, in)
 				}
 			}
 		}
@@ -118,43 +121,43 @@ func TestThresholdEstimator(t *testing.T) {
 }
 
 // marshal returns the state of an estimator.
-func marshal(g *ThresholdEstimator) []byte {
+func marshal(e *ThresholdEstimator) []byte {
 	w := state.NewWriter("test", 1)
-	g.write(w)
+	e.write(w)
 	return w.Bytes()
 }
 
 // unmarshal reads the state of an estimator with the same options.
-func unmarshal(g *ThresholdEstimator, raw []byte) error {
+func unmarshal(e *ThresholdEstimator, raw []byte) error {
 	r, err := state.NewReader(raw, "test", 1)
 	if err != nil {
 		return err
 	}
-	g.read(r)
+	e.read(r)
 	return r.Close()
 }
 
-// reread returns an estimator with the state of g.
-func reread(t *rapid.T, g *ThresholdEstimator, o ThresholdOptions) *ThresholdEstimator {
+// reread returns an estimator with the state of e.
+func reread(t *rapid.T, e *ThresholdEstimator, o ThresholdOptions) *ThresholdEstimator {
 	out := NewThresholdEstimator(o)
-	if err := unmarshal(out, marshal(g)); err != nil {
+	if err := unmarshal(out, marshal(e)); err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// column returns the values of unit u times sign.
-func column(z tensor.Tensor, u, sign int) []float32 {
+// column returns the responses of unit u, each times sign.
+func column(responses tensor.Tensor, u, sign int) []float32 {
 	var out []float32
-	for i := range z.Shape[0] {
-		out = append(out, float32(sign)*z.At(i).Data[u])
+	for i := range responses.Shape[0] {
+		out = append(out, float32(sign)*responses.At(i).Data[u])
 	}
 	return out
 }
 
-// strongestOf returns the indices of the inputs with the largest values, at most most of them, by
-// sorting.
-func strongestOf(values []float32, in []Input, most int) []int {
+// strongestOf returns, by sorting, the indices of the possible reference stimuli with the largest
+// values, at most limit of them.
+func strongestOf(values []float32, in []Input, limit int) []int {
 	var places []int
 	for p := range in {
 		if in[p].Reference {
@@ -168,7 +171,7 @@ func strongestOf(values []float32, in []Input, most int) []int {
 		return in[a].Index - in[b].Index
 	})
 	var out []int
-	for _, p := range places[:min(most, len(places))] {
+	for _, p := range places[:min(limit, len(places))] {
 		out = append(out, in[p].Index)
 	}
 	return out
@@ -177,11 +180,11 @@ func strongestOf(values []float32, in []Input, most int) []int {
 func TestThresholdEstimatorErrors(t *testing.T) {
 	t.Parallel()
 	o := ThresholdOptions{Units: 3, Rank: 2, References: 1}
-	g := NewThresholdEstimator(o)
-	if err := g.Update(tensor.New(2, 4), make([]Input, 2)); err == nil {
+	e := NewThresholdEstimator(o)
+	if err := e.Update(tensor.New(2, 4), make([]Input, 2)); err == nil {
 		t.Error("responses of another number of units: no error")
 	}
-	raw := marshal(g)
+	raw := marshal(e)
 	for i := range raw {
 		if err := unmarshal(NewThresholdEstimator(o), raw[:i]); err == nil {
 			t.Fatalf("a state cut at %d of %d bytes: no error", i, len(raw))
@@ -192,26 +195,27 @@ func TestThresholdEstimatorErrors(t *testing.T) {
 	}
 }
 
-// The score is 1 / G for a unit that fires on its whole trajectory, and 1 for a constant unit.
+// The score is the firing rate along trajectories of transformed reference stimuli, divided by the
+// global rate. A constant unit fires everywhere.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	if s := Score(1, 0.01); math.Abs(s-100) > 1e-12 {
-		t.Errorf("a unit that always fires on its trajectory scores %v, want 100", s)
+		t.Errorf("a unit that fires on its whole trajectories, and at 0.01 of all inputs, scores %v, want 100", s)
 	}
 	if s := Score(1, 1); s != 1 {
-		t.Errorf("a constant unit scores %v, want %v", s, 1)
+		t.Errorf("a constant unit scores %v, want 1", s)
 	}
 }
 
 // Reading arbitrary bytes as a state succeeds or returns an error.
 func FuzzThresholdEstimatorState(f *testing.F) {
 	o := ThresholdOptions{Units: 3, Rank: 2, References: 2}
-	g := NewThresholdEstimator(o)
-	if err := g.Update(tensor.New(4, 3), []Input{{0, true}, {1, false}, {2, true}, {3, true}}); err != nil {
+	e := NewThresholdEstimator(o)
+	if err := e.Update(tensor.New(4, 3), []Input{{0, true}, {1, false}, {2, true}, {3, true}}); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(marshal(g))
-	f.Add([]byte("noether\x01"))
+	f.Add(marshal(e))
+	f.Add([]byte("noether\x01")) // the bytes that begin a state, and no more
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		back := NewThresholdEstimator(o)
@@ -222,14 +226,15 @@ func FuzzThresholdEstimatorState(f *testing.F) {
 	})
 }
 
-// groups assigns each unit to one group, and no group exceeds the maximum.
+// groups assigns each unit of all layers to one group, and no group has more units than the limit.
+// A group consists of chunks, ranges lo to hi (exclusive) of the units of a layer.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(1, 2000), 1, 9).Draw(t, "layers")
-		most := rapid.IntRange(1, 900).Draw(t, "most")
+		limit := rapid.IntRange(1, 900).Draw(t, "limit")
 		next := make([]int, len(counts))
-		for _, g := range groups(counts, most) {
+		for _, g := range groups(counts, limit) {
 			size := 0
 			for _, c := range g {
 				if c.lo != next[c.layer] || c.hi <= c.lo {
@@ -238,8 +243,8 @@ func TestGroups(t *testing.T) {
 				next[c.layer] = c.hi
 				size += c.count()
 			}
-			if size > most {
-				t.Fatalf("a group of %d units, want at most %d", size, most)
+			if size > limit {
+				t.Fatalf("a group of %d units, want at most %d", size, limit)
 			}
 		}
 		if !slices.Equal(next, counts) {

@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// golden holds testdata/step.json.
+// golden holds testdata/step.json: training steps by contrastive divergence in NumPy, of one layer
+// with Gaussian and one with binary visible units. Target to Rate are fields of Settings.
 type golden struct {
 	B, C, H, W                  int // samples of a batch, channels, height and width of an image
 	K, F                        int // groups of hidden units, side of a filter
@@ -23,11 +24,12 @@ type golden struct {
 	Cases                       []struct {
 		Binary          bool
 		Start, End      map[string][]float32 // weights before the first and after the last step
-		V, U            [][]float32          // images and random numbers of each step
-		Error, Activity []float64            // of each step
+		V, U            [][]float32          // images, and uniform random numbers for sampling, of each step
+		Error, Activity []float64            // fields of Point, of each step
 	}
 }
 
+// near fails the test if two slices differ by more than a tolerance anywhere.
 func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -40,7 +42,8 @@ func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 	}
 }
 
-// Two steps with given random numbers agree with a NumPy implementation that loops over positions.
+// Two training steps with given random numbers agree with a NumPy implementation that loops over
+// positions.
 func TestStepsGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/step.json")
@@ -79,8 +82,9 @@ func TestStepsGolden(t *testing.T) {
 	}
 }
 
-// random returns a layer of k groups with filters of f x f on c channels, with small weights.
-func random(k, c, f int, seed uint64) *Layer {
+// randomLayer returns a layer of k groups with random filters of f x f on c channels, and blocks of
+// 2 x 2 units.
+func randomLayer(k, c, f int, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(size float64, shape ...int) tensor.Tensor {
 		t := tensor.New(shape...)
@@ -118,13 +122,13 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	return tensors
 }
 
-// The probability of a pooling unit is the probability that a unit of its block is on. The second
-// layer pools the result of the first.
+// The probability that a pooling unit is on is the probability that a unit of its block is on. The
+// second layer takes the pooling units of the first as its input.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	l := random(3, 2, 3, 1)
+	l := randomLayer(3, 2, 3, 1)
 	l.Scale = 0.5
-	x := random(1, 2, 6, 2).W // 1 x 2 x 6 x 6
+	x := randomLayer(1, 2, 6, 2).W // an image of 1 x 2 x 6 x 6: random values
 	m, err := Model(l)
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +140,8 @@ func TestModel(t *testing.T) {
 	for k := range 3 {
 		for by := range 2 {
 			for bx := range 2 {
-				// 1 plus the sum of exp(input) over the units of the block. Its reciprocal is the
-				// probability that none is on.
+				// The partition function: 1 plus the sum of exp(input) over the units of the block.
+				// Its reciprocal is the probability that none is on.
 				partition := 1.0
 				for place := range 4 {
 					y, x0 := 2*by+place/2, 2*bx+place%2
@@ -154,18 +158,18 @@ func TestModel(t *testing.T) {
 			}
 		}
 	}
-	first, second := random(4, 1, 10, 3), random(5, 4, 10, 4)
+	first, second := randomLayer(4, 1, 10, 3), randomLayer(5, 4, 10, 4)
 	if m, err = Model(first, second); err != nil {
 		t.Fatal(err)
 	}
 	out := run(t, m, tensor.New(2, 1, 31, 31))
 	if s := out[1].Shape; s[1] != 5 || s[2] != 1 || s[3] != 1 {
-		t.Errorf("on 31 x 31 the second layer has the shape %v: its receptive field is 31", s)
+		t.Errorf("on 31 x 31 the second layer has the shape %v, want one position, since its receptive field is 31", s)
 	}
-	if _, err := Model(first, random(5, 3, 10, 4)); err == nil {
+	if _, err := Model(first, randomLayer(5, 3, 10, 4)); err == nil {
 		t.Error("a layer of 3 channels on a layer of 4 groups: no error")
 	}
-	largeBias := random(2, 1, 3, 5)
+	largeBias := randomLayer(2, 1, 3, 5)
 	for i := range largeBias.B.Data {
 		largeBias.B.Data[i] = 500 // exp(500) is infinite in float32
 	}
@@ -179,9 +183,11 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// Images returns the filters of the second layer in pixels: sums of the filters of the first layer,
+// shifted by the side of a block per position.
 func TestImagesShiftFilters(t *testing.T) {
 	t.Parallel()
-	first, second := random(2, 1, 3, 1), random(1, 2, 2, 2)
+	first, second := randomLayer(2, 1, 3, 1), randomLayer(1, 2, 2, 2)
 	image := Images(first, second)[0]
 	if image.Shape[1] != 5 || image.Shape[2] != 5 {
 		t.Fatalf("the image has the shape %v, want sides of 5: filters of side 3, 2 pixels apart", image.Shape)
@@ -202,8 +208,8 @@ func TestImagesShiftFilters(t *testing.T) {
 	}
 }
 
-// On images of bars the error decreases and the mean activation reaches its target. A second
-// training gives the same results.
+// On images of bars the reconstruction error decreases and the mean activation reaches its target. A
+// second training gives the same filters.
 func TestTrainBars(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -211,9 +217,9 @@ func TestTrainBars(t *testing.T) {
 	for i := range x.Shape[0] {
 		p := x.At(i).Data
 		for range 3 { // bars
-			at, upright := r.IntN(15), r.IntN(2) == 0
+			at, vertical := r.IntN(15), r.IntN(2) == 0
 			for j := range 15 {
-				if upright {
+				if vertical {
 					p[j*15+at] = 1
 				} else {
 					p[at*15+j] = 1
@@ -249,7 +255,7 @@ func TestTrainBars(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := encoded.Shape; s[0] != 200 || s[1] != 4 || s[2] != 5 || s[3] != 5 {
-		t.Errorf("the code has the shape %v", s)
+		t.Errorf("the encoding has the shape %v, want [200 4 5 5]", s)
 	}
 }
 

@@ -26,27 +26,28 @@ batch: 20
 keep: last
 `
 
-// augmentations is a line of audioText.
+// augmentations is the line of audioText that augments training waveforms.
 const augmentations = "augment: [{gain: [-6, 6]}, {time-stretch: [0.8, 1.25]}, {white-noise: [10, 30]}]\n"
 
 // Training waveforms are augmented, depending on the seed only; validation waveforms are not.
 func TestAudioAugmentation(t *testing.T) {
 	t.Parallel()
-	first, again, plain := t.TempDir(), t.TempDir(), t.TempDir()
+	first, again, plain := t.TempDir(), t.TempDir(), t.TempDir() // output folders of three trainings
 	augmented := must(t, parse(t, audioText), first)
 	must(t, parse(t, audioText), again)
 	if !bytes.Equal(read(t, first, modelFile), read(t, again, modelFile)) {
 		t.Error("a second training gives another network")
 	}
-	unchanged := must(t, parse(t, audioText, augmentations+" -> "), plain)
-	if augmented.Identity == unchanged.Identity || bytes.Equal(read(t, first, modelFile), read(t, plain, modelFile)) {
+	unaugmented := must(t, parse(t, audioText, augmentations+" -> "), plain) // removes the line
+	if augmented.Identity == unaugmented.Identity || bytes.Equal(read(t, first, modelFile), read(t, plain, modelFile)) {
 		t.Error("augmentation has no effect")
 	}
-	if augmented.Validation.Data != unchanged.Validation.Data {
+	if augmented.Validation.Data != unaugmented.Validation.Data {
 		t.Error("the validation data differ")
 	}
 }
 
+// A transformation of images cannot augment audio, and the reverse.
 func TestAugmentationKind(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -64,13 +65,13 @@ func TestAugmentationKind(t *testing.T) {
 	}
 }
 
-// A model of spectrograms is trained on waveforms, with the weights of a network that computes the
-// spectrogram itself. It is written without the spectrogram.
-func TestModelOfFeatures(t *testing.T) {
+// Training a convnet on waveforms adds the spectrogram to its graph. Training an ONNX model of
+// spectrograms on waveforms gives the same weights, but the saved model still takes spectrograms.
+func TestModelOfSpectrograms(t *testing.T) {
 	t.Parallel()
-	whole, bare := t.TempDir(), t.TempDir()
-	must(t, parse(t, audioText), whole)
-	const frames = 2000/80 + 1 // of 0.25 s, 2000 samples, 10 ms apart
+	within, outside := t.TempDir(), t.TempDir() // where the spectrogram is computed: in the saved graph or not
+	must(t, parse(t, audioText), within)
+	const frames = 2000/80 + 1 // of the spectrogram: 0.25 s, or 2000 samples, with a hop of 10 ms, or 80 samples
 	net, err := train.ConvNet{Shape: []int{20, frames}, Classes: 1, Widths: []int{8, 8}, Depth: 1, Seed: 1}.Build()
 	if err != nil {
 		t.Fatal(err)
@@ -84,10 +85,10 @@ func TestModelOfFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Replace(audioText, "{convnet: {widths: [8, 8], depth: 1}}", "{onnx: {file: "+file+", training-mode: true}}", 1)
-	must(t, parse(t, text), bare)
-	a, b := readModel(t, whole), readModel(t, bare)
+	must(t, parse(t, text), outside)
+	a, b := readModel(t, within), readModel(t, outside)
 	if in := b.Inputs(); len(in) != 1 || len(in[0].Shape) != 3 || in[0].Shape[1].Size != 20 {
-		t.Errorf("the inputs of the saved network are %v, want one with 20 bands", in)
+		t.Errorf("the inputs of the saved network are %v, want one with 20 mel bands", in)
 	}
 	for _, w := range net.Weights() {
 		x, errA := a.Tensor(w.Name)
@@ -97,16 +98,16 @@ func TestModelOfFeatures(t *testing.T) {
 		}
 		for i := range x.Data {
 			if math.Abs(float64(x.Data[i]-y.Data[i])) > 1e-5 {
-				t.Fatalf("%s[%d] is %g with the spectrogram inside, and %g with it outside", w.Name, i, x.Data[i], y.Data[i])
+				t.Fatalf("%s[%d] is %g with the spectrogram in the saved graph, and %g without", w.Name, i, x.Data[i], y.Data[i])
 			}
 		}
 	}
 	if _, err := Run(t.Context(), parse(t, text, "mels: 20 -> mels: 21"), t.TempDir(), options(t)); err == nil || !strings.Contains(err.Error(), "has the size 21, the number of bands") {
-		t.Errorf("features of another number of bands: %v", err)
+		t.Errorf("a spectrogram of 21 mel bands, where the network takes 20: error %v", err)
 	}
 }
 
-// readModel reads the network in the folder of a training.
+// readModel reads the network in the output folder of a training.
 func readModel(t *testing.T, dir string) *onnx.Model {
 	t.Helper()
 	m, err := onnx.Read(filepath.Join(dir, modelFile))

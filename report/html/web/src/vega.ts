@@ -27,10 +27,11 @@ const axis = {
   titleFont: font,
 };
 
-/** Calls back with the row of a mark that the reader clicks, or of the nearest point. */
+/** Calls chosen with the row of the mark that the reader clicks, or of the nearest point. */
 export function onRow(view: View, chosen: (row: number) => void): void {
   view.addEventListener('click', (_event, item) => {
-    // The datum of a cell around a point is the mark of the point.
+    // The id of a datum is its row. In charts that select the nearest point, the clicked item is a
+    // cell of their Voronoi diagram, whose datum is the mark of the point.
     const datum = item?.datum as { id?: number; datum?: { id?: number } } | undefined;
     const row = datum?.datum?.id ?? datum?.id;
     if (typeof row === 'number') chosen(row);
@@ -38,8 +39,9 @@ export function onRow(view: View, chosen: (row: number) => void): void {
 }
 
 /**
- * Draws a chart into an element, with the expressions interpreted: the page's policy forbids code
- * made at run time.
+ * Draws a chart into an element. Vega interprets the expressions of the specification instead of
+ * compiling them, since the page's content security policy forbids code made at run time. Screen
+ * readers read description, and describe returns the texts of the tooltip.
  */
 export async function draw(
   into: HTMLElement,
@@ -59,7 +61,7 @@ export async function draw(
       background: 'transparent',
       font,
       view: { stroke: null },
-      mark: { aria: false }, // the data beneath a chart read better aloud than thousands of marks
+      mark: { aria: false }, // no texts for screen readers: the table beneath the chart suits them better
       axis,
       legend: {
         labelColor: 'var(--muted)',
