@@ -13,9 +13,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestActivationsBeyondMemory checks that opening a model whose activations exceed the memory limit
-// fails with an error of one line, whether the graph gives their size or computes it from the image.
-// Without the check the system would kill the process.
+// TestActivationsBeyondMemory checks that opening a model whose activations exceed the memory
+// limit fails with an error of one line, whether the graph gives their size or computes it from
+// the image. Without the check the system would kill the process.
 func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
 	rt := orttest.Load(t)
 	dir := t.TempDir()
@@ -53,8 +53,8 @@ func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limi
 	}
 }
 
-// TestLayersBeyondMemory checks that NewBuffers fails if the buffers of the layers would exceed half
-// of the free memory. Here 1 GiB is free; 100 images take 0.3 GiB, 200 take 0.6 GiB.
+// TestLayersBeyondMemory checks that NewBuffers fails if the buffers of the layers would exceed
+// half of the free memory. Here 1 GiB is free; 100 images take 0.3 GiB, 200 take 0.6 GiB.
 func TestLayersBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
 	rt := orttest.Load(t)
 	_, s := openLayer(t, rt, save(t, func(b *onnx.Builder) {

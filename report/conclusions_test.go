@@ -23,8 +23,9 @@ func TestConclusions(t *testing.T) {
 	ei := func(model, transform string, value float64) scores.Row {
 		return predictionRow(model, transform, "effective-invariance", "ei", value, 0.01)
 	}
-	// Rows of depthRows belong to layers in order of depth, with the model m and the transformation
-	// turn. The next functions set the model, transformation, measure and null (the score by chance).
+	// Rows of depthRows belong to layers in order of depth, with the model m and the
+	// transformation turn. The next functions set the model, transformation, measure and null (the
+	// score by chance).
 	withModel := func(model string, rows []scores.Row) []scores.Row {
 		for i := range rows {
 			rows[i].Model = model

@@ -51,7 +51,7 @@ func TestShorten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, width := rapid.String().Draw(t, "name"), rapid.IntRange(3, 40).Draw(t, "width")
 		if got := Shorten(name, width); ansi.StringWidth(got) > width {
-			t.Fatalf("Shorten(%q, %d) = %q takes %d cells", name, width, got, ansi.StringWidth(got))
+			t.Fatalf("Shorten(%q, %d) = %q takes %d columns of a terminal", name, width, got, ansi.StringWidth(got))
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestFold(t *testing.T) {
 		}
 		for i, l := range lines {
 			if ansi.StringWidth(l) > 12 {
-				t.Fatalf("%q is longer than 12 cells", l)
+				t.Fatalf("%q takes more than 12 columns of a terminal", l)
 			}
 			if i > 0 && ansi.StringWidth(lines[i-1]+" "+strings.Fields(l)[0]) <= 12 {
 				t.Fatalf("%q would have fitted on the line before", l)
@@ -89,7 +89,8 @@ func TestFold(t *testing.T) {
 	})
 }
 
-// TestTrend checks Spearman's correlation against scipy.stats.spearmanr([0, 1, 2, 3, 4], ...).
+// TestTrend checks Spearman's correlation between the depths 0, 1, ... of layers and their values
+// against scipy.stats.spearmanr. It is 0 for constant values and for fewer than three layers.
 func TestTrend(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestScanCell checks that the fast decoder takes what WriteCell writes if and only if no name has
-// characters that are escaped in JSON.
+// TestScanCell checks that the fast decoder accepts the JSON of a cell if and only if no character
+// of it is escaped.
 func TestScanCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -27,7 +27,7 @@ func TestScanCell(t *testing.T) {
 		}
 		got, ok := scores.ScanCell(data)
 		if ok == bytes.Contains(data, []byte(`\`)) {
-			t.Fatalf("the fast decoder takes the cell: %v; want true unless the text has escapes: %s", ok, data)
+			t.Fatalf("the fast decoder accepts the cell: %v; want true unless the JSON has escapes: %s", ok, data)
 		}
 		if d := equal(want, got); ok && d != "" {
 			t.Fatal(d)
@@ -35,7 +35,8 @@ func TestScanCell(t *testing.T) {
 	})
 }
 
-// BenchmarkParseCell reads a record of four statistics with 20 replicates each.
+// BenchmarkParseCell parses a cell of four statistics with 20 replicates each, their values without
+// some of the samples.
 func BenchmarkParseCell(b *testing.B) {
 	c := scores.Cell{Model: "net", Data: "images", Transform: "turn", Parameter: "45", Measure: "distance", Layers: []scores.Layer{{Name: "conv", Depth: 1}}}
 	for _, name := range []string{"cosine", "l1", "l2", "relative-l2"} {
@@ -61,8 +62,8 @@ func BenchmarkParseCell(b *testing.B) {
 	}
 }
 
-// FuzzCell checks that the fast decoder agrees with encoding/json, and that a decoded cell is the
-// same after it is written and read.
+// FuzzCell checks that the fast decoder, if it accepts a text, agrees with encoding/json, and that
+// a decoded cell is the same after it is written and read.
 func FuzzCell(f *testing.F) {
 	data, err := exampleCell().MarshalJSON()
 	if err != nil {
@@ -71,11 +72,11 @@ func FuzzCell(f *testing.F) {
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c scores.Cell
-		refused := c.UnmarshalJSON(data)
-		if scanned, ok := scores.ScanCell(data); ok && (refused != nil || equal(c, scanned) != "") {
-			t.Fatalf("scanned as %+v; decoded as %+v (%v)", scanned, c, refused)
+		decodeErr := c.UnmarshalJSON(data)
+		if scanned, ok := scores.ScanCell(data); ok && (decodeErr != nil || equal(c, scanned) != "") {
+			t.Fatalf("scanned as %+v; decoded as %+v (%v)", scanned, c, decodeErr)
 		}
-		if refused != nil {
+		if decodeErr != nil {
 			return
 		}
 		out, err := c.MarshalJSON()

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Two rotations yield three rows: one each, and their mean.
+// Rotations by two angles yield three rows: one for each angle, and the mean, whose parameter is
+// empty.
 func ExampleTable() {
 	var cells []scores.Cell
 	for i, angle := range []string{"90", "180"} {

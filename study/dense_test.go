@@ -20,7 +20,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ramp returns the numbers of columns or rows of an image of n x n: 1 x 1 x 1 x n or 1 x 1 x n x 1.
+// ramp returns the indices of the columns (1 x 1 x 1 x n) or rows (1 x 1 x n x 1) of an image of n
+// x n, plus an offset.
 func ramp(b *onnx.Builder, n int, columns bool, offset float32) onnx.Value {
 	t := tensor.New(1, 1, n, 1)
 	if columns {
@@ -32,14 +33,15 @@ func ramp(b *onnx.Builder, n int, columns bool, offset float32) onnx.Value {
 	return b.Const("", t)
 }
 
-// writeDetector writes a model that returns, for an image of n x n with one coloured figure on black,
-// its box and its colour: the class is red, green or blue, whichever is strongest. If it is biased, it
-// calls a figure red whose left side is in the left third of the image.
+// writeDetector writes a model that detects one coloured shape on a black image of n x n. It
+// returns batch x 1 x 6: the left, top, right and bottom of its box, the score 0.9, and the class,
+// which is the strongest of the colours red (0), green and blue. If it is biased, the class of a
+// shape whose left side is in the left third of the image is red.
 func writeDetector(t *testing.T, path string, n int, biased bool) {
 	saveGraph(t, path, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 3, n, n)
 		inside := b.Op("Greater", nil, b.ReduceMax(x, true, 1), b.Scalar(0.5)) // batch x 1 x n x n
-		corner := func(columns, last bool) onnx.Value {
+		edge := func(columns, last bool) onnx.Value {                          // of the box
 			offset, outside := float32(0), float32(n)
 			if last {
 				offset, outside = 1, 0
@@ -51,17 +53,18 @@ func writeDetector(t *testing.T, path string, n int, biased bool) {
 			return b.Neg(b.ReduceMax(b.Neg(places), false, 2, 3))
 		}
 		class := b.Cast(b.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, b.ReduceSum(x, false, 2, 3)), onnx.Float)
-		left := corner(true, false)
+		left := edge(true, false)
 		if biased {
 			class = b.Where(b.Op("Less", nil, left, b.Scalar(float32(n)/3)), b.Mul(class, b.Scalar(0)), class)
 		}
 		score := b.Add(b.Mul(class, b.Scalar(0)), b.Scalar(0.9))
-		rows := b.Concat(1, left, corner(false, false), corner(true, true), corner(false, true), score, class)
+		rows := b.Concat(1, left, edge(false, false), edge(true, true), edge(false, true), score, class)
 		b.OutputInfo(onnx.ValueInfo{Name: "output0", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 1}, {Size: 6}}}, b.Reshape(rows, -1, 1, 6))
 	})
 }
 
-// byName returns the rows of a run by transformation, parameter, statistic and factor.
+// byName returns the rows of a run by "transformation parameter statistic factor", where empty
+// parts are left out. The factor is a part of the scores, such as class=0.
 func byName(r *Result) map[string]scores.Row {
 	out := map[string]scores.Row{}
 	for _, row := range r.Rows {
@@ -70,7 +73,8 @@ func byName(r *Result) map[string]scores.Row {
 	return out
 }
 
-// A detector that finds the coloured squares of shapes finds them where quarter turns move them.
+// A detector that finds coloured squares finds them where quarter turns and flips move them. One
+// whose class depends on the position does not keep the class.
 func TestDetectorUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +96,7 @@ measures: [dense-equivariance, distance]
 		for statistic, want := range map[string]float64{"matched": 1, "iou": 1, "class-flips": 0, "confidence-change": 0, "matched class=0": 1, "matched class=2": 1, "matched confidence=0.9": 1} {
 			row, ok := got[view+" "+statistic]
 			if view == "darker" && statistic == "iou" {
-				want = row.Value // the threshold cuts pixels at the border of the figure
+				want = row.Value // darker pixels at the border of the shape fall below the threshold of writeDetector
 			}
 			if !ok || math.Abs(row.Value-want) > 1e-6 || row.Layer != "" || row.N != 120 {
 				t.Errorf("%s %s: %+v, want %v", view, statistic, row, want)
@@ -109,11 +113,12 @@ transforms: [{name: flip, flip: horizontal}]
 measures: [dense-equivariance]
 `), filepath.Join(dir, "biased"), options(t))
 	if row := byName(r)["flip class-flips"]; !(row.Value > 0.1) {
-		t.Errorf("a class that depends on the place is not seen: %+v", row)
+		t.Errorf("the class depends on the position, but it changes for few boxes: %+v", row)
 	}
 }
 
-// A segmenter that works point by point is equivariant; one that adds a ramp is not.
+// A segmenter that classifies each pixel alone is equivariant. One that adds a term which grows
+// with the column to the logits of the background is not.
 func TestSegmenterUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,16 +145,18 @@ measures: [dense-equivariance]
 		}
 	}
 	if len(r.Rows) < 20 {
-		t.Errorf("%d rows", len(r.Rows))
+		t.Errorf("%d rows, want at least 20", len(r.Rows))
 	}
 }
 
-// The normals of the brightness, seen as a height, turn with the image. The keypoint that is the
-// brightest position moves with it. Both are exact under quarter turns and mirrors.
+// Two models are exactly equivariant under quarter turns and flips: the surface normals of the
+// brightness, taken as a height, and keypoints at the brightest position of each channel.
+// Statistics are not 0 if the normals are taken for numbers, or their y component for pointing
+// upwards.
 func TestNormalsAndHeatMapsUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	slope := func(b *onnx.Builder, x onnx.Value, down bool) onnx.Value { // less the central difference
+	slope := func(b *onnx.Builder, x onnx.Value, down bool) onnx.Value { // minus the central difference
 		k, pads := tensor.Tensor{Shape: []int{1, 1, 1, 3}, Data: []float32{1, 0, -1}}, []int{0, 1, 0, 1}
 		if down {
 			k.Shape, pads = []int{1, 1, 3, 1}, []int{1, 0, 1, 0}
@@ -168,7 +175,7 @@ func TestNormalsAndHeatMapsUnderQuarterTurns(t *testing.T) {
 	saveGraph(t, filepath.Join(dir, "heat.onnx"), func(b *onnx.Builder) {
 		b.OutputInfo(info("heatmaps", 3), b.Identity(b.Input("x", onnx.Float, -1, 3, 16, 16)))
 	})
-	// Images with a largest value in each channel, at one position.
+	// Images whose largest value in each channel is at one position.
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 24 {
 		img := image.NewRGBA(image.Rect(0, 0, 16, 16))
@@ -190,26 +197,27 @@ func TestNormalsAndHeatMapsUnderQuarterTurns(t *testing.T) {
 data: [{name: images, images: .}]
 models:
   - {name: normals, onnx: normals.onnx, output: {values: normals}}
-  - {name: plain, onnx: normals.onnx, output: {values: map}}
-  - {name: up, onnx: normals.onnx, output: {values: normals-y-up}}
-  - {name: heat, onnx: heat.onnx, output: {keypoints: heat-maps}}
+  - {name: numbers, onnx: normals.onnx, output: {values: map}}
+  - {name: y-up, onnx: normals.onnx, output: {values: normals-y-up}}
+  - {name: keypoints, onnx: heat.onnx, output: {keypoints: heat-maps}}
 transforms:
   - {name: turn, rotate: {values: [90, 180, 270]}}
   - {name: flip, flip: horizontal}
 measures: [dense-equivariance]
 `), filepath.Join(dir, "run"), options(t)))
 	for _, view := range []string{"turn 90", "turn 180", "turn 270", "flip"} {
-		for _, name := range []string{"normals " + view + " relative-error", "normals " + view + " angle", "heat " + view + " keypoint-distance", "heat " + view + " keypoint-distance keypoint=2"} {
+		for _, name := range []string{"normals " + view + " relative-error", "normals " + view + " angle", "keypoints " + view + " keypoint-distance", "keypoints " + view + " keypoint-distance keypoint=2"} {
 			if row, ok := got[name]; !ok || !(row.Value < 1e-4) || !(row.Null > 0.1) {
 				t.Errorf("%s: %+v", name, row)
 			}
 		}
-		if row, ok := got["plain "+view+" relative-error"]; !ok || !(row.Value > 0.1) {
-			t.Errorf("vectors taken for plain values, %s: %+v", view, row)
+		if row, ok := got["numbers "+view+" relative-error"]; !ok || !(row.Value > 0.1) {
+			t.Errorf("normals taken for numbers, %s: %+v", view, row)
 		}
-		// With y up the quarter turns go the other way; mirrors and half turns are the same.
-		if row, ok := got["up "+view+" angle"]; !ok || (row.Value > 1) != (view == "turn 90" || view == "turn 270") {
-			t.Errorf("normals with another direction of y, %s: %+v", view, row)
+		// With y upwards quarter turns have the other direction; flips and half turns do not
+		// change.
+		if row, ok := got["y-up "+view+" angle"]; !ok || (row.Value > 1) != (view == "turn 90" || view == "turn 270") {
+			t.Errorf("normals with y taken upwards, %s: %+v", view, row)
 		}
 	}
 }
@@ -253,8 +261,8 @@ measures: [dense-equivariance]
 	}
 }
 
-// writeSquares writes 30 images of coloured squares into a folder, and their boxes as COCO's
-// boxes.json.
+// writeSquares writes 30 images of red squares into a folder, and their boxes in COCO's format as
+// boxes.json, with the category 7.
 func writeSquares(t *testing.T, dir string) {
 	t.Helper()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: 30, Size: 32, Kinds: []string{"square"}, Hue: []float64{0, 1}})
@@ -296,8 +304,9 @@ func writeSquares(t *testing.T, dir string) {
 	}
 }
 
-// A perfect detector has a mAP of 1 on shapes with their boxes, and keeps it under flips. A detector of
-// another class has a mAP of 0.
+// A perfect detector has a mean average precision (mAP) of 1, also on flipped images. If the
+// category of the boxes is another class of the model, it is 0. clean-map and moved-map are the
+// mAP on original and on transformed images.
 func TestAccuracyOfADetector(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -307,11 +316,11 @@ func TestAccuracyOfADetector(t *testing.T) {
 		r := mustRun(t, parseIn(t, dir, `name: labelled
 data: [{name: squares, coco: {annotations: boxes.json, images: .}, classes: [`+class+`]}]
 models: [{name: net, onnx: net.onnx, output: {boxes: suppressed, classes: 3}}]
-transforms: [{name: flip, flip: horizontal}, {name: half, translate: {x: 0.5}}]
+transforms: [{name: flip, flip: horizontal}, {name: right, translate: {x: 0.5}}]
 measures: [dense-accuracy, dense-equivariance]
 `), filepath.Join(dir, "run"+class), options(t))
 		got := byName(r)
-		for _, statistic := range []string{"flip clean-map", "flip moved-map", "flip clean-map class=" + class, "half clean-map"} {
+		for _, statistic := range []string{"flip clean-map", "flip moved-map", "flip clean-map class=" + class, "right clean-map"} {
 			if row, ok := got[statistic]; !ok || math.Abs(row.Value-want) > 1e-6 {
 				t.Errorf("class %s: %s is %+v, want %v", class, statistic, row, want)
 			}

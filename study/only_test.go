@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// smallAndOther writes the models small and other, and returns the text of a study of both.
+// smallAndOther writes the models small and other, and returns the text of a study of both:
+// studyText with the second model, and SEIS without intervals.
 func smallAndOther(t *testing.T, dir string) string {
 	t.Helper()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -21,15 +22,16 @@ func smallAndOther(t *testing.T, dir string) string {
 	return strings.Replace(text, ", seis]", ", seis: {interval: false}]", 1)
 }
 
-// TestModelsAreRunApart checks that runs of single models fill one folder. A run of a whole model
-// leaves no states to merge. With Options.Complete the last shard of a model leaves none either.
-func TestModelsAreRunApart(t *testing.T) {
+// TestOneRunPerModel checks that runs of one model each fill one run folder. A shard is a run on a
+// part of the samples. It leaves states, partial sums of its measures, from which a merge computes
+// scores. A run on all samples leaves none, nor, with Options.Complete, the last shard of a model.
+func TestOneRunPerModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := smallAndOther(t, dir)
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
-	out := filepath.Join(dir, "apart")
+	out := filepath.Join(dir, "per-model")
 	part := o
 	part.Only = []string{"other"}
 	mustRun(t, parseIn(t, dir, text), out, part)
@@ -41,12 +43,12 @@ func TestModelsAreRunApart(t *testing.T) {
 	mustRun(t, parseIn(t, dir, text), out, part)
 
 	result, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
-	var lack *Incomplete
-	if !errors.As(err, &lack) || len(lack.ByModel()) != 1 {
+	var incomplete *Incomplete
+	if !errors.As(err, &incomplete) || len(incomplete.ByModel()) != 1 {
 		t.Fatalf("merging without a shard: %v", err)
 	}
-	if m := lack.ByModel()[0]; m.Model != "small" || fmt.Sprint(m.Shards) != "[2/2]" || m.Cells != result.Record.Cells-result.Record.Done {
-		t.Errorf("the merge says that %+v is missing", m)
+	if m := incomplete.ByModel()[0]; m.Model != "small" || fmt.Sprint(m.Shards) != "[2/2]" || m.Cells != result.Record.Cells-result.Record.Done {
+		t.Errorf("missing from the merge: %+v, want shard 2/2 of small", m)
 	}
 	if result.Record.Finished != nil || len(result.Rows) == 0 || len(result.Record.Missing) != 1 {
 		t.Errorf("an incomplete merge yields %d rows and the record %+v", len(result.Rows), result.Record)
@@ -60,7 +62,7 @@ func TestModelsAreRunApart(t *testing.T) {
 	part.Shard = Shard{Index: 2, Count: 2}
 	mustRun(t, parseIn(t, dir, text), out, part)
 	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
-		t.Errorf("the last shard leaves %v to the merge", left)
+		t.Errorf("the last shard leaves the states %v", left)
 	}
 	got, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
 	if err != nil {
@@ -72,13 +74,14 @@ func TestModelsAreRunApart(t *testing.T) {
 	}
 	part.Only = []string{"smal"}
 	if _, err := Run(t.Context(), parseIn(t, dir, text), out, part); err == nil || !strings.Contains(err.Error(), `"small"`) {
-		t.Errorf("a model that is not there: %v", err)
+		t.Errorf("a misspelt model: error %v, want one that names small", err)
 	}
 }
 
-// TestRunsOfSingleModelsAreMergedByTheirFolder checks that runs of one model each leave all that a
-// merge needs, in one folder or two: the study with the hashes of both models, and their cells.
-func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
+// TestMergeRunsOfOneModel checks that runs of one model each, in one run folder or two, leave all
+// that a merge needs: study.yaml with the hashes of the models, and the finished cells (records of
+// scores).
+func TestMergeRunsOfOneModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := "samples: true\n" + smallAndOther(t, dir)
@@ -99,7 +102,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	one, a, b := filepath.Join(dir, "one"), filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	run(one, "other")
 	if result, err := merge(one); result == nil || err == nil || !strings.Contains(err.Error(), "model small lack every shard; run the study for them") {
-		t.Errorf("merging without a model: %v", err)
+		t.Errorf("merging before model small has run: error %v", err)
 	}
 	if _, err := ReadResult(a); err == nil || !strings.Contains(err.Error(), "not a run folder") {
 		t.Errorf("reading an empty folder: %v", err)
@@ -118,7 +121,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 	run(a, "small")
 	run(b, "other")
 	if _, err := ReadResult(b); err == nil || !strings.HasSuffix(err.Error(), "no scores yet: noether merge "+b) {
-		t.Errorf("reading a folder that waits for its merge: %v", err)
+		t.Errorf("reading a folder before its merge: error %v", err)
 	}
 	for _, dirs := range [][]string{{one}, {a, b}} {
 		got, err := merge(dirs...)
@@ -132,7 +135,7 @@ func TestRunsOfSingleModelsAreMergedByTheirFolder(t *testing.T) {
 		samples, err := os.ReadFile(filepath.Join(dirs[0], "samples.parquet"))
 		whole, _ := os.ReadFile(filepath.Join(dir, "whole", "samples.parquet"))
 		if err != nil || !bytes.Equal(samples, whole) {
-			t.Errorf("%d bytes of samples in %v where the whole run has %d: %v", len(samples), dirs, len(whole), err)
+			t.Errorf("%d bytes of samples in %v where the run of both models has %d: %v", len(samples), dirs, len(whole), err)
 		}
 	}
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// textGolden is testdata/text/golden.json: values of a text encoder by PyTorch, and scores by numpy.
+// textGolden is testdata/text/golden.json: outputs of a text encoder by PyTorch, and scores by
+// numpy.
 type textGolden struct {
-	Hidden [][][]float64 // of the first texts
-	Pooled [][]float64
-	Logits [][]float64
-	Scores map[string]float64
+	Hidden [][][]float64      // of the first texts, a vector for each token
+	Pooled [][]float64        // of all texts, the mean over tokens
+	Logits [][]float64        // of all texts
+	Scores map[string]float64 // by "measure layer statistic"; without a layer, "measure statistic"
 }
 
 func readTextGolden(t *testing.T) (g textGolden) {
@@ -50,7 +51,7 @@ func TestTextEncoder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l := m.Layers()[0]; !m.TakesArrays() || l.Axes != "NTC" || l.Shape[0] != 12 || l.Shape[1] != 16 || m.Classes() != 3 {
-		t.Errorf("layer %+v of a model of %d classes", l, m.Classes())
+		t.Errorf("layer %+v of a model of %d classes, want 12 tokens x 16 channels, and 3 classes", l, m.Classes())
 	}
 	session, err := m.NewBatchSession(m.Layers(), true, 20)
 	if err != nil {
@@ -85,6 +86,7 @@ func TestTextEncoder(t *testing.T) {
 	}
 }
 
+// sameVector compares the first values of a slice with all wanted ones.
 func sameVector(t *testing.T, got []float32, want []float64) {
 	t.Helper()
 	for i, v := range want {
@@ -94,6 +96,8 @@ func sameVector(t *testing.T, got []float32, want []float64) {
 	}
 }
 
+// textStudy is a study with measures of arrays, and with two of images, which give no scores. The
+// layer residual stands for all sums of two branches of a network.
 const textStudy = `name: text
 data: [{name: words, pairs: {clean: clean.npz, moved: moved.npz, layout: raw}}]
 models: [{name: encoder, onnx: encoder.onnx, layers: [hidden, pooled, residual]}]
@@ -127,11 +131,12 @@ func TestTextStudy(t *testing.T) {
 	}
 	for _, name := range []string{"equivariance-error", "robust-accuracy"} {
 		if seen[name] {
-			t.Errorf("%s has scores", name)
+			t.Errorf("%s has scores, but it needs images", name)
 		}
 	}
 }
 
+// Studies of a text encoder and of data that do not fit it fail with one line.
 func TestTextErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,7 +157,7 @@ func TestTextErrors(t *testing.T) {
 	})
 	const base = "name: bad\ndata: [DATA]\nmodels: [{name: m, onnx: MODEL}]\nmeasures: [distance]\n"
 	pairs := "{name: words, pairs: {clean: clean.npz, moved: moved.npz, layout: raw}}"
-	for _, c := range []struct{ data, model, more, want string }{
+	for _, c := range []struct{ data, model, transforms, want string }{
 		{"{name: words, arrays: {inputs: clean.npz, key: input_ids}}", "encoder.onnx", "", "an array of shape [30 12] does not hold images, which are N x H x W x C, N x C x H x W or N x H x W: set layout: raw"},
 		{pairs, "short.onnx", "", `input "input_ids" (int64[batch 8]) does not take array "input_ids" of shape [samples 12]`},
 		{pairs, "image.onnx", "", "no input takes arrays of attention_mask [12] and input_ids [12]: the model has x float[batch 3 8 8]"},
@@ -163,7 +168,7 @@ func TestTextErrors(t *testing.T) {
 		{"{name: words, arrays: {inputs: clean.npz, layout: raw}}", "encoder.onnx", "transforms: [{name: turn, rotate: 90}]\n", "transformation turn applies to images or audio, but model m takes arrays: give transformed arrays as pairs"},
 		{pairs + ", {name: shapes, shapes: {n: 30, size: 8}}", "encoder.onnx", "", "model m takes arrays, but data shapes are images"},
 	} {
-		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(strings.NewReplacer("DATA", c.data, "MODEL", c.model).Replace(base)+c.more), nil)
+		s, err := Parse(filepath.Join(dir, "study.yaml"), []byte(strings.NewReplacer("DATA", c.data, "MODEL", c.model).Replace(base)+c.transforms), nil)
 		var p *Plan
 		if err == nil {
 			p, err = NewPlan(t.Context(), s, options(t))
@@ -178,7 +183,7 @@ func TestTextErrors(t *testing.T) {
 			t.Errorf("%s of %s: %v, want %q", c.model, c.data, err, c.want)
 		}
 	}
-	// A mask of ones for all texts.
+	// A constant can be given for an input that the data lack: here a mask of ones for all texts.
 	s := parseIn(t, dir, "name: ones\ndata: [{name: words, arrays: {inputs: clean.npz, key: input_ids, layout: raw}}]\nmodels: [{name: m, onnx: encoder.onnx, inputs: {attention_mask: 1}, layers: [pooled]}]\nmeasures: [accuracy]\n")
 	p, err := NewPlan(t.Context(), s, options(t))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkProbe measures an epoch of the regression probe of docs/results/performance.md, an MLP
-// of sizes 768, 512, 256 and 1 in batches of 32. With spin, threads of ONNX Runtime wait for work in
-// a busy loop. With stepsPerRun 8, one run of the graph makes eight optimiser steps.
+// of sizes 768, 512, 256 and 1 in batches of 32. With spin, threads of ONNX Runtime wait for work
+// in a busy loop. With stepsPerRun 8, one run of the graph makes eight optimiser steps.
 func BenchmarkProbe(b *testing.B) {
 	for _, spin := range []bool{false, true} {
 		for _, perRun := range []int{1, 8} {
@@ -97,8 +97,8 @@ func BenchmarkSGD(b *testing.B) {
 	}
 }
 
-// BenchmarkAdversarial measures training steps of the ResNet-18 for CIFAR in batches of 32: on clean
-// images, and with each defence on adversarial examples from one step of gradient ascent.
+// BenchmarkAdversarial measures training steps of the ResNet-18 for CIFAR in batches of 32: on
+// clean images, and with each defence on adversarial examples from one step of gradient ascent.
 func BenchmarkAdversarial(b *testing.B) {
 	m, err := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}.Build()
 	if err != nil {

@@ -69,7 +69,7 @@ func TestRollback(t *testing.T) {
 	}
 	// An interrupted training resumes with identical results.
 	for _, stop := range []int{2, 7, 15} {
-		saved := &stoppingCheckpoint{at: stop}
+		saved := &stoppingCheckpoint{stopAfter: stop}
 		f.Checkpoint = saved
 		if _, _, err := fit(f); !errors.Is(err, errStop) {
 			t.Fatal(err)

@@ -98,8 +98,8 @@ func TestStreamAudio(t *testing.T) {
 	}
 }
 
-// Training on a stream gives the same weights as training on arrays, and with two optimiser steps in
-// one run of the graph the same up to rounding.
+// Training on a stream gives the same weights as training on arrays, and with two optimiser steps
+// in one run of the graph the same up to rounding.
 func TestFitStream(t *testing.T) {
 	t.Parallel()
 	src := shapes(t, 60)

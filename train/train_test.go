@@ -20,16 +20,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A goldenCase is a training of eight steps in PyTorch: testdata/golden.py.
+// A goldenCase is a training of eight steps in PyTorch, by testdata/golden.py, of an MLP of sizes
+// 5, 7 and 3.
 type goldenCase struct {
 	Optimiser, Loss string
-	Clip            float64
+	Clip            float64                    // maximum norm of the gradient; 0: no clipping
 	Start, End      [][]float64                // weight and bias of layer 1, then of layer 2, before and after the steps
 	Losses          []float64                  // of each step
 	Batches         []struct{ X, T []float64 } // inputs, and targets or classes
 }
 
-// optimisers are those of testdata/golden.py.
+// optimisers are those of testdata/golden.py, by goldenCase.Optimiser.
 var optimisers = map[string]Optimiser{
 	"sgd":      SGD{Rate: 0.1, WeightDecay: 0.01},
 	"momentum": SGD{Rate: 0.05, Momentum: 0.9},
@@ -58,6 +59,7 @@ func floats(v []float64, shape ...int) tensor.Tensor {
 	return t
 }
 
+// weights returns Start or End as tensors by name.
 func (c *goldenCase) weights(from [][]float64) map[string]tensor.Tensor {
 	return map[string]tensor.Tensor{
 		"layer1.weight": floats(from[0], 5, 7), "layer1.bias": floats(from[1], 7),
@@ -97,8 +99,8 @@ func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 	return trainer
 }
 
-// Optimisers, losses and clipping agree with PyTorch, with one or several steps in a run, and with
-// or without native operators.
+// Optimisers, losses and gradient clipping agree with PyTorch, with one or several optimiser steps
+// in a run of the graph, and with or without native operators (package ort/accel).
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -133,7 +135,7 @@ func TestGolden(t *testing.T) {
 			for key, w := range want {
 				for i, v := range w.Data {
 					if d := math.Abs(float64(got[key].Data[i] - v)); !(d < 5e-5) {
-						t.Fatalf("%s, %d steps in a run, no acceleration %v: %s[%d] differs by %g", name, spec.StepsPerRun, spec.Engine.NoAcceleration, key, i, d)
+						t.Fatalf("%s, %d steps in a run, NoAcceleration %v: %s[%d] differs by %g", name, spec.StepsPerRun, spec.Engine.NoAcceleration, key, i, d)
 					}
 				}
 			}
@@ -141,10 +143,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// linearData returns n samples of y = A x + c, which a linear network fits exactly. base is the
-// seed.
-func linearData(n int, base uint64) *Arrays {
-	r := seed.Rand(base, "line")
+// linearData returns n samples of y = A x + c for random x. A linear network fits them exactly.
+func linearData(n int, key uint64) *Arrays {
+	r := seed.Rand(key, "line")
 	x, y := tensor.New(n, 4), tensor.New(n, 2)
 	for i := range n {
 		for j := range 4 {
@@ -179,23 +180,25 @@ func TestFit(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// A stoppingCheckpoint stops the training when it is saved for the at-th time.
+// A stoppingCheckpoint is kept in memory. It stops the training when it has been saved a given
+// number of times.
 type stoppingCheckpoint struct {
 	checkpoint.Memory
-	at int
+	stopAfter int
 }
 
 func (s *stoppingCheckpoint) Save(write func(io.Writer) error) error {
 	if err := s.Memory.Save(write); err != nil {
 		return err
 	}
-	if s.Saves == s.at {
+	if s.Saves == s.stopAfter {
 		return errStop
 	}
 	return nil
 }
 
-// A resumed training gives identical weights.
+// A training that stops and resumes from its checkpoint gives the weights of one that does not
+// stop. Neither a checkpoint of other settings nor a truncated one is accepted.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Loss: SquaredError, Optimiser: AdamW{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5), StepsPerRun: 2}
@@ -209,7 +212,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved := &stoppingCheckpoint{at: 3}
+	saved := &stoppingCheckpoint{stopAfter: 3}
 	fitting.Checkpoint = saved
 	if _, _, err := fit(fitting); !errors.Is(err, errStop) {
 		t.Fatalf("the training did not stop: %v", err)
@@ -236,20 +239,19 @@ func TestResume(t *testing.T) {
 	}
 	fitting.Seed = 10
 	if _, _, err := fit(fitting); err == nil || !strings.Contains(err.Error(), "another training") {
-		t.Errorf("a checkpoint of another seed: %v", err)
+		t.Errorf("a checkpoint of a training with another seed: error %v", err)
 	}
-	for cut := range saved.State { // every 97th length, which takes long enough
-		fitting.Seed, fitting.Checkpoint = 9, &checkpoint.Memory{State: saved.State[:cut]}
-		if cut%97 != 0 {
-			continue
-		}
+	fitting.Seed = 9
+	for cut := 0; cut < len(saved.State); cut += 97 { // trying every length would take too long
+		fitting.Checkpoint = &checkpoint.Memory{State: saved.State[:cut]}
 		if _, _, err := fit(fitting); err == nil {
-			t.Fatalf("%d bytes of a checkpoint of %d: no error", cut, len(saved.State))
+			t.Fatalf("the first %d of %d bytes of a checkpoint: no error", cut, len(saved.State))
 		}
 	}
 }
 
-// A restarted trainer gives the results of a new one. A network of another form is an error.
+// A trainer restarted with a network gives the results of a new one. A network of other layer sizes
+// is an error.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.01, WeightDecay: 0.1}, Schedule: Cosine(5)}
@@ -265,7 +267,7 @@ func TestRestart(t *testing.T) {
 	}
 	tr := newMLP(t, spec, 4, 8, 2)
 	first := fit(tr)
-	for seed, want := range map[uint64]bool{1: true, 2: false} {
+	for seed, same := range map[uint64]bool{1: true, 2: false} { // newMLP has seed 1
 		m, err := MLP(seed, 4, 8, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -273,8 +275,8 @@ func TestRestart(t *testing.T) {
 		if err := tr.Restart(m); err != nil {
 			t.Fatal(err)
 		}
-		if again := fit(tr); (again == first) != want {
-			t.Errorf("restarted with the weights of seed %d: same results as with seed 1: %v", seed, !want)
+		if again := fit(tr); (again == first) != same {
+			t.Errorf("restarted with the weights of seed %d: same results as with seed 1: %v, want %v", seed, !same, same)
 		}
 	}
 	other, err := MLP(1, 4, 9, 2)
@@ -282,11 +284,12 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := tr.Restart(other); err == nil || !strings.Contains(err.Error(), "have shape") {
-		t.Errorf("a network of another form: %v", err)
+		t.Errorf("a network of other layer sizes: error %v", err)
 	}
 }
 
-// Early stopping ends after the patience and restores the best weights.
+// Early stopping ends the training after as many epochs without improvement as the patience, and
+// restores the weights of the best epoch.
 func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
 	r := seed.Rand(4, "noise")
@@ -316,7 +319,7 @@ func TestEarlyStopping(t *testing.T) {
 	}
 }
 
-// Model returns the trained network, in which only the chosen weights differ.
+// Model returns the trained network. Of its weights only those of Spec.Parameters have changed.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	tr := newMLP(t, Spec{Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1}, Parameters: []string{"layer2.weight"}}, 4, 6, 3)
@@ -341,7 +344,7 @@ func TestModel(t *testing.T) {
 			same = same && a.Data[i] == b.Data[i]
 		}
 		if same != (w.Name != "layer2.weight") {
-			t.Errorf("%s: unchanged: %v", w.Name, same)
+			t.Errorf("%s is unchanged: %v, want %v", w.Name, same, !same)
 		}
 	}
 	if len(m.Inputs()) != 1 || tr.done != 2 {
@@ -367,8 +370,8 @@ func TestBadInput(t *testing.T) {
 		"beta 2":             func(s *Spec) { s.Optimiser = AdamW{Rate: 1, Beta1: 2} },
 		"unknown output":     func(s *Spec) { s.Output = "z" },
 		"unknown parameter":  func(s *Spec) { s.Parameters = []string{"w"} },
-		"parameter twice":    func(s *Spec) { s.Parameters = []string{"layer1.bias", "layer1.bias"} },
-		"clipped at minus 1": func(s *Spec) { s.Clip = -1 },
+		"repeated parameter": func(s *Spec) { s.Parameters = []string{"layer1.bias", "layer1.bias"} },
+		"clip -1":            func(s *Spec) { s.Clip = -1 },
 	} {
 		spec := good
 		change(&spec)
@@ -386,11 +389,11 @@ func TestBadInput(t *testing.T) {
 	defer tr.Close()
 	x, y := tensor.New(2, 4), tensor.New(2, 3)
 	for name, b := range map[string]Batch{
-		"empty":          {},
-		"two inputs":     {Inputs: []tensor.Tensor{x, x}, Target: y},
-		"wrong width":    {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Target: y},
-		"wrong target":   {Inputs: []tensor.Tensor{x}, Target: tensor.New(3, 3)},
-		"target's width": {Inputs: []tensor.Tensor{x}, Target: tensor.New(2, 2)},
+		"empty":         {},
+		"two inputs":    {Inputs: []tensor.Tensor{x, x}, Target: y},
+		"input width":   {Inputs: []tensor.Tensor{tensor.New(2, 5)}, Target: y},
+		"target length": {Inputs: []tensor.Tensor{x}, Target: tensor.New(3, 3)},
+		"target width":  {Inputs: []tensor.Tensor{x}, Target: tensor.New(2, 2)},
 	} {
 		if _, err := tr.Step(t.Context(), b); err == nil {
 			t.Errorf("%s: no error", name)
@@ -398,11 +401,11 @@ func TestBadInput(t *testing.T) {
 	}
 	x.Data[3] = float32(math.NaN())
 	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
-		t.Errorf("NaN: %v", err)
+		t.Errorf("an input of NaN: error %v", err)
 	}
 	x.Data[3] = 0
 	if _, err := tr.Step(t.Context(), Batch{Inputs: []tensor.Tensor{x}, Target: y}); err != nil {
-		t.Errorf("after a failed step: %v", err)
+		t.Errorf("a step after a failed step: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -413,7 +416,7 @@ func TestBadInput(t *testing.T) {
 		t.Error("patience without validation: no error")
 	}
 	if _, err := MLP(1, 4); err == nil {
-		t.Error("a network of one size: no error")
+		t.Error("an MLP without layers: no error")
 	}
 	if _, err := rewrite.WeightsAsInputs(m, "none"); err == nil {
 		t.Error("a missing weight as an input: no error")
@@ -423,7 +426,9 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// Native operators replace the convolutions, their gradients and the updates of Adam in a step.
+// Native operators (package ort/accel) replace the convolutions, their gradients and the updates
+// of Adam in the graph of a training step. Their domain is noether, that of standard operators is
+// empty.
 func TestAcceleratedStep(t *testing.T) {
 	if accel.Width() == 0 {
 		t.Skip("needs the native operators: a build for amd64 without the tag noaccel, on a CPU with AVX2")

@@ -156,7 +156,7 @@ func TestTrainingModeResumes(t *testing.T) {
 		return tr.Weights()
 	}
 	whole := fit(FitOptions{Epochs: 4, Batch: 16})
-	saved := &stoppingCheckpoint{at: 2}
+	saved := &stoppingCheckpoint{stopAfter: 2}
 	fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	resumed := fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	for name, w := range whole {

@@ -15,8 +15,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestSignalsAtRandomTimes checks that runs that SIGKILL or SIGTERM ends at fifty random times leave no
-// partial files. Runs that finish have the scores of an undisturbed run.
+// TestSignalsAtRandomTimes sends SIGKILL or SIGTERM to fifty runs at random times, each of which
+// resumes the run before. None leaves a partial file. Runs that finish have the scores of an
+// uninterrupted run.
 func TestSignalsAtRandomTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,19 +43,19 @@ batch: 8
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, messages)
 	}
-	latest := time.Since(start) // of the random times, adapted to the speed of the machine
+	longest := time.Since(start) // maximum time before a signal, adapted so that some runs finish and others not
 	signals := 50
 	if testing.Short() {
 		signals = 12
 	}
-	got := filepath.Join(dir, "disturbed")
+	got := filepath.Join(dir, "interrupted")
 	finished, stopped := 0, 0
 	for i := range signals {
 		cmd, messages := run(got)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(latest))))
+		time.Sleep(time.Duration(rand.Int64N(int64(longest))))
 		signal := []os.Signal{syscall.SIGKILL, syscall.SIGTERM}[i%2]
 		cmd.Process.Signal(signal)
 		timeout := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
@@ -64,9 +65,9 @@ batch: 8
 		}
 		noPartialFiles(t, got)
 		switch {
-		case err == nil: // it finished before
+		case err == nil: // the run finished before the signal
 			finished++
-			latest = latest * 4 / 5
+			longest = longest * 4 / 5
 			sameRows(t, want, got)
 			if err := os.RemoveAll(got); err != nil {
 				t.Fatal(err)
@@ -75,11 +76,11 @@ batch: 8
 			t.Fatalf("after SIGTERM it prints %q", messages)
 		default:
 			stopped++
-			latest += latest / 20
+			longest += longest / 20
 		}
 	}
 	if stopped < signals/4 {
-		t.Errorf("%d of %d runs were stopped: the test tests too little", stopped, signals)
+		t.Errorf("%d of %d runs were stopped, too few to test interruptions", stopped, signals)
 	}
 	if cmd, messages = run(got); cmd.Run() != nil {
 		t.Fatalf("the last run: %s", messages)
@@ -91,8 +92,8 @@ batch: 8
 	t.Logf("%d runs were stopped, %d finished before", stopped, finished)
 }
 
-// noPartialFiles checks that the records and the table of a run folder, as far as it has them, can be
-// read.
+// noPartialFiles checks that the files of a run folder can be read: the cells (records of one
+// measure under one transformation), run.json and scores.csv, if they exist.
 func noPartialFiles(t *testing.T, dir string) {
 	t.Helper()
 	cells, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))

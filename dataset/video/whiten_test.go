@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// TestWhitenerPassesWavesByTheirFrequency checks that the filter multiplies a wave of the cosine
+// TestWhitenerGain checks that the filter multiplies a basis function of the discrete cosine
 // transform by r exp(-(r/0.4)^4), where r is its frequency in cycles per pixel, and so a constant
 // image by 0.
-func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
+func TestWhitenerGain(t *testing.T) {
 	t.Parallel()
 	const h, w = 36, 50
 	f := newWhitener(h, w)
-	for _, k := range [][2]int{{0, 0}, {0, 1}, {3, 0}, {7, 20}, {35, 49}} {
+	for _, k := range [][2]int{{0, 0}, {0, 1}, {3, 0}, {7, 20}, {35, 49}} { // vertical and horizontal index
 		plane := make([]float32, h*w)
 		for i := range plane {
-			plane[i] = float32(wave(k[0], i/w, h) * wave(k[1], i%w, w))
+			plane[i] = float32(cosine(k[0], i/w, h) * cosine(k[1], i%w, w))
 		}
 		r := math.Hypot(float64(k[0])/(2*h), float64(k[1])/(2*w))
 		want := r * math.Exp(-math.Pow(r/0.4, 4))
@@ -24,19 +24,20 @@ func TestWhitenerPassesWavesByTheirFrequency(t *testing.T) {
 		f.apply(plane)
 		for i, v := range plane {
 			if d := math.Abs(float64(v) - want*float64(before[i])); d > 1e-6 {
-				t.Fatalf("wave %v, pixel %d: %g, not %g times %g", k, i, v, want, before[i])
+				t.Fatalf("basis function %v, pixel %d: %g, want %g times %g", k, i, v, want, before[i])
 			}
 		}
 	}
 }
 
-// wave returns value i of n of the k-th wave of the cosine transform.
-func wave(k, i, n int) float64 {
+// cosine returns value i of n of basis function k of the one-dimensional DCT-II.
+func cosine(k, i, n int) float64 {
 	return math.Cos(math.Pi * float64(k) * (float64(i) + 0.5) / float64(n))
 }
 
-// TestScalesAreSmooth checks the scale of each frame, by which its values are divided, computed
-// from the extents (sizes of the values) of the frames around it.
+// TestScalesAreSmooth checks the scales of frames, by which their values are divided. The scale of
+// a frame is a weighted mean of the extents of the frames around it, where the extent of a frame
+// is a high quantile of its absolute values.
 func TestScalesAreSmooth(t *testing.T) {
 	t.Parallel()
 	for _, v := range scalesOf([]float64{0.3, 0.3, 0.3}) {

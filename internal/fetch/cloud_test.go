@@ -55,8 +55,8 @@ func TestBuckets(t *testing.T) {
 	refuse(t, files, "file://"+filepath.ToSlash(dir)+"/none.npy", "", "there is no such file")
 }
 
-// TestGCS reads objects of Google Cloud Storage, anonymously and as a service account, from a server
-// that implements what reading needs of its API and of its token endpoint.
+// TestGCS reads objects of Google Cloud Storage, anonymously and as a service account, from a
+// server that implements what reading needs of its API and of its token endpoint.
 func TestGCS(t *testing.T) {
 	var tokens atomic.Int64
 	c := newCache(t)
@@ -105,8 +105,8 @@ func TestGCS(t *testing.T) {
 	refuse(t, c, "gs://bucket/models/other.onnx", "", "no such file")
 }
 
-// TestS3 reads an object from a server that implements what reading needs of the API of S3, and that
-// closes the connection in the middle of its first response.
+// TestS3 reads an object from a server that implements what reading needs of the API of S3, and
+// that closes the connection in the middle of its first response.
 func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

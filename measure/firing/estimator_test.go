@@ -85,8 +85,8 @@ func seq(n int) []int {
 	return out
 }
 
-// A ThresholdEstimator agrees with sorting all values, for any batches, and after its state has been
-// written and read.
+// A ThresholdEstimator agrees with sorting all values, for any batches, and after its state has
+// been written and read.
 func TestThresholdEstimator(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

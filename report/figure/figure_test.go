@@ -21,8 +21,9 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// study returns the rows of a small study: two models with layers, and two transformations, one of
-// them with a list of values.
+// study returns the rows of a small study: two models, the transformation tilt with the angles 15
+// and 30, which effective invariance measures, and grayscale, under which SEIS measures five
+// layers.
 func study() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
@@ -84,36 +85,37 @@ func textsOf(t *testing.T, text string) []string {
 	}
 }
 
-// TestChartsSayWhatTheyShow looks for the texts of each kind of chart: the parts want, which may
-// lie within a longer text, and not the whole texts in not.
+// TestChartsSayWhatTheyShow looks for texts in each kind of chart. Those of want may be part of a
+// longer text. Those of absent must not be a whole text.
 func TestChartsSayWhatTheyShow(t *testing.T) {
 	t.Parallel()
-	pairs := []scores.Row{}
+	layerPairs := []scores.Row{} // similarities of layers l0 to l2 and k0 to k2
 	for i := range 3 {
 		for j := range 3 {
-			pairs = append(pairs, scores.Row{Model: "a", OtherModel: "b", Layer: fmt.Sprint("l", i), OtherLayer: fmt.Sprint("k", j), Depth: i,
+			layerPairs = append(layerPairs, scores.Row{Model: "a", OtherModel: "b", Layer: fmt.Sprint("l", i), OtherLayer: fmt.Sprint("k", j), Depth: i,
 				Measure: "similarity", Statistic: "linear-cka", Value: float64(i+j) / 4, Low: math.NaN(), High: math.NaN(), Null: math.NaN()})
 		}
 	}
-	confident := []scores.Row{{Model: "net", Transform: "turn", Measure: "dense-equivariance", Statistic: "matched", Value: 0.9, Low: math.NaN(), High: math.NaN(), Null: 0.1}}
+	// The F1 score of matched boxes: over all boxes, and over those of at least a confidence.
+	detections := []scores.Row{{Model: "net", Transform: "turn", Measure: "dense-equivariance", Statistic: "matched", Value: 0.9, Low: math.NaN(), High: math.NaN(), Null: 0.1}}
 	for i := range 3 {
-		r := confident[0]
+		r := detections[0]
 		r.Factor, r.Value = fmt.Sprintf("confidence=0.%d", 2+i), 0.3+float64(i)/5
-		confident = append(confident, r)
+		detections = append(detections, r)
 	}
 	for _, c := range []struct {
-		o    Options
-		rows []scores.Row
-		want []string
-		not  []string
+		o      Options
+		rows   []scores.Row
+		want   []string
+		absent []string
 	}{
 		{Options{Measures: reporttest.Measures(), Chart: Depth}, study(), []string{"small", "large", "equivariance", "relative depth, first to last layer"}, []string{"rank"}},
 		{Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2}, study(), []string{"rank", "equivariance"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Depth, Depth: "absolute"}, study(), []string{"depth of the layer"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Parameter}, study(), []string{"tilt", "effective invariance", "small"}, []string{"equivariance"}},
-		{Options{Chart: Confidence, Every: true}, confident, []string{"least confidence", "0.2", "0.4", "matched"}, nil},
+		{Options{Chart: Confidence, Every: true}, detections, []string{"least confidence", "0.2", "0.4", "matched"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Bars}, study(), []string{"small", "large", "effective invariance"}, []string{"equivariance"}},
-		{Options{Measures: reporttest.Measures(), Chart: Heat}, pairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
+		{Options{Measures: reporttest.Measures(), Chart: Heat}, layerPairs, []string{"l0", "k2", "linear CKA", "0.75"}, nil},
 		{Options{Measures: reporttest.Measures(), Chart: Distribution, Title: "Two models"}, study(), []string{"Two models", "share"}, nil},
 	} {
 		got := textsOf(t, svg(t, c.rows, c.o))
@@ -123,7 +125,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 				t.Errorf("%s lacks the text %q: %q", c.o.Chart, w, got)
 			}
 		}
-		for _, w := range c.not {
+		for _, w := range c.absent {
 			if strings.Contains(all, "\n"+w+"\n") {
 				t.Errorf("%s has the text %q, want none", c.o.Chart, w)
 			}
@@ -164,8 +166,8 @@ func TestFormatsAndSizes(t *testing.T) {
 	}
 }
 
-// Hostile names are shown as text.
-func TestHostileNamesAreInert(t *testing.T) {
+// Markup in a name is shown as text, without control characters.
+func TestMarkupInNames(t *testing.T) {
 	t.Parallel()
 	rows := study()
 	for i := range rows {
@@ -199,9 +201,9 @@ func TestMissingValues(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
-	many := []scores.Row{}
+	manyModels := []scores.Row{}
 	for i := range 40 {
-		many = append(many, scores.Row{Model: fmt.Sprint("m", i), Depth: 1, Layer: "l", Measure: "seis", Statistic: "equivariance", Value: 1},
+		manyModels = append(manyModels, scores.Row{Model: fmt.Sprint("m", i), Depth: 1, Layer: "l", Measure: "seis", Statistic: "equivariance", Value: 1},
 			scores.Row{Model: fmt.Sprint("m", i), Depth: 2, Layer: "k", Measure: "seis", Statistic: "equivariance", Value: 1})
 	}
 	// The keys are parts of the messages of the wanted errors.
@@ -217,10 +219,10 @@ func TestBadOptions(t *testing.T) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Width: 1e9})
 		},
 		"to highlight": func() (*Figure, error) {
-			return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "n"})
+			return Draw(manyModels, Options{Measures: reporttest.Measures(), Chart: Depth, Highlight: "n"})
 		},
 		"is the maximum": func() (*Figure, error) {
-			return Draw(many, Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "data", Panel: "model"})
+			return Draw(manyModels, Options{Measures: reporttest.Measures(), Chart: Depth, Colour: "data", Panel: "model"})
 		},
 		"no measure here is": func() (*Figure, error) {
 			return Draw(study()[:3], Options{Measures: reporttest.Measures(), Chart: Depth})
@@ -232,7 +234,8 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// All panels of a figure have data areas of the same size, so that curves can be compared.
+// With the larger of their margins on each side, the two panels of a figure have data areas of the
+// same width, so that curves can be compared.
 func TestPanelsAlign(t *testing.T) {
 	t.Parallel()
 	f, err := Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Every: true, Columns: 2})
@@ -243,16 +246,19 @@ func TestPanelsAlign(t *testing.T) {
 	tile := c
 	tile.Max.X = c.Min.X + (c.Max.X-c.Min.X)/2
 	a, b := marginsOf(f.panels[0], tile), marginsOf(f.panels[1], tile)
-	m := a.max(b)
+	common := a.max(b)
 	for i, own := range []margins{a, b} {
-		cropped := draw.Crop(tile, m.left-own.left, own.right-m.right, m.bottom-own.bottom, own.top-m.top)
+		cropped := draw.Crop(tile, common.left-own.left, own.right-common.right, common.bottom-own.bottom, own.top-common.top)
 		data := f.panels[i].DataCanvas(cropped)
-		if got := data.Max.X - data.Min.X; math.Abs(float64(got-(tile.Max.X-tile.Min.X-m.left-m.right))) > 0.5 {
-			t.Errorf("the data area of panel %d is %v wide, want %v", i, got, tile.Max.X-tile.Min.X-m.left-m.right)
+		want := tile.Max.X - tile.Min.X - common.left - common.right
+		if got := data.Max.X - data.Min.X; math.Abs(float64(got-want)) > 0.5 {
+			t.Errorf("the data area of panel %d is %v wide, want %v", i, got, want)
 		}
 	}
 }
 
+// A scatter plot of 20 models names its axes, the groups old and new, the models and the
+// correlation.
 func TestScatter(t *testing.T) {
 	t.Parallel()
 	var points []correlation.Point
@@ -279,11 +285,11 @@ func TestScatter(t *testing.T) {
 		}
 	}
 	if _, err := DrawScatter(nil, Options{}); !errors.Is(err, errEmpty) {
-		t.Errorf("a scatter without charts: error %v, want %v", err, errEmpty)
+		t.Errorf("a scatter plot without data: error %v, want %v", err, errEmpty)
 	}
 }
 
-// TestTicks looks for 2 to 6 ticks, all within the range.
+// TestTicks checks that an axis has 2 to 6 ticks, all within its range.
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -304,6 +310,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// The shares of the values in the bins of a histogram add up to 1.
 func TestHistogram(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -47,7 +47,7 @@ func everyStudy(t *testing.T) map[string][]byte {
 			_, rest, ok := bytes.Cut(raw, []byte("```yaml\n"))
 			raw, _, _ = bytes.Cut(rest, []byte("```"))
 			if !ok {
-				t.Fatal("the README shows no study")
+				t.Fatal("the README has no study in a YAML block")
 			}
 		}
 		out[f] = raw
@@ -95,10 +95,10 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 // checkpoints.
 var checkpointFolders = regexp.MustCompile(`checkpoints: "?\$\{(\w+)\}([^"\s,}]*)`)
 
-// withTrainings returns values for the variables of a study. It makes the folders of trainings that
-// the study's key checkpoints names, in temporary folders, and returns these as the values of the
-// variables in them.
-func withTrainings(t *testing.T, study []byte) map[string]string {
+// variablesOf returns values for the variables of a study. If the key checkpoints of a model names
+// the output folder of a training, it writes this folder with one checkpoint. The variable in its
+// path is then a temporary folder.
+func variablesOf(t *testing.T, study []byte) map[string]string {
 	t.Helper()
 	values := maps.Clone(variables)
 	values["TRAININGS"] = t.TempDir()
@@ -120,11 +120,12 @@ func withTrainings(t *testing.T, study []byte) map[string]string {
 	return values
 }
 
-func TestStudiesParseAndFitTheSchema(t *testing.T) {
+// Each study file of the repository is parsed without an error and is valid by the schema.
+func TestStudyFilesAreValid(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	for name, text := range everyStudy(t) {
-		if _, err := Parse(name, text, withTrainings(t, text)); err != nil {
+		if _, err := Parse(name, text, variablesOf(t, text)); err != nil {
 			t.Error(err)
 		}
 		if err := validate(t, schema, text); err != nil {
@@ -136,6 +137,7 @@ func TestStudiesParseAndFitTheSchema(t *testing.T) {
 	}
 }
 
+// The parser and the schema reject the same mistakes. Each changes the first text to the second.
 func TestSchemaAndParserRejectTheSame(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
@@ -151,7 +153,7 @@ func TestSchemaAndParserRejectTheSame(t *testing.T) {
 	} {
 		text := strings.Replace(exampleText, change[0], change[1], 1)
 		if text == exampleText {
-			t.Fatalf("nothing changes by %q", change)
+			t.Fatalf("the study has no text %q to replace", change[0])
 		}
 		if _, err := Parse("s.yaml", []byte(text), nil); err == nil {
 			t.Errorf("the parser accepts %q", change[1])
@@ -168,11 +170,11 @@ func TestPublishedSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := Schema()
+	generated, err := Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(bytes.TrimSpace(published), bytes.TrimSpace(own)) {
+	if !bytes.Equal(bytes.TrimSpace(published), bytes.TrimSpace(generated)) {
 		t.Error("docs/study.schema.json is not what `noether schema` prints; make generate renews it")
 	}
 	if !json.Valid(published) {
@@ -180,11 +182,11 @@ func TestPublishedSchema(t *testing.T) {
 	}
 }
 
-// TestStudyErrors replaces the text from in exampleText by the text to.
+// TestStudyErrors checks the errors of studies in which the text from is replaced by the text to.
 func TestStudyErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ from, to, want string }{
-		{"trials", "trials", ""}, // the example unchanged
+		{"", "", ""}, // exampleText itself is valid
 		{"name: test", "name: test\nmemory: lots", `"lots" is not a size`},
 		{"measures: [", "measures: [seiss, ", `unknown measure "seiss"; did you mean "seis"?`},
 		{"seis]", "seis: {varience: 1}]", `did you mean "variance"?`},
@@ -208,7 +210,7 @@ func TestStudyErrors(t *testing.T) {
 	}
 }
 
-// The size 0 stands for an error.
+// ParseSize reads sizes of memory. A wanted size of 0 stands for an error.
 func TestParseSize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Size{"1": 1, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 KB": 2000, "1TiB": 1 << 40,
@@ -219,7 +221,7 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that errors have one line, and that no study lacks a name.
+// FuzzParse checks that errors have one line, and that a text without the word name is no study.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(exampleText))
 	f.Add([]byte("name: x\ndata: {name: a, cifar10: f}\nmodels: {name: m, onnx: f, preprocess: {mean: 0.5}}\nmeasures: seis\n"))

@@ -195,8 +195,8 @@ func TestImagesShiftFilters(t *testing.T) {
 	for i, got := range image.Data {
 		var want float64
 		for j, w := range second.W.Data {
-			// Weight j is at row j/2%2 and column j%2 of the second layer's filter of channel k, and
-			// moves the first layer's filter by 2 pixels, the side of a block, for each.
+			// Weight j is at row j/2%2 and column j%2 of the second layer's filter of channel k,
+			// and moves the first layer's filter by 2 pixels, the side of a block, for each.
 			k, y, x := j/4, i/5-j/2%2*2, i%5-j%2*2
 			if y >= 0 && y < 3 && x >= 0 && x < 3 {
 				want += float64(w) * float64(first.W.Data[k*9+y*3+x])
@@ -208,8 +208,8 @@ func TestImagesShiftFilters(t *testing.T) {
 	}
 }
 
-// On images of bars the reconstruction error decreases and the mean activation reaches its target. A
-// second training gives the same filters.
+// On images of bars the reconstruction error decreases and the mean activation reaches its target.
+// A second training gives the same filters.
 func TestTrainBars(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))

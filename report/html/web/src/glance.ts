@@ -1,5 +1,7 @@
-// The first screen: the matrix of the headline score, the curves over depth and the images of the
-// transformation in focus.
+// The first screen of a report, the glance: a matrix of one score, with a row for each model and a
+// column for each transformation (or what else varies). For the column in focus, which is under
+// the pointer or was clicked, it has curves of scores over depth and a strip of sample images. The
+// field across of a matrix is "name" if its columns are transformations.
 
 import { onChosenValue, placeOf } from './chosenvalue';
 import { chooser } from './controls';
@@ -24,19 +26,19 @@ import { labelOf, Series } from './series';
 import type { State } from './state';
 import { draw, onRow, type View } from './vega';
 
-const orderedFrom = 4; // models from which on their order can be chosen
-const settle = 80; // milliseconds for which the pointer must rest on a column before curves follow
+const minModelsToOrder = 4; // with fewer models their order cannot be chosen
+const hoverDelay = 80; // milliseconds that the pointer must rest on a column to draw its curves
 
 export class Glance {
   private readonly scoreBox = element('div', { class: 'scorebox' });
   private readonly curvesBox = element('div', { class: 'curves' });
-  private readonly strip = element('div', { class: 'strip' }); // samples, as they are and transformed
+  private readonly strip = element('div', { class: 'strip' }); // images, original and transformed
   private readonly matrices: Matrix[];
-  private looks!: Series; // the models, with their colours and markers
-  private pointed = ''; // the column under the pointer
-  private drawn = ''; // what the curves and the strip show
-  private views: View[] = [];
-  private waiting = 0;
+  private modelSeries!: Series; // the models, with their colours and markers
+  private hoveredColumn = ''; // the column under the pointer
+  private drawnKey = ''; // the score, data and column that the curves and the strip show
+  private views: View[] = []; // of the curves
+  private hoverTimer = 0;
 
   constructor(
     root: HTMLElement,
@@ -50,50 +52,50 @@ export class Glance {
     root.replaceChildren(element('div', {}, this.scoreBox, this.strip), this.curvesBox);
     onChosenValue(() => {
       const m = this.matrix();
-      if (m?.across === 'name') this.images(m, this.column(m));
+      if (m?.across === 'name') this.showImages(m, this.focusedColumn(m));
     });
     onLayer(() => {
-      this.drawn = '';
-      this.follow();
+      this.drawnKey = '';
+      this.updateFocus();
     });
   }
 
   update(): void {
     const matrix = this.matrix();
     if (!matrix) return;
-    this.looks = new Series(
+    this.modelSeries = new Series(
       this.scores,
       'model',
       this.scores,
       this.state.get('highlight.model'),
     );
-    this.scoreBox.replaceChildren(...this.head(matrix), this.table(matrix), this.key(matrix));
-    this.drawn = '';
-    this.follow();
+    this.scoreBox.replaceChildren(...this.heading(matrix), this.table(matrix), this.legend(matrix));
+    this.drawnKey = '';
+    this.updateFocus();
   }
 
   private matrix(): Matrix | undefined {
     const score = this.state.get('glance.score'),
       data = this.state.get('glance.data');
-    const of = this.matrices.filter((m) => m.section === score);
-    const all = of.length > 0 ? of : this.matrices;
+    const chosen = this.matrices.filter((m) => m.section === score);
+    const all = chosen.length > 0 ? chosen : this.matrices;
     return all.find((m) => m.data === data) ?? all[0];
   }
 
-  /** The column in focus: the one under the pointer, or the one that was chosen, or the first. */
-  private column(m: Matrix): string {
-    const shown = this.columns(m);
+  /** The column in focus: the one under the pointer, or the one that was clicked, or the first. */
+  private focusedColumn(m: Matrix): string {
+    const shown = this.shownColumns(m);
     return (
-      [this.pointed, this.state.get('glance.at')].find((c) => shown.includes(c)) ?? shown[0] ?? ''
+      [this.hoveredColumn, this.state.get('glance.at')].find((c) => shown.includes(c)) ?? shown[0] ?? ''
     );
   }
 
-  private columns(m: Matrix): string[] {
+  private shownColumns(m: Matrix): string[] {
     const hidden = this.filter.hidden(m.across === 'name' ? 'transform' : m.across);
     return m.columns.filter((c) => !hidden.has(c));
   }
 
-  private head(m: Matrix): HTMLElement[] {
+  private heading(m: Matrix): HTMLElement[] {
     const title = m.layer ? `${m.title}, at the last layer` : m.title;
     const text = element('h3', { title: m.about }, title);
     const choose = (name: string) => (value: string) => {
@@ -127,7 +129,7 @@ export class Glance {
           choose('data'),
         ),
       );
-    if (m.models.length >= orderedFrom)
+    if (m.models.length >= minModelsToOrder)
       controls.push(
         chooser(
           'Order',
@@ -148,34 +150,34 @@ export class Glance {
 
   private table(m: Matrix): HTMLElement {
     const hidden = this.filter.hidden('model'),
-      columns = this.columns(m),
-      at = this.column(m);
+      columns = this.shownColumns(m),
+      at = this.focusedColumn(m);
     const heads = columns.map((c) => {
       const button = element(
         'button',
         { type: 'button', 'aria-pressed': String(c === at), title: c },
         shorten(labelOf(this.scores, m.across, c), 18),
       );
-      button.addEventListener('click', () => this.pin(c));
-      button.addEventListener('focus', () => this.point(c));
+      button.addEventListener('click', () => this.selectColumn(c));
+      button.addEventListener('focus', () => this.hover(c));
       const th = element('th', { scope: 'col', 'data-column': c }, button);
-      th.addEventListener('pointerenter', () => this.point(c));
+      th.addEventListener('pointerenter', () => this.hover(c));
       return th;
     });
-    const rows = this.lines(m).flatMap((i) => {
+    const rows = this.modelOrder(m).flatMap((i) => {
       const model = m.models[i];
       if (hidden.has(model)) return [];
       const cells = columns.map((c) => {
         const cell = m.cells.find((x) => x.model === i && m.columns[x.column] === c);
         const td = element('td', { 'data-column': c });
         if (cell) td.append(this.cell(m, cell, model, c));
-        td.addEventListener('pointerenter', () => this.point(c));
+        td.addEventListener('pointerenter', () => this.hover(c));
         return td;
       });
       const name = element(
         'th',
         { scope: 'row', title: model },
-        swatch(this.looks.look(model)),
+        swatch(this.modelSeries.look(model)),
         element('span', {}, shorten(model, 22)),
       );
       return [element('tr', {}, name, ...cells)];
@@ -187,7 +189,7 @@ export class Glance {
       element('thead', {}, element('tr', {}, element('td', {}), ...heads)),
       element('tbody', {}, ...rows),
     );
-    table.addEventListener('pointerleave', () => this.point(''));
+    table.addEventListener('pointerleave', () => this.hover(''));
     return element(
       'div',
       { class: 'scroll', role: 'region', 'aria-label': 'Scores of the models', tabindex: '0' },
@@ -195,12 +197,12 @@ export class Glance {
     );
   }
 
-  // lines are the indices of the models in the chosen order: that of the study, or the best first
-  // under the chosen column.
-  private lines(m: Matrix): number[] {
+  // modelOrder returns the indices of the models in the chosen order: that of the study, or the
+  // best first in the column in focus.
+  private modelOrder(m: Matrix): number[] {
     const all = m.models.map((_, i) => i);
     if (this.state.get('glance.order') !== 'best') return all;
-    const at = m.columns.indexOf(this.column(m));
+    const at = m.columns.indexOf(this.focusedColumn(m));
     const value = (i: number) => {
       const cell = m.cells.find((x) => x.model === i && x.column === at);
       const v = cell ? this.scores.number('value', cell.row) : null;
@@ -209,14 +211,14 @@ export class Glance {
     return all.sort((a, b) => value(b) - value(a));
   }
 
-  private cell(m: Matrix, cell: MatrixCell, model: string, column: string): HTMLElement {
-    const of = (name: string) => this.scores.number(name, cell.row);
-    const value = of('value'),
-      low = of('low'),
-      high = of('high'),
-      chance = of('null');
+  private cell(m: Matrix, cell: MatrixCell, model: string, matrixColumn: string): HTMLElement {
+    const column = (name: string) => this.scores.number(name, cell.row);
+    const value = column('value'),
+      low = column('low'),
+      high = column('high'),
+      chance = column('null');
     const about = [
-      `${model}, ${labelOf(this.scores, m.across, column)}: ${m.title} ${number(value)}`,
+      `${model}, ${labelOf(this.scores, m.across, matrixColumn)}: ${m.title} ${number(value)}`,
       low === null ? '' : `95 % interval ${interval(low, high)}`,
       chance === null ? '' : `chance ${number(chance)}`,
       cell.chance ? 'no better than chance' : '',
@@ -230,20 +232,20 @@ export class Glance {
         title: about.join('\n'),
       },
       element('b', {}, number(value)),
-      this.mark(m, value, low, high, chance),
+      this.intervalMark(m, value, low, high, chance),
     );
     button.style.setProperty('--shade', String(cell.shade));
     button.addEventListener('click', () => {
-      this.pin(column);
+      this.selectColumn(matrixColumn);
       this.open(m.section);
     });
-    button.addEventListener('focus', () => this.point(column));
+    button.addEventListener('focus', () => this.hover(matrixColumn));
     return button;
   }
 
-  // mark draws the value with its interval, and a tick at its null, on the scale of the matrix,
-  // which leaves 4 % of the width free at both ends.
-  private mark(
+  // intervalMark draws a value with its interval, and a tick at its null (the value by chance), on
+  // the scale of the matrix, which leaves 4 % of the width free at both ends.
+  private intervalMark(
     m: Matrix,
     value: number | null,
     low: number | null,
@@ -262,60 +264,60 @@ export class Glance {
     return svg;
   }
 
-  private key(m: Matrix): HTMLElement {
-    const ramp = element('span', { class: 'ramp', 'aria-hidden': 'true' });
-    const from = m.null ? 'chance' : number(m.low),
-      to = number(m.high);
+  private legend(m: Matrix): HTMLElement {
+    const colourScale = element('span', { class: 'ramp', 'aria-hidden': 'true' });
+    const [worst, best] = m.lower ? [m.high, m.low] : [m.low, m.high];
     const parts: (Node | string)[] = m.null
-      ? ['Colour: from chance ', ramp, ' to the best possible; dotted: chance', wide(` (${m.null})`), '; bar: 95 % interval', wide('; hatched: no better than chance'), '. ']
-      : [`Colour: from ${from} `, ramp, ` to ${to}; bar: 95 % interval. `];
-    return element('p', { class: 'key' }, ...parts, wide(m.toward));
+      ? ['Colour: from chance ', colourScale, ' to the best possible; dotted: chance', wideOnly(` (${m.null})`), '; bar: 95 % interval', wideOnly('; hatched: no better than chance'), '. ']
+      : [`Colour: from ${number(worst)} `, colourScale, ` to ${number(best)}; bar: 95 % interval. `];
+    return element('p', { class: 'key' }, ...parts, wideOnly(m.toward));
   }
 
-  private point(column: string): void {
-    if (column === this.pointed) return;
-    this.pointed = column;
-    this.follow();
+  private hover(column: string): void {
+    if (column === this.hoveredColumn) return;
+    this.hoveredColumn = column;
+    this.updateFocus();
   }
 
-  private pin(column: string): void {
+  private selectColumn(column: string): void {
     this.state.set('glance.at', column);
-    this.pointed = column;
+    this.hoveredColumn = column;
     const m = this.matrix();
     if (m && this.state.get('glance.order') === 'best') {
       const button = `th[data-column="${CSS.escape(column)}"] button`;
       this.scoreBox.querySelector('table')?.replaceWith(this.table(m).querySelector('table')!);
       this.scoreBox.querySelector<HTMLElement>(button)?.focus();
     }
-    this.follow();
+    this.updateFocus();
   }
 
-  // follow shows the column in focus, in the matrix at once and in the rest when it stays.
-  private follow(): void {
+  // updateFocus marks the column in focus in the matrix, and draws its curves and images when the
+  // pointer has rested on it.
+  private updateFocus(): void {
     const m = this.matrix();
     if (!m) return;
-    const at = this.column(m);
+    const focused = this.focusedColumn(m);
     for (const e of this.scoreBox.querySelectorAll<HTMLElement>('[data-column]')) {
-      e.classList.toggle('at', e.dataset.column === at);
+      e.classList.toggle('at', e.dataset.column === focused);
       e.querySelector('button[aria-pressed]')?.setAttribute(
         'aria-pressed',
-        String(e.dataset.column === at),
+        String(e.dataset.column === focused),
       );
     }
-    window.clearTimeout(this.waiting);
-    const key = `${m.section} ${m.data} ${at}`;
-    if (key === this.drawn) return;
+    window.clearTimeout(this.hoverTimer);
+    const key = `${m.section} ${m.data} ${focused}`;
+    if (key === this.drawnKey) return;
     const show = () => {
-      this.drawn = key;
-      const transform = m.across === 'name' ? at : '';
-      this.curves(m, transform);
-      this.images(m, transform);
+      this.drawnKey = key;
+      const transform = m.across === 'name' ? focused : '';
+      this.drawCurves(m, transform);
+      this.showImages(m, transform);
     };
-    if (this.drawn === '') show();
-    else this.waiting = window.setTimeout(show, settle);
+    if (this.drawnKey === '') show();
+    else this.hoverTimer = window.setTimeout(show, hoverDelay);
   }
 
-  private curves(m: Matrix, transform: string): void {
+  private drawCurves(m: Matrix, transform: string): void {
     const old = this.views;
     this.views = [];
     const boxes: HTMLElement[] = [];
@@ -333,9 +335,9 @@ export class Glance {
         if (!box.isConnected) return;
         const view = await draw(chart, small(c, c.rows), title, (row) => describe(c.table, row));
         chart.classList.add('drawn', 'choosing');
-        const at = (name: string, row: number) => this.scores.text(name, row);
+        const text = (name: string, row: number) => this.scores.text(name, row);
         onRow(view, (row) =>
-          toggleLayer(this.state, this.scores, { model: at('model', row), layer: at('layer', row) }),
+          toggleLayer(this.state, this.scores, { model: text('model', row), layer: text('layer', row) }),
         );
         this.views.push(view);
       });
@@ -346,7 +348,8 @@ export class Glance {
     for (const view of old) view.finalize();
   }
 
-  // context returns what a small chart is made from: one line for each model.
+  // context returns what a chart of curves is drawn from: the scores of one transformation, variant
+  // and factor, with one curve for each model.
   private context(
     section: string,
     statistic: string,
@@ -370,7 +373,7 @@ export class Glance {
       ),
     );
     const first = rows[0];
-    const one = rows.filter((row) =>
+    const ofFirst = rows.filter((row) =>
       ['transform', 'variant', 'factor'].every((f) => s.text(f, row) === s.text(f, first)),
     );
     const choice = (name: string) => this.state.get(`${section}.${name}`);
@@ -380,42 +383,42 @@ export class Glance {
       chart,
       measure,
       statistic: measure.statistics.find((x) => x.name === statistic)!,
-      rows: one,
-      series: this.looks,
+      rows: ofFirst,
+      series: this.modelSeries,
       choice,
       chosenValue: () => '',
       layer: () => layerOf(this.state),
     };
   }
 
-  private images(m: Matrix, transform: string): void {
+  private showImages(m: Matrix, transform: string): void {
     const sheet = (this.scores.packed.pictures ?? []).find(
       (p) => p.sheet?.transform === transform && p.sheet.data === m.data,
     );
-    const link = this.link(m, transform);
+    const link = this.samplesLink(m, transform);
     this.strip.hidden = !sheet && link.length === 0;
     if (!sheet) return this.strip.replaceChildren(...link);
-    const at = this.valueIndex(m, transform, sheet);
-    const values = this.values(m, sheet, at);
-    const has = (part: string) => values.some((e) => e.matches(part));
+    const at = this.shownValue(m, transform, sheet);
+    const scoreLines = this.sampleScores(m, sheet, at);
+    const has = (part: string) => scoreLines.some((e) => e.matches(part));
     const key = [
       m.title,
-      wide(' of each image'),
+      wideOnly(' of each image'),
       ` under ${columnName(sheet, at + 1)}`,
       ...(has('.wrong') ? [`; ${wrongMark}not its label`] : []),
-      ...(has('.chance') ? [wide('; hatched: the worst')] : []),
+      ...(has('.chance') ? [wideOnly('; hatched: the worst')] : []),
       '.',
     ];
     this.strip.replaceChildren(
-      pairs(sheet, values, at),
-      ...(values.length > 0 ? [element('p', { class: 'key numbers' }, ...key)] : []),
+      imagePairs(sheet, scoreLines, at),
+      ...(scoreLines.length > 0 ? [element('p', { class: 'key numbers' }, ...key)] : []),
       ...link,
     );
   }
 
-  // valueIndex is the index of the value that the images show: that of placeOf, or the last if there
-  // is no sample sheet.
-  private valueIndex(m: Matrix, transform: string, p: ContactSheet): number {
+  // shownValue returns the index of the parameter's value that the images show: the chosen one, or
+  // else the one that changes the samples most (placeOf). Without a sample sheet it is the last.
+  private shownValue(m: Matrix, transform: string, p: ContactSheet): number {
     const { parameters } = p.sheet!;
     const samples = (this.scores.packed.sheets ?? []).find(
       (s) => s.transform === transform && s.data === m.data,
@@ -425,8 +428,9 @@ export class Glance {
     return at < 0 ? parameters.length - 1 : at;
   }
 
-  // link leads to the samples that fail, or change most, under a transformation.
-  private link(m: Matrix, transform: string): HTMLElement[] {
+  // samplesLink returns a button that opens the samples that fail (are classified correctly only as
+  // they are), or change most, under a transformation.
+  private samplesLink(m: Matrix, transform: string): HTMLElement[] {
     const sheet = (this.scores.packed.sheets ?? []).find(
       (s) => s.transform === transform && s.data === m.data,
     );
@@ -443,29 +447,29 @@ export class Glance {
     return [button];
   }
 
-  // values are lines beneath the images: the score of each image for each model, where the run has
-  // per-sample values.
-  private values(m: Matrix, p: ContactSheet, at: number): HTMLElement[] {
+  // sampleScores returns lines beneath the images: the score of each image for each model, where
+  // the run has per-sample values.
+  private sampleScores(m: Matrix, p: ContactSheet, at: number): HTMLElement[] {
     const { parameters, samples, transform, data } = p.sheet!;
     const measure = this.scores.measures.find((x) => x.key === m.section)?.name;
     const under = (this.scores.packed.samples ?? []).filter(
       (v) => v.transform === transform && v.data === data && v.parameter === parameters[at],
     );
-    const of = under.filter((v) => v.measure === measure && v.statistic === m.statistic);
+    const scores = under.filter((v) => v.measure === measure && v.statistic === m.statistic);
     const wrong = under.filter((v) => v.measure === 'accuracy' && v.statistic === 'correct-moved' && v.value === 0);
     const hidden = this.filter.hidden('model');
-    let models = m.models.filter((x) => !hidden.has(x) && of.some((v) => v.model === x));
-    if (this.looks.crowded) models = models.filter((x) => x === this.looks.highlight);
-    return models.slice(0, linesUpTo).flatMap((model) => [
+    let models = m.models.filter((x) => !hidden.has(x) && scores.some((v) => v.model === x));
+    if (this.modelSeries.crowded) models = models.filter((x) => x === this.modelSeries.highlight);
+    return models.slice(0, maxScoreLines).flatMap((model) => [
       element(
         'span',
         { class: 'what', title: `${m.title} of each image, ${model}` },
-        swatch(this.looks.look(model)),
+        swatch(this.modelSeries.look(model)),
         ' ',
         shorten(model, 10),
       ),
       ...samples.map((sample) => {
-        const value = of.find((v) => v.model === model && v.sample === sample)?.value ?? null;
+        const value = scores.find((v) => v.model === model && v.sample === sample)?.value ?? null;
         const share = value === null ? 0 : (value - m.low) / (m.high - m.low);
         const shade = m.lower ? 1 - share : share;
         const isWrong = wrong.some((v) => v.model === model && v.sample === sample);
@@ -482,29 +486,30 @@ export class Glance {
   }
 }
 
-// wide is text that narrow screens leave out.
-const wide = (text: string) => element('span', { class: 'wide' }, text);
+// wideOnly returns text that narrow screens leave out.
+const wideOnly = (text: string) => element('span', { class: 'wide' }, text);
 
 const wrongMark = '✗ ';
-const linesUpTo = 4; // models with a line of values beneath the images
+const maxScoreLines = 4; // models with a line of scores beneath the images
 
-// columnName names a column of a sheet: 0 holds the images as they are, the others a value each.
+// columnName names a column of a contact sheet: 0 holds the original images, each other column the
+// images under one value of the transformation's parameter.
 function columnName(p: ContactSheet, column: number): string {
   const { parameters, transform } = p.sheet!;
   return column === 0 ? 'as it is' : [transform, parameters[column - 1]].filter(Boolean).join(' ');
 }
 
-// pairs shows the samples of a contact sheet in two lines: as they are, and under a value of the
-// transformation's parameter.
-function pairs(p: ContactSheet, values: HTMLElement[], at: number): HTMLElement {
+// imagePairs shows the samples of a contact sheet in two lines, the original above the transformed
+// images, and their scores below. The transformed images are those of column at + 1.
+function imagePairs(p: ContactSheet, scoreLines: HTMLElement[], at: number): HTMLElement {
   const { parameters, samples, gap } = p.sheet!;
   const columns = parameters.length + 1,
     w = (p.width - gap) / columns - gap,
     h = (p.height - gap) / samples.length - gap;
-  const lines = [0, at + 1]; // as it is, and under a value
+  const shown = [0, at + 1]; // columns of the sheet
   const grid = element('div', { class: 'pairs' });
   const name = (column: number) => columnName(p, column);
-  for (const column of lines) {
+  for (const column of shown) {
     const tiles = samples.map(() => {
       const canvas = element('canvas', { width: String(w), height: String(h), 'aria-hidden': 'true' });
       return canvas;
@@ -520,7 +525,7 @@ function pairs(p: ContactSheet, values: HTMLElement[], at: number): HTMLElement 
       ),
     );
   }
-  grid.append(...values);
+  grid.append(...scoreLines);
   grid.style.setProperty('--samples', String(samples.length));
   const about = `${samples.length} samples, ${name(0)} and under ${name(at + 1)}`;
   return element('div', { role: 'group', 'aria-label': about }, grid);

@@ -61,7 +61,8 @@ export async function draw(
       background: 'transparent',
       font,
       view: { stroke: null },
-      mark: { aria: false }, // no texts for screen readers: the table beneath the chart suits them better
+      // Screen readers read the table beneath the chart, not each of thousands of marks.
+      mark: { aria: false },
       axis,
       legend: {
         labelColor: 'var(--muted)',
