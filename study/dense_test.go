@@ -41,7 +41,8 @@ func writeDetector(t *testing.T, path string, n int, biased bool) {
 	saveGraph(t, path, func(b *onnx.Builder) {
 		x := b.Input("x", onnx.Float, -1, 3, n, n)
 		inside := b.Op("Greater", nil, b.ReduceMax(x, true, 1), b.Scalar(0.5)) // batch x 1 x n x n
-		edge := func(columns, last bool) onnx.Value {                          // of the box
+		// edge returns the left, top, right or bottom edge of the box.
+		edge := func(columns, last bool) onnx.Value {
 			offset, outside := float32(0), float32(n)
 			if last {
 				offset, outside = 1, 0
