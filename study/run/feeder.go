@@ -140,9 +140,13 @@ func (f *feeder) update(b *batch) error {
 		}
 	}
 	// Few goroutines, and this one among them: each new one must be woken, and grow its stack.
+	// One is more than needed: idle threads take the newest goroutine of a running one only after a
+	// sleep, which is long compared with a batch.
 	var group sync.WaitGroup
-	for range min(f.cores, len(tasks)) - 1 {
-		group.Go(work)
+	if n := min(f.cores, len(tasks)); n > 1 {
+		for range n {
+			group.Go(work)
+		}
 	}
 	work()
 	group.Wait()
