@@ -10,7 +10,8 @@ import (
 // free matches lines that are not wrapped: tables, headings, images, HTML and code.
 var free = regexp.MustCompile(`^(\s*\||#|!\[|<|\s{4,}\S)`)
 
-// TestFormat holds pages to lines of at most 100 columns and paragraphs of at most five lines, tables and code excepted.
+// TestFormat holds pages to lines of at most 100 columns and paragraphs of at most five lines,
+// tables and code excepted.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	const columns, lines = 100, 5

@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// scaled is y = w relu(x) in a graph of its own.
-func scaled(t *testing.T, opset int, w float32) *onnx.Model {
+// scaledReLU returns the model y = w relu(x).
+func scaledReLU(t *testing.T, opset int, w float32) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
 	x := b.Input("x", onnx.Float, -1, 2)
@@ -27,12 +27,12 @@ func scaled(t *testing.T, opset int, w float32) *onnx.Model {
 	return m
 }
 
-// softmax is a model of opset 12 whose node has another meaning since opset 13: its axis is another
-// by default.
+// softmax returns a model of opset 12. In opset 13 its node has another meaning, since the default
+// of the attribute axis changed from 1 to -1.
 func softmax(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(12)
-	b.Output("y", b.Scope("even").Op("Softmax", nil, b.Input("x", onnx.Float, -1, 2)))
+	b.Output("y", b.Scope("scope").Op("Softmax", nil, b.Input("x", onnx.Float, -1, 2)))
 	m, err := b.Model()
 	if err != nil {
 		t.Fatal(err)
@@ -40,31 +40,32 @@ func softmax(t *testing.T) *onnx.Model {
 	return m
 }
 
-// A model is compatible with a later operator set if no node has another meaning there.
+// A model is compatible with a later version of the operator set (opset) if no node has another
+// meaning there. Comparisons are limited to opsets 11 to 18.
 func TestCompatibleWith(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name     string
-		from, to int
-		add      func(b *onnx.Builder, x onnx.Value) onnx.Value
-		fits     bool // CompatibleWith(to) returns no error
+		name       string
+		from, to   int
+		add        func(b *onnx.Builder, x onnx.Value) onnx.Value
+		compatible bool // CompatibleWith(to) returns no error
 	}{
-		{"the same set", 12, 12, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
+		{"the same opset", 12, 12, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
 		{"softmax over the last axis", 12, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("Softmax", onnx.Attrs{"axis": -1}, x)
 		}, true},
-		{"softmax over the second", 12, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value {
+		{"softmax over the second axis", 12, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("Softmax", onnx.Attrs{"axis": 1}, x)
 		}, false},
-		{"softmax that is new already", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
-		{"mean before its axes became an input", 11, 17, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(x, true, 1) }, true},
-		{"mean", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(x, true, 1) }, false},
-		{"sum", 12, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceSum(x, true, 1) }, false},
-		{"sum since", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceSum(x, true, 1) }, true},
-		{"equal parts", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Ops("Split", 2, onnx.Attrs{"axis": 1}, x)[0] }, false},
-		{"too old", 10, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
-		{"too new", 17, 21, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
-		{"backwards", 17, 16, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
+		{"softmax of opset 13", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, x) }, true},
+		{"mean, whose axes became an input in opset 18, up to 17", 11, 17, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(x, true, 1) }, true},
+		{"mean up to 18", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceMean(x, true, 1) }, false},
+		{"sum, whose axes became an input in opset 13", 12, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceSum(x, true, 1) }, false},
+		{"sum from 13 on", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.ReduceSum(x, true, 1) }, true},
+		{"split into equal parts", 13, 18, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Ops("Split", 2, onnx.Attrs{"axis": 1}, x)[0] }, false},
+		{"from below 11", 10, 13, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
+		{"to above 18", 17, 21, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
+		{"to an earlier opset", 17, 16, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Relu(x) }, false},
 	} {
 		b := onnx.NewBuilder(c.from)
 		b.Output("y", c.add(b, b.Input("x", onnx.Float, -1, 2)))
@@ -72,19 +73,21 @@ func TestCompatibleWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		if err := m.CompatibleWith(c.to); (err == nil) != c.fits {
+		if err := m.CompatibleWith(c.to); (err == nil) != c.compatible {
 			t.Errorf("%s from %d to %d: %v", c.name, c.from, c.to, err)
 		}
 	}
 }
 
+// TestIncludeNames checks that included tensors get the prefix of a scope, or a number if their
+// name exists.
 func TestIncludeNames(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 2)
-	first := b.Include(scaled(t, 17, 2), map[string]onnx.Value{"x": x})
-	second := b.Scope("again").Include(scaled(t, 13, 3), map[string]onnx.Value{"x": first[0]})
-	third := b.Include(scaled(t, 17, 5), map[string]onnx.Value{"x": second[0]})
+	first := b.Include(scaledReLU(t, 17, 2), map[string]onnx.Value{"x": x})
+	second := b.Scope("again").Include(scaledReLU(t, 13, 3), map[string]onnx.Value{"x": first[0]})
+	third := b.Include(scaledReLU(t, 17, 5), map[string]onnx.Value{"x": second[0]})
 	b.Output("z", third[0])
 	m, err := b.Model()
 	if err != nil {
@@ -101,11 +104,11 @@ func TestIncludeNames(t *testing.T) {
 	}
 }
 
-// TestIncludeStandardByItsLongName includes a model in one that calls the standard operator set
-// "ai.onnx": the graph imports one set, and all nodes are standard operators.
-func TestIncludeStandardByItsLongName(t *testing.T) {
+// TestIncludeIntoDomainAIONNX includes a model in one whose nodes have the domain "ai.onnx", the
+// long form of "". The result imports one operator set, and all nodes are standard operators.
+func TestIncludeIntoDomainAIONNX(t *testing.T) {
 	t.Parallel()
-	long := proto.CloneOf(scaled(t, 17, 3).Proto())
+	long := proto.CloneOf(scaledReLU(t, 17, 3).Proto())
 	for _, o := range long.OpsetImport {
 		o.Domain = proto.String("ai.onnx")
 	}
@@ -121,7 +124,7 @@ func TestIncludeStandardByItsLongName(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := onnx.Extend(m)
-	b.Output("z", b.Include(scaled(t, 17, 2), map[string]onnx.Value{"x": b.Relu("x")})[0])
+	b.Output("z", b.Include(scaledReLU(t, 17, 2), map[string]onnx.Value{"x": b.Relu("x")})[0])
 	both, err := b.Model()
 	if err != nil {
 		t.Fatal(err)
@@ -143,10 +146,10 @@ func TestIncludeErrors(t *testing.T) {
 		inputs map[string]onnx.Value
 		want   string
 	}{
-		"opset":   {scaled(t, 18, 2), map[string]onnx.Value{"x": "x"}, "uses opset 18, which is later than 17"},
-		"meaning": {softmax(t), map[string]onnx.Value{"x": "x"}, `uses opset 12, and node "even/Softmax" (Softmax) has another meaning in 17: convert it`},
-		"missing": {scaled(t, 17, 2), nil, `no tensor of the graph is given for its input "x"`},
-		"unknown": {scaled(t, 17, 2), map[string]onnx.Value{"x": "nothing"}, `no tensor of the graph is given for its input "x"`},
+		"later opset":      {scaledReLU(t, 18, 2), map[string]onnx.Value{"x": "x"}, "uses opset 18, which is later than 17"},
+		"changed operator": {softmax(t), map[string]onnx.Value{"x": "x"}, `uses opset 12, and node "scope/Softmax" (Softmax) has another meaning in 17: convert it`},
+		"no tensor":        {scaledReLU(t, 17, 2), nil, `no tensor of the graph is given for its input "x"`},
+		"unknown tensor":   {scaledReLU(t, 17, 2), map[string]onnx.Value{"x": "nothing"}, `no tensor of the graph is given for its input "x"`},
 	} {
 		b := onnx.NewBuilder(17)
 		b.Input("x", onnx.Float, -1, 2)
@@ -157,26 +160,26 @@ func TestIncludeErrors(t *testing.T) {
 	}
 }
 
-// External weights of an included model stay in their file if the graph itself has none, whatever
-// folder the graph was read from.
+// An included model may have weights in an external file. They stay there if the graph that
+// includes it has no external weights. The two models are in different folders.
 func TestIncludeExternalWeights(t *testing.T) {
 	t.Parallel()
-	weightless, weighted := t.TempDir(), t.TempDir()
+	baseDir, partDir := t.TempDir(), t.TempDir()
 	external := changed(t, func(p *pb.ModelProto) { externalData(p.Graph.Initializer[0], "location", "weights") })
 	for path, data := range map[string][]byte{
-		filepath.Join(weightless, "m.onnx"): changed(t, func(*pb.ModelProto) {}),
-		filepath.Join(weighted, "m.onnx"):   external,
-		filepath.Join(weighted, "weights"):  make([]byte, 24),
+		filepath.Join(baseDir, "m.onnx"):  changed(t, func(*pb.ModelProto) {}),
+		filepath.Join(partDir, "m.onnx"):  external,
+		filepath.Join(partDir, "weights"): make([]byte, 24), // 6 float32
 	} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	base, err := onnx.Read(filepath.Join(weightless, "m.onnx"))
+	base, err := onnx.Read(filepath.Join(baseDir, "m.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := onnx.Read(filepath.Join(weighted, "m.onnx"))
+	part, err := onnx.Read(filepath.Join(partDir, "m.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +189,7 @@ func TestIncludeExternalWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.ExternalDir() != weighted || !slices.Equal(m.ExternalFiles(), []string{"weights"}) {
-		t.Errorf("the external files are %v in %q, want weights in %q", m.ExternalFiles(), m.ExternalDir(), weighted)
+	if m.ExternalDir() != partDir || !slices.Equal(m.ExternalFiles(), []string{"weights"}) {
+		t.Errorf("the external files are %v in %q, want weights in %q", m.ExternalFiles(), m.ExternalDir(), partDir)
 	}
 }

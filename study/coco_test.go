@@ -108,7 +108,8 @@ measures: [dense-accuracy, dense-equivariance]
 		{"files flip clean-miou ", 1, 1}, {"files shift moved-miou ", 1, 1},
 		{"listed flip clean-miou class=1", 1, 1}, {"listed flip clean-miou class=2", 1, 1},
 		{"exchanged flip clean-miou class=1", 0, 0}, {"exchanged flip clean-miou class=2", 0, 0},
-		// Without the other categories, what the model calls green or blue is background in the data.
+		// Without the other categories, what the model calls green or blue is background in the
+		// data.
 		{"red flip clean-miou class=1", 1, 1}, {"red flip clean-miou class=0", 0.5, 0.95},
 	} {
 		if v, ok := got[want.name]; !ok || v < want.low || v > want.high {

@@ -137,7 +137,8 @@ type mapSheet struct {
 	image image.Image
 }
 
-// same reports whether tile a of a line equals tile b, turned by 180 degrees. Tiles are w x h pixels.
+// same reports whether tile a of a line equals tile b, turned by 180 degrees. Tiles are w x h
+// pixels.
 func (s *mapSheet) same(line, a, b, w, h int) bool {
 	left, top := s.Tile.Right, line*s.Tile.Down
 	for y := range h {

@@ -60,7 +60,8 @@ func TestContactSheets(t *testing.T) {
 	}
 }
 
-// TestWithoutImages checks that a run warns of data that have no images, if the study asks for them.
+// TestWithoutImages checks that a run warns of data that have no images, if the study asks for
+// them.
 func TestWithoutImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

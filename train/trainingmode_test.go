@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// small returns a network with BatchNormalization and Dropout.
-func small(t *testing.T, ratio float64) *onnx.Model {
+// convNet returns a network with BatchNormalization, and with Dropout of a ratio.
+func convNet(t *testing.T, ratio float64) *onnx.Model {
 	t.Helper()
 	m, err := ConvNet{Shape: []int{2, 8, 8}, Classes: 3, Widths: []int{4, 6}, Depth: 1, Dropout: ratio, Seed: 5}.Build()
 	if err != nil {
@@ -22,12 +22,10 @@ func small(t *testing.T, ratio float64) *onnx.Model {
 	return m
 }
 
-// images returns n images of noise, 2 x 8 x 8. The class is the channel that is brighter, or 2 if
-// neither is.
-//
-// base is the seed.
-func images(n int, base uint64) *Arrays {
-	r, x := seed.Rand(base, "images"), tensor.New(n, 2, 8, 8)
+// images returns n images of noise, 2 x 8 x 8, drawn with a seed. The class is the channel that is
+// brighter, or 2 if neither is.
+func images(n int, randSeed uint64) *Arrays {
+	r, x := seed.Rand(randSeed, "images"), tensor.New(n, 2, 8, 8)
 	a := &Arrays{Inputs: []tensor.Tensor{x}}
 	for i := range n {
 		class := r.IntN(3)
@@ -57,11 +55,11 @@ func trainerOf(t *testing.T, spec Spec) *Trainer {
 	return tr
 }
 
-// In training mode a network with BatchNormalization and Dropout learns, and the exported model has
-// the metrics of the trainer.
+// In training mode (BatchNormalization by batch statistics, random Dropout) a network with
+// BatchNormalization and Dropout learns, and the exported model has the metrics of the trainer.
 func TestTrainingMode(t *testing.T) {
 	t.Parallel()
-	tr := trainerOf(t, Spec{Model: small(t, 0.2), TrainingMode: true, Seed: 1})
+	tr := trainerOf(t, Spec{Model: convNet(t, 0.2), TrainingMode: true, Seed: 1})
 	epochs, err := tr.Fit(t.Context(), images(300, 1), images(100, 2), FitOptions{Epochs: 12, Batch: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +85,11 @@ func TestTrainingMode(t *testing.T) {
 	}
 }
 
-// Without training mode running statistics are not parameters and do not change.
-func TestFrozenStatistics(t *testing.T) {
+// Without training mode the running statistics of BatchNormalization are not
+// parameters and do not change.
+func TestFrozenRunningStatistics(t *testing.T) {
 	t.Parallel()
-	m := small(t, 0.5)
+	m := convNet(t, 0.5)
 	tr := trainerOf(t, Spec{Model: m})
 	if _, err := tr.Fit(t.Context(), images(40, 1), nil, FitOptions{Epochs: 1}); err != nil {
 		t.Fatal(err)
@@ -116,12 +115,12 @@ func TestFrozenStatistics(t *testing.T) {
 	}
 }
 
-// A mask has the fraction of zeros that the ratio says and mean 1, and depends on seed and step
-// only.
-func TestMask(t *testing.T) {
+// The mask of a Dropout has a fraction of zeros equal to the ratio and the mean 1. It depends on
+// seed and step only.
+func TestDropoutMask(t *testing.T) {
 	t.Parallel()
 	m := mask{name: "m", ratio: 0.3, shape: []int{50, 40}}
-	a := m.draw(1, 7, 10)
+	a := m.draw(1, 7, 10) // seed 1, step 7, batch of 10
 	zeros, sum := 0, 0.0
 	for _, v := range a.Data {
 		if v == 0 {
@@ -151,8 +150,8 @@ func TestMask(t *testing.T) {
 func TestTrainingModeResumes(t *testing.T) {
 	t.Parallel()
 	fit := func(f FitOptions) map[string]tensor.Tensor {
-		tr := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Seed: 3, Schedule: Cosine(2)})
-		tr.Fit(t.Context(), images(50, 1), nil, f)
+		tr := trainerOf(t, Spec{Model: convNet(t, 0.3), TrainingMode: true, Seed: 3, Schedule: Cosine(2)})
+		tr.Fit(t.Context(), images(50, 1), nil, f) // its error is that of a checkpoint that stops the training
 		return tr.Weights()
 	}
 	whole := fit(FitOptions{Epochs: 4, Batch: 16})
@@ -167,7 +166,7 @@ func TestTrainingModeResumes(t *testing.T) {
 	if saved.Saves != 4 {
 		t.Errorf("%d saves, want one after each of 4 epochs", saved.Saves)
 	}
-	other := trainerOf(t, Spec{Model: small(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
+	other := trainerOf(t, Spec{Model: convNet(t, 0.3), TrainingMode: true, Optimiser: Adam{Rate: 0.1}})
 	if _, err := other.Fit(t.Context(), images(50, 1), nil, FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved}); err == nil || !strings.Contains(err.Error(), "another network") {
 		t.Errorf("a checkpoint of another optimiser: %v", err)
 	}
@@ -175,7 +174,7 @@ func TestTrainingModeResumes(t *testing.T) {
 
 func TestTrainingModeErrors(t *testing.T) {
 	t.Parallel()
-	tr := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true})
+	tr := trainerOf(t, Spec{Model: convNet(t, 0), TrainingMode: true})
 	before := tr.Weights()
 	for _, class := range []int{-1, 3} {
 		data := images(4, 1)
@@ -187,7 +186,7 @@ func TestTrainingModeErrors(t *testing.T) {
 	if !slices.Equal(before["linear.bias"].Data, tr.Weights()["linear.bias"].Data) {
 		t.Error("a step that failed has changed the weights")
 	}
-	diverging := trainerOf(t, Spec{Model: small(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
+	diverging := trainerOf(t, Spec{Model: convNet(t, 0), TrainingMode: true, Optimiser: SGD{Rate: 1e30}})
 	if _, err := diverging.Fit(t.Context(), images(200, 1), nil, FitOptions{Epochs: 3}); err == nil || !strings.Contains(err.Error(), "lower the learning rate") {
 		t.Errorf("a rate of 1e30: %v", err)
 	}

@@ -135,8 +135,8 @@ func TestExternalFiles(t *testing.T) {
 	}
 }
 
-// TestCacheRemovesLeftovers checks that the cache removes what killed processes left in it, unless it
-// was modified within a day.
+// TestCacheRemovesLeftovers checks that the cache removes what killed processes left in it, unless
+// it was modified within a day.
 func TestCacheRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestBorrowed checks that the observations of a block take no more memory than Borrowed returns, if
-// a sample is added to a block that is almost full.
+// TestBorrowed checks that the observations of a block take no more memory than Borrowed returns,
+// if a sample is added to a block that is almost full.
 func TestBorrowed(t *testing.T) {
 	t.Parallel()
 	m, err := New(Settings{Ridge: 1e-3, Folds: 5})

@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/measure/measuretest"
 )
 
-// Scores are computed from moments in float64, which do not depend on batches. The moments of the
-// groups of the interval are kept in float32, so another order of merging changes intervals in the
-// sixth digit.
+// TestAccumulatorContract checks that scores do not depend on how samples are divided into batches
+// and accumulators (see measuretest). Scores are computed from second moments in float64. The
+// interval is a jackknife over groups of samples, whose moments are float32. So another order of
+// merging changes its ends in the sixth digit.
 func TestAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -19,7 +20,7 @@ func TestAccumulatorContract(t *testing.T) {
 		tolerance float64
 	}{
 		{"scores and null", Settings{Variance: 0.95, Positions: 100, Null: true}, 3, 1e-9},
-		{"several segments in a block", Settings{Variance: 0.95, Positions: 100, Null: true}, 260, 1e-9},
+		{"blocks of samples whose products are added in several segments", Settings{Variance: 0.95, Positions: 100, Null: true}, 260, 1e-9},
 		{"interval", Settings{Variance: 0.95, Positions: 100, Interval: true}, 3, 1e-5},
 	} {
 		t.Run(c.name, func(t *testing.T) {

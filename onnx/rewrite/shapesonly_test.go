@@ -59,8 +59,8 @@ func withShapes(t *testing.T, m *onnx.Model) (*onnx.Model, []string) {
 	return out, names
 }
 
-// TestShapesOnlyHasTheShapes compares the shapes of all layers with those of the whole graph.
-func TestShapesOnlyHasTheShapes(t *testing.T) {
+// TestShapesOnlyKeepsShapes compares the shapes of all layers with those of the original graph.
+func TestShapesOnlyKeepsShapes(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	for name, input := range map[string][]int{
@@ -75,15 +75,15 @@ func TestShapesOnlyHasTheShapes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		light := rewrite.ShapesOnly(full)
-		got, err := shapesOf(t, rt, light, names, input)
+		reduced := rewrite.ShapesOnly(full)
+		got, err := shapesOf(t, rt, reduced, names, input)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if len(light.Nodes()) <= len(full.Nodes()) {
+		if len(reduced.Nodes()) <= len(full.Nodes()) {
 			t.Errorf("%s: nothing was replaced", name)
 		}
 	}
@@ -93,12 +93,14 @@ func zeros(shape ...int) tensor.Tensor {
 	return tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))}
 }
 
-// TestShapesOnlyContractions covers weights of every node that contracts them, before and after
-// opset 13, shared weights, and channels that do not match.
+// TestShapesOnlyContractions covers every operator that sums over a channel axis shared with its
+// weights (a contraction). ShapesOnly makes it sum over one channel, which a Split takes from the
+// input. The cases are opsets before and after 13, which changed Split, shared weights, and a wrong
+// number of channels.
 func TestShapesOnlyContractions(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	const side = 200 // its square is more than shape inference keeps
+	const side = 200 // side x side elements are more than infer.MaxValues, so ShapesOnly replaces w
 	for _, opset := range []int{11, 13, 18} {
 		b := onnx.NewBuilder(opset)
 		x := b.Input("x", onnx.Float, -1, -1)
@@ -118,8 +120,8 @@ func TestShapesOnlyContractions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		light := rewrite.ShapesOnly(full)
-		got, err := shapesOf(t, rt, light, names, []int{side, side})
+		reduced := rewrite.ShapesOnly(full)
+		got, err := shapesOf(t, rt, reduced, names, []int{side, side})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,16 +129,16 @@ func TestShapesOnlyContractions(t *testing.T) {
 			t.Errorf("opset %d: %s", opset, diff)
 		}
 		split := 0
-		for _, n := range light.Nodes() {
+		for _, n := range reduced.Nodes() {
 			if n.GetOpType() == "Split" {
 				split++
 			}
 		}
 		if split != 5 {
-			t.Errorf("opset %d: %d nodes contract one channel, want 5", opset, split)
+			t.Errorf("opset %d: %d nodes sum over one channel, want 5", opset, split)
 		}
-		if _, err := shapesOf(t, rt, light, names, []int{side, side + 1}); err == nil {
-			t.Errorf("opset %d: no error though %d channels meet weights for %d", opset, side+1, side)
+		if _, err := shapesOf(t, rt, reduced, names, []int{side, side + 1}); err == nil {
+			t.Errorf("opset %d: no error for an input of %d channels and weights for %d", opset, side+1, side)
 		}
 	}
 }

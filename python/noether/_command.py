@@ -46,7 +46,11 @@ def program() -> str:
 
 
 def flags(**values: Any) -> list[str]:
-    """Return values as flags of the command. None and False are left out, and lists are joined by commas."""
+    """Return values as flags of the command: output_folder=x gives --output-folder=x.
+
+    None and False are left out, and lists are joined by commas. A name that is a word of Python, such
+    as from, has an underscore at its end here.
+    """
     out: list[str] = []
     for name, value in values.items():
         flag = "--" + name.rstrip("_").replace("_", "-")
@@ -66,7 +70,7 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
 
     With silent, what it prints is discarded, and the result is None.
 
-    line receives each line of the standard error. On KeyboardInterrupt the command is asked to
+    line is called with each line of the command's standard error. On KeyboardInterrupt the command is asked to
     stop, and saves its results so far, before the exception is raised again.
     """
     last = ""

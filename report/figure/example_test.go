@@ -10,11 +10,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A curve over the depth of a network, as wide as a column of a journal.
+// The example draws the score seis.equivariance over the depth of a network, under a rotation by 90
+// degrees. The figure is as wide as one column of a journal.
 func Example() {
 	var rows []scores.Row
 	for i, value := range []float64{0.98, 0.91, 0.74, 0.42} {
-		rows = append(rows, scores.Row{Model: "resnet20", Layer: fmt.Sprintf("stage%d", i+1), Depth: 10 * (i + 1), Data: "photos", Transform: "quarter",
+		rows = append(rows, scores.Row{Model: "resnet20", Layer: fmt.Sprintf("stage%d", i+1), Depth: 10 * (i + 1), Data: "photos", Transform: "rotate90",
 			Measure: "seis", Statistic: "equivariance", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.1, N: 16000})
 	}
 	f, err := figure.Draw(rows, figure.Options{Measures: reporttest.Measures(), Chart: figure.Depth, Columns: 1})

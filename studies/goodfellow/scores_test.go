@@ -151,7 +151,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestClasses checks that networks are counted by kind, and that those without a value are left out.
+// TestClasses checks that networks are counted by kind, and that those without a value are left
+// out.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	scored := table{}

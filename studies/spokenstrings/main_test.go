@@ -38,7 +38,8 @@ func recorded(t *testing.T) string {
 	return folder
 }
 
-// TestLayout checks that the data kind librispeech reads the utterances, with the rate of their words.
+// TestLayout checks that the data kind librispeech reads the utterances, with the rate of their
+// words.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

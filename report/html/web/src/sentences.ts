@@ -67,7 +67,8 @@ function joined(...texts: string[]): string {
   return texts.filter(Boolean).join(' ');
 }
 
-// holding returns the statements of a kind whose rows are all drawn, so that they hold for the chart.
+// holding returns the statements of a kind whose rows are all drawn, so that they hold for the
+// chart.
 function holding(c: Context, rows: number[], kind: string): Statement[] {
   const drawn = new Set(rows);
   return rows
