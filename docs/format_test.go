@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// free matches lines that are not wrapped: tables, headings, images, HTML and code.
-var free = regexp.MustCompile(`^(\s*\||#|!\[|<|\s{4,}\S)`)
+// unwrapped matches lines that may be of any length: tables, headings, images, HTML and code.
+var unwrapped = regexp.MustCompile(`^(\s*\||#|!\[|<|\s{4,}\S)`)
 
-// TestFormat holds pages to lines of at most 100 columns and paragraphs of at most five lines,
-// tables and code excepted.
+// TestFormat checks that pages have lines of at most 100 columns and paragraphs of at most five
+// lines, tables and code excepted.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	const columns, lines = 100, 5
 	for name, text := range pages(t) {
 		length := 0 // of the paragraph, in lines
 		for _, line := range strings.Split(fence.ReplaceAllString(text, ""), "\n") {
-			if line == "" || free.MatchString(line) {
+			if line == "" || unwrapped.MatchString(line) {
 				length = 0
 				continue
 			}
@@ -26,7 +26,7 @@ func TestFormat(t *testing.T) {
 				t.Errorf("%s: a line has more than %d columns: %.60s", name, columns, line)
 			}
 			if listItem.MatchString(line) {
-				length = -100 // items may be longer
+				length = -100 // items may have more lines
 			}
 			if length++; length == lines+1 {
 				t.Errorf("%s: a paragraph has more than %d lines, up to: %.60s", name, lines, line)
@@ -35,8 +35,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestWrapping finds lines of a paragraph that Markdown reads as something else, such as "1. ", and
-// blocks of code whose first line is indented more than a later one.
+// TestWrapping finds lines of a paragraph that Markdown does not read as text of it, such as a line
+// that begins with "1. ", and blocks of code whose first line is indented more than a later one.
 func TestWrapping(t *testing.T) {
 	t.Parallel()
 	for name, text := range pages(t) {
@@ -45,7 +45,7 @@ func TestWrapping(t *testing.T) {
 		inList := false
 		for i, line := range lines {
 			indent := len(line) - len(strings.TrimLeft(line, " "))
-			paragraph := i > 0 && lines[i-1] != "" && !free.MatchString(lines[i-1])
+			paragraph := i > 0 && lines[i-1] != "" && !unwrapped.MatchString(lines[i-1])
 			switch {
 			case line == "":
 				continue
@@ -66,7 +66,8 @@ func TestWrapping(t *testing.T) {
 	}
 }
 
-// misread matches lines that end a paragraph.
+// misread matches lines that end a paragraph in Markdown: list items, headings, quotations, and the
+// underline that makes a heading of the line above.
 var misread = regexp.MustCompile(`^(1[.)] |[-+*] |#+ |> |=+$)`)
 
 var listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// Files of earlier versions have no column other_model.
+// TestSamplesOfEarlierVersions reads a samples.parquet of an earlier version, without the column
+// other_model.
 func TestSamplesOfEarlierVersions(t *testing.T) {
 	t.Parallel()
-	type earlier struct {
+	type earlierRow struct {
 		Study     string   `parquet:"study,dict"`
 		Model     string   `parquet:"model,dict"`
 		Layer     string   `parquet:"layer,dict"`
@@ -24,8 +25,8 @@ func TestSamplesOfEarlierVersions(t *testing.T) {
 		Value     *float64 `parquet:"value"`
 	}
 	var b bytes.Buffer
-	w := newRowWriter(&b, func(row earlier) earlier { return row })
-	if err := w.Write(earlier{Study: "s", Model: "m", Statistic: "ei", Index: 3, Name: "n", Value: new(0.5)}); err != nil {
+	w := newRowWriter(&b, func(row earlierRow) earlierRow { return row })
+	if err := w.Write(earlierRow{Study: "s", Model: "m", Statistic: "ei", Index: 3, Name: "n", Value: new(0.5)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

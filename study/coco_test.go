@@ -14,8 +14,10 @@ import (
 )
 
 // writeRegions writes 12 images of 24 x 16 pixels into images/ with a red and a green rectangle,
-// and a group of blue dots whose region is wider than the dots. The regions go to regions.json in
-// COCO's format, and the same masks as PNG files to masks/.
+// and a row of blue pixels. The regions go to regions.json in COCO's format: polygons of the
+// rectangles, and the right quarter of the image as a group (iscrowd) of blue objects, in
+// run-length encoding. The same masks go as PNG files to masks/, with 1 for red, 2 for green and
+// 255 (no class) for the group.
 func writeRegions(t *testing.T, dir string) {
 	t.Helper()
 	const h, w = 16, 24
@@ -73,14 +75,15 @@ func writeRegions(t *testing.T, dir string) {
 	}
 }
 
-// A segmenter by colour is measured on COCO's regions as on the same masks in PNG files. It is
-// right but for the objects of a category that is left out.
+// A segmenter that classifies each pixel by its colour has the same scores on COCO's regions as on
+// the same masks in PNG files. It is correct, except for objects of a category that the study
+// leaves out.
 func TestSegmenterOnCOCO(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeRegions(t, dir)
 	saveGraph(t, filepath.Join(dir, "net.onnx"), func(b *onnx.Builder) {
-		x := b.Input("x", onnx.Float, -1, 3, 16, 24)
+		x := b.Input("x", onnx.Float, -1, 3, 16, 24) // classes: 0 background, 1 red, 2 green, 3 blue
 		background := b.Add(b.Mul(b.ReduceMax(x, true, 1), b.Scalar(0)), b.Scalar(0.25))
 		b.OutputInfo(onnx.ValueInfo{Name: "out", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: 16}, {Size: 24}}}, b.Concat(1, background, x))
 	})
@@ -100,7 +103,7 @@ measures: [dense-accuracy, dense-equivariance]
 		got[strings.Join([]string{row.Data, row.Transform, row.Statistic, row.Factor}, " ")] = row.Value
 	}
 	for _, want := range []struct {
-		name      string
+		name      string // data, transform, statistic and factor
 		low, high float64
 	}{
 		{"regions flip clean-miou ", 1, 1}, {"regions flip moved-miou ", 1, 1}, {"regions shift moved-miou ", 1, 1},

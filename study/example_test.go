@@ -17,8 +17,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The example loads a model, measures one of its layers under a rotation, and runs a study file on
-// it.
+// The example loads a model, measures one of its layers under a rotation by 90 degrees, and runs a
+// study file on it. The layer is a blur, which commutes with this rotation, so its equivariance is
+// 1.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "noether")

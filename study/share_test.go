@@ -8,7 +8,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-const shareText = `name: NAME
+// stirStudy is a study of one model, with the placeholders NAME, MODEL and DATA. The runs of two
+// such studies are compared by STIR.
+const stirStudy = `name: NAME
 seed: 5
 data:
   - {name: grey, shapes: {n: 60, size: 16, channels: 1}}
@@ -18,17 +20,18 @@ transforms: [{name: quarter, rotate: {values: [90]}}]
 measures: [distance]
 `
 
-// TestShareMeasuresBetweenRuns checks STIR between two runs of models with the same name: one sees
-// the red plane only, the other the green plane. Grey images are equal for both, and each is
-// sensitive to what the other ignores. Two runs of the same model share all invariances.
-func TestShareMeasuresBetweenRuns(t *testing.T) {
+// TestSTIRBetweenRuns checks STIR (shared invariances of two models) between two runs of models
+// with the same name: one reads the red channel only, the other the green channel. Each is
+// sensitive to what the other ignores, so they share few invariances. A model shares all of its
+// invariances with itself.
+func TestSTIRBetweenRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeWeightedRGB(t, dir, "red", 1, 0, 0)
 	writeWeightedRGB(t, dir, "green", 0, 1, 0)
 	load := func(name, model, data string) *Study {
 		run := filepath.Join(dir, name)
-		text := strings.NewReplacer("NAME", name, "MODEL", model, "DATA", data).Replace(shareText)
+		text := strings.NewReplacer("NAME", name, "MODEL", model, "DATA", data).Replace(stirStudy)
 		mustRun(t, parseIn(t, dir, text), run, options(t))
 		s, err := Load(filepath.Join(run, "study.yaml"), nil)
 		if err != nil {
@@ -37,12 +40,12 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 		return s
 	}
 	a, b := load("a", "red", "one"), load("b", "green", "two")
-	sharing := spec.STIROptions{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
+	stirOptions := spec.STIROptions{Models: [][2]string{{"net", "net"}}, Images: 60, Steps: 150}
 	for _, c := range []struct {
 		b         *Study
 		low, high float64
 	}{{b, 0, 0.4}, {a, 0.99, 1}} {
-		s, err := spec.STIRStudy(a, c.b, sharing)
+		s, err := spec.STIRStudy(a, c.b, stirOptions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,16 +69,16 @@ func TestShareMeasuresBetweenRuns(t *testing.T) {
 	}
 }
 
-func TestShareReportsWhatIsMissing(t *testing.T) {
+func TestSTIRStudyErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeWeightedRGB(t, dir, "red", 1, 0, 0)
 	study := func(model, data string) *Study {
-		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(shareText))
+		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(stirStudy))
 	}
-	a, other, gone := study("red", "grey"), study("red", "white"), study("gone", "grey")
-	other.Data = other.Data[:1]
-	sharing := func(data ...string) spec.STIROptions {
+	a, otherData, noFile := study("red", "grey"), study("red", "white"), study("gone", "grey")
+	otherData.Data = otherData.Data[:1]
+	stirOptions := func(data ...string) spec.STIROptions {
 		return spec.STIROptions{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
 	}
 	for _, c := range []struct {
@@ -83,16 +86,16 @@ func TestShareReportsWhatIsMissing(t *testing.T) {
 		s    spec.STIROptions
 		want string
 	}{
-		{a, gone, sharing(), "gone.onnx"},
-		{a, other, sharing(), "no data of the same name"},
-		{a, a, sharing("snow*"), "snow"},
+		{a, noFile, stirOptions(), "gone.onnx"},
+		{a, otherData, stirOptions(), "no data of the same name"},
+		{a, a, stirOptions("snow*"), "snow"},
 		{a, a, spec.STIROptions{Models: [][2]string{{"net", "nett"}}}, "no model nett"},
 	} {
 		if _, err := spec.STIRStudy(c.a, c.b, c.s); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-	if s, err := spec.STIRStudy(a, a, sharing("*")); err != nil || len(s.Data) != 2 {
+	if s, err := spec.STIRStudy(a, a, stirOptions("*")); err != nil || len(s.Data) != 2 {
 		t.Errorf("a pattern for all data: %v", err)
 	}
 }

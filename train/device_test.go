@@ -9,15 +9,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestTrainingOnWebGPU fits a network on the CPU and on WebGPU, with rollbacks, which change the
-// state on the device, and once more after Restart. Weights and losses agree.
+// TestTrainingOnWebGPU checks that training on the CPU and on WebGPU gives the same weights and
+// losses, also in a second training after Restart. Some epochs are rolled back: they increase the
+// loss, and the weights and the optimiser's state on the device return to those before the epoch.
 func TestTrainingOnWebGPU(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	type outcome struct {
 		epochs  []Epoch
 		weights map[string]tensor.Tensor
 	}
-	var results [2][2]outcome // of each device, first and after Restart
+	var results [2][2]outcome // by device and training: before and after Restart
 	for i, device := range []string{"cpu", "webgpu"} {
 		spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.3}, StepsPerRun: 2, Engine: ort.Options{Device: device}}
 		tr := newMLP(t, spec, 4, 8, 2)
@@ -54,7 +55,8 @@ func TestTrainingOnWebGPU(t *testing.T) {
 	}
 }
 
-// TestGoldenNetworkOnWebGPU compares a ResNet after steps on WebGPU with PyTorch's.
+// TestGoldenNetworkOnWebGPU compares the losses and the weights of a ResNet in steps on WebGPU with
+// those of PyTorch, which testdata/network.json has.
 func TestGoldenNetworkOnWebGPU(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	golden, batches := readGoldenNetwork(t, "network")

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// BenchmarkOpen decodes, reduces and whitens a clip of 250 frames of 640 x 272, and cuts it into
-// patches.
+// BenchmarkOpen decodes, downscales and whitens a clip of 250 frames of 640 x 272 pixels, and cuts
+// it into patches.
 func BenchmarkOpen(b *testing.B) {
 	path := testdata.Path(b, "video", "bikes.mp4")
 	frames := 0
@@ -17,13 +17,13 @@ func BenchmarkOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		frames += src.Len() / src.patches.Places // one patch of each place in each frame
+		frames += src.Len() / src.patches.Places // a frame has one patch at each place
 		src.Close()
 	}
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkCamera renders the 31 frames of one image.
+// BenchmarkCamera renders 31 frames, the default, of one image under a moving camera.
 func BenchmarkCamera(b *testing.B) {
 	folder, err := dataset.OpenFolder(b.Context(), dataset.FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 )
 
+// TestManyProcessesFetchOnce checks that caches in one folder download a URL once.
 func TestManyProcessesFetchOnce(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -41,7 +42,7 @@ func TestManyProcessesFetchOnce(t *testing.T) {
 func TestEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
-	c.Size = 25_000 // two contents of 10,000 bytes and a half
+	c.Size = 25_000 // room for two contents of 10,000 bytes, not for three
 	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat(r.URL.Path, 10_000/len(r.URL.Path)))
 	})
@@ -50,7 +51,8 @@ func TestEvictsLeastRecentlyUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// As if a process that has ended had fetched it an hour ago.
+		// The file used has the time of the last use, and a process that uses the content locks it.
+		// The first three get unlocked, as if their process had ended; the last stays in use.
 		dir := filepath.Dir(path)
 		held.Lock()
 		if i < 3 {
@@ -60,7 +62,7 @@ func TestEvictsLeastRecentlyUsed(t *testing.T) {
 		held.Unlock()
 		past := time.Now().Add(time.Duration(i-10) * time.Hour)
 		if i == 1 {
-			past = time.Now() // the second was used again
+			past = time.Now() // used again, so the first and the third are removed
 		}
 		os.Chtimes(filepath.Join(dir, "used"), past, past)
 	}
@@ -76,6 +78,8 @@ func TestEvictsLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
+// TestExternalFiles checks that Model downloads a model with its files of external weights. The
+// function list returns their names.
 func TestExternalFiles(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -99,19 +103,19 @@ func TestExternalFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := func(path string) string {
+	weightsOf := func(path string) string {
 		raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "data", "net.bin"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(raw)
 	}
-	if beside(path) != "weights 1" || filepath.Base(path) != "net.onnx" {
+	if weightsOf(path) != "weights 1" || filepath.Base(path) != "net.onnx" {
 		t.Errorf("the path is %s, want net.onnx with its weights", path)
 	}
 	weights = "weights 2" // the same graph with other weights is a second model; the first stays
 	second, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list("data/net.bin"))
-	if err != nil || beside(second) != "weights 2" || beside(path) != "weights 1" {
+	if err != nil || weightsOf(second) != "weights 2" || weightsOf(path) != "weights 1" {
 		t.Errorf("error %v, want both models with weights of their own", err)
 	}
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("alone")), list()); err != nil {
@@ -122,11 +126,11 @@ func TestExternalFiles(t *testing.T) {
 	}
 	noModel := func(string) ([]string, error) { return nil, errors.New("is no model") }
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx", hexSum([]byte("other")), noModel); err == nil || !strings.Contains(err.Error(), "different file") {
-		t.Errorf("what is no model and has another hash: error %v, want one with %q", err, "different file")
+		t.Errorf("a file that is no model and has another hash: error %v, want one with %q", err, "different file")
 	}
 	upper := strings.ToUpper(hexSum([]byte("alone")))
 	if _, err := c.Model(t.Context(), s.URL+"/m/alone.onnx#sha256="+upper, strings.ToLower(upper), list()); err != nil {
-		t.Errorf("one hash in capitals and not: %v", err)
+		t.Errorf("a hash in upper case in the URL and in lower case as argument: %v", err)
 	}
 	for _, name := range []string{"../x", "/etc/passwd", `a\b`, "none.bin"} {
 		if _, err := c.Model(t.Context(), s.URL+"/m/net.onnx", "", list(name)); err == nil {
@@ -144,7 +148,10 @@ func TestCacheRemovesLeftovers(t *testing.T) {
 	now := time.Now()
 	old, young := now.Add(-25*time.Hour), now.Add(-23*time.Hour)
 	content, other := "content/"+hexSum([]byte("one")), "content/"+hexSum([]byte("other"))
-	left := map[string]time.Time{ // files and folders, which end in a slash
+	// Temporary files and folders (with a slash at the end): unfinished downloads, entries of URLs
+	// that were being written, contents that were being removed, and archives that were being
+	// unpacked.
+	left := map[string]time.Time{
 		"parts/0": old, "parts/1": young,
 		"urls/.0.json.0123456789abcdef.tmp": old, "urls/.1.json.0123456789abcdef.tmp": now,
 		content + ".old/": old, other + ".old/": young,
@@ -169,6 +176,8 @@ func TestCacheRemovesLeftovers(t *testing.T) {
 	}
 }
 
+// TestDiskUse checks that hard links to one file count once. A bundle is a folder with links to a
+// model and its external weights.
 func TestDiskUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,15 +8,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestBorrowed checks that the observations of a block take no more memory than Borrowed returns,
-// if a sample is added to a block that is almost full.
+// TestBorrowed checks that the buffers of an accumulator take no more memory than Borrowed (see
+// measure.Borrower) returns, when a sample is added to a block of observations that is almost full.
 func TestBorrowed(t *testing.T) {
 	t.Parallel()
 	m, err := New(Settings{Ridge: 1e-3, Folds: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const channels, side = 512, 45 // 2,025 positions, a little fewer than blockRows
+	const channels, side = 512, 45 // 2,025 positions, a little fewer than blockRows, at which a block is full
 	site := measure.Site{
 		Layer:     onnx.Layer{Name: "maps", Shape: []int{channels, side, side}, Axes: "NCHW"},
 		Layout:    measure.NewLayout(100),

@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/measure/prediction"
 )
 
-// agreement returns the scores of prediction-agreement for log-probabilities of k classes, by
-// statistic. Labels may be nil.
+// agreement returns the scores of the measure prediction-agreement by statistic. first and second
+// are the log-probabilities of k classes that two models give to the same samples, sample by
+// sample. If label is nil, no sample has a label.
 func agreement(t *testing.T, first, second []float32, label []int, k int) map[string]measure.Score {
 	t.Helper()
 	n := len(first) / k
@@ -43,7 +44,8 @@ func agreement(t *testing.T, first, second []float32, label []int, k int) map[st
 	return out
 }
 
-// predictions returns confident log-probabilities of the given classes.
+// predictions returns log-probabilities of k classes for samples with these predicted classes,
+// which have the probability 0.9.
 func predictions(k int, classes []int) []float32 {
 	var out []float32
 	for _, c := range classes {
@@ -58,6 +60,8 @@ func predictions(k int, classes []int) []float32 {
 	return out
 }
 
+// TestModelAgreementContract checks that scores do not depend on batches and merging (see
+// measuretest).
 func TestModelAgreementContract(t *testing.T) {
 	t.Parallel()
 	const n, k = 205, 4
@@ -98,6 +102,8 @@ func TestModelAgreementGolden(t *testing.T) {
 	}
 }
 
+// agreesWithGolden compares scores, nulls, jackknife replicates and per-sample values with those of
+// g.
 func agreesWithGolden(t *testing.T, g golden) {
 	t.Helper()
 	m := prediction.ModelAgreement(prediction.ModelSettings{PerClass: len(g.Class) > 0})
@@ -136,6 +142,7 @@ func agreesWithGolden(t *testing.T, g golden) {
 	}
 }
 
+// TestIdenticalModels compares the predictions of a model with themselves.
 func TestIdenticalModels(t *testing.T) {
 	t.Parallel()
 	const n, k = 300, 5
@@ -148,7 +155,8 @@ func TestIdenticalModels(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", statistic, s, want)
 		}
 	}
-	// No flip in n samples does not exclude some in others: the intervals are not points.
+	// That no prediction differs in n samples does not exclude that some differ in others, so the
+	// intervals have a width.
 	for _, statistic := range []string{"disagreement", "negative-flips", "error-consistency", "normalised-disagreement"} {
 		if s := got[statistic]; !(s.High-s.Low > 1e-3 && s.High-s.Low < .1) {
 			t.Errorf("%s has the interval %v to %v, want a width of 0.001 to 0.1", statistic, s.Low, s.High)
@@ -156,8 +164,9 @@ func TestIdenticalModels(t *testing.T) {
 	}
 }
 
-// TestIndependentModels checks that predictions that are independent of each other have a kappa
-// near 0, and the disagreement and flips that the accuracies alone give.
+// TestIndependentModels checks that predictions that are independent of each other have an error
+// consistency (Cohen's kappa) near 0, and the disagreement and flips that follow from the
+// accuracies.
 func TestIndependentModels(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10
@@ -185,7 +194,7 @@ func TestIndependentModels(t *testing.T) {
 		{got["disagreement"].Value, got["expected-disagreement"].Value}:             .03,
 		{got["normalised-disagreement"].Value, got["normalised-disagreement"].Null}: .05,
 		{got["negative-flips"].Value, got["negative-flips"].Null}:                   .03,
-		{got["disagreement"].Null, 1 - 1./k}:                                        .03, // by chance
+		{got["disagreement"].Null, 1 - 1./k}:                                        .03, // shuffled pairs agree on one class of k
 	} {
 		if math.Abs(pair[0]-pair[1]) > tolerance {
 			t.Errorf("%v and %v differ by more than %v", pair[0], pair[1], tolerance)
@@ -240,10 +249,10 @@ func TestCoverageOfErrorConsistency(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	// A sample is hard with probability 0.4. A model is correct for a hard one with probability
 	// 0.3, and for another with 0.9.
-	accuracy, both := .4*.3+.6*.9, .4*.09+.6*.81
-	neither := .4*.49 + .6*.01
+	accuracy := .4*.3 + .6*.9
+	bothRight, bothWrong := .4*.09+.6*.81, .4*.49+.6*.01
 	expected := accuracy*accuracy + (1-accuracy)*(1-accuracy)
-	truth := map[string]float64{"error-consistency": (both + neither - expected) / (1 - expected), "negative-flips": accuracy - both}
+	truth := map[string]float64{"error-consistency": (bothRight + bothWrong - expected) / (1 - expected), "negative-flips": accuracy - bothRight}
 	covered := map[string]int{}
 	for range studies {
 		var label, first, second []int
@@ -282,10 +291,10 @@ func TestModelAgreementErrors(t *testing.T) {
 		batch *measure.Batch
 		want  string
 	}{
-		"NaN of the second": {batch(good, logs(.5, math.NaN()), []int{0}, 2), "NaN or infinity in the activations of sample 0"},
-		"one model":         {batch(good, nil, []int{0}, 2), "predictions of one"},
-		"label too large":   {batch(good, good, []int{2}, 2), "sample 0 has label 2"},
-		"other classes":     {batch(logs(.2, .3, .5), logs(.2, .3, .5), []int{0}, 3), "a prediction of 3 values for a model of 2 classes"},
+		"NaN in the second":      {batch(good, logs(.5, math.NaN()), []int{0}, 2), "NaN or infinity in the activations of sample 0"},
+		"no second model":        {batch(good, nil, []int{0}, 2), "predictions of one"},
+		"label too large":        {batch(good, good, []int{2}, 2), "sample 0 has label 2"},
+		"three classes, not two": {batch(logs(.2, .3, .5), logs(.2, .3, .5), []int{0}, 3), "a prediction of 3 values for a model of 2 classes"},
 	} {
 		a, err := prediction.ModelAgreement(prediction.ModelSettings{}).New(site)
 		if err != nil {

@@ -11,18 +11,19 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A golden is a case of testdata/golden.json, which golden.py computed.
+// A golden is a case of testdata/golden.json with its expected scores, which golden.py computed.
 type golden struct {
 	Name                           string
 	Axes                           onnx.Axes
 	Shape                          []int
 	Variance                       float64
 	Positions                      int
-	Offset                         []float32
-	Z, Zt                          []byte
+	Offset                         []float32 // added to Z and to Zt
+	Z, Zt                          []byte    // activations on x and on T(x); see unpack
 	Equivariance, Invariance, Rank float64
 }
 
+// goldens reads testdata/golden.json.
 func goldens(t testing.TB) []golden {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "golden.json"))
@@ -36,7 +37,8 @@ func goldens(t testing.TB) []golden {
 	return out
 }
 
-// unpack returns values that golden.json has as signed sixteenths, plus an offset.
+// unpack returns activations: those of golden.json are signed bytes that count sixteenths, and the
+// offset is added.
 func unpack(sixteenths []byte, offset float32, shape []int) tensor.Tensor {
 	z := tensor.New(shape...)
 	for i, b := range sixteenths {
@@ -45,6 +47,8 @@ func unpack(sixteenths []byte, offset float32, shape []int) tensor.Tensor {
 	return z
 }
 
+// TestAgreesWithSingularValueDecompositions compares scores, which are computed from second
+// moments, with those of golden.py, which decomposes the matrices of activations themselves.
 func TestAgreesWithSingularValueDecompositions(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t) {

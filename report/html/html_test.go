@@ -65,7 +65,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// voids are the elements that have no end tag.
+// voids are the void elements of HTML, which have no end tag.
 var voids = map[string]bool{"meta": true, "br": true, "input": true, "img": true, "link": true}
 
 // TestHTMLIsWellFormed checks that elements are closed in order, and that no two have the same id.
@@ -108,6 +108,7 @@ func TestHTMLIsWellFormed(t *testing.T) {
 	}
 }
 
+// TestHTMLHoldsTheRun checks that the page has the texts of the record, and the conclusions.
 func TestHTMLHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -130,7 +131,7 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 }
 
 // TestHTMLLoadsNothing checks that no element refers to anything outside of the page, and that its
-// policy allows the page's own script and style by their hashes and no request.
+// content security policy allows the page's own script and style by their hashes and no request.
 func TestHTMLLoadsNothing(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -200,8 +201,8 @@ var attacked = reporttest.FakeRun{Models: 3, Layers: 4, Transforms: 2, Data: 2, 
 	return hostile[(len(kind)+i)%len(hostile)] + fmt.Sprint(kind, i)
 }}
 
-// attackedRun returns the rows and the record of attacked, with a measure, a warning, a skip, the
-// resolved study and tags that are hostile too.
+// attackedRun returns the rows and the record of attacked, with a measure, a warning, a skipped
+// measure, the text of the study file and tags that are hostile too.
 func attackedRun() ([]scores.Row, scores.Record) {
 	rows, rec := attacked.Rows()
 	for i := range rows {
@@ -215,6 +216,7 @@ func attackedRun() ([]scores.Row, scores.Record) {
 	return rows, rec
 }
 
+// TestHostileNamesAreInert checks that no name becomes an element or a script of the page.
 func TestHostileNamesAreInert(t *testing.T) {
 	t.Parallel()
 	elements := func(page string) map[string]int {
@@ -230,7 +232,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 		return found
 	}
 	found := elements(render(t, first(attackedRun()), second(attackedRun())))
-	// The scripts are the program and the data.
+	// The scripts are the page's program and its data.
 	if found["script"] != 2 || found["style"] != 1 || found["img"] != 0 || found["svg"] != 0 {
 		t.Errorf("the page has the elements %v, want 2 scripts, 1 style and no img or svg, unless names added some", found)
 	}
@@ -240,7 +242,8 @@ func TestHostileNamesAreInert(t *testing.T) {
 func first(rows []scores.Row, _ scores.Record) []scores.Row  { return rows }
 func second(_ []scores.Row, rec scores.Record) scores.Record { return rec }
 
-// unpacked reads the data out of a page, as the script does.
+// unpacked returns the data of a page, which are compressed JSON in base64, as the page's script
+// reads them.
 func unpacked(t *testing.T, page string) pageData {
 	t.Helper()
 	var p pageData
@@ -257,7 +260,7 @@ func unpacked(t *testing.T, page string) pageData {
 	return p
 }
 
-// decode reads packed data, with NaN for null.
+// decode reads the data of a page from JSON, with NaN for null.
 func decode(t *testing.T, r io.Reader) pageData {
 	t.Helper()
 	var raw struct {
@@ -282,7 +285,9 @@ func decode(t *testing.T, r io.Reader) pageData {
 	return p
 }
 
-func TestDataComesBack(t *testing.T) {
+// TestDataRoundTrip checks that the data in a page are the rows that it was made of, to five
+// digits, with NaN for infinite numbers.
+func TestDataRoundTrip(t *testing.T) {
 	t.Parallel()
 	rows, rec := attackedRun()
 	rows[0].Value, rows[1].Low, rows[2].High = math.NaN(), math.Inf(-1), math.Inf(1)
@@ -293,7 +298,7 @@ func TestDataComesBack(t *testing.T) {
 	text := func(name string, i int) string {
 		c := p.Texts[name]
 		if len(c.Codes) == 0 {
-			return c.Values[0]
+			return c.Values[0] // all rows have the same text
 		}
 		return c.Values[c.Codes[i]]
 	}
@@ -336,7 +341,7 @@ func TestUnusualRuns(t *testing.T) {
 		rows []scores.Row
 		rec  scores.Record
 		want string
-		most int // bytes
+		size int // maximum, in bytes
 	}{
 		{"no rows", nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, "There are no scores yet.", 1 << 20},
 		{"no record", few, scores.Record{Measures: reporttest.Measures()}, "Accuracy", 1 << 20},
@@ -350,8 +355,8 @@ func TestUnusualRuns(t *testing.T) {
 			if !strings.Contains(page, c.want) {
 				t.Errorf("the page does not say %q", c.want)
 			}
-			if len(page) > c.most {
-				t.Errorf("the page has %d bytes, want at most %d", len(page), c.most)
+			if len(page) > c.size {
+				t.Errorf("the page has %d bytes, want at most %d", len(page), c.size)
 			}
 		})
 	}

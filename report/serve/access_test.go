@@ -10,8 +10,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe returns the source of axe-core, which npm installs with the front end of the report. It must
-// exist if the requirements of all tests are installed.
+// axe returns the source of axe-core, an accessibility checker that npm installs with the front end
+// of the report. If it is missing, the test is skipped, or fails where the environment variable
+// NOETHER_TESTDATA is set.
 func axe(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile("../html/web/node_modules/axe-core/axe.min.js")
@@ -25,7 +26,7 @@ func axe(t *testing.T) string {
 	return ""
 }
 
-// act runs statements of JavaScript on the page, and leaves out what they return.
+// act runs statements of JavaScript on the page, and discards their result.
 func act(code string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Evaluate[any]("(() => {"+code+"})()")(ctx, target)
@@ -33,8 +34,8 @@ func act(code string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// prefer sets the preferred colour scheme, light or dark, of the page.
-func prefer(scheme string) chromedp.Action[chromedp.Void] {
+// preferScheme sets the colour scheme that the browser prefers, light or dark.
+func preferScheme(scheme string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
@@ -55,15 +56,15 @@ func TestPagesAreAccessible(t *testing.T) {
 		other.cells[0].Layers[0].Scores[0].Replicates[i].Value += 0.3
 	}
 	other.finish()
-	newFolder(t, filepath.Join(dir, "gamma"), "vgg").do(0)
+	newFolder(t, filepath.Join(dir, "gamma"), "vgg").do(0) // an unfinished run
 	url := site(t, Options{Dirs: []string{dir}})
-	found := ids(t, url, "")
+	runIDs := ids(t, url, "")
 	base := filepath.Base(dir)
-	pair := "run=" + found[base+"/alpha"] + "&run=" + found[base+"/beta"]
+	pair := "run=" + runIDs[base+"/alpha"] + "&run=" + runIDs[base+"/beta"]
 	b := newTab(t, url)
-	for _, page := range []string{"/", "/?q=nothing", "/runs/" + found[base+"/alpha"], "/runs/" + found[base+"/gamma"], "/compare?" + pair, "/compare?" + pair + "&all=1"} {
+	for _, page := range []string{"/", "/?q=nothing", "/runs/" + runIDs[base+"/alpha"], "/runs/" + runIDs[base+"/gamma"], "/compare?" + pair, "/compare?" + pair + "&all=1"} {
 		for scheme, width := range map[string]int64{"light": 1280, "dark": 360} {
-			b.do(t, chromedp.EmulateViewport(width, 800), prefer(scheme), chromedp.Navigate(url+page), until("document.readyState === 'complete'"), act(source))
+			b.do(t, chromedp.EmulateViewport(width, 800), preferScheme(scheme), chromedp.Navigate(url+page), until("document.readyState === 'complete'"), act(source))
 			if wide := evaluate[int64](t, b, "document.documentElement.scrollWidth"); wide > width {
 				t.Errorf("%s is %d pixels wide on a screen of %d", page, wide, width)
 			}

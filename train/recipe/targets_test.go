@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// segmentText trains a segmenter.
+// segmentText is a training file of a segmenter. Its second task, presence, predicts which classes
+// occur in the mask.
 const segmentText = `name: scenes
 data: {name: scenes, shapes: {n: 80, size: 16, kinds: [disc, bar], figures: [1, 2], texture: true}}
 validation: 0.2
@@ -28,7 +29,8 @@ epochs: 3
 batch: 16
 `
 
-// A segmenter with a second task trains, logs the mean IoU, and resumes with the same network.
+// A segmenter with a second task trains, logs the mean IoU (intersection over union), and ends with
+// the same network if the training is interrupted and resumed.
 func TestSegmenter(t *testing.T) {
 	t.Parallel()
 	dir, interrupted := t.TempDir(), t.TempDir()
@@ -70,16 +72,17 @@ func TestSegmenter(t *testing.T) {
 	}
 }
 
-// The classes that masks have are learned by a classifier, and by a segmenter next to classes.
-func TestTargetsOfMasks(t *testing.T) {
+// The target presence (which classes occur in the mask) can be learned by a classifier, and by a
+// segmenter as a further task next to classes.
+func TestPresence(t *testing.T) {
 	t.Parallel()
-	// The changes make a classifier of the classes that occur in the mask.
+	// A change is a text, " -> " and its replacement. These make a classifier of presence.
 	presence := []string{"tasks: {target: presence, weight: 0.5}\n -> target: presence\n", "{segmenter: {decoder: unet, widths: [6, 8], blocks: 1}} -> {resnet: {widths: [6, 8], blocks: 1}}", "epochs: 3 -> epochs: 1"}
 	s := must(t, parse(t, segmentText, presence...), t.TempDir())
 	if s.Test.Accuracy != nil || s.Test.MeanIoU != nil || !(s.Test.Loss > 0) {
 		t.Errorf("the test of presence gives %+v, want a loss alone", s.Test)
 	}
-	// Images with one figure have a class besides the mask.
+	// Images with one figure have a class in addition to the mask.
 	both := []string{"figures: [1, 2] -> figures: [1, 1]", "figures: [1, 2] -> figures: [1, 1]", "tasks: {target: presence, weight: 0.5} -> tasks: [classes, presence]", "epochs: 3 -> epochs: 1", "unet -> fcn"}
 	if s := must(t, parse(t, segmentText, both...), t.TempDir()); s.Test.MeanIoU == nil {
 		t.Errorf("the test of a segmenter with two further tasks has no mean IoU: %+v", s.Test)
@@ -88,6 +91,7 @@ func TestTargetsOfMasks(t *testing.T) {
 
 func TestTargetErrors(t *testing.T) {
 	t.Parallel()
+	// The error for each change of segmentText.
 	for change, want := range map[string]string{
 		"preprocess: -> target: presence\npreprocess:":                                                               "write it under tasks",
 		"preprocess: -> loss: cross-entropy\npreprocess:":                                                            "the loss of masks is position-cross-entropy",
@@ -122,7 +126,8 @@ func TestTargetErrors(t *testing.T) {
 	}
 }
 
-// Label noise and Mixup change the training, and not the validation.
+// Label noise and mixup change the training samples, but not those of validation and test. Only
+// label noise changes the fingerprint of the training data, since mixup is drawn for each batch.
 func TestNoiseAndMixup(t *testing.T) {
 	t.Parallel()
 	plain := must(t, parse(t, plainText, "epochs: 3 -> epochs: 1"), t.TempDir())

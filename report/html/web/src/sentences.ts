@@ -1,5 +1,6 @@
-// The sentences beneath a chart: how to read it, and what it shows. All are made by the program
-// that writes the report; the page chooses those that hold for what a chart draws.
+// The sentences beneath a chart: how to read it (its reading), and what it shows (statements). The
+// program that writes the report makes them; this module selects those that hold for the rows that
+// a chart draws. See Chart and Statement in data.ts.
 
 import { grouped, type Statement } from './data';
 import { fill, type Context } from './chart';
@@ -10,11 +11,12 @@ export interface Text {
   text: string;
 }
 
-const most = 3; // curves that are described one by one
+const maxCurves = 3; // the largest number of curves that are described one by one
 
 /**
- * The sentences of a chart of some rows. has lists what the chart has, for the conditions of the
- * reading: lines, points, branch, interval, null, signed, unsigned.
+ * The sentences of a chart of some rows. A part of the reading has a condition, a list of words that
+ * must all be in has: lines or points (how curves are drawn), branch (a layer is inside a residual
+ * branch), interval, null (the score by chance), signed or unsigned (whether colours diverge from 0).
  */
 export function textOf(c: Context, rows: number[], has: string[]): Text {
   const parts = c.chart.reading.filter((part) =>
@@ -25,10 +27,10 @@ export function textOf(c: Context, rows: number[], has: string[]): Text {
   );
   const read = fill(c, parts.map((part) => part.text).join(''), rows);
   if (c.chart.statements === 'text') return { reading: read, text: joined(...textsOf(c, rows)) };
-  const said = c.chart.statements === 'curve' ? ofCurves : ofExtremes;
+  const sentences = c.chart.statements === 'curve' ? ofCurves : ofExtremes;
   return {
-    reading: joined(read, c.measure.toward[c.statistic.name]),
-    text: rows.length > 0 ? said(c, rows) : c.scores.packed.notices.empty,
+    reading: joined(read, c.measure.toward[c.statistic.name]), // what higher or lower values mean
+    text: rows.length > 0 ? sentences(c, rows) : c.scores.packed.notices.empty,
   };
 }
 
@@ -50,12 +52,12 @@ function textsOf(c: Context, rows: number[]): string[] {
  */
 function ofCurves(c: Context, rows: number[]): string {
   const all = holding(c, rows, 'curve').sort((a, b) => b.weight - a.weight);
-  const said =
-    all.length > most
+  const selected =
+    all.length > maxCurves
       ? [all[0], all[all.length - 1]]
       : [...all].sort((a, b) => a.rows[0] - b.rows[0]);
   const gap = holding(c, rows, 'gap').find((s) => s.rows.length === rows.length);
-  return joined(...said.map((s) => s.text), gap?.text ?? '');
+  return joined(...selected.map((s) => s.text), gap?.text ?? '');
 }
 
 /** What a chart of bars or tiles shows: which is highest, which lowest. */
