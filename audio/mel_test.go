@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// TestMelBankAgreesWithNumPy compares mel filter banks with those of testdata/golden.py. Norm in
+// mel.json is the field Area of Mel.
 func TestMelBankAgreesWithNumPy(t *testing.T) {
 	t.Parallel()
 	var banks []struct {

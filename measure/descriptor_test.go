@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// TestRangeJSON checks that the JSON of a range of scores has its two ends, null where it has no
+// bound.
 func TestRangeJSON(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -27,10 +29,11 @@ func TestRangeJSON(t *testing.T) {
 	}
 }
 
+// A statistic is directional if the score of layers (a, b) differs from that of (b, a).
 func TestDescriptorDirectional(t *testing.T) {
 	t.Parallel()
 	d := Descriptor{Statistics: []StatisticDescriptor{{Name: "cka"}, {Name: "pwcca", Directional: true}}}
 	if !d.Directional() || !d.Directional("cka", "pwcca") || d.Directional("cka") || d.Directional("unknown") {
-		t.Error("Directional does not follow the statistics")
+		t.Error("Directional does not report whether any of the named statistics is directional")
 	}
 }

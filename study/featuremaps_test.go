@@ -14,10 +14,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// mapsText is studyText with the measure equivariance-error, for which a run draws feature maps.
 var mapsText = strings.Replace(studyText, "distance, seis]", "equivariance-error]", 1)
 
-// TestFeatureMaps compares the feature maps of a run with their definition: under a half turn, T of
-// f(x) is f(x) turned.
+// TestFeatureMaps compares the feature maps of a run with their definition: if T is a rotation by
+// 180 degrees, T(f(x)) is f(x) rotated by 180 degrees. The maps of quarter, a rotation by 90 and
+// by 180 degrees, are those of 180 degrees.
 func TestFeatureMaps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -32,14 +34,14 @@ func TestFeatureMaps(t *testing.T) {
 	if quarter.Parameter != "180" || quarter.Measure != "equivariance-error" || !quarter.HasInput || len(quarter.Layers) < 2 {
 		t.Errorf("the sheet of quarter is %+v", quarter.MapSheet)
 	}
-	if t1 := quarter.Tile; !quarter.same(0, 0, 1, t1.Width, t1.Height) {
-		t.Error("T(x) is not x turned")
+	if t1 := quarter.Tile; !quarter.rotated180(0, 0, 1, t1.Width, t1.Height) {
+		t.Error("T(x) is not x rotated by 180 degrees")
 	}
 	line := 1
 	for _, l := range quarter.Layers {
 		for _, c := range l.Channels {
-			if !quarter.same(line, 0, 2, quarter.Tile.Width, quarter.Tile.Height) {
-				t.Errorf("channel %d of %s: T of f(x) is not f(x) turned", c.Channel, l.Layer)
+			if !quarter.rotated180(line, 0, 2, quarter.Tile.Width, quarter.Tile.Height) {
+				t.Errorf("channel %d of %s: T(f(x)) is not f(x) rotated by 180 degrees", c.Channel, l.Layer)
 			}
 			if c.High <= c.Low || c.Error < 0 || math.IsNaN(float64(c.Error)) {
 				t.Errorf("channel %d of %s: %+v", c.Channel, l.Layer, c)
@@ -67,8 +69,8 @@ func TestFeatureMaps(t *testing.T) {
 	}
 }
 
-// TestFeatureMapsOutside checks that a transformation that moves all of the image out of sight has
-// no sheet, and that those after it have theirs.
+// TestFeatureMapsOutside checks that a transformation that moves the whole image out of the frame
+// has no sheet, and that those after it have theirs.
 func TestFeatureMapsOutside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -81,7 +83,7 @@ func TestFeatureMapsOutside(t *testing.T) {
 	}
 }
 
-// TestFeatureMapsOfShards merges two shards of a run in folders of their own.
+// TestFeatureMapsOfShards merges two shards (parts) of a run, each in its own folder.
 func TestFeatureMapsOfShards(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,8 +107,8 @@ func TestFeatureMapsOfShards(t *testing.T) {
 	}
 }
 
-// TestGraphIsRecorded checks that the record holds the operations of a model, with those of its
-// layers.
+// TestGraphIsRecorded checks that the record of a run, run.json, has the operations of a model's
+// graph, and that each layer is the output of one of them.
 func TestGraphIsRecorded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,16 +132,16 @@ func TestGraphIsRecorded(t *testing.T) {
 }
 
 // A mapSheet is a sheet of feature maps with its image. Tiles 0 and 1 of line 0 are x and T(x).
-// Tiles 0 to 2 of a further line are f(x), f(T(x)) and T of f(x), for one channel.
+// Tiles 0 to 2 of a further line are f(x), f(T(x)) and T(f(x)), for one channel.
 type mapSheet struct {
 	scores.MapSheet
 	file  string
 	image image.Image
 }
 
-// same reports whether tile a of a line equals tile b, turned by 180 degrees. Tiles are w x h
+// rotated180 reports whether tile a of a line equals tile b rotated by 180 degrees. Tiles are w x h
 // pixels.
-func (s *mapSheet) same(line, a, b, w, h int) bool {
+func (s *mapSheet) rotated180(line, a, b, w, h int) bool {
 	left, top := s.Tile.Right, line*s.Tile.Down
 	for y := range h {
 		for x := range w {

@@ -16,7 +16,10 @@ import (
 )
 
 // TestContactSheets checks that a run writes one contact sheet for each transformation of the
-// input. The image at 180 degrees must equal the rotated original.
+// input: a PNG file with a row for each of three images (pictures: 3), clean and transformed, and a
+// JSON file with its caption. The image under quarter at 180 degrees must equal the rotated
+// original. The study is studyText, whose transformation quarter is a rotation by 90 and by 180
+// degrees.
 func TestContactSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -60,8 +63,8 @@ func TestContactSheets(t *testing.T) {
 	}
 }
 
-// TestWithoutImages checks that a run warns of data that have no images, if the study asks for
-// them.
+// TestWithoutImages checks that a run warns of data without images or transformations if the study
+// requests contact sheets (pictures: 3).
 func TestWithoutImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,18 +92,18 @@ func TestWithoutImages(t *testing.T) {
 	}
 }
 
-// TestModelImages checks that the images beside a model are copied to the run folder, with their
-// captions.
+// TestModelImages checks that the images in the folder NAME.pictures beside a model NAME.onnx are
+// copied to the run folder, with their captions.
 func TestModelImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "small", testmodel.Options{})
-	beside := strings.TrimSuffix(path, ".onnx") + ".pictures"
-	if err := os.Mkdir(beside, 0o777); err != nil {
+	imagesDir := strings.TrimSuffix(path, ".onnx") + ".pictures"
+	if err := os.Mkdir(imagesDir, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"layer1.png": "one", "layer1.json": `{"title": "Filters", "caption": "Edges."}`, "layer2.png": "two", "layer2.json": "null", "notes.txt": "x"} {
-		if err := os.WriteFile(filepath.Join(beside, name), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(imagesDir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,11 +116,11 @@ func TestModelImages(t *testing.T) {
 			t.Errorf("%s holds %q, error %v; want %q", name, got, err, want)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(beside, "layer1.json"), []byte("{"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(imagesDir, "layer1.json"), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(t.Context(), parseIn(t, dir, studyText), filepath.Join(dir, "again"), options(t)); err == nil || !strings.Contains(err.Error(), "caption") {
-		t.Errorf("a caption that is cut: %v", err)
+		t.Errorf("a caption that is cut off: %v", err)
 	}
 }
 
@@ -135,8 +138,9 @@ func readPNG(t *testing.T, file string) image.Image {
 	return m
 }
 
-// TestSampleSheets checks the samples that a run shows without samples: true against the per-sample
-// values, and their images against the rotation of one.
+// TestSampleSheets checks a sheet of samples, those that quarter changes most and least, against
+// the per-sample values in samples.parquet. It also compares the image of one sample at 180 degrees
+// with the rotated original.
 func TestSampleSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -176,16 +180,18 @@ func TestSampleSheets(t *testing.T) {
 	}
 	m := sheet.Models[0]
 	for k, parameter := range sheet.Parameters {
-		of, view := values[parameter], m.Views[k]
+		byStatistic, view := values[parameter], m.Views[k]
+		// Samples with another prediction when transformed, samples that are classified correctly
+		// only when clean, and samples that are classified correctly when clean.
 		changed, failed, right := 0, 0, 0
 		for i := range labels {
-			same := of["predicted-clean"][i] == of["predicted-moved"][i]
+			same := byStatistic["predicted-clean"][i] == byStatistic["predicted-moved"][i]
 			if !same {
 				changed++
 			}
-			if of["correct-clean"][i] == 1 {
+			if byStatistic["correct-clean"][i] == 1 {
 				right++
-				if of["correct-moved"][i] == 0 {
+				if byStatistic["correct-moved"][i] == 0 {
 					failed++
 				}
 			}
@@ -193,35 +199,37 @@ func TestSampleSheets(t *testing.T) {
 		if view.Changed != changed || view.Failed != failed || m.Right != right || m.Labelled != len(labels) {
 			t.Errorf("%s: %d changed, %d failed of %d, %d labelled; the values say %d, %d, %d, %d", parameter, view.Changed, view.Failed, m.Right, m.Labelled, changed, failed, right, len(labels))
 		}
-		n, still := 0, 0 // samples, and those that are right under the transformation
+		n, rightMoved := 0, 0 // samples, and those that are classified correctly when transformed
 		for _, c := range view.ByClass {
-			n, still = n+c.N, still+c.Right
+			n, rightMoved = n+c.N, rightMoved+c.Right
 		}
 		confused := 0
 		for _, c := range view.Confusion { // label, predicted class, number of samples
 			confused += c[2]
 		}
-		if n != len(labels) || confused != n || still != right-failed+gained(of) {
-			t.Errorf("%s: the classes have %d samples, %d right, %d in the confusion", parameter, n, still, confused)
+		if n != len(labels) || confused != n || rightMoved != right-failed+gained(byStatistic) {
+			t.Errorf("%s: the classes have %d samples, %d right, %d in the confusion", parameter, n, rightMoved, confused)
 		}
 		for line, s := range sheet.Samples {
 			want := 0.0
-			if of["predicted-clean"][s.Index] == of["predicted-moved"][s.Index] {
-				want = math.Sqrt(of["confidence-clean"][s.Index] * of["confidence-moved"][s.Index])
+			if byStatistic["predicted-clean"][s.Index] == byStatistic["predicted-moved"][s.Index] {
+				want = math.Sqrt(byStatistic["confidence-clean"][s.Index] * byStatistic["confidence-moved"][s.Index])
 			}
 			if math.Abs(float64(view.Value[line])-want) > 1e-4 {
 				t.Errorf("sample %d at %s has the value %v, want %v", s.Index, parameter, view.Value[line], want)
 			}
-			if (view.Moved[line] == s.Label) != (of["correct-moved"][s.Index] == 1) {
+			if (view.Moved[line] == s.Label) != (byStatistic["correct-moved"][s.Index] == 1) {
 				t.Errorf("sample %d at %s: the prediction is %q and the label %q", s.Index, parameter, sheet.Classes[view.Moved[line]], sheet.Classes[s.Label])
 			}
 		}
 	}
-	// No sample outside of the list changes more than the last one in it.
+	// No sample that is not shown changes more than the last of the most changed, and none changes
+	// less than the first of the least changed. A change is 1 - confidence, or 1 + confidence if
+	// the prediction changes, summed over angles. The confidence is the geometric mean of both.
 	change := func(i int) (sum float64) {
-		for _, of := range values {
-			confidence := math.Sqrt(of["confidence-clean"][i] * of["confidence-moved"][i])
-			if of["predicted-clean"][i] == of["predicted-moved"][i] {
+		for _, byStatistic := range values {
+			confidence := math.Sqrt(byStatistic["confidence-clean"][i] * byStatistic["confidence-moved"][i])
+			if byStatistic["predicted-clean"][i] == byStatistic["predicted-moved"][i] {
 				sum += 1 - confidence
 			} else {
 				sum += 1 + confidence
@@ -243,25 +251,26 @@ func TestSampleSheets(t *testing.T) {
 			t.Errorf("sample %d changes by %v; the list of the most changed ends at %v, that of the least begins at %v", i, change(i), last, least)
 		}
 	}
-	picture := readPNG(t, filepath.Join(out, "pictures", "samples", "01.png"))
+	img := readPNG(t, filepath.Join(out, "pictures", "samples", "01.png"))
 	tile := sheet.Tile
-	if want := image.Rect(0, 0, 3*tile.Right, len(sheet.Samples)*tile.Down); picture.Bounds() != want || tile.Width != 16 {
-		t.Fatalf("the sheet is %v, want %v, with tiles of %+v", picture.Bounds(), want, tile)
+	if want := image.Rect(0, 0, 3*tile.Right, len(sheet.Samples)*tile.Down); img.Bounds() != want || tile.Width != 16 {
+		t.Fatalf("the sheet is %v, want %v, with tiles of %+v", img.Bounds(), want, tile)
 	}
 	for y := range tile.Height {
 		for x := range tile.Width {
-			if picture.At(x, y) != picture.At(2*tile.Right+tile.Width-1-x, tile.Height-1-y) {
+			if img.At(x, y) != img.At(2*tile.Right+tile.Width-1-x, tile.Height-1-y) {
 				t.Fatalf("the image at 180 degrees differs at %d, %d", x, y)
 			}
 		}
 	}
 }
 
-// gained is the number of samples that are wrong as they are and right transformed.
-func gained(of map[string]map[int]float64) int {
+// gained returns the number of samples that are classified correctly only when transformed, from
+// values by statistic and sample.
+func gained(byStatistic map[string]map[int]float64) int {
 	n := 0
-	for i, was := range of["correct-clean"] {
-		if was == 0 && of["correct-moved"][i] == 1 {
+	for i, clean := range byStatistic["correct-clean"] {
+		if clean == 0 && byStatistic["correct-moved"][i] == 1 {
 			n++
 		}
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A session runs a graph on operands.
+// A session runs a graph on operands, the inputs of an operator under test.
 type session struct {
 	rt      *ort.Runtime
 	session *ort.Session
 	inputs  []string
 }
 
+// compile returns a session of a model with one thread, closed at the end of the test.
 func compile(t testing.TB, m *onnx.Model) *session {
 	t.Helper()
 	return compileWith(t, m, ort.Options{Threads: 1})

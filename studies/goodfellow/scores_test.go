@@ -13,6 +13,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// TestStack checks the names of the networks of depth.onnx, which are stacks of autoencoders:
+// decays0.01,0,0.1/layer2 is the second layer of a stack whose layers were trained with these
+// weight decays. stack returns the decays up to the layer.
 func TestStack(t *testing.T) {
 	t.Parallel()
 	got, err := stack("decays0.01,0,0.1/layer2")
@@ -49,7 +52,10 @@ func TestStatistics(t *testing.T) {
 	near("half of the interval", half, 0.34454777651513435)
 }
 
-// The correlation of each training is over its own networks, one of each cell.
+// TestCorrelationOfEachTraining checks the rank correlation of the tests pan and turn (images under
+// a moving camera). A cell is a target activation and a weight decay with which several networks
+// were trained, and a correlation is over one network of each cell. The scores of the first
+// training give 1, and those of the second -1.
 func TestCorrelationOfEachTraining(t *testing.T) {
 	t.Parallel()
 	tab := table{}
@@ -71,6 +77,8 @@ func TestCorrelationOfEachTraining(t *testing.T) {
 	}
 }
 
+// TestBestOfEachDepth checks that best selects, for each depth, the stack with the highest mean
+// over the tests (here pan and turn), and does not count the null.
 func TestBestOfEachDepth(t *testing.T) {
 	t.Parallel()
 	row := func(layer, data string, value float64) scores.Row {
@@ -104,7 +112,8 @@ func TestBestOfEachDepth(t *testing.T) {
 	}
 }
 
-// TestBeliefTable checks that a change is that within each network, averaged over networks.
+// TestBeliefTable checks that the change from layer 1 to layer 2 of the belief networks (cdbn) is
+// the mean of the changes within networks, +100 % and 0 %, not the change of the means, 25 to 30.
 func TestBeliefTable(t *testing.T) {
 	t.Parallel()
 	scored := table{}
@@ -126,8 +135,10 @@ func TestBeliefTable(t *testing.T) {
 	}
 }
 
-// TestRows checks that the training that chooses the best decay does not count for its score.
-func TestRows(t *testing.T) {
+// TestScoresOfEachTarget checks that the first training, which selects the best weight decay of a
+// target activation, does not count for the scores. A decay with fewer than two other scores has
+// none.
+func TestScoresOfEachTarget(t *testing.T) {
 	t.Parallel()
 	scored := table{}
 	for _, c := range []struct {
@@ -151,8 +162,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestClasses checks that networks are counted by kind, and that those without a value are left
-// out.
+// TestClasses checks the table of the mutual information between units and classes: that networks
+// are counted by kind, and that those without a value are left out.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	scored := table{}

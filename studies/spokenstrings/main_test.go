@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// recorded writes a tone of a third of a second for each speaker, digit and take.
-func recorded(t *testing.T) string {
+// writeRecordings writes a tone of a third of a second for each speaker, digit and take
+// (repetition) into a folder, which it returns.
+func writeRecordings(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, speaker := range []string{"a", "b"} {
@@ -38,12 +39,12 @@ func recorded(t *testing.T) string {
 	return folder
 }
 
-// TestLayout checks that the data kind librispeech reads the utterances, with the rate of their
-// words.
+// TestLayout checks that package dataset reads the utterances in the layout of LibriSpeech, with
+// their numbers of words per second.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	digits := recorded(t)
+	digits := writeRecordings(t)
 	if err := run([]string{"-digits", digits, "-o", out, "-n", "220"}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,10 +87,10 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestFLAC checks that a file holds the waveform, to half a step of 16 bits, with values clipped.
+// TestFLAC checks that a file has the waveform, rounded to 16 bits, with values above 1 clipped.
 func TestFLAC(t *testing.T) {
 	t.Parallel()
-	wave := make([]float32, 2*block+3)
+	wave := make([]float32, 2*block+3) // two full FLAC frames and a short one
 	for i := range wave {
 		wave[i] = float32(math.Sin(float64(i*i) / 1e4))
 	}
@@ -114,8 +115,8 @@ func TestFLAC(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	few := t.TempDir()
-	f, err := os.Create(filepath.Join(few, "3_a_0.wav"))
+	oneFile := t.TempDir()
+	f, err := os.Create(filepath.Join(oneFile, "3_a_0.wav"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +124,8 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	odd := t.TempDir()
-	if err := os.WriteFile(filepath.Join(odd, "x_y_z.wav"), nil, 0o666); err != nil {
+	misnamed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(misnamed, "x_y_z.wav"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -133,9 +134,9 @@ func TestErrors(t *testing.T) {
 	}{
 		{nil, "-digits"},
 		{[]string{"-digits", t.TempDir()}, "no recordings"},
-		{[]string{"-digits", few, "-n", "3"}, "at least 10"},
-		{[]string{"-digits", few, "-o", t.TempDir()}, "there is no recording"},
-		{[]string{"-digits", odd}, "is not named"},
+		{[]string{"-digits", oneFile, "-n", "3"}, "at least 10"},
+		{[]string{"-digits", oneFile, "-o", t.TempDir()}, "there is no recording"},
+		{[]string{"-digits", misnamed}, "is not named"},
 	} {
 		if err := run(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want one with %q", c.args, err, c.want)

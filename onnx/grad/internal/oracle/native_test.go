@@ -24,7 +24,8 @@ func standardise(z []float64, epsilon float32) {
 	}
 }
 
-// ONNX Runtime's own float64 kernels are exact: none rounds to float32 inside.
+// TestNativeOperators checks operators that package oracle leaves to ONNX Runtime's float64
+// kernels: they compute in float64 throughout, and do not round to float32 in between.
 func TestNativeOperators(t *testing.T) {
 	t.Parallel()
 	x := normal(seed.Rand(3), 4, 6)
@@ -39,7 +40,7 @@ func TestNativeOperators(t *testing.T) {
 		"BatchNormalization": {func(b *onnx.Builder, x onnx.Value) onnx.Value {
 			return b.Op("BatchNormalization", onnx.Attrs{"epsilon": 0.01}, x, b.Full(1.1, 6), b.Full(0.3, 6), b.Full(0.7, 6), b.Full(2, 6))
 		}, func(z []float64) {
-			f := func(v float32) float64 { return float64(v) }
+			f := func(v float32) float64 { return float64(v) } // the graph has the constants in float32
 			for i, v := range z {
 				z[i] = (v-f(0.7))/math.Sqrt(2+f(0.01))*f(1.1) + f(0.3)
 			}
@@ -77,7 +78,7 @@ func TestNativeOperators(t *testing.T) {
 			}
 		}},
 		"ReduceLogSumExp": {func(b *onnx.Builder, x onnx.Value) onnx.Value {
-			return b.Add(b.Op("ReduceLogSumExp", onnx.Attrs{"axes": []int{1}}, x), b.Mul(x, b.Scalar(0)))
+			return b.Add(b.Op("ReduceLogSumExp", onnx.Attrs{"axes": []int{1}}, x), b.Mul(x, b.Scalar(0))) // in the shape of x
 		}, func(z []float64) {
 			sum := 0.0
 			for _, v := range z {
@@ -90,8 +91,8 @@ func TestNativeOperators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := widened(x.Data)
-			for m := range 4 {
-				c.want(want[m*6 : m*6+6])
+			for row := range 4 {
+				c.want(want[row*6 : row*6+6])
 			}
 			checkExact(t, 17, x, false, c.write, want, x.Shape...)
 		})

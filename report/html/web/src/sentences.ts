@@ -14,9 +14,10 @@ export interface Text {
 const maxCurves = 3; // the largest number of curves that are described one by one
 
 /**
- * The sentences of a chart of some rows. A part of the reading has a condition, a list of words that
- * must all be in has: lines or points (how curves are drawn), branch (a layer is inside a residual
- * branch), interval, null (the score by chance), signed or unsigned (whether colours diverge from 0).
+ * The sentences of a chart of some rows. A part of the reading has a condition, a list of words
+ * that must all be in has: lines or points (how curves are drawn), branch (a layer is inside a
+ * residual branch), interval, null (the score by chance), signed or unsigned (whether colours
+ * diverge from 0).
  */
 export function textOf(c: Context, rows: number[], has: string[]): Text {
   const parts = c.chart.reading.filter((part) =>
@@ -47,8 +48,8 @@ function textsOf(c: Context, rows: number[]): string[] {
 }
 
 /**
- * What a chart of curves shows: how each changes, or if there are many, the one that changes most and
- * the one that changes least.
+ * What a chart of curves shows: how each changes, or if there are many, the one that changes most
+ * and the one that changes least; for two curves also where they differ most (the statement gap).
  */
 function ofCurves(c: Context, rows: number[]): string {
   const all = holding(c, rows, 'curve').sort((a, b) => b.weight - a.weight);
