@@ -48,8 +48,8 @@ def program() -> str:
 def flags(**values: Any) -> list[str]:
     """Return values as flags of the command: output_folder=x gives --output-folder=x.
 
-    None and False are left out, and lists are joined by commas. A name that is a word of Python, such
-    as from, has an underscore at its end here.
+    None and False are left out, and lists are joined by commas. A flag whose name is a keyword of
+    Python, such as --from, is passed with an underscore at its end: from_.
     """
     out: list[str] = []
     for name, value in values.items():
