@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// studyText is a study of 150 images. Clean images, two quarter turns and a tilt are four forward
-// passes for each; the shift moves the activations of clean images and needs none.
+// studyText is a study of 150 images, with four forward passes for each: the clean image, rotations
+// by 90 and 180 degrees, and a tilt by a random angle. The shift is applied to the activations of
+// the clean image, so it needs no forward pass.
 const studyText = `name: test
 seed: 3
 data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
@@ -25,7 +26,7 @@ measures: [accuracy, effective-invariance: {per-class: true}, prediction-diverge
 
 func options(t *testing.T) Options {
 	t.Helper()
-	return Options{Runtime: orttest.Load(t), Threads: 2, Version: "1.2.3"} // with a version a finished run is left as it is
+	return Options{Runtime: orttest.Load(t), Threads: 2, Version: "1.2.3"} // without a version a finished run would be computed again
 }
 
 // parseIn parses a study as if it were in a folder.
@@ -53,12 +54,12 @@ func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 	if len(want) == 0 || len(want) != len(got) {
 		t.Fatalf("%d rows, want %d, and at least one", len(got), len(want))
 	}
-	close := func(a, b float64) bool {
+	near := func(a, b float64) bool {
 		return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))
 	}
 	for i, w := range want {
 		g := got[i]
-		if !close(w.Value, g.Value) || !close(w.Null, g.Null) || !close(w.Low, g.Low) || !close(w.High, g.High) {
+		if !near(w.Value, g.Value) || !near(w.Null, g.Null) || !near(w.Low, g.Low) || !near(w.High, g.High) {
 			t.Errorf("row %d: %s %s %s %s %s: %v [%v, %v] null %v, want %v [%v, %v] null %v", i, w.Measure, w.Statistic, w.Layer, w.Transform, w.Parameter,
 				g.Value, g.Low, g.High, g.Null, w.Value, w.Low, w.High, w.Null)
 		}

@@ -12,7 +12,7 @@ import (
 func TestWithFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
-	// Sizes around that of a new buffer, 1<<13 bytes, and one above the largest that is kept.
+	// Sizes around minReadBuffer, 1<<13 bytes, and one above the largest buffer that is kept for reuse.
 	for _, size := range []int{0, 1, 1<<13 - 1, 1 << 13, 1<<13 + 1, 3 * maxReadBuffer, 5} {
 		want := bytes.Repeat([]byte{byte(size), 7}, size)[:size]
 		if err := os.WriteFile(path, want, 0o666); err != nil {
@@ -20,7 +20,7 @@ func TestWithFile(t *testing.T) {
 		}
 		err := WithFile(path, func(content []byte) error {
 			if !bytes.Equal(content, want) {
-				t.Errorf("%d bytes are read as %d others", size, len(content))
+				t.Errorf("WithFile reads a file of %d bytes wrongly, as %d bytes", size, len(content))
 			}
 			return nil
 		})
@@ -29,7 +29,7 @@ func TestWithFile(t *testing.T) {
 		}
 		small, ok := ReadSmall(path)
 		if ok != (size < 1<<13) || ok && !bytes.Equal(small, want) {
-			t.Errorf("%d bytes are read as %d others by ReadSmall, %v", size, len(small), ok)
+			t.Errorf("ReadSmall of a file of %d bytes: %v, %d bytes", size, ok, len(small))
 		}
 	}
 	stop := errors.New("stop")

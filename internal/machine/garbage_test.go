@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSmallHeap checks that a small heap is not collected before there are some megabytes of garbage.
-// The limit is that of the process, so the test is not parallel.
+// TestSmallHeap checks that a small heap is not collected before there are about 8 MiB of garbage.
+// BoundGarbage acts on the whole process, so the test is not parallel.
 func TestSmallHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
@@ -20,11 +20,11 @@ func TestSmallHeap(t *testing.T) {
 	}
 }
 
-func TestGarbage(t *testing.T) {
+func TestGarbagePercent(t *testing.T) {
 	t.Parallel()
 	for memory, want := range map[int64]int{0: 20, 16 << 20: 20, 256 << 20: 20, 512 << 20: 10, 1 << 30: 5, 1 << 50: 5} {
 		if got := garbagePercent(memory); got != want {
-			t.Errorf("garbage target for %d bytes: %d %%, want %d %%", memory, got, want)
+			t.Errorf("garbagePercent(%d bytes) = %d, want %d", memory, got, want)
 		}
 	}
 }

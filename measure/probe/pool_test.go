@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// TestTrainerPool checks that probes that are trained in parallel by pooled trainers have the
-// weights of probes trained alone.
+// TestTrainerPool checks that probes that are trained in parallel, by trainers that a pool reuses,
+// have the weights of probes that are trained alone. The probes are single-layer (SLP) and
+// multi-layer perceptrons (MLP).
 func TestTrainerPool(t *testing.T) {
 	t.Parallel()
 	training := defaultTraining()
@@ -32,7 +33,7 @@ func TestTrainerPool(t *testing.T) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		found[p.name] = net
-		return outcome{{1}}, nil
+		return outcome{{1}}, nil // any outcome: the test compares only weights
 	})
 	if err != nil {
 		t.Fatal(err)

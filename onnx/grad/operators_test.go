@@ -11,14 +11,15 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// An opCase draws random cases of an operator, for each operator set in which it changed.
+// An opCase draws random cases of an operator, for each version of the ONNX operator set (opset) in
+// which the operator changed. The methods of generator are in generator_test.go.
 type opCase struct {
 	op     string
 	opsets []int
 	draw   func(g *generator) testCase
 }
 
-var cases = slices.Concat(elementwiseCases, activationCases, reduceCases, moveCases, indexCases, layerCases, poolCases, normCases)
+var cases = slices.Concat(elementwiseCases, activationCases, reduceCases, shapeCases, indexCases, layerCases, poolCases, normCases)
 
 // requiredOperators are the operators whose gradients the package must have.
 const requiredOperators = `
@@ -46,7 +47,7 @@ func unaryCase(op string, opset int, draw func(g *generator) operand) opCase {
 	return opCase{op, []int{opset, latestOpset}, func(g *generator) testCase { return unary(draw(g), nil) }}
 }
 
-// latestOpset is the newest operator set that is tested.
+// latestOpset is the newest opset that is tested.
 const latestOpset = 22
 
 var elementwiseCases = []opCase{
@@ -57,8 +58,8 @@ var elementwiseCases = []opCase{
 	{"Pow", []int{7, 12, 15}, drawPow},
 	{"Sum", []int{8, 13}, variadicOf((*generator).smooth)},
 	{"Mean", []int{8, 13}, variadicOf((*generator).smooth)},
-	{"Min", []int{8, 13}, drawExtreme},
-	{"Max", []int{8, 13}, drawExtreme},
+	{"Min", []int{8, 13}, drawMinMax},
+	{"Max", []int{8, 13}, drawMinMax},
 	{"Where", []int{9, 16}, drawWhere},
 	unaryCase("Sqrt", 7, func(g *generator) operand { return g.positive(g.smallShape()...) }),
 	unaryCase("Exp", 7, func(g *generator) operand { return g.smooth(g.smallShape()...) }),
@@ -86,7 +87,7 @@ var elementwiseCases = []opCase{
 	}),
 }
 
-// binaryOf draws two operands that are broadcast.
+// binaryOf returns a function that draws two operands that are broadcast, by x and y.
 func binaryOf(x, y func(*generator, ...int) operand) func(g *generator) testCase {
 	return func(g *generator) testCase {
 		shapes := g.broadcast(2)
@@ -94,6 +95,7 @@ func binaryOf(x, y func(*generator, ...int) operand) func(g *generator) testCase
 	}
 }
 
+// variadicOf returns a function that draws 1 to 4 operands that are broadcast, by x.
 func variadicOf(x func(*generator, ...int) operand) func(g *generator) testCase {
 	return func(g *generator) testCase {
 		var tc testCase
@@ -104,9 +106,9 @@ func variadicOf(x func(*generator, ...int) operand) func(g *generator) testCase 
 	}
 }
 
-// drawExtreme draws operands without ties: operand i is above one of four levels by 0.125 i, and by
-// at most 0.01 more.
-func drawExtreme(g *generator) testCase {
+// drawMinMax draws operands without ties. Each element of operand i is one of four levels, plus
+// 0.125 i, plus noise of at most 0.01.
+func drawMinMax(g *generator) testCase {
 	shapes := g.broadcast(g.between(1, 4))
 	var tc testCase
 	for i, shape := range shapes {
@@ -179,7 +181,7 @@ var activationCases = []opCase{
 	{"Clip", []int{7, 11, 12, 13}, drawClip},
 }
 
-// optionalAttr is an attribute, or its default.
+// optionalAttr returns an attribute, or at random nil, for its default.
 func (g *generator) optionalAttr(name string, value any) onnx.Attrs {
 	if g.coin() {
 		return onnx.Attrs{name: value}
@@ -187,6 +189,8 @@ func (g *generator) optionalAttr(name string, value any) onnx.Attrs {
 	return nil
 }
 
+// withAlpha returns a function that draws a case with or without the attribute alpha, which may be
+// negative unless positive is set.
 func withAlpha(positive bool) func(g *generator) testCase {
 	return func(g *generator) testCase {
 		alpha := 0.25 + g.Float64()

@@ -8,6 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// reduceCases are of operators that reduce axes. The numbers are the versions of the operator set
+// (opset) in which the operator changed. The methods of generator are in generator_test.go.
 var reduceCases = []opCase{
 	{"ReduceSum", []int{7, 11, 13}, reduce(13, (*generator).smooth)},
 	{"ReduceMean", []int{7, 11, 18}, reduce(18, (*generator).smooth)},
@@ -21,8 +23,8 @@ var reduceCases = []opCase{
 	{"ReduceSumSquare", []int{7, 11, 18}, reduce(18, (*generator).smooth)},
 }
 
-// reduce draws a reduction whose axes are an input since some operator set. It reduces some axes,
-// all, or none.
+// reduce draws a reduction over some axes, all or none. The operator has its axes as an input from
+// opset since on, and as an attribute before.
 func reduce(since int, values func(*generator, ...int) operand) func(g *generator) testCase {
 	return func(g *generator) testCase {
 		shape := g.smallShape()
@@ -44,14 +46,15 @@ func reduce(since int, values func(*generator, ...int) operand) func(g *generato
 		default:
 			g.attrOrInput(&tc, since, "axes", g.axes(len(shape))...)
 			if last := len(tc.operands) - 1; last > 0 && tc.attrs["keepdims"] != 0 {
-				tc.operands[last].alwaysConstant = g.coin() // axes that are kept may be computed when the graph runs
+				tc.operands[last].alwaysConstant = g.coin() // with keepdims the rank is known without the axes
 			}
 		}
 		return tc
 	}
 }
 
-var moveCases = []opCase{
+// shapeCases are of operators that copy, move, drop or resample elements, and of CumSum.
+var shapeCases = []opCase{
 	{"Identity", []int{7, 13, 16}, func(g *generator) testCase { return unary(g.smooth(g.smallShape()...), nil) }},
 	{"Cast", []int{7, 9, 13, 19}, func(g *generator) testCase { return unary(g.smooth(g.smallShape()...), onnx.Attrs{"to": onnx.Float}) }},
 	{"CastLike", []int{15, 19, 21}, func(g *generator) testCase {
@@ -111,7 +114,7 @@ var moveCases = []opCase{
 func drawDropout(g *generator) testCase {
 	tc := unary(g.smooth(g.smallShape()...), nil)
 	switch {
-	case g.opset >= 12 && g.trial == 0: // nothing is dropped in training, either
+	case g.opset >= 12 && g.trial == 0: // training mode with ratio 0 drops nothing
 		ratio := operand{shape: []int{}, floats: []float32{0}, noGradient: true, alwaysConstant: g.coin()}
 		tc.operands = append(tc.operands, ratio, operand{shape: []int{}, bools: []bool{true}, alwaysConstant: true})
 	case g.opset >= 12 && g.coin():
@@ -145,10 +148,10 @@ func drawSqueeze(g *generator) testCase {
 	}
 	tc := unary(g.smooth(shape...), nil)
 	if g.coin() {
-		tc.alwaysDeclared = always(true) // all axes of size 1 go
+		tc.alwaysDeclared = always(true) // no axes given: all of size 1 are removed
 		return tc
 	}
-	slices.Sort(ones) // else ONNX Runtime leaves some
+	slices.Sort(ones) // ONNX Runtime leaves some axes in place if they are not sorted
 	for i := range ones {
 		ones[i] = g.maybeNegative(ones[i], 4)
 	}
@@ -197,9 +200,9 @@ func drawSplit(g *generator) testCase {
 		shape[axis] += sizes[i]
 	}
 	tc := testCase{outputs: parts, attrs: onnx.Attrs{"axis": g.maybeNegative(axis, len(shape))}}
-	uneven := equal && g.opset >= 18 && g.coin() && sizes[0] > 1
-	if uneven {
-		shape[axis]-- // the last part is smaller
+	smallerLast := equal && g.opset >= 18 && g.coin() && sizes[0] > 1
+	if smallerLast {
+		shape[axis]--
 	}
 	tc.operands = []operand{g.smooth(shape...)}
 	switch {
@@ -209,7 +212,7 @@ func drawSplit(g *generator) testCase {
 		tc.attrs["num_outputs"] = parts
 	}
 	if g.coin() {
-		tc.loss = g.Perm(parts)[:1] // the others are unread
+		tc.loss = g.Perm(parts)[:1] // the loss does not depend on the other parts
 	}
 	return tc
 }
@@ -230,10 +233,10 @@ func drawSlice(g *generator) testCase {
 			first := end - 1
 			end, start, stride = start-1, first, -stride
 			if end < 0 {
-				end = -1 << 31
+				end = -1 << 31 // -1 would be the last element; this is before the first
 			}
 		case g.IntN(3) == 0:
-			end = 1<<31 - 1
+			end = 1<<31 - 1 // to the end of the axis
 		case g.coin():
 			start -= n
 		}
@@ -250,9 +253,9 @@ func drawSlice(g *generator) testCase {
 	if g.opset < 11 || g.coin() {
 		tc.operands[1], tc.operands[2] = tc.operands[1].asConstant(), tc.operands[2].asConstant()
 	}
-	narrow := g.coin()
+	isInt32 := g.coin()
 	for i := range tc.operands[1:] {
-		tc.operands[1+i].isInt32 = narrow
+		tc.operands[1+i].isInt32 = isInt32
 	}
 	return tc
 }
@@ -264,7 +267,6 @@ func drawExpand(g *generator) testCase {
 
 func drawPad(g *generator) testCase {
 	modes := []string{"constant", "reflect", "edge"}
-	sized := g.opset < 9
 	if g.opset >= 19 {
 		modes = append(modes, "wrap")
 	}
@@ -280,7 +282,7 @@ func drawPad(g *generator) testCase {
 		}
 	}
 	tc := unary(g.smooth(shape...), onnx.Attrs{"mode": mode})
-	tc.alwaysDeclared = always(sized)
+	tc.alwaysDeclared = always(g.opset < 9)
 	if g.opset < 11 {
 		tc.attrs["pads"] = pads
 		if g.coin() {
@@ -321,7 +323,7 @@ func drawResize(g *generator) testCase {
 	shape := []int{g.between(1, 2), g.between(1, 2), g.between(1, 5), g.between(1, 5)}
 	factor := func(n int) float32 { return float32(max(g.between(1, 6), 2/n)) / 2 } // at least one element is left
 	scales := operand{shape: []int{4}, floats: []float32{1, 1, factor(shape[2]), factor(shape[3])}, noGradient: true, alwaysConstant: true}
-	if g.IntN(4) == 0 { // an axis that is resized and keeps its size
+	if g.IntN(4) == 0 { // a width of at most 4, times 1.2 and rounded down, stays as it is
 		scales.floats[2], scales.floats[3] = 2, 1.2
 	}
 	attrs := onnx.Attrs{"mode": mode}
@@ -360,13 +362,13 @@ func drawResize(g *generator) testCase {
 		tc.operands = append(tc.operands, int64Vector(sizes...).asConstant())
 	}
 	if attrs["antialias"] == nil && g.IntN(4) == 0 {
-		g.cropped(&tc)
+		g.cropRegion(&tc)
 	}
 	return tc
 }
 
-// cropped makes a Resize crop a region, which may extend beyond the image.
-func (g *generator) cropped(tc *testCase) {
+// cropRegion makes a Resize crop a region, which may extend beyond the image.
+func (g *generator) cropRegion(tc *testCase) {
 	tc.attrs["coordinate_transformation_mode"], tc.attrs["extrapolation_value"] = "tf_crop_and_resize", 0.5
 	starts, ends := []float32{0, 0}, []float32{1, 1}
 	if tc.attrs["axes"] != nil {

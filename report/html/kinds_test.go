@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestEachKindOfChart shows every kind of every measure in turn, and looks for marks, a title and a
-// sentence.
+// TestEachKindOfChart selects every kind of chart of every measure in turn, and checks that each
+// figure has drawn marks, a title and a sentence. The classes mark-... and role-... are those that
+// Vega gives to the elements of a chart.
 func TestEachKindOfChart(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, everything(t), 1280, 900, "")
@@ -23,9 +24,9 @@ func TestEachKindOfChart(t *testing.T) {
 			v.do(t, script(fmt.Sprintf("document.querySelector(%q)?.click()", section+".segments input[value="+kind+"]")),
 				until("document.documentElement.dataset.complete === 'true'"))
 			figures := evaluate[int](t, v, fmt.Sprintf("document.querySelectorAll(%q).length", section+"figure"))
-			said := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(f => f.querySelector(".sentences").textContent.length > 40 && f.querySelector("figcaption span").textContent && f.querySelectorAll(".role-mark path, .role-mark text").length > 2).length`, section+"figure"))
-			if figures == 0 || said != figures {
-				t.Errorf("measure %d, %s: %d of %d figures have marks, a title and a sentence", m, kind, said, figures)
+			correct := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(f => f.querySelector(".sentences").textContent.length > 40 && f.querySelector("figcaption span").textContent && f.querySelectorAll(".role-mark path, .role-mark text").length > 2).length`, section+"figure"))
+			if figures == 0 || correct != figures {
+				t.Errorf("measure %d, %s: %d of %d figures have marks, a title and a sentence", m, kind, correct, figures)
 			}
 		}
 	}
@@ -35,7 +36,7 @@ func TestEachKindOfChart(t *testing.T) {
 		}
 	}
 	if n := evaluate[int](t, v, `document.querySelectorAll("#relations .mark-symbol path").length`); n != 6 {
-		t.Errorf("%d points against accuracy, want 6, one for each model", n)
+		t.Errorf("the plots of scores against accuracy have %d points, want 6, one for each model", n)
 	}
 	v.do(t, script(`document.querySelector("#pictures img").scrollIntoView()`), until(`document.querySelector("#pictures img").naturalWidth === 64`))
 	if n := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
@@ -71,8 +72,8 @@ func TestFactorsByTransformations(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestCurveOverConfidence draws the scores by confidence, and not those of classes or of all
-// samples.
+// TestCurveOverConfidence checks that the chart of scores against confidence shows only those of
+// the factor confidence, not those of classes or of all samples.
 func TestCurveOverConfidence(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -96,7 +97,8 @@ func TestCurveOverConfidence(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestHeatMapOfOneTile draws a heat map where a statistic, or a filter, leaves nothing that varies.
+// TestHeatMapOfOneTile checks that a heat map is drawn for a statistic of only one factor and one
+// transformation, too.
 func TestHeatMapOfOneTile(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

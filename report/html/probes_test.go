@@ -155,7 +155,7 @@ func TestProbeChartsOnAPhone(t *testing.T) {
 	if wider := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); wider > 0 {
 		t.Errorf("the page is %d pixels wider than the window", wider)
 	}
-	if narrow := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(p => p.getBoundingClientRect().width < 20).length`, probeSection("disentanglement")+"main figure .mark-rect.role-mark path")); narrow > 0 {
+	if narrow := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(p => p.getBoundingClientRect().width < 20).length`, probeSection("disentanglement")+"figure .mark-rect.role-mark path")); narrow > 0 {
 		t.Errorf("%d tiles are narrower than 20 pixels", narrow)
 	}
 	v.quiet(t)
