@@ -9,7 +9,7 @@ import (
 )
 
 // TestCostOfComparisons checks that the pages of measures that compare representations or
-// predictions, and of geometry, say in section Cost what each statistic takes.
+// predictions, and of geometry, state in section Cost the operations that each statistic takes.
 func TestCostOfComparisons(t *testing.T) {
 	t.Parallel()
 	for _, d := range spec.Descriptors() {
@@ -20,18 +20,19 @@ func TestCostOfComparisons(t *testing.T) {
 		_, cost, _ := strings.Cut(page(t, name), "\n## Cost\n")
 		cost, _, _ = strings.Cut(cost, "\n## ")
 		for _, s := range d.Statistics {
-			entry := slices.ContainsFunc(strings.Split(cost, "\n"), func(line string) bool {
+			stated := slices.ContainsFunc(strings.Split(cost, "\n"), func(line string) bool {
 				cells := strings.Split(line, "|")
 				return len(cells) > 3 && strings.Contains(cells[1], "`"+s.Name+"`") && strings.TrimSpace(cells[2]) != ""
 			})
-			if !entry {
-				t.Errorf("%s: no row of a table in section Cost says what %s takes", name, s.Name)
+			if !stated {
+				t.Errorf("%s: no row of a table in section Cost states the operations that %s takes", name, s.Name)
 			}
 		}
 	}
 }
 
-// TestMeasurePages holds the page of each measure to its descriptor: its statistics are named, and it has every section.
+// TestMeasurePages checks that the page of each measure names the statistics of the measure's
+// descriptor, and has every section.
 func TestMeasurePages(t *testing.T) {
 	t.Parallel()
 	index := page(t, "reference/measures/README.md")

@@ -8,6 +8,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
+// TestRandomNodes checks that RandomNodes finds the nodes that draw random numbers, also in the
+// branch of an If. The inputs of Dropout are data, ratio and training_mode: it is random unless
+// training_mode is absent or the constant false. Operators of other domains are not known.
 func TestRandomNodes(t *testing.T) {
 	t.Parallel()
 	node := func(op, name string, inputs ...string) *pb.NodeProto {
@@ -25,16 +28,16 @@ func TestRandomNodes(t *testing.T) {
 		p.Graph.Initializer = append(p.Graph.Initializer, flag("yes", 1), flag("no", 0))
 		p.Graph.Node = append(p.Graph.Node,
 			node("RandomNormalLike", "noise", "x"), node("Multinomial", "draw", "x"), ifNode, foreign,
-			node("Dropout", "kept", "x"), node("Dropout", "off", "x", "", "no"),
-			node("Dropout", "on", "x", "", "yes"), node("Dropout", "fed", "x", "", "x"))
+			node("Dropout", "default", "x"), node("Dropout", "off", "x", "", "no"),
+			node("Dropout", "on", "x", "", "yes"), node("Dropout", "computed", "x", "", "x"))
 	})
-	want := []string{`node "noise" (RandomNormalLike)`, `node "draw" (Multinomial)`, `node "on" (Dropout)`, `node "fed" (Dropout)`, `node "inner" (Bernoulli)`}
+	want := []string{`node "noise" (RandomNormalLike)`, `node "draw" (Multinomial)`, `node "on" (Dropout)`, `node "computed" (Dropout)`, `node "inner" (Bernoulli)`}
 	if got := m.RandomNodes(); !slices.Equal(got, want) {
 		t.Errorf("random nodes %q, want %q", got, want)
 	}
 }
 
-// changedModel returns a model with a changed message, which is not checked.
+// changedModel returns a model after a change to its protobuf message. The result is not checked.
 func changedModel(t *testing.T, change func(p *pb.ModelProto)) *onnx.Model {
 	t.Helper()
 	m, err := onnx.Parse(changed(t, func(*pb.ModelProto) {}))

@@ -11,7 +11,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestMatrices checks the order of the matrices, and the cells of the first one.
+// TestMatrices checks the order of the matrices (tables of one statistic, models by
+// transformations), and the cells of the first one. The shade of a cell is its score as a fraction
+// of the way from the null to the best value.
 func TestMatrices(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -37,7 +39,7 @@ func TestMatrices(t *testing.T) {
 			t.Errorf("shade %g, want %g", c.Shade, want)
 		}
 	}
-	// Of layers, the deepest of each model.
+	// A statistic of layers is shown for the deepest layer of each model.
 	for _, c := range all[3].Cells {
 		if r := rows[c.Row]; r.Layer != reporttest.UsualRun.Name("layer", 19) || !all[3].Layer {
 			t.Errorf("the cell is of layer %q, want the deepest one", r.Layer)
@@ -45,8 +47,8 @@ func TestMatrices(t *testing.T) {
 	}
 }
 
-// TestMatrixAtChance checks the shade of a cell, which is the part of the way from the null to the
-// best value of the statistic, and 0 for a score that is at chance.
+// TestMatrixAtChance checks that the shade of a score that is at chance (no better than its null) is
+// 0, and the shade of a better one, for a statistic whose best value is 0.
 func TestMatrixAtChance(t *testing.T) {
 	t.Parallel()
 	r := predictionRow("m", "turn", "prediction-divergence", "js", 0.5, 0.05)
@@ -62,8 +64,8 @@ func TestMatrixAtChance(t *testing.T) {
 	}
 }
 
-// TestMatrixOfNeutral checks that a score is not said to be at chance if neither end of its
-// statistic is better, as for probes.
+// TestMatrixOfNeutral checks that no score is marked as at chance for a neutral statistic, one of
+// which neither high nor low values are better, as for probes.
 func TestMatrixOfNeutral(t *testing.T) {
 	t.Parallel()
 	r := predictionRow("m", "turn", "informativeness", "r2", 0.8, 0.05)
@@ -74,7 +76,7 @@ func TestMatrixOfNeutral(t *testing.T) {
 	}
 }
 
-// TestMatrixOfPairs compares models with each other.
+// TestMatrixOfPairs checks the matrix of a measure that compares models with each other.
 func TestMatrixOfPairs(t *testing.T) {
 	t.Parallel()
 	pair := func(a, b string, value float64) scores.Row {
@@ -86,7 +88,8 @@ func TestMatrixOfPairs(t *testing.T) {
 	}
 }
 
-// TestMatrixOfAnything builds matrices of runs of any shape; the ends of their scales are finite.
+// TestMatrixOfAnything checks that values, shades and ends of scales are finite for runs of several
+// shapes in which every third score is infinite.
 func TestMatrixOfAnything(t *testing.T) {
 	t.Parallel()
 	for _, run := range []reporttest.FakeRun{{}, {Models: 1, Layers: 1, Transforms: 1}, {Models: 3, Layers: 2, Transforms: 2, Data: 2, Classes: 2, PairedLayers: 2}} {
@@ -109,7 +112,8 @@ func TestMatrixOfAnything(t *testing.T) {
 	}
 }
 
-// TestPairedEvidence compares scores whose intervals overlap, but whose replicates agree.
+// TestPairedEvidence checks that two scores whose intervals overlap differ certainly if their
+// jackknife replicates differ by the same amount in each group.
 func TestPairedEvidence(t *testing.T) {
 	t.Parallel()
 	cell := func(model string, offset float64) scores.Cell {
@@ -121,8 +125,8 @@ func TestPairedEvidence(t *testing.T) {
 	}
 	cells := []scores.Cell{cell("m", 0), cell("k", 0.02)}
 	rows := scores.Table("s", cells)
-	var none *Replicates
-	if got := none.evidence(&rows[0], &rows[1]); got != insignificant {
+	var noReplicates *Replicates
+	if got := noReplicates.evidence(&rows[0], &rows[1]); got != insignificant {
 		t.Errorf("without replicates the evidence is %d, want %d, insignificant", got, insignificant)
 	}
 	paired := NewReplicates(cells)
@@ -136,8 +140,8 @@ func TestPairedEvidence(t *testing.T) {
 	}
 }
 
-// TestFindingsByEvidence puts a clear difference before larger ones that are within their intervals
-// or at their null.
+// TestFindingsByEvidence checks that a difference that the intervals support comes before larger ones
+// that lie within their intervals, or whose scores are no better than the null.
 func TestFindingsByEvidence(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{
@@ -159,27 +163,27 @@ func TestFindingsByEvidence(t *testing.T) {
 	}
 }
 
-// TestSections divides a measure that scores one model as well as pairs of models into a section
-// for each; a measure of which there are only pairs has one section.
+// TestSections checks that a measure with scores of single models and of pairs of models has a
+// section of the report for each, and a measure with scores of pairs only has one section.
 func TestSections(t *testing.T) {
 	t.Parallel()
-	alone := pairRow("a", "", "x", "", 1, 0.5)
-	alone.Transform = "turn"
+	single := pairRow("a", "", "x", "", 1, 0.5)
+	single.Transform = "turn"
 	between := pairRow("a", "b", "x", "y", 1, 0.7)
-	got := Sections([]scores.Row{alone, between}, reporttest.Measures())
+	got := Sections([]scores.Row{single, between}, reporttest.Measures())
 	if len(got) != 2 || got[0].Key != "similarity" || got[1].Key != "similarity-between" {
 		t.Fatalf("%d sections, want similarity and similarity-between", len(got))
 	}
-	if !got[0].Has(&alone) || got[0].Has(&between) || got[1].Has(&alone) || !got[1].Has(&between) {
+	if !got[0].Has(&single) || got[0].Has(&between) || got[1].Has(&single) || !got[1].Has(&between) {
 		t.Error("rows are in the wrong section")
 	}
 	if got := Sections([]scores.Row{between}, reporttest.Measures()); len(got) != 1 || got[0].Key != "similarity" || !got[0].Has(&between) {
-		t.Error("a measure with one question has several sections")
+		t.Error("want one section, similarity, for scores of pairs only")
 	}
 }
 
-// TestPlaces checks the place of a layer among those of its model by depth, with the short name of
-// the layer if it has one.
+// TestPlaces checks the text that gives the rank of a layer among those of its model by depth, with
+// the short name of the layer if it has one.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int) scores.Row { return scores.Row{Model: "m", Layer: layer, Depth: depth} }
@@ -194,8 +198,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestDepthsDiffer compares the depths of the layers of two models, of which one has three layers
-// and the other two.
+// TestDepthsDiffer checks DepthsDiffer, which reports whether the deepest layers of models have
+// different depths, for one model of three layers and one of two.
 func TestDepthsDiffer(t *testing.T) {
 	t.Parallel()
 	rows := slices.Concat(depthRows("equivariance", 1, 2, 3), depthRows("equivariance", 1, 2))
@@ -203,12 +207,13 @@ func TestDepthsDiffer(t *testing.T) {
 		rows[i].Model = "k"
 	}
 	if !DepthsDiffer(rows) || DepthsDiffer(rows[:3]) || DepthsDiffer(nil) {
-		t.Error("depths of models are compared wrongly")
+		t.Error("DepthsDiffer is wrong for two models of different depths, for one model, or for no rows")
 	}
 }
 
-// TestBranches tells layers of the residual stream from those that a shortcut bypasses. A model of
-// which nearly all layers lie in branches has no stream.
+// TestBranches checks that layers of the residual stream (those that no shortcut bypasses) are told
+// from those in a residual branch. A model with fewer than three layers in the stream is taken for
+// one without shortcuts.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	model := func(name string, stream int) scores.ModelRecord {
@@ -226,15 +231,16 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestHeadlineOfEquivarianceError checks that the error itself, which has no upper bound,
-// summarises the measure, and that distances in the scale of the activations do not summarise
-// theirs.
+// TestHeadlineOfEquivarianceError checks the headline, the statistic that summarises a measure. For
+// equivariance-error it is the relative error, though it has no upper bound; for distance it is not
+// l2, which is in the scale of the activations.
 func TestHeadlineOfEquivarianceError(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
-	for _, of := range [][2]string{{"equivariance-error", "cosine"}, {"equivariance-error", "relative-error"}, {"equivariance-error", "floor"}, {"distance", "l2"}, {"distance", "cosine"}} {
+	for _, name := range [][2]string{ // measure, statistic
+		{"equivariance-error", "cosine"}, {"equivariance-error", "relative-error"}, {"equivariance-error", "floor"}, {"distance", "l2"}, {"distance", "cosine"}} {
 		for depth := range 3 {
-			rows = append(rows, scores.Row{Model: "m", Layer: fmt.Sprint(depth), Depth: depth, Data: "d", Transform: "t", Measure: of[0], Statistic: of[1], Value: 0.1 * float64(depth), Low: nan, High: nan, Null: 1.2})
+			rows = append(rows, scores.Row{Model: "m", Layer: fmt.Sprint(depth), Depth: depth, Data: "d", Transform: "t", Measure: name[0], Statistic: name[1], Value: 0.1 * float64(depth), Low: nan, High: nan, Null: 1.2})
 		}
 	}
 	got := map[string]string{}
@@ -249,6 +255,6 @@ func TestHeadlineOfEquivarianceError(t *testing.T) {
 		panels = append(panels, p.Section+"."+p.Statistic)
 	}
 	if want := []string{"distance.cosine", "equivariance-error.relative-error", "equivariance-error.cosine"}; !slices.Equal(panels, want) {
-		t.Errorf("the curves of the first screen are %q, want %q", panels, want)
+		t.Errorf("the panels of curves are %q, want %q", panels, want)
 	}
 }

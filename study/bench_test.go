@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// benchStudy returns a study of a CIFAR-10 ResNet-20 with the work of the programs that
-// docs/results/performance.md compares.
+// benchStudy returns a study of a ResNet-20 on the first limit images of the CIFAR-10 test set. Its
+// work is that of bench.py, the PyTorch program of docs/results/performance.md.
 func benchStudy(b *testing.B, limit int, layers, transforms, measures string) *Study {
 	b.Helper()
 	text := fmt.Sprintf(`name: bench
@@ -31,9 +31,9 @@ measures: [%s]
 	return s
 }
 
-// benchRun measures complete runs of a study: opening, engine, measures and files. work is the
-// number of images of a run, as the peer programs count them (docs/results/performance.md).
-func benchRun(b *testing.B, s *Study, work int) {
+// benchRun measures complete runs of a study: reading, forward passes, measures and files. images is
+// the number of images of a run, as bench.py counts them.
+func benchRun(b *testing.B, s *Study, images int) {
 	blas := linalg.LoadBackend()
 	// The library, the memory limits and the garbage collector are set as the command sets them.
 	o := Options{Runtime: orttest.Load(b), BLAS: &blas, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
@@ -43,7 +43,7 @@ func benchRun(b *testing.B, s *Study, work int) {
 		if _, err := Run(b.Context(), s, filepath.Join(b.TempDir(), "run"), o); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(work)/time.Since(start).Seconds(), "images/s")
+		b.ReportMetric(float64(images)/time.Since(start).Seconds(), "images/s")
 	}
 	b.ReportMetric(float64(peakBytes(b))/(1<<20), "MiB-peak")
 	b.Logf("BLAS: %s", blas)
@@ -64,13 +64,15 @@ func peakBytes(b *testing.B) int64 {
 	return kib << 10
 }
 
-// Effective invariance under three quarter turns on the CIFAR-10 test set: bench.py ei. Each image is
-// run four times, so the rate is of forward passes.
+// BenchmarkEffectiveInvariance measures effective invariance under rotations by 90, 180 and 270
+// degrees on the CIFAR-10 test set, as bench.py ei does. Each image has four forward passes, and the
+// rate counts these.
 func BenchmarkEffectiveInvariance(b *testing.B) {
 	benchRun(b, benchStudy(b, 10000, "output", "{name: quarter, rotate: {values: [90, 180, 270]}}", "effective-invariance"), 40000)
 }
 
-// SEIS at the 19 convolutions for 1,000, 2,000 and 10,000 pairs. bench.py seis has 2,000.
+// BenchmarkSEIS measures SEIS at the 19 convolutions, for 1,000, 2,000 and 10,000 pairs of a clean
+// and a transformed image. bench.py seis has 2,000.
 func BenchmarkSEIS(b *testing.B) {
 	for _, c := range []struct {
 		name, settings string

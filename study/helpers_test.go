@@ -26,7 +26,7 @@ measures: [accuracy, effective-invariance: {per-class: true}, prediction-diverge
 
 func options(t *testing.T) Options {
 	t.Helper()
-	return Options{Runtime: orttest.Load(t), Threads: 2, Version: "1.2.3"} // without a version a finished run would be computed again
+	return Options{Runtime: orttest.Load(t), Threads: 2, Version: "1.2.3"} // without a version the files of a finished run would be written again
 }
 
 // parseIn parses a study as if it were in a folder.

@@ -12,7 +12,8 @@ import (
 )
 
 // ramps returns a 2 x h x w image of which the channels are the row and the column of each pixel.
-// Bilinear interpolation does not change it, so an Op shows where it reads from.
+// Bilinear interpolation reproduces it exactly, so the result of an Op (a transformation with drawn
+// parameters) shows the positions that it reads from.
 func ramps(h, w int) tensor.Tensor {
 	x := tensor.New(2, h, w)
 	for i := range h {
@@ -44,7 +45,8 @@ func drawGeometric(t *rapid.T) Transform {
 	return first
 }
 
-// Away from the border, the map of positions is where the Op reads from.
+// TestPointMap checks that the PointMap of an Op gives the positions that the Op reads from, for
+// results that depend on no pixel beyond the border.
 func TestPointMap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,14 +57,14 @@ func TestPointMap(t *testing.T) {
 		if !ok {
 			t.Fatalf("%+v has no map of positions", op)
 		}
-		x, inside := ramps(h, w), tensor.New(1, h, w)
-		for i := range inside.Data {
-			inside.Data[i] = 1
+		x, ones := ramps(h, w), tensor.New(1, h, w)
+		for i := range ones.Data {
+			ones.Data[i] = 1
 		}
 		got, weight := tensor.New(2, h, w), tensor.New(1, h, w)
-		for _, o := range []struct{ dst, src tensor.Tensor }{{got, x}, {weight, inside}} {
+		for _, o := range []struct{ dst, src tensor.Tensor }{{got, x}, {weight, ones}} {
 			unclipped := op
-			if s, ok := tr.(Sequence); ok { // Brightness clips
+			if s, ok := tr.(Sequence); ok { // without Brightness, which clips to [0, 1]
 				unclipped = slices.DeleteFunc(slices.Clone(s), func(t Transform) bool { _, ok := t.(Brightness); return ok }).Draw(nil)
 			} else if _, ok := tr.(Brightness); ok {
 				unclipped = Identity{}
@@ -71,7 +73,7 @@ func TestPointMap(t *testing.T) {
 		}
 		for i := range h {
 			for j := range w {
-				if weight.Data[i*w+j] < 1-1e-6 { // it reads from beyond the border
+				if weight.Data[i*w+j] < 1-1e-6 { // it reads from beyond the border, where the image is 0
 					continue
 				}
 				row, column := p.Source(i, j)
@@ -90,7 +92,8 @@ func TestPointMap(t *testing.T) {
 	})
 }
 
-// A crop reads from its box, up to the rounding of the box to whole pixels.
+// TestPointMapOfCrop checks that the PointMap of a crop gives the positions that are read, up to the
+// rounding of the cropped region to whole pixels.
 func TestPointMapOfCrop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,8 +112,8 @@ func TestPointMapOfCrop(t *testing.T) {
 	})
 }
 
-// TestTurn checks the rotation of a map of positions, in degrees counter-clockwise. ok is false for
-// a map that mirrors, scales or shears.
+// TestTurn checks the angle of rotation of a PointMap, in degrees counter-clockwise. ok is false if
+// the map mirrors, scales or shears.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	f := Fixed
@@ -140,11 +143,12 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	if _, ok := PointMapOf(TimeStretch{Rate: f(2)}.Draw(nil), 1, 10); ok {
-		t.Error("PointMapOf returns a map of positions for time-stretch, which acts on audio")
+		t.Error("PointMapOf returns a PointMap for time-stretch, which acts on audio")
 	}
 }
 
-// With outside: wrap, the result is what is read from a plane that the image tiles.
+// TestWrapReadsATiledPlane checks that with Outside set to Wrapped the result is that of transforming
+// a plane that is tiled with copies of the image.
 func TestWrapReadsATiledPlane(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,7 +166,7 @@ func TestWrapReadsATiledPlane(t *testing.T) {
 		angle := Fixed(rapid.Float64Range(-360, 360).Draw(t, "angle"))
 		x, y := rapid.Float64Range(-1, 1).Draw(t, "x"), rapid.Float64Range(-1, 1).Draw(t, "y")
 		factor := Fixed(rapid.Float64Range(0.8, 2).Draw(t, "scale"))
-		if h > 2*w || w > 2*h { // a turned strip would leave the plane
+		if h > 2*w || w > 2*h { // a rotated narrow image would reach beyond the plane
 			angle = Fixed(0)
 		}
 		got := apply(Affine{Rotate: angle, X: Fixed(x), Y: Fixed(y), Scale: factor, Sampling: Sampling{Outside: Wrapped}}.Draw(nil), src)
@@ -180,7 +184,8 @@ func TestWrapReadsATiledPlane(t *testing.T) {
 	})
 }
 
-// TestCircularShift shifts an image of 5 x 8 pixels by 2 pixels down and 2 to the left.
+// TestCircularShift checks the shift of an image of 5 x 8 pixels by 2 pixels down and 2 to the left,
+// where pixels that leave one side return on the other.
 func TestCircularShift(t *testing.T) {
 	t.Parallel()
 	src := randomImage(8, 2, 5, 8)

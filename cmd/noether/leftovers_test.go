@@ -8,42 +8,42 @@ import (
 	"time"
 )
 
-// TestLeftovers checks that a command that writes into a folder removes the temporary files that a
-// killed process left there.
-func TestLeftovers(t *testing.T) {
+// TestStaleTemporaryFiles checks that a command that writes into a folder removes the temporary files
+// that a killed process left there: those older than atomicfile.StaleAfter, an hour.
+func TestStaleTemporaryFiles(t *testing.T) {
 	run, program := finishedRun(t), buildProgram(t)
 	models := filepath.Dir(run)
-	good, study := filepath.Join(models, "good.onnx"), filepath.Join(models, "study.yaml")
+	model, study := filepath.Join(models, "good.onnx"), filepath.Join(models, "study.yaml")
 	past := time.Now().Add(-2 * time.Hour)
 	for name, c := range map[string]struct {
-		folder string // "": a new one
+		folder string // that the command writes into; "": a new one
 		args   func(folder string) []string
 	}{
 		"run":    {run, func(string) []string { return []string{"run", study, "-o", run} }},
 		"report": {run, func(string) []string { return []string{"report", run} }},
 		"export": {"", func(d string) []string { return []string{"export", run, "--csv", "-o", filepath.Join(d, "x.csv")} }},
 		"plot":   {"", func(d string) []string { return []string{"plot", run, "-o", filepath.Join(d, "x.svg")} }},
-		"grad":   {"", func(d string) []string { return []string{"grad", good, "-o", filepath.Join(d, "x.onnx")} }},
+		"grad":   {"", func(d string) []string { return []string{"grad", model, "-o", filepath.Join(d, "x.onnx")} }},
 		"init": {"", func(d string) []string {
-			return []string{"init", good, filepath.Join(models, "photos"), "-o", filepath.Join(d, "x.yaml")}
+			return []string{"init", model, filepath.Join(models, "photos"), "-o", filepath.Join(d, "x.yaml")}
 		}},
 	} {
 		folder := c.folder
 		if folder == "" {
 			folder = t.TempDir()
 		}
-		left := filepath.Join(folder, ".scores.csv.0123456789abcdef.tmp")
-		if err := os.WriteFile(left, []byte("x"), 0o666); err != nil {
+		stale := filepath.Join(folder, ".scores.csv.0123456789abcdef.tmp")
+		if err := os.WriteFile(stale, []byte("x"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chtimes(left, past, past); err != nil {
+		if err := os.Chtimes(stale, past, past); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.CommandContext(t.Context(), program, c.args(folder)...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
-		if exists(left) {
-			t.Errorf("%s did not remove %s", name, left)
+		if exists(stale) {
+			t.Errorf("%s did not remove %s", name, stale)
 		}
 	}
 }

@@ -12,22 +12,24 @@ import (
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
-// TestInitReadsTheTraining trains a network on CIFAR-10 for a few steps, with mean, deviation and a
-// resize, and runs the study that init writes for it. Its accuracy is that of the training's test.
-func TestInitReadsTheTraining(t *testing.T) {
+// TestInitUsesTheRecordedPreprocessing trains a network on CIFAR-10 for a few steps and runs the
+// study that the command init writes for it. The preprocessing (resize, crop, mean and standard
+// deviation) comes from the model's metadata, so the accuracy is that of the test after training.
+func TestInitUsesTheRecordedPreprocessing(t *testing.T) {
 	t.Parallel()
-	const record, samples = 1 + 3*32*32, 60
+	const record = 1 + 3*32*32 // bytes of an image in a CIFAR-10 file: the label, then the pixels
+	const samples = 60         // of the test
 	dir := t.TempDir()
 	batch, err := os.ReadFile(testdata.Path(t, "cifar10", "test_batch.bin"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, "test.bin", batch[:samples*record])
-	write(t, dir, "learn.bin", batch[samples*record:(samples+500)*record])
+	write(t, dir, "train.bin", batch[samples*record:(samples+500)*record])
 	for i, preprocess := range []string{"{preset: cifar10, resize: 40, crop: 32}", "{mean: 0.5, std: 2.5, channels: 3}"} {
 		t.Run(preprocess, func(t *testing.T) {
 			file := write(t, dir, fmt.Sprintf("train%d.yaml", i), fmt.Appendf(nil, `name: small
-data: {name: learn, cifar10: learn.bin}
+data: {name: train, cifar10: train.bin}
 test: {name: test, cifar10: test.bin}
 preprocess: %s
 network: {convnet: {widths: [8], depth: 1}}
@@ -57,13 +59,13 @@ batch: 50
 				if r.Measure == "accuracy" && r.Statistic == "clean" {
 					found = true
 					if math.Abs(r.Value-trained.Test.Accuracy) > 1e-9 {
-						t.Errorf("accuracy %v, and %v when it was trained", r.Value, trained.Test.Accuracy)
+						t.Errorf("accuracy %v, want that of the test after training, %v", r.Value, trained.Test.Accuracy)
 					}
 				}
 			}
 			written, err := os.ReadFile(study)
 			if err != nil || !found || !strings.Contains(string(written), "As the training recorded it") {
-				t.Errorf("accuracy in the scores: %t; %v\n%s", found, err, written)
+				t.Errorf("accuracy in the scores: %t; error %v; want a study with preprocessing as recorded:\n%s", found, err, written)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestStudent compares the interval of 1, 2 and 6 with the value by hand: the standard deviation is
-// sqrt(7), and t of two degrees of freedom is 4.302653.
+// sqrt(7), and the 97.5 % quantile of Student's t with two degrees of freedom is 4.302653.
 func TestStudent(t *testing.T) {
 	t.Parallel()
 	mean, half := resample.Student([]float64{1, 2, 6})
@@ -16,10 +16,10 @@ func TestStudent(t *testing.T) {
 		t.Errorf("%v ± %v, want 3 ± %v", mean, half, want)
 	}
 	if mean, half := resample.Student([]float64{5}); mean != 5 || !math.IsNaN(half) {
-		t.Errorf("one value: %v ± %v", mean, half)
+		t.Errorf("one value: %v ± %v, want 5 ± NaN", mean, half)
 	}
 	if mean, half := resample.Student(nil); !math.IsNaN(mean) || !math.IsNaN(half) {
-		t.Errorf("no value: %v ± %v", mean, half)
+		t.Errorf("no value: %v ± %v, want NaN ± NaN", mean, half)
 	}
 }
 
@@ -33,12 +33,12 @@ func TestWelch(t *testing.T) {
 		t.Errorf("%v ± %v, want 3.2 ± %v", difference, half, want)
 	}
 	if back, same := resample.Welch(y, x); math.Abs(back+difference) > 1e-12 || math.Abs(same-half) > 1e-12 {
-		t.Errorf("exchanged: %v ± %v", back, same)
+		t.Errorf("exchanged: %v ± %v, want %v ± %v", back, same, -difference, half)
 	}
 	if difference, half := resample.Welch(x[:1], y); math.Abs(difference-5.2) > 1e-12 || !math.IsNaN(half) {
-		t.Errorf("one value: %v ± %v", difference, half)
+		t.Errorf("one value: %v ± %v, want 5.2 ± NaN", difference, half)
 	}
 	if difference, half := resample.Welch([]float64{2, 2}, []float64{5, 5, 5}); difference != 3 || half != 0 {
-		t.Errorf("equal values: %v ± %v", difference, half)
+		t.Errorf("equal values: %v ± %v, want 3 ± 0", difference, half)
 	}
 }

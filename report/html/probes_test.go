@@ -10,45 +10,46 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// probeRun is a study of what probes read: three models, two layers, three factors and two
-// transformations with ranges of their own.
+// probeRun returns a run of measures that train probes: single-layer (slp) and multi-layer
+// perceptrons (mlp) that predict factors from the representations of three models at two layers. A
+// parameter of disentanglement is the middle of a quarter of the range of its transformation.
 func probeRun() Run {
 	run := Run{Record: scores.Record{Study: "probes", Measures: reporttest.Measures()}}
 	quarters := map[string][]string{"hue-shift": {"-0.375", "-0.125", "0.125", "0.375"}, "brightness-shift": {"-1.5", "-0.5", "0.5", "1.5"}}
 	for m, model := range []string{"small", "middle", "large"} {
 		for l, layer := range []string{"stage1", "penultimate"} {
-			at := scores.Row{Model: model, Layer: layer, Depth: 5 + 4*l, Data: "photos", N: 300}
+			base := scores.Row{Model: model, Layer: layer, Depth: 5 + 4*l, Data: "photos", N: 300}
 			add := func(r scores.Row, measure, statistic string, value, null float64) {
 				r.Measure, r.Statistic, r.Value, r.Low, r.High, r.Null = measure, statistic, value, value-0.05, value+0.05, null
 				run.Rows = append(run.Rows, r)
 			}
 			for k, probe := range []string{"slp", "mlp"} {
-				at.Variant = probe
+				base.Variant = probe
 				for f, factor := range []string{"hue", "saturation", "value"} {
-					r := at
+					r := base
 					r.Factor = factor
 					add(r, "informativeness", "r2", 0.4+0.1*float64(m)+0.02*float64(f)+0.15*float64(k)-0.1*float64(l), -0.03)
 					add(r, "informativeness", "rmse", 0.2-0.02*float64(m)-0.06*float64(k), 0.25)
-					for transform, parts := range quarters {
+					for transform, middles := range quarters {
 						r.Transform = transform
-						for q, part := range append(slices.Clone(parts), "") {
-							r.Parameter = part
+						for q, middle := range append(slices.Clone(middles), "") { // "": the whole range
+							r.Parameter = middle
 							add(r, "disentanglement", "rmse-change", 0.2-0.1*float64(q)+0.01*float64(m+f), 0.01)
 						}
 						r.Parameter = ""
 					}
 				}
 				for _, transform := range []string{"hue-shift", "brightness-shift"} {
-					r := at
+					r := base
 					r.Transform = transform
 					add(r, "parameter-equivariance", "r2", 0.3+0.2*float64(k)+0.1*float64(m), 0)
 					add(r, "representation-equivariance", "cosine", 0.8+0.05*float64(k)+0.01*float64(m), 0.75)
 				}
 			}
-			at.Variant, at.Transform = "", "jpeg"
-			for q, part := range []string{"10", "30", "50", "70", "90", ""} {
-				at.Parameter = part
-				add(at, "invariance", "cosine", 0.7+0.04*float64(q)-0.02*float64(m), 0.4)
+			base.Variant, base.Transform = "", "jpeg"
+			for q, quality := range []string{"10", "30", "50", "70", "90", ""} {
+				base.Parameter = quality
+				add(base, "invariance", "cosine", 0.7+0.04*float64(q)-0.02*float64(m), 0.4)
 			}
 		}
 	}
@@ -56,21 +57,21 @@ func probeRun() Run {
 	return run
 }
 
-// probeSection is that of a measure of a run of probes.
+// probeSection returns the CSS selector of the section of a measure on the page of probeRun.
 func probeSection(name string) string {
-	at := slices.Index([]string{"informativeness", "parameter-equivariance", "representation-equivariance", "invariance", "disentanglement"}, name)
-	return fmt.Sprintf("section.measure[data-measure='%d'] ", at)
+	index := slices.Index([]string{"informativeness", "parameter-equivariance", "representation-equivariance", "invariance", "disentanglement"}, name)
+	return fmt.Sprintf("section.measure[data-measure='%d'] ", index)
 }
 
-// TestProbeCharts looks for the charts of a study of probes: what probes read as bars for each
-// model, a panel for each factor or transformation, a colour for each probe; invariance against the
-// parameter; what is disturbed as a matrix and as curves over the quarters of the ranges.
+// TestProbeCharts checks the charts of a run of probes. Scores of probes are bars for each model,
+// with a panel for each factor or transformation and a colour for each probe. Invariance is a curve
+// over the parameter. Disentanglement is a matrix of factors by quarters of the ranges.
 func TestProbeCharts(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 1280, 900, "")
 	for _, c := range []struct {
 		measure, titles, legend string
-		marks                   int // of the first chart
+		marks                   int // drawn points or tiles of the first chart
 		text                    string
 	}{
 		{"informativeness", "hue,saturation,value", "slp,mlp,a tick alone: the null, what chance gives", 6,
@@ -88,7 +89,7 @@ func TestProbeCharts(t *testing.T) {
 		if got, want := strings.Join(v.texts(t, section+".legend li"), ","), c.legend; got != want {
 			t.Errorf("%s has the legend %q, want %q", c.measure, got, want)
 		}
-		marks := "symbol"
+		marks := "symbol" // kinds of mark in Vega
 		if c.measure == "disentanglement" {
 			marks = "rect"
 		}
@@ -100,6 +101,7 @@ func TestProbeCharts(t *testing.T) {
 		}
 	}
 	labels := strings.Join(v.texts(t, probeSection("disentanglement")+"figure:first-child .role-axis-label text"), ",")
+	// The quarters of a range are named – –, –, + and + + from low to high.
 	for _, want := range []string{"– –,–,+,+ +", "hueunder brightness-shift"} {
 		if !strings.Contains(labels, want) {
 			t.Errorf("the matrix has the labels %q, want %q among them", labels, want)
@@ -108,24 +110,25 @@ func TestProbeCharts(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestProbeChartsOtherwise chooses lines, charts and a factor other than the defaults.
-func TestProbeChartsOtherwise(t *testing.T) {
+// TestProbeChartsOfOtherChoices checks the charts after lines, kinds of chart, a layer and a factor
+// other than the defaults are chosen, by the fragment of the address and on the page.
+func TestProbeChartsOfOtherChoices(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 1280, 900, "#informativeness.lines=layer&informativeness.by=model&disentanglement.chart=parameter&parameter-equivariance.layer=stage1")
 	titles := func(measure string) string {
 		return strings.Join(v.texts(t, probeSection(measure)+"figcaption > span:first-child"), ",")
 	}
 	if got := titles("informativeness"); got != "hue,saturation,value" {
-		t.Errorf("layers by models: %q, want %q", got, "hue,saturation,value")
+		t.Errorf("informativeness with a line for each layer has the charts %q, want %q", got, "hue,saturation,value")
 	}
 	if lines := v.texts(t, probeSection("informativeness")+"figure:first-child .role-axis-label text"); !slices.Contains(lines, "stage1") || !slices.Contains(lines, "penultimate") {
-		t.Errorf("layers by models have the lines %q, want stage1 and penultimate among them", lines)
+		t.Errorf("informativeness has the axis labels %q, want stage1 and penultimate among them", lines)
 	}
 	if got := titles("disentanglement"); got != "hue under hue-shift,saturation under hue-shift,value under hue-shift,hue under brightness-shift,saturation under brightness-shift,value under brightness-shift" {
 		t.Errorf("the curves over quarters have the titles %q, want one for each of 3 factors under 2 transformations", got)
 	}
 	if said := v.texts(t, probeSection("parameter-equivariance")+".sentences"); len(said) != 2 {
-		t.Errorf("the sections have the sentences %q, want two", said)
+		t.Errorf("parameter-equivariance has the sentences %q, want two", said)
 	}
 	v.do(t, script(fmt.Sprintf(`{ const s = document.querySelector(%q); s.value = "hue"; s.dispatchEvent(new Event("change")) }`, probeSection("disentanglement")+"select[name=factor]")), until(complete))
 	if got := titles("disentanglement"); strings.Count(got, "hue under") != 2 || strings.Contains(got, "value") {
@@ -142,7 +145,7 @@ func TestProbeChartsOtherwise(t *testing.T) {
 	v.quiet(t)
 }
 
-// values are those of the inputs that a selector finds.
+// values returns the values of the input elements that a selector finds.
 func (v *visit) values(t *testing.T, selector string) []string {
 	t.Helper()
 	return evaluate[[]string](t, v, fmt.Sprintf("[...document.querySelectorAll(%q)].map(i => i.value)", selector))
@@ -155,8 +158,9 @@ func TestProbeChartsOnAPhone(t *testing.T) {
 	if wider := evaluate[int](t, v, `document.documentElement.scrollWidth - innerWidth`); wider > 0 {
 		t.Errorf("the page is %d pixels wider than the window", wider)
 	}
-	if narrow := evaluate[int](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(p => p.getBoundingClientRect().width < 20).length`, probeSection("disentanglement")+"figure .mark-rect.role-mark path")); narrow > 0 {
-		t.Errorf("%d tiles are narrower than 20 pixels", narrow)
+	widths := evaluate[[]float64](t, v, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(p => p.getBoundingClientRect().width)`, probeSection("disentanglement")+"figure .mark-rect.role-mark path"))
+	if len(widths) == 0 || slices.Min(widths) < 20 {
+		t.Errorf("the tiles are %v pixels wide, want at least one tile, and at least 20 pixels for each", widths)
 	}
 	v.quiet(t)
 }

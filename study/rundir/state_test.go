@@ -18,6 +18,8 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
+// writeExample writes a state file, which holds the states of accumulators, or scores, of the layers
+// of a cell. A cell is a unit of work of a study: one model, data set, transformation and measure.
 func writeExample(t testing.TB, path string) []byte {
 	t.Helper()
 	index := &stateIndex{Cell: "c", Shard: plan.Shard{Index: 2, Count: 3}, N: 7, Unreadable: []string{"x"},
@@ -53,7 +55,7 @@ func TestStateFileRoundTrip(t *testing.T) {
 		}
 	}
 	if f.Cell != "c" || f.Shard != (plan.Shard{Index: 2, Count: 3}) || f.N != 7 || f.entry("b").Seen != 7 || !f.entry("b").Scored || f.entry("none") != nil {
-		t.Errorf("the index is %+v", f.stateIndex)
+		t.Errorf("the index is %+v, not as written", f.stateIndex)
 	}
 }
 
@@ -88,21 +90,23 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 	}
 }
 
+// TestShardsCoverEveryPositionOnceInWholeBlocks checks the ranges of positions of the shards (the
+// parts of a run on several machines) in the order in which samples are read.
 func TestShardsCoverEveryPositionOnceInWholeBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.NewLayout(rapid.IntRange(1, 5000).Draw(t, "n"))
-		of := rapid.IntRange(1, 40).Draw(t, "of")
+		count := rapid.IntRange(1, 40).Draw(t, "count")
 		next := 0
-		for i := 1; i <= of; i++ {
-			lo, hi := plan.Shard{Index: i, Count: of}.Positions(l)
+		for i := 1; i <= count; i++ {
+			lo, hi := plan.Shard{Index: i, Count: count}.Positions(l)
 			if lo != next || hi < lo || lo != l.N && lo%l.Block != 0 {
-				t.Fatalf("shard %d of %d of %+v is %d to %d, want whole blocks from %d", i, of, l, lo, hi, next)
+				t.Fatalf("shard %d of %d of %+v is %d to %d, want whole blocks from %d", i, count, l, lo, hi, next)
 			}
 			next = hi
 		}
 		if next != l.N {
-			t.Fatalf("%d shards of %+v end at %d, want %d", of, l, next, l.N)
+			t.Fatalf("%d shards of %+v end at %d, want %d", count, l, next, l.N)
 		}
 	})
 }
@@ -124,23 +128,25 @@ func FuzzReadStateIndex(f *testing.F) {
 	})
 }
 
+// TestCreateRemovesTemporaryFilesOfKilledRuns checks that Create removes temporary files older than
+// atomicfile.StaleAfter from all folders of a run, and leaves newer ones.
 func TestCreateRemovesTemporaryFilesOfKilledRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := Create(dir, t.Logf); err != nil {
 		t.Fatal(err)
 	}
-	young := filepath.Join(dir, "cells", ".b.json.0123456789abcdef.tmp")
+	recent := filepath.Join(dir, "cells", ".b.json.0123456789abcdef.tmp")
 	var old []string
 	for _, sub := range []string{"", "states", "failures", "shared", "pictures/views", "pictures/models", "cluster/1", "cluster/1/tasks"} {
 		old = append(old, filepath.Join(dir, sub, ".a.0123456789abcdef.tmp"))
 	}
 	past := time.Now().Add(-2 * atomicfile.StaleAfter)
-	for _, f := range append(old, young) {
+	for _, f := range append(old, recent) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o777), os.WriteFile(f, nil, 0o666)); err != nil {
 			t.Fatal(err)
 		}
-		if f != young {
+		if f != recent {
 			os.Chtimes(f, past, past)
 		}
 	}
@@ -152,13 +158,13 @@ func TestCreateRemovesTemporaryFilesOfKilledRuns(t *testing.T) {
 			t.Errorf("%s is still there: %v", f, err)
 		}
 	}
-	if _, err := os.Stat(young); err != nil {
+	if _, err := os.Stat(recent); err != nil {
 		t.Errorf("the temporary file that a run may still write is gone: %v", err)
 	}
 }
 
-// TestFinishedCellLeavesNoStates checks that a finished cell's states are removed, also those that
-// shards left in the folder before, and that those of another cell stay.
+// TestFinishedCellLeavesNoStates checks that the state files of a finished cell are removed, also
+// those of earlier shards, and that those of another cell stay.
 func TestFinishedCellLeavesNoStates(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir(), t.Logf)

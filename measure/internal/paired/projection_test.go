@@ -9,23 +9,25 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestProjection checks that the distances between the projections of vectors that lie in a plane
-// are those of the vectors, whatever the batches, and that only the first samples have projections.
+// TestProjection checks the projections of activations to a plane. Distances between projections of
+// vectors that lie in a plane are those of the vectors, also after one accumulator is serialised and
+// merged with another. Only the first site.Project samples have projections.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: onnx.Layer{Shape: []int{3}, Axes: "NC"}}
-	// (u, v) in the plane of (2, 1, 2)/3 and (-2, 2, 1)/3.
-	at := [][2]float64{{1, 0}, {4, 1}, {-2, 3}, {0, -5}, {9, 9}, {8, 8}}
+	// Coordinates (u, v) in the plane of the orthonormal vectors (2, 1, 2)/3 and (-2, 2, 1)/3.
+	clean := [][2]float64{{1, 0}, {4, 1}, {-2, 3}, {0, -5}, {9, 9}, {8, 8}}
 	transformed := [][2]float64{{2, 0}, {4, 2}, {-2, -3}, {6, -5}, {9, 9}, {8, 8}}
 	vector := func(p [2]float64) []float32 {
 		return []float32{float32((2*p[0] - 2*p[1]) / 3), float32((p[0] + 2*p[1]) / 3), float32((2*p[0] + p[1]) / 3)}
 	}
+	// feed returns an accumulator of the samples at some places of the order in which samples are read.
 	feed := func(places ...int) *accumulator {
 		a := newAccumulator(difference(), site)
 		b := &measure.Batch{Clean: tensor.New(len(places), 3), Transformed: tensor.New(len(places), 3)}
 		for i, p := range places {
 			b.Place, b.Index, b.Label = append(b.Place, p), append(b.Index, 10+p), append(b.Label, -1)
-			copy(b.Clean.Data[3*i:], vector(at[p]))
+			copy(b.Clean.Data[3*i:], vector(clean[p]))
 			copy(b.Transformed.Data[3*i:], vector(transformed[p]))
 		}
 		if err := a.Update(b); err != nil {
@@ -38,15 +40,15 @@ func TestProjection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := newAccumulator(difference(), site)
-	if err := again.UnmarshalBinary(state); err != nil {
+	merged := newAccumulator(difference(), site)
+	if err := merged.UnmarshalBinary(state); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Merge(feed(3, 4, 5)); err != nil {
+	if err := merged.Merge(feed(3, 4, 5)); err != nil {
 		t.Fatal(err)
 	}
 	got := map[int]map[string]float64{}
-	for _, s := range again.Samples() {
+	for _, s := range merged.Samples() {
 		if got[s.Index] == nil {
 			got[s.Index] = map[string]float64{}
 		}
@@ -55,8 +57,8 @@ func TestProjection(t *testing.T) {
 	if len(got) != 4 {
 		t.Fatalf("%d samples are projected, want 4", len(got))
 	}
-	place := func(i int, side string) [2]float64 {
-		return [2]float64{got[10+i]["projection-"+side+"-1"], got[10+i]["projection-"+side+"-2"]}
+	projection := func(i int, view string) [2]float64 {
+		return [2]float64{got[10+i]["projection-"+view+"-1"], got[10+i]["projection-"+view+"-2"]}
 	}
 	distance := func(a, b [2]float64) float64 { return math.Hypot(a[0]-b[0], a[1]-b[1]) }
 	for i := range 4 {
@@ -65,8 +67,8 @@ func TestProjection(t *testing.T) {
 				what      string
 				got, want float64
 			}{
-				{"clean to clean", distance(place(i, "clean"), place(j, "clean")), distance(at[i], at[j])},
-				{"clean to transformed", distance(place(i, "clean"), place(j, "moved")), distance(at[i], transformed[j])},
+				{"clean to clean", distance(projection(i, "clean"), projection(j, "clean")), distance(clean[i], clean[j])},
+				{"clean to transformed", distance(projection(i, "clean"), projection(j, "moved")), distance(clean[i], transformed[j])},
 			} {
 				if math.Abs(c.got-c.want) > 1e-5 {
 					t.Errorf("%s of samples %d and %d: %v, want %v", c.what, i, j, c.got, c.want)
@@ -75,6 +77,6 @@ func TestProjection(t *testing.T) {
 		}
 	}
 	if n := len(newAccumulator(difference(), measure.Site{Layout: site.Layout, Layer: site.Layer}).Samples()); n != 0 {
-		t.Errorf("a site without projections has %d values, want 0", n)
+		t.Errorf("an accumulator without projections has %d values of samples, want 0", n)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// normal returns values from the normal distribution with the standard deviation 2.
 func normal(r *rand.Rand, shape ...int) tensor.Tensor {
 	x := tensor.New(shape...)
 	for i := range x.Data {
@@ -30,6 +31,7 @@ func normal(r *rand.Rand, shape ...int) tensor.Tensor {
 
 func vectorOf(v ...float32) tensor.Tensor { return tensor.Tensor{Shape: []int{len(v)}, Data: v} }
 
+// widened returns the values as float64.
 func widened(x []float32) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
@@ -38,7 +40,7 @@ func widened(x []float32) []float64 {
 	return out
 }
 
-// run returns the output of a model that has one.
+// run returns the output of a model that has one output.
 func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -62,9 +64,10 @@ func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) tensor.Tensor {
 	return tensor.Tensor{Shape: slices.Clone(y.Shape), Data: slices.Clone(y.Data)}
 }
 
-// checkExact compares an operator with its value in float64, to 3e-14 of the largest. The graph
-// subtracts the expected value, as the sum of two float32, and returns the rest times 2^40. With
-// freeSizes all axes but the channels have a free size.
+// checkExact checks that the model that oracle.InFloat64 makes of an operator computes its value in
+// float64, to 3e-14 of the largest. Outputs are float32, so the graph subtracts the expected value,
+// as the sum of two float32, and returns the difference times 2^40. With freeSizes the graph declares
+// the size of no axis but axis 1, the channels.
 func checkExact(t *testing.T, opset int, x tensor.Tensor, freeSizes bool, write func(b *onnx.Builder, x onnx.Value) onnx.Value, want []float64, shape ...int) {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -106,7 +109,8 @@ func checkExact(t *testing.T, opset int, x tensor.Tensor, freeSizes bool, write 
 	}
 }
 
-// Activations that are written by native operators, at kinks and in their tails too.
+// TestActivations checks activations, some of which ONNX Runtime lacks in float64 and InFloat64
+// writes by other operators, also at kinks (where the derivative jumps) and in the tails.
 func TestActivations(t *testing.T) {
 	t.Parallel()
 	clampToUnit := func(x float64) float64 { return max(0, min(1, x)) }
@@ -139,7 +143,7 @@ func TestActivations(t *testing.T) {
 	}
 }
 
-// Either bound of Clip may be absent.
+// TestClip checks Clip with and without each of its bounds.
 func TestClip(t *testing.T) {
 	t.Parallel()
 	x := normal(seed.Rand(2), 2, 3, 4)
@@ -168,12 +172,13 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// Discontinuous operators see differences that are too small for float32.
+// TestDiscontinuousOperators checks that InFloat64 gives discontinuous operators their inputs in
+// float64: they tell apart values that are equal in float32.
 func TestDiscontinuousOperators(t *testing.T) {
 	t.Parallel()
 	tiny := tensor.Tensor{Shape: []int{1, 1, 4}, Data: []float32{0, 1e-9, 3e-9, 2e-9}}
 	for name, c := range map[string]struct {
-		write func(b *onnx.Builder, near onnx.Value) onnx.Value // near: 1 + tiny
+		write func(b *onnx.Builder, near onnx.Value) onnx.Value // near is 1 + tiny
 		want  []float32
 	}{
 		"Greater": {func(b *onnx.Builder, v onnx.Value) onnx.Value {
@@ -204,14 +209,14 @@ func TestDiscontinuousOperators(t *testing.T) {
 				t.Errorf("%v, want %v", got.Data, c.want)
 			}
 			if got := run(t, m, tiny); slices.Equal(got.Data, c.want) {
-				t.Errorf("in float32 it is %v too", got.Data)
+				t.Errorf("in float32 the result is %v too: the case does not depend on the precision", got.Data)
 			}
 		})
 	}
 }
 
-// Nodes that no discontinuous operator depends on stay in float32. Inputs and outputs keep names
-// and types.
+// TestOtherNodesStayFloat32 checks that, without names of outputs, InFloat64 leaves nodes in float32
+// on which no discontinuous operator depends, and that inputs and outputs keep names and types.
 func TestOtherNodesStayFloat32(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
@@ -254,6 +259,6 @@ func TestInFloat64Errors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := oracle.InFloat64(m); err == nil || !strings.Contains(err.Error(), "opset 11") {
-		t.Errorf("an old model: %v", err)
+		t.Errorf("InFloat64 of a model with opset 10: error %v, want one that names opset 11", err)
 	}
 }
