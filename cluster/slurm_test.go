@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A cancelled command is not taken for one that timed out.
+// TestCommandCancelled checks that a cancelled command is not taken for one that timed out.
 func TestCommandCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -18,6 +18,8 @@ func TestCommandCancelled(t *testing.T) {
 	}
 }
 
+// TestParseSbatch checks that the job number is found in the output of sbatch --parsable, a line
+// "number" or "number;cluster", also among messages.
 func TestParseSbatch(t *testing.T) {
 	t.Parallel()
 	for out, want := range map[string]string{
@@ -34,6 +36,8 @@ func TestParseSbatch(t *testing.T) {
 	}
 }
 
+// TestParseQueue checks the output of squeue, with a line "job|task|state|reason" for each task of a
+// job array, among lines of other forms.
 func TestParseQueue(t *testing.T) {
 	t.Parallel()
 	got := parseQueue("*** maintenance on Friday | all day ***\n" +
@@ -44,7 +48,9 @@ func TestParseQueue(t *testing.T) {
 	}
 }
 
-func TestParseEndings(t *testing.T) {
+// TestParseFinalStates checks the states of the tasks of job 17 in the output of sacct and scontrol
+// show job, and the largest number of tasks in that of scontrol show config.
+func TestParseFinalStates(t *testing.T) {
 	t.Parallel()
 	accounts := parseAccounts("17_3|OUT_OF_MEMORY\n17_4|CANCELLED by 1000\n17_[5-9]|PENDING\n170_1|FAILED\n17_6.batch|FAILED\n17_7|\n", "17")
 	if want := "map[3:OUT_OF_MEMORY 4:CANCELLED]"; fmt.Sprint(accounts) != want {
@@ -63,6 +69,7 @@ func TestParseEndings(t *testing.T) {
 	}
 }
 
+// TestRanges checks that numbers are written as ranges, as sbatch --array takes them.
 func TestRanges(t *testing.T) {
 	t.Parallel()
 	for want, numbers := range map[string][]int{"1-3,7,9-10": {1, 2, 3, 7, 9, 10}, "4": {4}, "": nil} {
@@ -85,13 +92,13 @@ func FuzzSchedulerOutput(f *testing.F) {
 				t.Errorf("%+v is read as %+v, want a job, a task, a state and a printable reason", at, q)
 			}
 			if s := q.state(); s != Queued && s != Running {
-				t.Error(s)
+				t.Errorf("%+v has the state %v, want Queued or Running", q, s)
 			}
 		}
-		for _, ends := range []map[int]string{parseAccounts(out, "17"), parseShow(out, "17")} {
-			for n, state := range ends {
+		for _, states := range []map[int]string{parseAccounts(out, "17"), parseShow(out, "17")} {
+			for n, state := range states {
 				if n < 0 || !isState(state) {
-					t.Errorf("task %d has %q", n, state)
+					t.Errorf("task %d has the state %q, want a number and a state of Slurm", n, state)
 				}
 			}
 		}
@@ -101,7 +108,7 @@ func FuzzSchedulerOutput(f *testing.F) {
 			t.Errorf("the error is %q, want one line without escape sequences", err)
 		}
 		if n := parseMaxTasks(out); n < 0 {
-			t.Error(n)
+			t.Errorf("at most %d tasks, want 0 or more", n)
 		}
 	})
 }

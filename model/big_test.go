@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestModelAbove2GB checks a model with more than 2 GB of weights, the limit of protobuf, in a file
-// beside it. The file is sparse: all weights are zero except for the last row, which the model
-// adds to its input.
+// TestModelAbove2GB checks a model with more than 2 GB of weights. Protobuf limits the model file to
+// 2 GB, so the weights are in a file beside it. That file is sparse: all weights are zero except for
+// the last row, which the model adds to its input.
 func TestModelAbove2GB(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a sparse file of 2.2 GB")
@@ -60,7 +60,8 @@ func TestModelAbove2GB(t *testing.T) {
 	}
 }
 
-// bigModel computes x plus the last row of the weights in weights.bin.
+// bigModel returns the file of a model that computes x plus the last row of the weights, which are
+// in weights.bin (rows x width).
 func bigModel(t *testing.T, width, rows int) []byte {
 	t.Helper()
 	text := func(key, value string) *pb.StringStringEntryProto {

@@ -20,8 +20,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkGratings runs both grating tests on every unit of every layer of a ResNet-20 for
-// CIFAR-10.
+// BenchmarkGratings runs both tests with gratings (sinusoidal stripes), along phase and along
+// orientation, on every unit of every layer of a ResNet-20 for CIFAR-10.
 func BenchmarkGratings(b *testing.B) {
 	machine.BoundGarbage(0)
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
@@ -43,18 +43,19 @@ func BenchmarkGratings(b *testing.B) {
 		runJob(b, firing.Defaults(), j)
 	}
 	b.ReportMetric(float64(units), "units")
-	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/test")
-	reportPeak(b)
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/run")
+	reportMemoryAndCPU(b)
 }
 
-// reportPeak reports the peak memory of the process.
-func reportPeak(b *testing.B) {
+// reportMemoryAndCPU reports the peak memory of the process, and its processor time for each iteration.
+func reportMemoryAndCPU(b *testing.B) {
 	b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
 	b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")
 }
 
-// BenchmarkInputs measures the ReLU units of a ResNet-20 under one rotation, for growing numbers of
-// images. Memory stays within the bound. Run each case in a process of its own.
+// BenchmarkInputs measures the ReLU units of all layers, the last stage or one layer of a ResNet-20
+// under one rotation, for growing numbers of images. memory bounds the memory of the job, in bytes.
+// Run each case in a process of its own, whose peak memory is reported.
 func BenchmarkInputs(b *testing.B) {
 	for _, c := range []struct {
 		name, layers string
@@ -90,12 +91,13 @@ func benchmarkInputs(b *testing.B, layers string, memory int64, inputs int) {
 		s.References = 1
 		runJob(b, s, j)
 	}
-	reportPeak(b)
+	reportMemoryAndCPU(b)
 }
 
 var cifar = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
-// BenchmarkThresholds measures the threshold estimator alone, on values after a ReLU.
+// BenchmarkThresholds measures the threshold estimator alone, exactly or by a quantile sketch, on
+// random values after a ReLU.
 func BenchmarkThresholds(b *testing.B) {
 	for _, c := range []struct {
 		name                 string
@@ -110,14 +112,14 @@ func BenchmarkThresholds(b *testing.B) {
 			}
 			in := make([]firing.Input, c.batch)
 			for b.Loop() {
-				g := firing.NewThresholdEstimator(firing.ThresholdOptions{Units: c.units, Rank: c.inputs / 100, References: 10, Error: c.relative})
-				for at := 0; at < c.inputs; at += c.batch {
+				estimator := firing.NewThresholdEstimator(firing.ThresholdOptions{Units: c.units, Rank: c.inputs / 100, References: 10, Error: c.relative})
+				for first := 0; first < c.inputs; first += c.batch {
 					for i := range in {
-						in[i] = firing.Input{Index: at + i, Reference: true}
+						in[i] = firing.Input{Index: first + i, Reference: true}
 					}
 					from := r.IntN(9 * c.batch * c.units)
-					shown := tensor.Tensor{Shape: []int{c.batch, c.units}, Data: z.Data[from:][:c.batch*c.units]}
-					if err := g.Update(shown, in); err != nil {
+					batch := tensor.Tensor{Shape: []int{c.batch, c.units}, Data: z.Data[from:][:c.batch*c.units]}
+					if err := estimator.Update(batch, in); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -128,10 +130,10 @@ func BenchmarkThresholds(b *testing.B) {
 	}
 }
 
-// BenchmarkMillion measures a layer of a million units, 64 channels of 125 x 125, for several
-// numbers of inputs, with a checkpoint in a file, with exact thresholds or sketches. Run each case
-// in a process of its own, whose peak memory is reported.
-func BenchmarkMillion(b *testing.B) {
+// BenchmarkMillionUnits measures a layer of a million units, 64 channels of 125 x 125, for several
+// numbers of inputs, with a checkpoint in a file, with exact thresholds or those of a quantile
+// sketch. Run each case in a process of its own, whose peak memory is reported.
+func BenchmarkMillionUnits(b *testing.B) {
 	for _, c := range []struct {
 		inputs     int
 		thresholds string
@@ -139,7 +141,7 @@ func BenchmarkMillion(b *testing.B) {
 	}{{1_000, firing.Exact, 256 << 20}, {10_000, firing.Exact, 256 << 20}, {100_000, firing.Sketched, 256 << 20}, {100_000, firing.Sketched, 1280 << 20}} {
 		b.Run(fmt.Sprintf("%d-%s-%dMiB", c.inputs, c.thresholds, c.memory>>20), func(b *testing.B) {
 			machine.BoundGarbage(c.memory)
-			m := million(b)
+			m := millionUnits(b)
 			s := firing.Defaults()
 			s.Thresholds, s.References = c.thresholds, 1
 			if c.thresholds == firing.Sketched {
@@ -147,7 +149,7 @@ func BenchmarkMillion(b *testing.B) {
 			}
 			for b.Loop() {
 				rows := 0
-				j := newJob(m, noises(c.inputs), nil)
+				j := newJob(m, noiseImages(c.inputs), nil)
 				j.Memory, j.Transform, j.Curves, j.Checkpoint = c.memory, turns(180), nil, checkpoint.File(filepath.Join(b.TempDir(), "state"))
 				j.Units = func(u []measure.UnitScore) error { rows += len(u); return nil }
 				j.Progress = logProgress(c.inputs)
@@ -156,7 +158,7 @@ func BenchmarkMillion(b *testing.B) {
 					b.Fatalf("%d units, want %d", rows, 1_000_000)
 				}
 			}
-			reportPeak(b)
+			reportMemoryAndCPU(b)
 		})
 	}
 }
@@ -173,8 +175,8 @@ func logProgress(inputs int) func(int64, string) {
 	}
 }
 
-// million returns a model that is a convolution of one channel to 64.
-func million(b *testing.B) *model.Model {
+// millionUnits returns a model that is a convolution of one channel to 64, on 125 x 125 pixels.
+func millionUnits(b *testing.B) *model.Model {
 	r := rand.New(rand.NewPCG(3, 4))
 	w := tensor.New(64, 1, 3, 3)
 	for i := range w.Data {
@@ -190,17 +192,18 @@ func million(b *testing.B) *model.Model {
 	return m
 }
 
-// noises is a source of noise images.
-type noises int
+// noiseImages is a source of so many images of uniform noise.
+type noiseImages int
 
-func (n noises) Len() int            { return int(n) }
-func (noises) Classes() []string     { return nil }
-func (noises) Factors() []string     { return nil }
-func (n noises) Fingerprint() string { return fmt.Sprint("noises ", int(n)) }
+func (n noiseImages) Len() int            { return int(n) }
+func (noiseImages) Classes() []string     { return nil }
+func (noiseImages) Factors() []string     { return nil }
+func (n noiseImages) Fingerprint() string { return fmt.Sprint("noise images ", int(n)) }
 
-func (noises) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
+func (noiseImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, error) {
 	r, t := rand.NewPCG(uint64(i), 1), tensor.New(1, 125, 125)
 	for at := 0; at < len(t.Data); {
+		// A random number gives four pixels, of 16 bits each.
 		for bits := r.Uint64(); bits != 0 && at < len(t.Data); bits >>= 16 {
 			t.Data[at] = float32(bits&0xffff) / 0xffff
 			at++

@@ -24,9 +24,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// weights are those of a linear classifier of 1 x 2 x 2 images, 4 pixels x 2 classes.
+// weights are those of a linear classifier of images of 1 x 2 x 2 pixels: 4 pixels x 2 classes.
 var weights = []float32{3, 0, 0, 1, -1, 0, 0, 0.5}
 
+// linear returns the linear classifier with these weights.
 func linear(t testing.TB) *model.Model {
 	t.Helper()
 	return build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
@@ -34,6 +35,7 @@ func linear(t testing.TB) *model.Model {
 	})
 }
 
+// build returns a model whose output is what make returns for the input x.
 func build(t testing.TB, make func(b *onnx.Builder, x onnx.Value) onnx.Value) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -65,6 +67,7 @@ func job(m *model.Model, s dataset.Source) *procedure.Job {
 	return measuretest.Job(procedure.Subject{Name: "net", Model: m}, s)
 }
 
+// run returns the robust accuracy (under attack) and the clean accuracy (without).
 func run(t testing.TB, s robust.Settings, j *procedure.Job) (robustScore, clean measure.Score) {
 	t.Helper()
 	p, err := robust.New(s)
@@ -97,27 +100,27 @@ func TestLinearClassifier(t *testing.T) {
 	}
 	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
 		s := robust.Defaults()
-		// the margin 0.2 is about the mean of correct predictions, so about half of them are robust
+		// The mean margin of correct predictions is about 0.2, so about half of them are robust.
 		s.Norm, s.Radius = norm, 0.2/slope
-		s.Random = false // all steps are in the direction of the boundary
+		s.Random = false // start at the image, so that all steps are towards the decision boundary
 		robustScore, clean := run(t, s, job(m, source{x, labels}))
-		right, holds := 0, 0
+		correct, robustCount := 0, 0
 		for _, v := range margins {
 			if v > 0 {
-				right++
+				correct++
 			}
 			if v > 0.2 {
-				holds++
+				robustCount++
 			}
 		}
-		if holds < 20 || right-holds < 20 {
-			t.Fatalf("%d predictions are correct and %d robust: too few to test", right, holds)
+		if robustCount < 20 || correct-robustCount < 20 {
+			t.Fatalf("%d predictions are correct and %d robust: too few to test", correct, robustCount)
 		}
-		if got := int(math.Round(clean.Value * 200)); got != right {
-			t.Errorf("%s: %d of 200 predictions are correct, want %d", norm, got, right)
+		if got := int(math.Round(clean.Value * 200)); got != correct {
+			t.Errorf("%s: %d of 200 predictions are correct, want %d", norm, got, correct)
 		}
-		if got := int(math.Round(robustScore.Value * 200)); got != holds {
-			t.Errorf("%s: %d of 200 are robust, want %d", norm, got, holds)
+		if got := int(math.Round(robustScore.Value * 200)); got != robustCount {
+			t.Errorf("%s: %d of 200 are robust, want %d", norm, got, robustCount)
 		}
 		if !(robustScore.Low < robustScore.Value && robustScore.Value < robustScore.High && robustScore.N == 200) {
 			t.Errorf("%s: %+v, want an interval around the value, of 200 samples", norm, robustScore)
@@ -125,7 +128,8 @@ func TestLinearClassifier(t *testing.T) {
 	}
 }
 
-// TestStrongerAttacks checks that robust accuracy decreases with the radius.
+// TestStrongerAttacks checks that robust accuracy does not increase with the radius, and that nearly
+// all attacks with the largest radius succeed.
 func TestStrongerAttacks(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")
@@ -145,12 +149,9 @@ func TestStrongerAttacks(t *testing.T) {
 		s.Radius = radius
 		robustScore, clean := run(t, s, job(m, src))
 		if robustScore.Value > min(last, clean.Value) || radius == 0.5 && robustScore.Value > 0.1 {
-			t.Errorf("radius %v: robust accuracy %v, want at most that of the smaller radius, %v, and the clean accuracy %v", radius, robustScore.Value, last, clean.Value)
+			t.Errorf("radius %v: robust accuracy %v, want at most that of the smaller radius, %v, and the clean accuracy, %v; at most 0.1 for radius 0.5", radius, robustScore.Value, last, clean.Value)
 		}
 		last = robustScore.Value
-	}
-	if last == 1 {
-		t.Error("no attack succeeded")
 	}
 }
 
@@ -170,12 +171,12 @@ func TestResume(t *testing.T) {
 	}
 	j := job(m, source{x, make([]int, 40)})
 	want, _ := run(t, s, job(m, source{x, make([]int, 40)}))
-	for _, stop := range []int{1, 5, 8, 14} {
+	for _, stop := range []int{1, 5, 8, 14} { // the call of Progress at which the job is cancelled
 		ctx, cancel := context.WithCancel(t.Context())
-		ticks := 0
+		calls := 0
 		j.Checkpoint = &checkpoint.Memory{}
 		j.Progress = func(int64, string) {
-			if ticks++; ticks == stop {
+			if calls++; calls == stop {
 				cancel()
 			}
 		}
@@ -211,12 +212,12 @@ func TestSuccessBeforeNaN(t *testing.T) {
 	}
 }
 
-// TestDroppedInAnyRestart checks that the warning counts the samples of which any attack ended in
-// NaN, not only those of the last attack.
+// TestDroppedInAnyRestart checks that the warning counts the samples for which the attack from any
+// random start ended in NaN, not only those of the last start.
 func TestDroppedInAnyRestart(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	// No attack succeeds. Starts with a bright second pixel give NaN.
+	// No attack succeeds. Random starts with a second pixel above 0.55 give NaN.
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		v, w := b.Slice(b.Flatten(x, 1), 1, 0, 1, 1), b.Slice(b.Flatten(x, 1), 1, 1, 2, 1)
 		nan := b.Mul(b.Sqrt(b.Sub(b.Scalar(0.55), w)), b.Scalar(0))
@@ -239,7 +240,7 @@ func TestDroppedInAnyRestart(t *testing.T) {
 		return dropped
 	}
 	if one, four := count(1), count(4); one == 0 || one > n/2 || four <= n/2 {
-		t.Errorf("%d of %d samples dropped by one attack, %d by four; want fewer than half and more", one, n, four)
+		t.Errorf("%d of %d samples have NaN with one start, %d with four; want at most half (but some) and more than half", one, n, four)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// arrayKinds are the kinds of arrays that each statistic is compared on with values of other programs.
-// Every array is of float32; the tests of golden values also read it as float64.
+// arrayKinds are the kinds of arrays, n x p values, for which each statistic is compared with values
+// of other programs. Every array is of float32; the tests of golden values also read it as float64.
 var arrayKinds = []struct {
 	name string
 	is   func(values []float32, n, p int) bool
@@ -37,12 +37,12 @@ var arrayKinds = []struct {
 func columnDeviations(values []float32, n, p int) []float64 {
 	out := make([]float64, p)
 	for j := range p {
-		var sum, squares float64
+		var mean, squares float64
 		for i := range n {
-			sum += float64(values[i*p+j]) / float64(n)
+			mean += float64(values[i*p+j]) / float64(n)
 		}
 		for i := range n {
-			d := float64(values[i*p+j]) - sum
+			d := float64(values[i*p+j]) - mean
 			squares += d * d
 		}
 		out[j] = math.Sqrt(squares / float64(n))
@@ -51,7 +51,9 @@ func columnDeviations(values []float32, n, p int) []float64 {
 }
 
 // TestGoldenTable checks that every statistic, also those of geometry, is compared with another
-// program on every kind of array. With -v it prints the table.
+// program on every kind of array. Files of testdata hold the values: golden.json, list.json and
+// more.json from Python programs that compute the definition of a statistic by other methods ("definition" in the
+// table), programs.json from published programs such as ReSi. With -v it prints the table.
 func TestGoldenTable(t *testing.T) {
 	t.Parallel()
 	read := func(file string, to any) {
@@ -69,20 +71,20 @@ func TestGoldenTable(t *testing.T) {
 		Variants []struct{ Values map[string]float64 }
 	}
 	var more []plsAndGeometry
-	var programs map[string]map[string]*float64
+	var published map[string]map[string]*float64 // case, program and its name of the statistic
 	read("list", &list)
 	read("more", &more)
-	read("programs", &programs)
+	read("programs", &published)
 	table := map[string]map[string][]string{} // statistic, kind of array, programs
-	// add notes that a program gave values of a statistic for the arrays of a case: X, and Y if both.
+	// add records that a program gave values of a statistic for the arrays of a case: X, and Y if both.
 	add := func(statistic, program string, g golden, both bool) {
 		if table[statistic] == nil {
 			table[statistic] = map[string][]string{}
 		}
 		for _, k := range arrayKinds {
 			if k.is(g.X, g.N, g.P) || both && k.is(g.Y, g.N, g.Q) {
-				if of := table[statistic][k.name]; !slices.Contains(of, program) {
-					table[statistic][k.name] = append(of, program)
+				if programs := table[statistic][k.name]; !slices.Contains(programs, program) {
+					table[statistic][k.name] = append(programs, program)
 				}
 			}
 		}
@@ -105,7 +107,7 @@ func TestGoldenTable(t *testing.T) {
 		if len(more[i].PLS) > 0 {
 			add(PLSPredictivity, "definition", c.golden, true)
 		}
-		for name := range programs[c.Name] {
+		for name := range published[c.Name] {
 			if k, ok := known[name]; ok && !slices.Contains(k.except, c.Name) {
 				add(k.statistic, strings.Fields(name)[0], c.golden, true)
 			}
@@ -122,12 +124,12 @@ func TestGoldenTable(t *testing.T) {
 	for _, name := range names {
 		out += "\n| " + name + " |"
 		for _, k := range arrayKinds {
-			of := table[name][k.name]
-			if len(of) == 0 {
+			compared := table[name][k.name]
+			if len(compared) == 0 {
 				t.Errorf("%s is compared with no other program on arrays of the kind %q", name, k.name)
 			}
-			slices.Sort(of)
-			out += " " + strings.Join(of, ", ") + " |"
+			slices.Sort(compared)
+			out += " " + strings.Join(compared, ", ") + " |"
 		}
 	}
 	t.Log(out)

@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// The value of a binary16 number from its definition.
+// TestFromFloat16 compares every IEEE 754 binary16 number with its value from the definition.
 func TestFromFloat16(t *testing.T) {
 	t.Parallel()
 	for h := range 1 << 16 {
@@ -36,7 +36,8 @@ func TestFromFloat16(t *testing.T) {
 	}
 }
 
-// halfModel is y = Cast(x + w + c) with a weight and a constant of 1.5 and -2 in half precision.
+// halfModel returns the model y = Cast(x + w + c) in half precision, a type of 16 bits. w is a weight
+// and c a constant of -2.
 func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
 	constant := halfTensor("", half, -2)
 	constant.RawData, constant.Int32Data = nil, []int32{int32(binary.LittleEndian.Uint16(constant.RawData))}
@@ -62,12 +63,14 @@ func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
 	}
 }
 
-// halfTensor holds 1.5 or -2, whose bits are known.
+// halfTensor returns a tensor of one value v, 1.5 or -2, in half precision.
 func halfTensor(name string, half onnx.Type, v float32) *pb.TensorProto {
 	bits := map[onnx.Type]map[float32]uint16{onnx.Float16: {1.5: 0x3e00, -2: 0xc000}, onnx.BFloat16: {1.5: 0x3fc0, -2: 0xc000}}[half][v]
 	return &pb.TensorProto{Name: &name, DataType: new(int32(half)), Dims: []int64{1}, RawData: binary.LittleEndian.AppendUint16(nil, bits)}
 }
 
+// TestHalfBecomesFloat checks that ToFloat32 makes every tensor of a model float32, and leaves the
+// model it is given unchanged.
 func TestHalfBecomesFloat(t *testing.T) {
 	t.Parallel()
 	for _, half := range []onnx.Type{onnx.Float16, onnx.BFloat16} {
@@ -75,23 +78,23 @@ func TestHalfBecomesFloat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := onnx.Parse(data)
+		original, err := onnx.Parse(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := m.Bytes()
+		before, err := original.Bytes()
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := m
-		if m, err = ToFloat32(m); err != nil {
+		m, err := ToFloat32(original)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := HalfPrecision(read); got != half {
-			t.Errorf("%v: recorded as %v", half, got)
+		if got := HalfPrecision(original); got != half {
+			t.Errorf("HalfPrecision = %v, want %v", got, half)
 		}
-		if after, err := read.Bytes(); err != nil || !bytes.Equal(before, after) {
-			t.Errorf("%v: the model itself has changed (%v)", half, err)
+		if after, err := original.Bytes(); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%v: ToFloat32 changes the model it is given (error %v)", half, err)
 		}
 		for name, want := range map[string]float32{"w": 1.5, "c": -2} {
 			v, err := m.Tensor(name)
@@ -100,22 +103,23 @@ func TestHalfBecomesFloat(t *testing.T) {
 			}
 		}
 		if in, out := m.Inputs()[0].Type, m.Outputs()[0].Type; in != onnx.Float || out != onnx.Float {
-			t.Errorf("%v: the input is %v and the output %v", half, in, out)
+			t.Errorf("%v: the input is %v and the output %v, want float32", half, in, out)
 		}
 		if layers := m.Layers(); len(layers) != 3 {
-			t.Errorf("%v: the layers are %v", half, layers)
+			t.Errorf("%v: the layers are %v, want 3", half, layers)
 		}
-		again, err := m.Bytes()
+		rewritten, err := m.Bytes()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = onnx.Parse(again); err != nil || HalfPrecision(m) != onnx.Undefined {
-			t.Errorf("%v: rewritten, it still holds %v (%v)", half, HalfPrecision(m), err)
+		if m, err = onnx.Parse(rewritten); err != nil || HalfPrecision(m) != onnx.Undefined {
+			t.Errorf("%v: the rewritten model still has tensors of %v (error %v)", half, HalfPrecision(m), err)
 		}
 	}
 }
 
-// External weights stay in their file, and a Cast that the runtime folds makes them float32.
+// TestExternalHalfStaysInItsFile checks that weights in a file beside the model stay there. A Cast
+// makes them float32; ONNX Runtime computes it once, when it loads the model.
 func TestExternalHalfStaysInItsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -142,14 +146,15 @@ func TestExternalHalfStaysInItsFile(t *testing.T) {
 	}
 	cast := m.Nodes()[0]
 	if cast.GetOpType() != "Cast" || cast.Output[0] != "w" || onnx.Type(onnx.AttrInt(cast, "to", 0)) != onnx.Float {
-		t.Errorf("the first node is %v", cast)
+		t.Errorf("the first node is %v, want a Cast of w to float32", cast)
 	}
 	if m.ElementTypes()["w"] != onnx.Float || len(m.Layers()) != 3 {
-		t.Errorf("w is %v and the layers are %v", m.ElementTypes()["w"], m.Layers())
+		t.Errorf("w is %v and the layers are %v, want float32 and 3 layers", m.ElementTypes()["w"], m.Layers())
 	}
 }
 
-// A window function in half precision becomes one in float32.
+// TestWidenWindow checks that the operator of a window function (for spectra) that returns half
+// precision returns float32 after ToFloat32.
 func TestWidenWindow(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
@@ -165,6 +170,6 @@ func TestWidenWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := wide.ElementTypes()[string(window)]; got != onnx.Float || HalfPrecision(wide) != onnx.Undefined {
-		t.Errorf("the window is %v, and the model has %v", got, HalfPrecision(wide))
+		t.Errorf("the window is %v, want float32; the model has tensors of %v, want none of half precision", got, HalfPrecision(wide))
 	}
 }

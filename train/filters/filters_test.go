@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// noisyFilter returns a Gabor function as a filter, side x side, plus noise with the standard
-// deviation noise.
+// noisyFilter returns a Gabor function as a filter, side x side, plus Gaussian noise with the
+// standard deviation noise.
 func noisyFilter(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	t := tensor.New(side, side)
 	for i := range t.Data {
@@ -19,7 +19,8 @@ func noisyFilter(g Gabor, side int, noise float64, r *rand.Rand) tensor.Tensor {
 	return t
 }
 
-// Fit recovers the parameters of a Gabor function, and with noise its fraction of the energy.
+// TestFit checks that Fit recovers the parameters of a Gabor function, and that for a noisy filter
+// Explained is the fraction of the filter's energy that the fitted function explains.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
@@ -62,11 +63,16 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestNoise checks the fraction of the energy of four filters of white noise that a Gabor function
+// explains.
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	explained, err := Noise(14, 14, 4, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(explained) != 4 {
+		t.Fatalf("%d values, want one for each of 4 filters", len(explained))
 	}
 	for _, v := range explained {
 		if v < 0.02 || v > 0.25 {
@@ -86,6 +92,9 @@ func TestFitErrors(t *testing.T) {
 	}
 }
 
+// TestSheet checks a contact sheet of three filters of 2 x 2 weights, in two columns, with 3 x 3
+// pixels for each weight. Of each filter the grey value of 0 is 128, that of its largest magnitude
+// 255 or 0.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	a, b := tensor.New(1, 2, 2), tensor.New(1, 2, 2)
@@ -94,11 +103,11 @@ func TestSheet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two rows and columns of filters, 2 x 3 = 6 pixels wide, with gaps of 2 pixels around them.
+	// Two rows and two columns of filters, each 6 x 6 pixels, with gaps of 2 pixels around them.
 	if got := img.Bounds().Size(); got.X != 2*8+2 || got.Y != 2*8+2 {
 		t.Errorf("bounds of the sheet: %v", got)
 	}
-	// The first filter, of 4, -4, 0 and 2 (4 at two pixels); the gap; the second filter; the third.
+	// Pixels of the first filter (weights 4, again 4, -4, 0, 2), the gap, the second and the third.
 	for _, c := range []struct {
 		x, y int
 		want uint8
