@@ -36,8 +36,8 @@ func TestParseSbatch(t *testing.T) {
 	}
 }
 
-// TestParseQueue checks the output of squeue, with a line "job|task|state|reason" for each task of a
-// job array, among lines of other forms.
+// TestParseQueue checks the output of squeue, with a line "job|task|state|reason" for each task of
+// a job array, among lines of other forms.
 func TestParseQueue(t *testing.T) {
 	t.Parallel()
 	got := parseQueue("*** maintenance on Friday | all day ***\n" +

@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestModelAbove2GB checks a model with more than 2 GB of weights. Protobuf limits the model file to
-// 2 GB, so the weights are in a file beside it. That file is sparse: all weights are zero except for
-// the last row, which the model adds to its input.
+// TestModelAbove2GB checks a model with more than 2 GB of weights. Protobuf limits the model file
+// to 2 GB, so the weights are in a file beside it. That file is sparse: all weights are zero except
+// for the last row, which the model adds to its input.
 func TestModelAbove2GB(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a sparse file of 2.2 GB")

@@ -47,8 +47,8 @@ func TestMatrices(t *testing.T) {
 	}
 }
 
-// TestMatrixAtChance checks that the shade of a score that is at chance (no better than its null) is
-// 0, and the shade of a better one, for a statistic whose best value is 0.
+// TestMatrixAtChance checks that the shade of a score that is at chance (no better than its null)
+// is 0, and the shade of a better one, for a statistic whose best value is 0.
 func TestMatrixAtChance(t *testing.T) {
 	t.Parallel()
 	r := predictionRow("m", "turn", "prediction-divergence", "js", 0.5, 0.05)
@@ -140,8 +140,8 @@ func TestPairedEvidence(t *testing.T) {
 	}
 }
 
-// TestFindingsByEvidence checks that a difference that the intervals support comes before larger ones
-// that lie within their intervals, or whose scores are no better than the null.
+// TestFindingsByEvidence checks that a difference that the intervals support comes before larger
+// ones that lie within their intervals, or whose scores are no better than the null.
 func TestFindingsByEvidence(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{

@@ -31,8 +31,8 @@ measures: [%s]
 	return s
 }
 
-// benchRun measures complete runs of a study: reading, forward passes, measures and files. images is
-// the number of images of a run, as bench.py counts them.
+// benchRun measures complete runs of a study: reading, forward passes, measures and files. images
+// is the number of images of a run, as bench.py counts them.
 func benchRun(b *testing.B, s *Study, images int) {
 	blas := linalg.LoadBackend()
 	// The library, the memory limits and the garbage collector are set as the command sets them.
@@ -65,8 +65,8 @@ func peakBytes(b *testing.B) int64 {
 }
 
 // BenchmarkEffectiveInvariance measures effective invariance under rotations by 90, 180 and 270
-// degrees on the CIFAR-10 test set, as bench.py ei does. Each image has four forward passes, and the
-// rate counts these.
+// degrees on the CIFAR-10 test set, as bench.py ei does. Each image has four forward passes, and
+// the rate counts these.
 func BenchmarkEffectiveInvariance(b *testing.B) {
 	benchRun(b, benchStudy(b, 10000, "output", "{name: quarter, rotate: {values: [90, 180, 270]}}", "effective-invariance"), 40000)
 }

@@ -92,8 +92,8 @@ func TestPointMap(t *testing.T) {
 	})
 }
 
-// TestPointMapOfCrop checks that the PointMap of a crop gives the positions that are read, up to the
-// rounding of the cropped region to whole pixels.
+// TestPointMapOfCrop checks that the PointMap of a crop gives the positions that are read, up to
+// the rounding of the cropped region to whole pixels.
 func TestPointMapOfCrop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -147,8 +147,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestWrapReadsATiledPlane checks that with Outside set to Wrapped the result is that of transforming
-// a plane that is tiled with copies of the image.
+// TestWrapReadsATiledPlane checks that with Outside set to Wrapped the result is that of
+// transforming a plane that is tiled with copies of the image.
 func TestWrapReadsATiledPlane(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -184,8 +184,8 @@ func TestWrapReadsATiledPlane(t *testing.T) {
 	})
 }
 
-// TestCircularShift checks the shift of an image of 5 x 8 pixels by 2 pixels down and 2 to the left,
-// where pixels that leave one side return on the other.
+// TestCircularShift checks the shift of an image of 5 x 8 pixels by 2 pixels down and 2 to the
+// left, where pixels that leave one side return on the other.
 func TestCircularShift(t *testing.T) {
 	t.Parallel()
 	src := randomImage(8, 2, 5, 8)

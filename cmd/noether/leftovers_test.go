@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestStaleTemporaryFiles checks that a command that writes into a folder removes the temporary files
-// that a killed process left there: those older than atomicfile.StaleAfter, an hour.
+// TestStaleTemporaryFiles checks that a command that writes into a folder removes the temporary
+// files that a killed process left there: those older than atomicfile.StaleAfter, an hour.
 func TestStaleTemporaryFiles(t *testing.T) {
 	run, program := finishedRun(t), buildProgram(t)
 	models := filepath.Dir(run)

@@ -29,7 +29,7 @@ func TestInitUsesTheRecordedPreprocessing(t *testing.T) {
 	for i, preprocess := range []string{"{preset: cifar10, resize: 40, crop: 32}", "{mean: 0.5, std: 2.5, channels: 3}"} {
 		t.Run(preprocess, func(t *testing.T) {
 			file := write(t, dir, fmt.Sprintf("train%d.yaml", i), fmt.Appendf(nil, `name: small
-data: {name: train, cifar10: train.bin}
+data: {name: learn, cifar10: train.bin}
 test: {name: test, cifar10: test.bin}
 preprocess: %s
 network: {convnet: {widths: [8], depth: 1}}

@@ -47,7 +47,8 @@ func BenchmarkGratings(b *testing.B) {
 	reportMemoryAndCPU(b)
 }
 
-// reportMemoryAndCPU reports the peak memory of the process, and its processor time for each iteration.
+// reportMemoryAndCPU reports the peak memory of the process, and its processor time for each
+// iteration.
 func reportMemoryAndCPU(b *testing.B) {
 	b.ReportMetric(float64(machine.PeakMemory())/(1<<20), "MiB-peak")
 	b.ReportMetric(machine.CPUTime().Seconds()/float64(b.N), "cpu-s")

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// This example scores a unit that responds to gratings (sinusoidal stripes) of one frequency and one
-// orientation, at each of 21 phases. Inputs are the gratings themselves, Images also the further
-// phases on trajectories. G and L are the global and the local firing rate, and S = L / G.
+// This example scores a unit that responds to gratings (sinusoidal stripes) of one frequency and
+// one orientation, at each of 21 phases. Inputs are the gratings themselves, Images also the
+// further phases on trajectories. G and L are the global and the local firing rate, and S = L / G.
 func ExampleScoreUnits() {
 	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
 	trajectories := gratings.AlongPhase()

@@ -128,8 +128,8 @@ func TestLinearClassifier(t *testing.T) {
 	}
 }
 
-// TestStrongerAttacks checks that robust accuracy does not increase with the radius, and that nearly
-// all attacks with the largest radius succeed.
+// TestStrongerAttacks checks that robust accuracy does not increase with the radius, and that
+// nearly all attacks with the largest radius succeed.
 func TestStrongerAttacks(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "models", "resnet20-cifar10.onnx")

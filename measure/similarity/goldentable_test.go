@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// arrayKinds are the kinds of arrays, n x p values, for which each statistic is compared with values
-// of other programs. Every array is of float32; the tests of golden values also read it as float64.
+// arrayKinds are the kinds of arrays, n x p values, for which each statistic is compared with
+// values of other programs. Every array is of float32; the tests of golden values also read it as
+// float64.
 var arrayKinds = []struct {
 	name string
 	is   func(values []float32, n, p int) bool
@@ -51,9 +52,10 @@ func columnDeviations(values []float32, n, p int) []float64 {
 }
 
 // TestGoldenTable checks that every statistic, also those of geometry, is compared with another
-// program on every kind of array. Files of testdata hold the values: golden.json, list.json and
-// more.json from Python programs that compute the definition of a statistic by other methods ("definition" in the
-// table), programs.json from published programs such as ReSi. With -v it prints the table.
+// program on every kind of array. The files of testdata hold the values: golden.json, list.json and
+// more.json those of Python programs that compute the definitions of the statistics by other
+// methods ("definition" in the table), programs.json those of published programs such as ReSi. With
+// -v it prints the table.
 func TestGoldenTable(t *testing.T) {
 	t.Parallel()
 	read := func(file string, to any) {
@@ -76,7 +78,8 @@ func TestGoldenTable(t *testing.T) {
 	read("more", &more)
 	read("programs", &published)
 	table := map[string]map[string][]string{} // statistic, kind of array, programs
-	// add records that a program gave values of a statistic for the arrays of a case: X, and Y if both.
+	// add records that a program gave values of a statistic for the arrays of a case: X, and Y if
+	// both.
 	add := func(statistic, program string, g golden, both bool) {
 		if table[statistic] == nil {
 			table[statistic] = map[string][]string{}

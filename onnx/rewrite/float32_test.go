@@ -36,8 +36,8 @@ func TestFromFloat16(t *testing.T) {
 	}
 }
 
-// halfModel returns the model y = Cast(x + w + c) in half precision, a type of 16 bits. w is a weight
-// and c a constant of -2.
+// halfModel returns the model y = Cast(x + w + c) in half precision, a type of 16 bits. w is a
+// weight and c a constant of -2.
 func halfModel(half onnx.Type, w *pb.TensorProto) *pb.ModelProto {
 	constant := halfTensor("", half, -2)
 	constant.RawData, constant.Int32Data = nil, []int32{int32(binary.LittleEndian.Uint16(constant.RawData))}

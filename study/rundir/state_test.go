@@ -18,9 +18,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// writeExample writes a state file, which holds the states of accumulators, or scores, of the layers
-// of a cell. A cell is a unit of work of a study, such as one measure on one model, data set and
-// transformation (plan.Cell).
+// writeExample writes a state file, which holds the states of accumulators, or scores, of the
+// layers of a cell. A cell is a unit of work of a study, such as one measure on one model, data set
+// and transformation (plan.Cell).
 func writeExample(t testing.TB, path string) []byte {
 	t.Helper()
 	index := &stateIndex{Cell: "c", Shard: plan.Shard{Index: 2, Count: 3}, N: 7, Unreadable: []string{"x"},

@@ -10,8 +10,8 @@ import (
 )
 
 // TestProjection checks the projections of activations to a plane. Distances between projections of
-// vectors that lie in a plane are those of the vectors, also after one accumulator is serialised and
-// merged with another. Only the first site.Project samples have projections.
+// vectors that lie in a plane are those of the vectors, also after one accumulator is serialised
+// and merged with another. Only the first site.Project samples have projections.
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	site := measure.Site{Layout: measure.Layout{N: 6, Block: 3, Groups: 2}, Project: 4, Layer: onnx.Layer{Shape: []int{3}, Axes: "NC"}}
@@ -21,7 +21,8 @@ func TestProjection(t *testing.T) {
 	vector := func(p [2]float64) []float32 {
 		return []float32{float32((2*p[0] - 2*p[1]) / 3), float32((p[0] + 2*p[1]) / 3), float32((2*p[0] + p[1]) / 3)}
 	}
-	// feed returns an accumulator of the samples at some places of the order in which samples are read.
+	// feed returns an accumulator of the samples at some places of the order in which samples are
+	// read.
 	feed := func(places ...int) *accumulator {
 		a := newAccumulator(difference(), site)
 		b := &measure.Batch{Clean: tensor.New(len(places), 3), Transformed: tensor.New(len(places), 3)}

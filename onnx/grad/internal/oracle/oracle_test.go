@@ -66,8 +66,8 @@ func run(t *testing.T, m *onnx.Model, inputs ...tensor.Tensor) tensor.Tensor {
 
 // checkExact checks that the model that oracle.InFloat64 makes of an operator computes its value in
 // float64, to 3e-14 of the largest. Outputs are float32, so the graph subtracts the expected value,
-// as the sum of two float32, and returns the difference times 2^40. With freeSizes the graph declares
-// the size of no axis but axis 1, the channels.
+// as the sum of two float32, and returns the difference times 2^40. With freeSizes the graph
+// declares the size of no axis but axis 1, the channels.
 func checkExact(t *testing.T, opset int, x tensor.Tensor, freeSizes bool, write func(b *onnx.Builder, x onnx.Value) onnx.Value, want []float64, shape ...int) {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -215,8 +215,9 @@ func TestDiscontinuousOperators(t *testing.T) {
 	}
 }
 
-// TestOtherNodesStayFloat32 checks that, without names of outputs, InFloat64 leaves nodes in float32
-// on which no discontinuous operator depends, and that inputs and outputs keep names and types.
+// TestOtherNodesStayFloat32 checks that, without names of outputs, InFloat64 leaves nodes in
+// float32 on which no discontinuous operator depends, and that inputs and outputs keep names and
+// types.
 func TestOtherNodesStayFloat32(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)
