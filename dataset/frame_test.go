@@ -12,8 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnFrame returns a random frame of moderate size.
-func drawnFrame(t *rapid.T) Frame {
+// drawFrame returns a random frame of moderate size. A Frame says how images are resized, cropped
+// and converted to the channels that a model takes.
+func drawFrame(t *rapid.T) Frame {
 	size := rapid.IntRange(0, 40)
 	return Frame{
 		Resize: size.Draw(t, "resize"), Square: rapid.Bool().Draw(t, "square"),
@@ -23,12 +24,12 @@ func drawnFrame(t *rapid.T) Frame {
 	}
 }
 
-// TestFrameKeepsConstants checks that a constant image stays constant inside the resized image and
-// is 0 outside.
+// TestFrameKeepsConstants checks that a constant image stays constant. A crop that extends beyond
+// the resized image is 0 there.
 func TestFrameKeepsConstants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawnFrame(t)
+		f := drawFrame(t)
 		c := rapid.SampledFrom([]int{1, 3}).Draw(t, "c")
 		h, w := rapid.IntRange(1, 50).Draw(t, "h"), rapid.IntRange(1, 50).Draw(t, "w")
 		level := rapid.Byte().Draw(t, "level")
@@ -40,7 +41,7 @@ func TestFrameKeepsConstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		win := f.window(h, w)
+		win := f.window(h, w) // the crop, in pixels of the resized image
 		channels := c
 		if f.Channels != 0 {
 			channels = f.Channels
@@ -65,12 +66,12 @@ func TestFrameKeepsConstants(t *testing.T) {
 	})
 }
 
-// TestFrameCropsWhatItResizes checks that a resized crop equals the crop of the whole resized
-// image.
-func TestFrameCropsWhatItResizes(t *testing.T) {
+// TestFrameCrop checks that a frame with a crop, which computes only the pixels of the crop, gives
+// the same values as the whole resized image.
+func TestFrameCrop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawnFrame(t)
+		f := drawFrame(t)
 		f.Resize = max(1, f.Resize)
 		h, w := rapid.IntRange(1, 30).Draw(t, "h"), rapid.IntRange(1, 30).Draw(t, "w")
 		planes := rapid.SliceOfN(rapid.Byte(), 3*h*w, 3*h*w).Draw(t, "pixels")
@@ -80,16 +81,16 @@ func TestFrameCropsWhatItResizes(t *testing.T) {
 		}
 		whole := f
 		whole.Height, whole.Width = 0, 0
-		all, err := whole.fromBytes(planes, 3, h, w)
+		resized, err := whole.fromBytes(planes, 3, h, w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		win := f.window(h, w)
+		win := f.window(h, w) // the crop, in pixels of the resized image
 		for c := range cropped.Shape[0] {
 			for y := max(0, -win.top); y < min(win.height, win.resizedH-win.top); y++ {
 				for x := max(0, -win.left); x < min(win.width, win.resizedW-win.left); x++ {
 					got := cropped.Data[(c*win.height+y)*win.width+x]
-					want := all.Data[(c*win.resizedH+y+win.top)*win.resizedW+x+win.left]
+					want := resized.Data[(c*win.resizedH+y+win.top)*win.resizedW+x+win.left]
 					if got != want {
 						t.Fatalf("(%d, %d, %d) is %v in the crop and %v in the whole image", c, y, x, got, want)
 					}
@@ -115,7 +116,7 @@ func TestFrameErrors(t *testing.T) {
 		{"empty", Frame{Height: 3}, tensor.New(3, 0, 4), "empty"},
 		{"five channels", Frame{Channels: 3}, tensor.New(5, 4, 4), "5 channels"},
 		{"too large", Frame{Height: 1 << 20, Width: 1 << 20}, grey, "too large"},
-		{"absurd proportions", Frame{Resize: 1 << 14}, tensor.New(3, 1, 1<<10), "too large"},
+		{"huge aspect ratio", Frame{Resize: 1 << 14}, tensor.New(3, 1, 1<<10), "too large"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,8 +127,8 @@ func TestFrameErrors(t *testing.T) {
 	}
 }
 
-// TestDeepImagesKeepTheirPrecision checks that images of 16 bits per channel are not rounded to 8.
-func TestDeepImagesKeepTheirPrecision(t *testing.T) {
+// Test16BitImagesKeepTheirPrecision checks that images of 16 bits per channel are not rounded to 8.
+func Test16BitImagesKeepTheirPrecision(t *testing.T) {
 	t.Parallel()
 	got, err := Frame{}.Image(img(t, "deep.png"))
 	if err != nil {
@@ -140,14 +141,14 @@ func TestDeepImagesKeepTheirPrecision(t *testing.T) {
 	if !slices.Equal(got.Shape, []int{1, 5, 7}) || !between {
 		t.Errorf("shape %v, want [1 5 7]; values between two of 256 levels: %v, want true", got.Shape, between)
 	}
-	deep := image.NewNRGBA64(image.Rect(3, 5, 4, 6))
-	deep.Set(3, 5, color.NRGBA64{R: 0x8001, G: 0xffff, B: 1, A: 0x4000})
-	if got, err = (Frame{}).Image(deep); err != nil {
+	alpha := image.NewNRGBA64(image.Rect(3, 5, 4, 6))
+	alpha.Set(3, 5, color.NRGBA64{R: 0x8001, G: 0xffff, B: 1, A: 0x4000})
+	if got, err = (Frame{}).Image(alpha); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{0x8001, 0xffff, 1} {
 		if d := math.Abs(float64(got.Data[i])*0xffff - want); d > 2 { // alpha is divided out, which rounds
-			t.Errorf("channel %d differs by %v / 65535 from its value before alpha", i, d)
+			t.Errorf("channel %d differs by %v / 65535 from the colour without alpha", i, d)
 		}
 	}
 }
@@ -177,13 +178,13 @@ func TestImageTypesAgree(t *testing.T) {
 			paletted.SetColorIndex(x, y, uint8(len(paletted.Palette)-1))
 		}
 	}
-	for name, img := range map[string]image.Image{"RGBA": opaque, "Paletted": paletted, "unknown": struct{ image.Image }{opaque}} {
+	for name, img := range map[string]image.Image{"RGBA": opaque, "Paletted": paletted, "another type": struct{ image.Image }{opaque}} {
 		got, err := Frame{}.Image(img)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s differs", name)
+			t.Errorf("an image of type %s differs from NRGBA", name)
 		}
 	}
 }

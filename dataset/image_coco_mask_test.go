@@ -20,11 +20,11 @@ import (
 func inside(r cocoRegion, h, w int) (runs []int, area int) {
 	m := newRegionMask(h, w)
 	m.add(r, 1)
-	last, n := float32(0), 0
+	previous, n := float32(0), 0
 	for p := range h * w {
 		v := m.classes[p%h*w+p/h]
-		if v != last {
-			runs, last, n = append(runs, n), v, 0
+		if v != previous {
+			runs, previous, n = append(runs, n), v, 0
 		}
 		n++
 		area += int(v)
@@ -32,9 +32,10 @@ func inside(r cocoRegion, h, w int) (runs []int, area int) {
 	return append(runs, n), area
 }
 
-// The expected values are those of pycocotools, by testdata/coco_masks.py: the masks of single
-// polygons (Polygons) and run lengths (Runs), and maps of the class of each pixel (Maps).
-func TestRegionsOfPycocotools(t *testing.T) {
+// TestRegionsMatchPycocotools compares the regions (the pixels of objects) with those of
+// pycocotools, which testdata/coco_masks.py wrote: masks of single polygons (Polygons) and run
+// lengths (Runs), and maps of the class of each pixel (Maps).
+func TestRegionsMatchPycocotools(t *testing.T) {
 	t.Parallel()
 	var golden struct {
 		Polygons []struct {
@@ -100,7 +101,7 @@ func TestRegionsOfPycocotools(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o.Crowd { // pixels of groups are ignored
+				if o.Crowd { // pixels of a group of objects have the class -1: they are ignored
 					o.Class = -1
 				}
 				m.add(r, o.Class)
@@ -123,12 +124,16 @@ const masksText = `{"categories": [{"id": 18, "name": "dog"}, {"id": 3, "name": 
   {"id": 2, "image_id": 9, "category_id": 3, "segmentation": [[5, 0, 20, 0, 20, 20, 5, 20], [30, 0, 35, 0, 35, 20, 30, 20]]},
   {"id": 3, "image_id": 9, "category_id": 3, "iscrowd": 1, "segmentation": {"size": [20, 40], "counts": [700, 100]}}]}`
 
+// openMasks opens the images of masksText with the masks of an annotation file, text. No categories
+// means all.
 func openMasks(t testing.TB, text string, categories ...string) (*COCO, error) {
 	t.Helper()
 	dir := cocoFolder(t)
 	return OpenCOCO(context.Background(), COCOOptions{Annotations: writeText(t, filepath.Join(dir, "masks.json"), text), Images: dir, Masks: true, Categories: categories})
 }
 
+// TestCOCOMasks checks masks after a resize and a crop (Frame), the names of their classes, and
+// that the fingerprint of the data depends on the categories and the regions.
 func TestCOCOMasks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -137,7 +142,7 @@ func TestCOCOMasks(t *testing.T) {
 		categories []string
 		names      []string
 		frame      Frame
-		want       string // each row of the mask of b.png: indices into names; -1 is ignored
+		want       string // every row of the mask of b.png, which are equal: indices into names; -1 is ignored
 	}{
 		{nil, []string{"background", "car", "dog"}, Frame{Height: 4, Width: 8}, "[2 -1 1 1 0 0 1 -1]"},
 		{[]string{"dog", "3"}, []string{"background", "dog", "car"}, Frame{Height: 4, Width: 8}, "[1 -1 2 2 0 0 2 -1]"},
@@ -155,7 +160,7 @@ func TestCOCOMasks(t *testing.T) {
 			names = append(names, k.Name)
 		}
 		if !ok || !slices.Equal(names, c.names) || !slices.Equal(MaskClasses(Limit(src, 1)), c.names) {
-			t.Errorf("%v: classes %v, of masks %v", c.categories, names, MaskClasses(src))
+			t.Errorf("%v: classes %v, of masks %v, want %v", c.categories, names, MaskClasses(src), c.names)
 		}
 		s, err := src.At(ctx, 1, c.frame)
 		if err != nil {
@@ -181,21 +186,22 @@ func TestCOCOMasks(t *testing.T) {
 	}
 	boxes, err := OpenCOCO(ctx, COCOOptions{Annotations: writeText(t, filepath.Join(t.TempDir(), "labels.json"), cocoText), Images: cocoFolder(t)})
 	if err != nil || MaskClasses(boxes) != nil {
-		t.Errorf("boxes have the classes of masks %v: %v", MaskClasses(boxes), err)
+		t.Errorf("data with boxes only: classes of masks %v, error %v; want none", MaskClasses(boxes), err)
 	}
-	if len(fingerprints) != 4+3 { // of the cases and of the three changed texts
+	if len(fingerprints) != 4+3 { // 4 cases and 3 changed texts
 		t.Errorf("%d different fingerprints, want 7", len(fingerprints))
 	}
 }
 
-// Regions are read from the file when an image is read, so a file that changes is an error.
-func TestCOCOMasksThatChange(t *testing.T) {
+// Regions are read from the annotation file whenever an image is read. A file that has changed
+// since it was opened is an error.
+func TestChangedCOCOMaskFile(t *testing.T) {
 	t.Parallel()
 	src, err := openMasks(t, masksText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"shorter": masksText[:400], "another polygon": strings.Replace(masksText, "[[5, 0", "[[6, 0", 1), "another text": strings.Replace(masksText, "[[5, 0", "[[5; 0", 1)} {
+	for name, text := range map[string]string{"shorter": masksText[:400], "another polygon": strings.Replace(masksText, "[[5, 0", "[[6, 0", 1), "invalid JSON": strings.Replace(masksText, "[[5, 0", "[[5; 0", 1)} {
 		writeText(t, src.options.Annotations, text)
 		var bad *BadSample
 		if _, err := src.At(t.Context(), 1, Frame{}); err == nil || errors.As(err, &bad) || !strings.Contains(err.Error(), "masks.json: they changed while they were in use: ") {
@@ -212,29 +218,29 @@ func TestBadCOCOMasks(t *testing.T) {
 	t.Parallel()
 	polygon, runs := "[[0, 0, 10, 0, 10, 20, 0, 20]]", `{"size": [20, 40], "counts": [700, 100]}`
 	for name, c := range map[string]struct{ old, text, want string }{
-		"odd":                {polygon, "[[0, 0, 10, 0, 10, 20, 0]]", "annotations[0] (id 1): a polygon of segmentation has 7 numbers: x and y of at least 3 points are needed"},
-		"two points":         {polygon, "[[0, 0, 10, 0]]", "annotations[0] (id 1): a polygon of segmentation has 4 numbers"},
-		"a polygon without":  {polygon, "[[0, 0, 10, 0, 10, 20], []]", "has 0 numbers"},
-		"NaN":                {polygon, "[[NaN, 0, 10, 0, 10, 20]]", "annotations[0]: byte "},
-		"too large a number": {polygon, "[[1e999, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): segmentation is neither"},
-		"far":                {polygon, "[[-1e200, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): a polygon of segmentation has the coordinate -1e+200: it is too far"},
-		"null":               {polygon, "[[null, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): segmentation has null instead of a number"},
-		"not nested":         {polygon, "[0, 0, 10, 0, 10, 20]", "annotations[0] (id 1): segmentation is neither a list of polygons [x, y, x, y, ...] nor {counts, size}"},
-		"text":               {polygon, `"mask"`, "annotations[0] (id 1): segmentation is neither"},
-		"empty":              {polygon, "[]", "annotations[0] (id 1): it has no segmentation, which masks need"},
-		"none":               {`, "segmentation": ` + polygon, "", "annotations[0] (id 1): it has no segmentation"},
-		"truncated runs":     {runs, `{"size": [20, 40], "counts": [700, 99]}`, "annotations[2] (id 3): counts of segmentation: they add up to 799 of the 20 x 40 pixels: is it truncated?"},
-		"beyond":             {runs, `{"size": [20, 40], "counts": [700, 101]}`, "annotations[2] (id 3): counts of segmentation: the run of 101 exceeds the 20 x 40 pixels, of which 100 are left"},
-		"negative":           {runs, `{"size": [20, 40], "counts": [-1, 801]}`, "annotations[2] (id 3): counts of segmentation: the run of -1"},
-		"fractions":          {runs, `{"size": [20, 40], "counts": [700.5, 99.5]}`, "annotations[2] (id 3): counts of segmentation: they are neither"},
-		"no counts":          {runs, `{"size": [20, 40]}`, "annotations[2] (id 3): counts of segmentation: they are neither"},
-		"truncated text":     {runs, `{"size": [20, 40], "counts": "le0"}`, "annotations[2] (id 3): counts of segmentation: they add up to 700"},
-		"within a number":    {runs, `{"size": [20, 40], "counts": "l"}`, "the text ends within a number: is it truncated?"},
-		"not compressed":     {runs, `{"size": [20, 40], "counts": "l!"}`, `character '!' at 1 is not one of compressed runs`},
-		"a long number":      {runs, `{"size": [20, 40], "counts": "oooooooooooooo0"}`, "the number at 0 is too long"},
-		"one size":           {runs, `{"size": [20], "counts": [800]}`, "annotations[2] (id 3): size of segmentation is not [height, width]"},
-		"another size":       {runs, `{"size": [40, 20], "counts": [800]}`, "annotations[2] (id 3): size of segmentation is [40, 20], and the image has height 20 and width 40"},
-		"an absurd size":     {runs, `{"size": [4000000000, 4000000000], "counts": [800]}`, "annotations[2] (id 3): size of segmentation is [4000000000 4000000000]"},
+		"odd number of values":      {polygon, "[[0, 0, 10, 0, 10, 20, 0]]", "annotations[0] (id 1): a polygon of segmentation has 7 numbers: x and y of at least 3 points are needed"},
+		"two points":                {polygon, "[[0, 0, 10, 0]]", "annotations[0] (id 1): a polygon of segmentation has 4 numbers"},
+		"empty polygon":             {polygon, "[[0, 0, 10, 0, 10, 20], []]", "has 0 numbers"},
+		"NaN":                       {polygon, "[[NaN, 0, 10, 0, 10, 20]]", "annotations[0]: byte "},
+		"infinite number":           {polygon, "[[1e999, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): segmentation is neither"},
+		"distant coordinate":        {polygon, "[[-1e200, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): a polygon of segmentation has the coordinate -1e+200: it is too far"},
+		"null":                      {polygon, "[[null, 0, 10, 0, 10, 20]]", "annotations[0] (id 1): segmentation has null instead of a number"},
+		"not nested":                {polygon, "[0, 0, 10, 0, 10, 20]", "annotations[0] (id 1): segmentation is neither a list of polygons [x, y, x, y, ...] nor {counts, size}"},
+		"text for polygons":         {polygon, `"mask"`, "annotations[0] (id 1): segmentation is neither"},
+		"no polygons":               {polygon, "[]", "annotations[0] (id 1): it has no segmentation, which masks need"},
+		"no segmentation":           {`, "segmentation": ` + polygon, "", "annotations[0] (id 1): it has no segmentation"},
+		"truncated runs":            {runs, `{"size": [20, 40], "counts": [700, 99]}`, "annotations[2] (id 3): counts of segmentation: they add up to 799 of the 20 x 40 pixels: is it truncated?"},
+		"runs beyond the image":     {runs, `{"size": [20, 40], "counts": [700, 101]}`, "annotations[2] (id 3): counts of segmentation: the run of 101 exceeds the 20 x 40 pixels, of which 100 are left"},
+		"negative":                  {runs, `{"size": [20, 40], "counts": [-1, 801]}`, "annotations[2] (id 3): counts of segmentation: the run of -1"},
+		"fractions":                 {runs, `{"size": [20, 40], "counts": [700.5, 99.5]}`, "annotations[2] (id 3): counts of segmentation: they are neither"},
+		"no counts":                 {runs, `{"size": [20, 40]}`, "annotations[2] (id 3): counts of segmentation: they are neither"},
+		"truncated compressed runs": {runs, `{"size": [20, 40], "counts": "le0"}`, "annotations[2] (id 3): counts of segmentation: they add up to 700"},
+		"ends within a number":      {runs, `{"size": [20, 40], "counts": "l"}`, "the text ends within a number: is it truncated?"},
+		"invalid character":         {runs, `{"size": [20, 40], "counts": "l!"}`, `character '!' at 1 is not one of compressed runs`},
+		"long number":               {runs, `{"size": [20, 40], "counts": "oooooooooooooo0"}`, "the number at 0 is too long"},
+		"size without width":        {runs, `{"size": [20], "counts": [800]}`, "annotations[2] (id 3): size of segmentation is not [height, width]"},
+		"size of another image":     {runs, `{"size": [40, 20], "counts": [800]}`, "annotations[2] (id 3): size of segmentation is [40, 20], and the image has height 20 and width 40"},
+		"huge size":                 {runs, `{"size": [4000000000, 4000000000], "counts": [800]}`, "annotations[2] (id 3): size of segmentation is [4000000000 4000000000]"},
 	} {
 		if !strings.Contains(masksText, c.old) {
 			t.Fatalf("%s: the text has no %q", name, c.old)
@@ -249,14 +255,14 @@ func TestBadCOCOMasks(t *testing.T) {
 			t.Errorf("category %s: %v, want %q", category, err, want)
 		}
 	}
-	// What is left out is not checked.
+	// Regions of categories that are left out are not checked.
 	if _, err := openMasks(t, strings.Replace(masksText, polygon, "[[1, 2]]", 1), "car"); err != nil {
 		t.Error(err)
 	}
 }
 
-// FuzzRegion checks that a text is an error of one line or a region that can be drawn. Of run
-// lengths, every second one counts pixels inside.
+// FuzzRegion checks that any text gives an error of one line, or a region that can be drawn. The
+// area of a region of run lengths is the sum of every second one.
 func FuzzRegion(f *testing.F) {
 	for _, text := range []string{`[[0, 0, 10, 0, 10, 20, 0, 20]]`, `[[-1e8, 0.5, 1e8, 3, 2, 1e8], [3, 3, 3, 3, 3, 3]]`, `{"size": [5, 7], "counts": [3, 2, 30]}`, `{"size": [5, 7], "counts": "320N4"}`, `{"size": [-1, 7], "counts": "ooo"}`, `null`, `[[`} {
 		f.Add(text)

@@ -14,12 +14,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// vector returns the image input of these tests as a matrix of 3 columns.
-func vector(b *onnx.Builder) onnx.Value {
+// addInput adds the input x, images of 3 channels and one pixel, and returns it as a matrix of 3
+// columns.
+func addInput(b *onnx.Builder) onnx.Value {
 	return b.Reshape(b.Input("x", onnx.Float, -1, 3, 1, 1), -1, 3)
 }
 
-// logProbs runs one image of three values.
+// logProbs opens the model at path and returns the log-probabilities of the classes (nil: all) for
+// one image, the three values x.
 func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...float32) ([]float32, error) {
 	t.Helper()
 	m, err := model.Open(orttest.Load(t), path, o)
@@ -42,12 +44,15 @@ func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...fl
 	return p.Data, err
 }
 
+// TestScores checks what is inferred from a graph with one or two outputs: whether one of them has
+// class scores, of which kind (kind; "none": no output has), and the number of classes.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	norm := func(b *onnx.Builder, x onnx.Value) onnx.Value {
+	unitLength := func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Div(x, b.Clip(b.Sqrt(b.ReduceSum(b.Pow(x, b.Scalar(2)), true, 1)), b.Scalar(1e-9), ""))
 	}
+	// declare adds an output whose type and shape are declared in the graph.
 	declare := func(b *onnx.Builder, name string, v onnx.Value) { infer.OutputLike(b, name, v, v) }
 	for name, c := range map[string]struct {
 		make    func(b *onnx.Builder)
@@ -55,51 +60,51 @@ func TestScores(t *testing.T) {
 		kind    string
 		classes int
 	}{
-		"logits":         {make: func(b *onnx.Builder) { b.Output("y", b.Mul(vector(b), b.Scalar(2))) }, kind: "logits", classes: 3},
-		"temperature":    {make: func(b *onnx.Builder) { b.Output("y", b.Div(vector(b), b.Scalar(2))) }, kind: "logits", classes: 3},
-		"softmax":        {make: func(b *onnx.Builder) { b.Output("y", b.Softmax(vector(b), -1)) }, kind: "probabilities", classes: 3},
-		"behind reshape": {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(b.Softmax(vector(b), -1), -1, 3)) }, kind: "probabilities", classes: 3},
-		"log-softmax":    {make: func(b *onnx.Builder) { b.Output("y", b.LogSoftmax(vector(b), -1)) }, kind: "logits", classes: 3},
-		"sigmoid":        {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(vector(b))) }, kind: "probabilities", classes: 3},
-		"unit length":    {make: func(b *onnx.Builder) { b.Output("y", norm(b, vector(b))) }, kind: "none"},
-		"embedding":      {make: func(b *onnx.Builder) { b.Output("image_embeds", b.Relu(vector(b))) }, kind: "none"},
-		"stated":         {make: func(b *onnx.Builder) { b.Output("image_embeds", b.Relu(vector(b))) }, options: model.Options{Scores: "logits"}, kind: "logits", classes: 3},
-		"stated none":    {make: func(b *onnx.Builder) { b.Output("y", b.Relu(vector(b))) }, options: model.Options{Scores: "none"}, kind: "none"},
-		"one number":     {make: func(b *onnx.Builder) { b.Output("y", b.ReduceSum(vector(b), true, 1)) }, kind: "none"},
-		"maps":           {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(vector(b), -1, 3, 1, 1)) }, kind: "logits", classes: 3},
-		"integers":       {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Int64)) }, kind: "none"},
-		"beside another head": {make: func(b *onnx.Builder) {
-			x := vector(b)
+		"logits":               {make: func(b *onnx.Builder) { b.Output("y", b.Mul(addInput(b), b.Scalar(2))) }, kind: "logits", classes: 3},
+		"temperature":          {make: func(b *onnx.Builder) { b.Output("y", b.Div(addInput(b), b.Scalar(2))) }, kind: "logits", classes: 3},
+		"softmax":              {make: func(b *onnx.Builder) { b.Output("y", b.Softmax(addInput(b), -1)) }, kind: "probabilities", classes: 3},
+		"softmax then reshape": {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(b.Softmax(addInput(b), -1), -1, 3)) }, kind: "probabilities", classes: 3},
+		"log-softmax":          {make: func(b *onnx.Builder) { b.Output("y", b.LogSoftmax(addInput(b), -1)) }, kind: "logits", classes: 3},
+		"sigmoid":              {make: func(b *onnx.Builder) { b.Output("y", b.Sigmoid(addInput(b))) }, kind: "probabilities", classes: 3},
+		"unit length":          {make: func(b *onnx.Builder) { b.Output("y", unitLength(b, addInput(b))) }, kind: "none"},
+		"embedding":            {make: func(b *onnx.Builder) { b.Output("image_embeds", b.Relu(addInput(b))) }, kind: "none"},
+		"set to logits":        {make: func(b *onnx.Builder) { b.Output("image_embeds", b.Relu(addInput(b))) }, options: model.Options{Scores: "logits"}, kind: "logits", classes: 3},
+		"set to none":          {make: func(b *onnx.Builder) { b.Output("y", b.Relu(addInput(b))) }, options: model.Options{Scores: "none"}, kind: "none"},
+		"one column":           {make: func(b *onnx.Builder) { b.Output("y", b.ReduceSum(addInput(b), true, 1)) }, kind: "none"},
+		"class maps":           {make: func(b *onnx.Builder) { b.Output("y", b.Reshape(addInput(b), -1, 3, 1, 1)) }, kind: "logits", classes: 3},
+		"integers":             {make: func(b *onnx.Builder) { b.Output("y", b.Cast(addInput(b), onnx.Int64)) }, kind: "none"},
+		"two outputs of classes": {make: func(b *onnx.Builder) {
+			x := addInput(b)
 			declare(b, "y", b.Relu(x))
 			declare(b, "z", b.MatMul(x, b.Full(1, 3, 5)))
 		}, kind: "logits", classes: 3},
-		"after what it reads": {make: func(b *onnx.Builder) {
-			x := b.Relu(vector(b))
+		"output and its input": {make: func(b *onnx.Builder) {
+			x := b.Relu(addInput(b))
 			declare(b, "pooled", x)
 			declare(b, "y", b.MatMul(x, b.Full(1, 3, 5)))
 		}, kind: "logits", classes: 5},
-		"with probabilities": {make: func(b *onnx.Builder) {
-			x := b.Mul(vector(b), b.Scalar(2))
+		"logits and probabilities": {make: func(b *onnx.Builder) {
+			x := b.Mul(addInput(b), b.Scalar(2))
 			declare(b, "y", x)
 			declare(b, "p", b.Softmax(x, -1))
 		}, kind: "logits", classes: 3},
-		"beside boxes": {make: func(b *onnx.Builder) {
-			x := vector(b)
+		"boxes and classes": {make: func(b *onnx.Builder) {
+			x := addInput(b)
 			declare(b, "boxes", b.Sigmoid(b.MatMul(x, b.Full(1, 3, 4))))
 			declare(b, "y", b.MatMul(x, b.Full(1, 3, 5)))
 		}, kind: "logits", classes: 5},
-		"beside four coordinates": {make: func(b *onnx.Builder) {
-			x := vector(b)
+		"4 columns and 5 columns": {make: func(b *onnx.Builder) {
+			x := addInput(b)
 			declare(b, "y", b.MatMul(x, b.Full(1, 3, 4)))
 			declare(b, "z", b.MatMul(x, b.Full(1, 3, 5)))
 		}, kind: "logits", classes: 5},
-		"by name": {make: func(b *onnx.Builder) {
-			x := vector(b)
+		"named class_scores": {make: func(b *onnx.Builder) {
+			x := addInput(b)
 			declare(b, "y", b.MatMul(x, b.Full(1, 3, 7)))
 			declare(b, "class_scores", b.MatMul(x, b.Full(1, 3, 4)))
 		}, kind: "logits", classes: 4},
-		"boxes alone": {make: func(b *onnx.Builder) { b.Output("bbox", b.MatMul(vector(b), b.Full(1, 3, 4))) }, kind: "none"},
-		"double":      {make: func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) }, kind: "logits", classes: 3},
+		"boxes alone": {make: func(b *onnx.Builder) { b.Output("bbox", b.MatMul(addInput(b), b.Full(1, 3, 4))) }, kind: "none"},
+		"double":      {make: func(b *onnx.Builder) { b.Output("y", b.Cast(addInput(b), onnx.Double)) }, kind: "logits", classes: 3},
 	} {
 		m, err := model.Open(rt, save(t, c.make), c.options)
 		if err != nil {
@@ -114,8 +119,8 @@ func TestScores(t *testing.T) {
 
 func TestLogProbs(t *testing.T) {
 	t.Parallel()
-	plain := save(t, func(b *onnx.Builder) { b.Output("y", b.Identity(vector(b))) })
-	double := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(vector(b), onnx.Double)) })
+	plain := save(t, func(b *onnx.Builder) { b.Output("y", b.Identity(addInput(b))) })
+	double := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(addInput(b), onnx.Double)) })
 	asProbabilities := model.Options{Scores: "probabilities"}
 	log := math.Log
 	for name, c := range map[string]struct {
@@ -125,13 +130,14 @@ func TestLogProbs(t *testing.T) {
 		x       []float32
 		want    []float64
 	}{
-		"logits":          {path: plain, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
-		"double":          {path: double, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
-		"large logits":    {path: plain, x: []float32{1e4, 1e4, -1e4}, want: []float64{-log(2), -log(2), -2e4 - log(2)}},
-		"subset":          {path: plain, classes: []int{2, 0}, x: []float32{0, 50, float32(log(3))}, want: []float64{log(.75), log(.25)}},
-		"probabilities":   {path: plain, options: asProbabilities, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
-		"probable subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
-		"zero":            {path: plain, options: asProbabilities, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
+		"logits":        {path: plain, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
+		"double":        {path: double, x: []float32{0, float32(log(2)), float32(log(5))}, want: []float64{-log(8), log(2. / 8), log(5. / 8)}},
+		"large logits":  {path: plain, x: []float32{1e4, 1e4, -1e4}, want: []float64{-log(2), -log(2), -2e4 - log(2)}},
+		"subset":        {path: plain, classes: []int{2, 0}, x: []float32{0, 50, float32(log(3))}, want: []float64{log(.75), log(.25)}},
+		"probabilities": {path: plain, options: asProbabilities, x: []float32{.5, .25, .25}, want: []float64{log(.5), log(.25), log(.25)}},
+		"likely subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{.5, .375, .125}, want: []float64{log(.75), log(.25)}},
+		// Probabilities of 0 are raised to the smallest positive float32.
+		"probability 0":   {path: plain, options: asProbabilities, x: []float32{1, 0, 0}, want: []float64{0, log(math.SmallestNonzeroFloat32), log(math.SmallestNonzeroFloat32)}},
 		"unlikely subset": {path: plain, options: asProbabilities, classes: []int{1, 2}, x: []float32{1, 0, 0}, want: []float64{log(.5), log(.5)}},
 	} {
 		got, err := logProbs(t, c.path, c.options, c.classes, c.x...)
@@ -145,16 +151,16 @@ func TestLogProbs(t *testing.T) {
 	}
 	nan, err := logProbs(t, plain, asProbabilities, nil, float32(math.NaN()), 0, 0)
 	if err != nil || !math.IsNaN(float64(nan[0])) {
-		t.Errorf("NaN gives %v, %v: it must stay visible", nan, err)
+		t.Errorf("probabilities with NaN: log-probabilities %v, error %v; want NaN and no error", nan, err)
 	}
 	for name, c := range map[string]struct {
 		classes []int
 		x       []float32
 		want    string
 	}{
-		"no probability":               {nil, []float32{2, 0, 0}, "set scores to logits"},
-		"outside":                      {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
-		"the list of classes is empty": {[]int{}, []float32{1, 0, 0}, "the list of classes is empty"},
+		"not a probability":  {nil, []float32{2, 0, 0}, "set scores to logits"},
+		"class out of range": {[]int{0, 3}, []float32{1, 0, 0}, "class 3 is outside the model's 3 classes"},
+		"no classes":         {[]int{}, []float32{1, 0, 0}, "the list of classes is empty"},
 	} {
 		if _, err := logProbs(t, plain, asProbabilities, c.classes, c.x...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

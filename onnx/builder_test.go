@@ -16,6 +16,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestBuilderNames checks the names of nodes and tensors. A node has the name of its scopes and
+// operator, and a number if that name is taken. A tensor has the name of its node, and after a
+// colon the index of the output if that is not 0.
 func TestBuilderNames(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -44,21 +47,24 @@ func TestBuilderNames(t *testing.T) {
 	}
 }
 
+// TestBuilderSharesConstants checks that equal constants are one tensor, and that different ones
+// are not.
 func TestBuilderSharesConstants(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	ints, scalar, number := b.Ints(1, 2), b.Scalar(0.5), b.Int(3)
-	if again := b.Scope("s"); ints != again.Ints(1, 2) || scalar != again.Scalar(0.5) || number != again.Int(3) {
+	if inner := b.Scope("s"); ints != inner.Ints(1, 2) || scalar != inner.Scalar(0.5) || number != inner.Int(3) {
 		t.Error("equal constants are different tensors")
 	}
 	different := []onnx.Value{b.Ints(1, 2), b.Ints(12), b.Ints(3), b.Int(3), b.Scalar(3), b.Scalar(0), b.Scalar(float32(math.Copysign(0, -1)))}
 	for i, v := range different {
 		if slices.Contains(different[:i], v) {
-			t.Errorf("constant %d is another one's tensor %s", i, v)
+			t.Errorf("constant %d shares its tensor %s with a different constant", i, v)
 		}
 	}
 }
 
+// TestBuilderErrors checks that Model returns the first error, and that nothing is added after it.
 func TestBuilderErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -67,31 +73,33 @@ func TestBuilderErrors(t *testing.T) {
 		want  string
 	}{
 		{"no such tensor", func(b *onnx.Builder, x onnx.Value) { b.Scope("s").Add(x, "z") }, `input 1 of node "s/Add" is "z", which does not exist`},
-		{"attribute", func(b *onnx.Builder, x onnx.Value) { b.Op("Foo", onnx.Attrs{"a": 'c'}, x) }, `node "Foo": attribute a cannot hold a int32`},
+		{"attribute type", func(b *onnx.Builder, x onnx.Value) { b.Op("Foo", onnx.Attrs{"a": 'c'}, x) }, `node "Foo": attribute a cannot hold a int32`},
 		{"name taken", func(b *onnx.Builder, _ onnx.Value) { b.Input("x", onnx.Float, 1) }, `tensor "x" exists already`},
 		{"too large", func(b *onnx.Builder, _ onnx.Value) { b.Full(1, 1<<20, 1<<20) }, "[1048576 1048576] is too large"},
 		{"no name", func(b *onnx.Builder, _ onnx.Value) { b.Input("", onnx.Float, 1) }, "needs a name"},
-		{"values", func(b *onnx.Builder, _ onnx.Value) { b.Const("w", tensor.Tensor{Shape: []int{2}}) }, `constant "w" has shape [2] but 0 values`},
-		{"output", func(b *onnx.Builder, _ onnx.Value) { b.Output("y", "z") }, `output "y" is "z", which does not exist`},
+		{"values missing", func(b *onnx.Builder, _ onnx.Value) { b.Const("w", tensor.Tensor{Shape: []int{2}}) }, `constant "w" has shape [2] but 0 values`},
+		{"no such output", func(b *onnx.Builder, _ onnx.Value) { b.Output("y", "z") }, `output "y" is "z", which does not exist`},
 		{"output name taken", func(b *onnx.Builder, x onnx.Value) { b.Output("w", b.Relu(b.Const("w", tensor.New(1)))) }, `tensor "w" exists already`},
 		{"output twice", func(b *onnx.Builder, x onnx.Value) { b.Output("", x); b.Output("", x) }, `output "x" exists already`},
-		{"none", func(b *onnx.Builder, x onnx.Value) { b.Relu(x) }, "has no output"},
+		{"no output", func(b *onnx.Builder, x onnx.Value) { b.Relu(x) }, "has no output"},
 	} {
 		b := onnx.NewBuilder(onnx.DefaultOpset)
 		c.build(b, b.Input("x", onnx.Float, 1))
 		if b.Err() != nil {
-			b.Add("later", "mistakes")
+			b.Add("none", "none") // another error, which is not reported
 			if v := b.Relu("x"); v != "" {
 				t.Errorf("%s: a node is added after the error: %s", c.name, v)
 			}
 		}
 		if _, err := b.Model(); err == nil || !strings.Contains(err.Error(), "building a graph: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
 }
 
-// Output does not change models that were returned before, and the old name can still be used.
+// Output renames the tensor that becomes an output. Models that were returned before do not change,
+// and the Value with the old name can still be used. An input, or a tensor that is an output
+// already, keeps its name and is copied by an Identity.
 func TestOutputRenames(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -102,7 +110,7 @@ func TestOutputRenames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := proto.Clone(before.Proto())
+	original := proto.Clone(before.Proto())
 	b.Output("hidden", h)
 	b.Output("again", h)
 	b.Output("input", x)
@@ -111,7 +119,7 @@ func TestOutputRenames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(kept, proto.Message(before.Proto()), protocmp.Transform()); d != "" {
+	if d := cmp.Diff(original, proto.Message(before.Proto()), protocmp.Transform()); d != "" {
 		t.Errorf("a model that was returned has changed: %s", d)
 	}
 	var graph []string
@@ -124,11 +132,12 @@ func TestOutputRenames(t *testing.T) {
 	}
 }
 
-// Extending a model does not change it, and two extensions are independent.
+// Extending a model by further outputs does not change it, and two extensions are independent. Add
+// and w are tensors of the model.
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	m := small(t)
-	kept := proto.Clone(m.Proto())
+	original := proto.Clone(m.Proto())
 	var extended []*onnx.Model
 	for range 2 {
 		b := onnx.Extend(m)
@@ -140,11 +149,11 @@ func TestExtend(t *testing.T) {
 		}
 		extended = append(extended, e)
 	}
-	if d := cmp.Diff(kept, proto.Message(m.Proto()), protocmp.Transform()); d != "" {
+	if d := cmp.Diff(original, proto.Message(m.Proto()), protocmp.Transform()); d != "" {
 		t.Errorf("the model has changed: %s", d)
 	}
 	if d := cmp.Diff(extended[0].Proto(), extended[1].Proto(), protocmp.Transform()); d != "" {
-		t.Errorf("the same extension twice differs: %s", d)
+		t.Errorf("two equal extensions differ: %s", d)
 	}
 	var names []string
 	for _, p := range extended[0].Outputs() {
@@ -155,12 +164,14 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// Operators whose axes became an input are written as the graph's operator set has them.
+// TestOldOperatorSets checks that operators whose axes changed from an attribute to an input are
+// written as the graph's operator set (opset) defines them. y has the axes N (batch) and C
+// (channels).
 func TestOldOperatorSets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		opset  int
-		inputs map[string]int // of the operator
+		inputs map[string]int // number of inputs by operator
 	}{
 		{9, map[string]int{"Unsqueeze": 1, "Squeeze": 1, "ReduceSum": 1, "ReduceMean": 1, "Slice": 1}},
 		{12, map[string]int{"Unsqueeze": 1, "Squeeze": 1, "ReduceSum": 1, "ReduceMean": 1, "Slice": 5}},
@@ -182,25 +193,25 @@ func TestOldOperatorSets(t *testing.T) {
 			}
 		}
 		if axes, err := infer.Axes(m, nil); err != nil || axes["y"] != "NC" {
-			t.Errorf("opset %d: y is %v (%v)", c.opset, axes["y"], err)
+			t.Errorf("opset %d: y has the axes %q, error %v; want NC", c.opset, axes["y"], err)
 		}
 	}
 }
 
-// randomModel is a graph of random elementwise nodes over earlier tensors.
+// randomModel returns a graph of random elementwise nodes, whose inputs are earlier tensors.
 func randomModel(t *rapid.T) *onnx.Model {
 	b := onnx.NewBuilder(rapid.IntRange(onnx.MinOpset, 21).Draw(t, "opset"))
 	values := []onnx.Value{b.Input("x", onnx.Float, -1, 4), b.Const("w", tensor.New(4)), b.Scalar(2)}
-	any := rapid.Custom(func(t *rapid.T) onnx.Value { return rapid.SampledFrom(values).Draw(t, "value") })
+	earlier := rapid.Custom(func(t *rapid.T) onnx.Value { return rapid.SampledFrom(values).Draw(t, "value") })
 	for range rapid.IntRange(1, 20).Draw(t, "nodes") {
 		s := b.Scope(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "scope"))
 		switch rapid.IntRange(0, 2).Draw(t, "op") {
 		case 0:
-			values = append(values, s.Add(any.Draw(t, "x"), any.Draw(t, "y")))
+			values = append(values, s.Add(earlier.Draw(t, "x"), earlier.Draw(t, "y")))
 		case 1:
-			values = append(values, s.Relu(any.Draw(t, "x")))
+			values = append(values, s.Relu(earlier.Draw(t, "x")))
 		case 2:
-			values = append(values, s.Mul(any.Draw(t, "x"), s.Scalar(float32(rapid.IntRange(0, 3).Draw(t, "factor")))))
+			values = append(values, s.Mul(earlier.Draw(t, "x"), s.Scalar(float32(rapid.IntRange(0, 3).Draw(t, "factor")))))
 		}
 	}
 	b.Output("y", values[len(values)-1])
@@ -211,6 +222,7 @@ func randomModel(t *rapid.T) *onnx.Model {
 	return m
 }
 
+// TestBuildSerialiseParse checks that a model is equal after it is written and parsed.
 func TestBuildSerialiseParse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -219,11 +231,11 @@ func TestBuildSerialiseParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := onnx.Parse(data)
+		parsed, err := onnx.Parse(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(m.Proto(), again.Proto(), protocmp.Transform()); d != "" {
+		if d := cmp.Diff(m.Proto(), parsed.Proto(), protocmp.Transform()); d != "" {
 			t.Fatal(d)
 		}
 	})

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Operators whose attribute names the element type of their output.
+// TestElementTypesOfAttributes checks the element types of outputs that an attribute of the
+// operator names, and the defaults without the attribute.
 func TestElementTypesOfAttributes(t *testing.T) {
 	t.Parallel()
 	double := onnx.Attrs{"output_datatype": onnx.Double}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEveryKindIsRegistered checks that Kinds calls each function that describes a kind.
+// TestEveryKindIsRegistered checks that Kinds, in kind.go, calls each function of the package that
+// returns a Kind, the description of one kind of transform.
 func TestEveryKindIsRegistered(t *testing.T) {
 	t.Parallel()
 	registry, err := os.ReadFile("kind.go")
@@ -28,7 +29,7 @@ func TestEveryKindIsRegistered(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m)^func (\w+Kind)\(\) Kind `).FindAllStringSubmatch(string(text), -1) {
 			n++
 			if !strings.Contains(string(registry), m[1]+"()") {
-				t.Errorf("%s: %s is not called by Kinds, kind.go", file, m[1])
+				t.Errorf("%s: %s is not called by Kinds in kind.go", file, m[1])
 			}
 		}
 	}

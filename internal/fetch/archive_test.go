@@ -15,9 +15,11 @@ import (
 	"testing"
 )
 
-// A member is a file of an archive, or a link if it has a target.
+// A member is an entry of an archive: a file with the content text, a symbolic link if link, its
+// target, is not empty, or a folder if the name ends in a slash.
 type member struct{ name, text, link string }
 
+// tarOf returns a tar, compressed by gzip if compress is true.
 func tarOf(t testing.TB, compress bool, members ...member) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -45,6 +47,7 @@ func tarOf(t testing.TB, compress bool, members ...member) []byte {
 	return out.Bytes()
 }
 
+// zipOf returns a zip.
 func zipOf(t testing.TB, members ...member) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -65,6 +68,8 @@ func zipOf(t testing.TB, members ...member) []byte {
 	return out.Bytes()
 }
 
+// TestArchives checks that Tree unpacks archives of all kinds. If an archive has one top folder,
+// Tree returns that folder.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	photos := []member{{name: "photos/", text: ""}, {name: "photos/cat/a.png", text: "cat"}, {name: "./photos/dog/b.png", text: "dog"}}
@@ -96,7 +101,8 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// TestHostileArchives checks that no archive writes outside its folder or more than the bounds.
+// TestHostileArchives checks that no archive writes outside its folder, or more than the allowed
+// 1 MiB and 20 files.
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
 	zeros := strings.Repeat("\x00", 1<<20)
@@ -106,16 +112,16 @@ func TestHostileArchives(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		members []member
-		says    string
+		want    string
 	}{
-		"a path upwards":           {[]member{{name: "../evil", text: "x"}}, "leaves its folder"},
-		"a path upwards inside":    {[]member{{name: "a/../../evil", text: "x"}}, "leaves its folder"},
-		"an absolute path":         {[]member{{name: "/tmp/evil", text: "x"}}, "leaves its folder"},
-		"a path of another system": {[]member{{name: `..\evil`, text: "x"}}, "leaves its folder"},
-		"a link":                   {[]member{{name: "a", link: "/etc"}, {name: "a/passwd", text: "x"}}, "a link or a device"},
-		"a bomb":                   {[]member{{name: "a", text: zeros}, {name: "b", text: zeros}}, "more than 1048576 bytes"},
-		"too many files":           {many, "more than 20 files"},
-		"a file that is a folder":  {[]member{{name: "a", text: "x"}, {name: "a/b", text: "x"}}, "unpacking"},
+		"a parent path":           {[]member{{name: "../evil", text: "x"}}, "leaves its folder"},
+		"a parent path inside":    {[]member{{name: "a/../../evil", text: "x"}}, "leaves its folder"},
+		"an absolute path":        {[]member{{name: "/tmp/evil", text: "x"}}, "leaves its folder"},
+		"a Windows path":          {[]member{{name: `..\evil`, text: "x"}}, "leaves its folder"},
+		"a link":                  {[]member{{name: "a", link: "/etc"}, {name: "a/passwd", text: "x"}}, "a link or a device"},
+		"too many bytes":          {[]member{{name: "a", text: zeros}, {name: "b", text: zeros}}, "more than 1048576 bytes"},
+		"too many files":          {many, "more than 20 files"},
+		"a file that is a folder": {[]member{{name: "a", text: "x"}, {name: "a/b", text: "x"}}, "unpacking"},
 	} {
 		for kind, raw := range map[string][]byte{".tar.gz": tarOf(t, true, c.members...), ".zip": zipOf(t, c.members...)} {
 			t.Run(name+kind, func(t *testing.T) {
@@ -127,11 +133,11 @@ func TestHostileArchives(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := unpack(t.Context(), archive, "x"+kind, dir, 1<<20, 20)
-				if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("error %v, want %q", err, c.says)
+				if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("error %v, want %q", err, c.want)
 				}
 				if files, _ := os.ReadDir(top); len(files) != 2 {
-					t.Errorf("it wrote outside: %v", files)
+					t.Errorf("files were written outside the folder: %v", files)
 				}
 			})
 		}
@@ -145,12 +151,13 @@ func TestDamagedArchives(t *testing.T) {
 		c := newCache(t)
 		s := serve(t, c, func(w http.ResponseWriter, _ *http.Request) { w.Write(raw[:len(raw)/2]) })
 		if _, err := c.Tree(t.Context(), s.URL+"/a"+kind, ""); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("half of an archive %s: the error is %v, want one line", kind, err)
+			t.Errorf("half of an archive a%s: the error is %v, want one line", kind, err)
 		}
 		if left, _ := filepath.Glob(c.path("content", "*", "*tree*")); len(left) > 0 {
-			t.Errorf("%s: half an archive is left: %v", kind, left)
+			t.Errorf("a%s: files of half an archive are left: %v", kind, left)
 		}
 	}
+	// A tar ends with a mark of two blocks of 512 zero bytes.
 	whole := tarOf(t, false, member{name: "a", text: strings.Repeat("x", 3000)})
 	flipped := tarOf(t, true, member{name: "a", text: strings.Repeat("x", 3000)})
 	flipped[len(flipped)-8] ^= 1 // a bit of gzip's checksum
@@ -160,7 +167,7 @@ func TestDamagedArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := unpack(t.Context(), file, "a.tar", t.TempDir(), 1<<20, 10); err == nil || !strings.Contains(err.Error(), "the archive is damaged") {
-			t.Errorf("%s: the error is %v, want one that says that the archive is damaged", name, err)
+			t.Errorf("%s: the error is %v, want one that want that the archive is damaged", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,6 +181,8 @@ func TestDamagedArchives(t *testing.T) {
 	}
 }
 
+// FuzzUnpack checks that unpacking any bytes, with a limit of 64 KiB and 50 files, writes nothing
+// outside the folder, and at most one byte beyond the limit, by which unpack detects the excess.
 func FuzzUnpack(f *testing.F) {
 	f.Add(tarOf(f, false, member{name: "../a", text: "x"}), ".tar")
 	f.Add(tarOf(f, true, member{name: "a/b", text: "x"}), ".tgz")
@@ -186,10 +195,10 @@ func FuzzUnpack(f *testing.F) {
 		}
 		unpack(t.Context(), archive, "x"+kind, dir, 1<<16, 50)
 		if files, _ := os.ReadDir(top); len(files) != 2 {
-			t.Fatalf("it wrote outside: %v", files)
+			t.Fatalf("files were written outside the folder: %v", files)
 		}
 		if size := diskUse(dir); size > 1<<16+1 {
-			t.Fatalf("it wrote %d bytes", size)
+			t.Fatalf("%d bytes were written, want at most 1<<16 + 1", size)
 		}
 	})
 }

@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// unpackHere is the environment variable that names an archive's folder for the process that
-// TestTreeIsSyncedBeforeItGetsItsName watches.
-const unpackHere = "NOETHER_TEST_UNPACK"
+// unpackVariable is the environment variable that tells a child process of
+// TestFilesAreSyncedBeforeRename to unpack an archive; its value is the folder with the archive.
+const unpackVariable = "NOETHER_TEST_UNPACK"
 
-// TestTreeIsSyncedBeforeItGetsItsName watches the system calls of a process that unpacks an archive:
-// after a loss of power the folder has its name only if its files are on the disk.
-func TestTreeIsSyncedBeforeItGetsItsName(t *testing.T) {
-	if dir := os.Getenv(unpackHere); dir != "" {
+// TestFilesAreSyncedBeforeRename traces the system calls of a child process that unpacks an archive
+// into a temporary folder. The folder must be renamed to its final name, tree, after its files are
+// on disk (syncfs), so that a folder of that name is complete even after a loss of power.
+func TestFilesAreSyncedBeforeRename(t *testing.T) {
+	if dir := os.Getenv(unpackVariable); dir != "" {
 		c := newCache(t)
 		if _, err := c.Tree(t.Context(), "file://"+filepath.Join(dir, "p.tgz"), ""); err != nil {
 			t.Fatal(err)
@@ -36,7 +37,7 @@ func TestTreeIsSyncedBeforeItGetsItsName(t *testing.T) {
 	calls := filepath.Join(dir, "calls")
 	cmd := exec.CommandContext(t.Context(), "strace", "-f", "-qq", "-e", "trace=syncfs,rename,renameat,renameat2", "-o", calls,
 		os.Args[0], "-test.run", "^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), unpackHere+"="+dir)
+	cmd.Env = append(os.Environ(), unpackVariable+"="+dir)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -44,9 +45,9 @@ func TestTreeIsSyncedBeforeItGetsItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile(`rename\w*\(.*/\.unpacking-\d+", .*/tree"`).FindIndex(raw)
+	renamed := regexp.MustCompile(`rename\w*\(.*/\.unpacking-\d+", .*/tree"`).FindIndex(raw)
 	synced := regexp.MustCompile(`syncfs(\(\d+| resumed>)\) += 0`).FindIndex(raw)
-	if named == nil || synced == nil || synced[0] > named[0] {
-		t.Errorf("the files are not synced before the folder gets its name:\n%s", raw)
+	if renamed == nil || synced == nil || synced[0] > renamed[0] {
+		t.Errorf("the files are not synced before the folder is renamed:\n%s", raw)
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestHalfSamplesAreOrthogonal checks that every half has half of the groups, and that any two
-// halves share half of theirs.
+// TestHalfSamplesAreOrthogonal checks that every half-sample has half of the groups of samples, and
+// that any two half-samples share half of theirs.
 func TestHalfSamplesAreOrthogonal(t *testing.T) {
 	t.Parallel()
 	for i := range HalfSamples {
 		for j := range HalfSamples {
-			var own, common int
+			var size, common int
 			for k := range HalfGroups {
 				if InHalf(i, k) {
-					own++
+					size++
 					if InHalf(j, k) {
 						common++
 					}
@@ -26,19 +26,20 @@ func TestHalfSamplesAreOrthogonal(t *testing.T) {
 			if i == j {
 				want = HalfGroups / 2
 			}
-			if own != HalfGroups/2 || common != want {
-				t.Errorf("half %d has %d groups, of which %d are in half %d; want %d and %d", i, own, common, j, HalfGroups/2, want)
+			if size != HalfGroups/2 || common != want {
+				t.Errorf("half-sample %d has %d groups, of which %d are in half-sample %d; want %d and %d", i, size, common, j, HalfGroups/2, want)
 			}
 		}
 	}
 }
 
-// Intervals of the mean of normal values hold in 95 % of samples.
-func TestIntervalsOfHalvesHold(t *testing.T) {
+// TestHalfSampleIntervalCoverage checks that intervals from half-samples contain the mean of a
+// normal distribution in 95 % of samples.
+func TestHalfSampleIntervalCoverage(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))
 	const samples = 20000
-	held := 0
+	covered := 0
 	for range samples {
 		var groups [HalfGroups]float64
 		var mean float64
@@ -58,10 +59,10 @@ func TestIntervalsOfHalvesHold(t *testing.T) {
 		}
 		WidenHalves(replicates)
 		if low, high := Jackknife(mean, HalfGroups, replicates); low <= 0 && 0 <= high {
-			held++
+			covered++
 		}
 	}
-	if share := float64(held) / samples; share < 0.945 || share > 0.955 { // three standard errors
+	if share := float64(covered) / samples; share < 0.945 || share > 0.955 { // three standard errors
 		t.Errorf("%.2f %% of the intervals contain the mean, want 95 %%", 100*share)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// value returns a statistic with few neighbours, so that few samples are enough.
+// value returns a statistic of x and y. Statistics of nearest neighbours use only 3 of them, so
+// that few samples are enough.
 func value(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -59,6 +60,7 @@ func orthogonal(g *rand.Rand, p int) *mat.Dense {
 	return &q
 }
 
+// product returns a b.
 func product(a, b *mat.Dense) *mat.Dense {
 	var out mat.Dense
 	out.Mul(a, b)
@@ -79,10 +81,11 @@ func related(t *rapid.T) (g *rand.Rand, x, y *mat.Dense) {
 	return g, x, y
 }
 
+// near reports whether a and b are equal, to within 1e-7 of the value or of 1.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*max(1, math.Abs(a)) }
 
-// dependence says what else than angles and relative distances a statistic depends on: the axes,
-// the unit, the origin, or the number of variables (width).
+// dependence says what else than angles and relative distances a statistic depends on: the axes
+// (the orientation of the coordinate system), the unit, the origin, or the number of variables.
 func dependence(name string) string {
 	switch name {
 	case PermutationProcrustes, SoftMatching:
@@ -96,20 +99,21 @@ func dependence(name string) string {
 	case ConcentricityDifference, EffectiveRankDifference:
 		return "origin"
 	case EigenspaceOverlap, RidgePredictivity, PLSPredictivity:
-		return "width"
+		return "number of variables"
 	}
 	return ""
 }
 
-// heldOut reports whether a statistic predicts samples that a fit leaves out.
+// heldOut reports whether a statistic is a prediction of samples that were held out of a fit.
 func heldOut(name string) bool { return name == RidgePredictivity || name == PLSPredictivity }
 
-// No statistic depends on the origin, the scale or the orientation of the axes, except for those that
-// dependence lists and pwcca, whose weights depend on the axes of x.
+// No statistic depends on the origin, the scale or the orientation of the axes, except for those
+// that dependence lists. pwcca ignores origin and scale only: its weights are sums over the axes of
+// x.
 func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
-		if d := dependence(name); d != "" && d != "width" {
+		if d := dependence(name); d != "" && d != "number of variables" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -117,15 +121,14 @@ func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				g, x, y := related(t)
 				_, p := x.Dims()
-				moved := product(x, orthogonal(g, p))
-				moved.Scale(math.Exp(g.NormFloat64()), moved)
-				moved.Apply(func(_, j int, v float64) float64 { return v + float64(j) - 3 }, moved)
-				want, got := value(t, name, x, y), value(t, name, moved, y)
-				if name == PWCCA {
-					return // its weights are sums over the axes of x
+				mapped := mat.DenseCopyOf(x)
+				if name != PWCCA {
+					mapped = product(x, orthogonal(g, p))
 				}
-				if !near(got, want) {
-					t.Fatalf("%v after an orthogonal map, %v before", got, want)
+				mapped.Scale(math.Exp(g.NormFloat64()), mapped)
+				mapped.Apply(func(_, j int, v float64) float64 { return v + float64(j) - 3 }, mapped)
+				if want, got := value(t, name, x, y), value(t, name, mapped, y); !near(got, want) {
+					t.Fatalf("%v after an orthogonal map, a scaling and a translation, %v before", got, want)
 				}
 			})
 		})
@@ -133,7 +136,7 @@ func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 }
 
 // No statistic but those that dependence lists depends on the unit, even if squares of the values
-// overflow or vanish.
+// overflow or underflow.
 func TestExtremeScales(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(3, 1))
@@ -141,20 +144,20 @@ func TestExtremeScales(t *testing.T) {
 	y := product(x, normal(g, 4, 6))
 	y.Add(y, normal(g, 50, 6))
 	for _, unit := range []float64{1e-300, 1e-170, 1e-90, 1e-40, 1e-25, 1e25, 1e40, 1e90, 1e170, 1e300} {
-		var far mat.Dense
-		far.Scale(unit, x)
+		var rescaled mat.Dense
+		rescaled.Scale(unit, x)
 		names := slices.DeleteFunc(Names(), func(name string) bool { return strings.Contains(dependence(name), "unit") })
 		for _, name := range names {
-			if want, got := value(t, name, x, y), value(t, name, &far, y); !near(got, want) {
-				t.Errorf("%s is %v in units of %g and %v in units of 1", name, got, 1/unit, want)
+			if want, got := value(t, name, x, y), value(t, name, &rescaled, y); !near(got, want) {
+				t.Errorf("%s is %v with X in units of %g and %v in units of 1", name, got, 1/unit, want)
 			}
-			if want, got := value(t, name, y, x), value(t, name, y, &far); !near(got, want) {
-				t.Errorf("%s of the second is %v in units of %g and %v in units of 1", name, got, 1/unit, want)
+			if want, got := value(t, name, y, x), value(t, name, y, &rescaled); !near(got, want) {
+				t.Errorf("%s is %v with Y in units of %g and %v in units of 1", name, got, 1/unit, want)
 			}
 		}
 		s := allStatistics()
 		s.Statistics = names
-		scores := compared(t, &far, y, s)
+		scores := compared(t, &rescaled, y, s)
 		for name, want := range compared(t, x, y, s) {
 			if got := scores[name]; !(math.Abs(got.Low-want.Low) <= 1e-5 && math.Abs(got.High-want.High) <= 1e-5) {
 				t.Errorf("%s has the interval [%g %g] in units of %g and [%g %g] in units of 1", name, got.Low, got.High, 1/unit, want.Low, want.High)
@@ -177,19 +180,19 @@ func TestInvarianceToInvertibleMaps(t *testing.T) {
 			}
 			return product(a, m)
 		}
-		for name, moved := range map[string][2]*mat.Dense{
+		for name, mapped := range map[string][2]*mat.Dense{
 			CCA: {mix(x, p), mix(y, q)}, PWCCA: {x, mix(y, q)}, LinearRegression: {x, mix(y, q)},
 		} {
-			if want, got := value(t, name, x, y), value(t, name, moved[0], moved[1]); !near(got, want) {
+			if want, got := value(t, name, x, y), value(t, name, mapped[0], mapped[1]); !near(got, want) {
 				t.Fatalf("%s: %v after an invertible map, %v before", name, got, want)
 			}
 		}
 	})
 }
 
-// A statistic lies in its range, is 1 (a difference: 0) of X with itself, and does not depend on which
-// of the two is X unless it is directional. GULP and shape-metric of X with itself are roots or
-// arc cosines of rounding errors, so at most 1e-5.
+// A statistic lies in its range, is 1 (a difference: 0) for X with itself, and unless it is
+// directional, is the same if X and Y are exchanged. GULP and shape-metric of X with itself are
+// roots or arc cosines of rounding errors, so at most 1e-5.
 func TestSymmetryRangeAndIdentity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -204,7 +207,7 @@ func TestSymmetryRangeAndIdentity(t *testing.T) {
 			if k.difference {
 				want = 0
 			}
-			if self := value(t, k.name, x, x); dependence(k.name) != "width" && !(math.Abs(self-want) <= 1e-7) && (k.name != GULP && k.name != ShapeMetric || self > 1e-5) {
+			if self := value(t, k.name, x, x); dependence(k.name) != "number of variables" && !(math.Abs(self-want) <= 1e-7) && (k.name != GULP && k.name != ShapeMetric || self > 1e-5) {
 				t.Fatalf("%s of X with itself is %v, want %v", k.name, self, want)
 			}
 			directional := k.name == PWCCA || k.name == LinearRegression || heldOut(k.name)
@@ -215,8 +218,8 @@ func TestSymmetryRangeAndIdentity(t *testing.T) {
 	})
 }
 
-// Moments and Gram matrices give the same values. Added columns of zeros make the program use Gram
-// matrices.
+// Second moments of the columns and Gram matrices of the rows give the same values. The program
+// uses Gram matrices if there are more columns than rows, so columns of zeros are added.
 func TestMomentsAndGramMatricesAgree(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(5, 5))
@@ -227,7 +230,7 @@ func TestMomentsAndGramMatricesAgree(t *testing.T) {
 	padded.Slice(0, 30, 0, 6).(*mat.Dense).Copy(x)
 	for _, name := range Names() {
 		if d := dependence(name); name == EigenspaceOverlap || strings.Contains(d, "axes") {
-			continue // zeros are further variables
+			continue // depends on added columns of zeros
 		}
 		if a, b := value(t, name, x, y), value(t, name, padded, y); math.Abs(a-b) > 1e-9 {
 			t.Errorf("%s: %v from moments, %v from Gram matrices", name, a, b)
@@ -235,15 +238,15 @@ func TestMomentsAndGramMatricesAgree(t *testing.T) {
 	}
 }
 
-// Two columns that differ by 1e-8, and columns of very different scales, cost few digits.
+// With two columns that differ by 1e-8, and columns of very different scales, statistics lose few
+// digits.
 func TestNearlyDependentVariables(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(6, 5))
 	x, y := normal(g, 200, 5), normal(g, 200, 4)
 	y.Add(y, product(x, normal(g, 5, 4)))
-	// Badly conditioned columns of the same span.
-	bad := mat.DenseCopyOf(x)
-	bad.Apply(func(i, j int, v float64) float64 {
+	illConditioned := mat.DenseCopyOf(x) // its columns have the same span as those of x
+	illConditioned.Apply(func(i, j int, v float64) float64 {
 		switch j {
 		case 1:
 			return x.At(i, 0) + 1e-8*x.At(i, 1)
@@ -251,27 +254,27 @@ func TestNearlyDependentVariables(t *testing.T) {
 			return 1e12 * v
 		}
 		return v
-	}, bad)
+	}, illConditioned)
 	for _, name := range []string{CCA, LinearRegression} {
-		if want, got := value(t, name, y, x), value(t, name, y, bad); math.Abs(got-want) > 1e-6*want {
-			t.Errorf("%s: %.12f where columns nearly depend on each other, %.12f of the same span", name, got, want)
+		if want, got := value(t, name, y, x), value(t, name, y, illConditioned); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("%s: %.12f with nearly dependent columns, %.12f with others of the same span", name, got, want)
 		}
 	}
 	// A copy of a column changes nothing.
-	double := mat.NewDense(200, 6, nil)
-	double.Slice(0, 200, 0, 5).(*mat.Dense).Copy(x)
+	repeated := mat.NewDense(200, 6, nil)
+	repeated.Slice(0, 200, 0, 5).(*mat.Dense).Copy(x)
 	for i := range 200 {
-		double.Set(i, 5, x.At(i, 2))
+		repeated.Set(i, 5, x.At(i, 2))
 	}
 	for _, name := range []string{CCA, LinearRegression} {
-		if want, got := value(t, name, y, x), value(t, name, y, double); math.Abs(got-want) > 1e-9 {
+		if want, got := value(t, name, y, x), value(t, name, y, repeated); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %v with a column twice, %v with it once", name, got, want)
 		}
 	}
 }
 
-// Columns of very different scales cost no direction where there are fewer samples than columns,
-// and directions that are lost to rounding cause a warning.
+// With fewer samples than columns, all principal directions are used even if columns have very
+// different scales. Directions that are lost to rounding cause a warning.
 func TestBadlyScaledGramMatrices(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 60
@@ -282,19 +285,19 @@ func TestBadlyScaledGramMatrices(t *testing.T) {
 		return x
 	}
 	x, y := scaled(), scaled()
-	nearly20 := mat.NewDense(n, p, nil) // 20 directions, and further ones that are 1e-9 times as large
-	nearly20.Apply(func(i, j int, _ float64) float64 {
+	nearlyRank20 := mat.NewDense(n, p, nil) // 20 directions, and others 1e-9 times as large
+	nearlyRank20.Apply(func(i, j int, _ float64) float64 {
 		return x.At(i, j%20)*math.Pow(10, float64(j%20)/4) + 1e-9*x.At(i, j)
-	}, nearly20)
+	}, nearlyRank20)
 	s := Defaults()
 	s.Statistics = []string{CCA, PWCCA, LinearRegression}
 	for name, score := range compared(t, x, y, s) {
 		if score.Value != 1 || score.Null != 1 {
-			t.Errorf("%s: %v (null %v) of more columns than samples, want 1", name, score.Value, score.Null)
+			t.Errorf("%s: %v (null %v) with more columns than samples, want 1", name, score.Value, score.Null)
 		}
 	}
 	const want = "19 of 39 directions of the second representation are left out: below 1e-7 of the largest after columns are scaled to unit variance, a Gram matrix holds rounding errors"
-	for name, score := range compared(t, nearly20, nearly20, s) {
+	for name, score := range compared(t, nearlyRank20, nearlyRank20, s) {
 		if !slices.Contains(score.Warnings, want) {
 			t.Errorf("%s: warnings %q lack %q", name, score.Warnings, want)
 		}
@@ -358,7 +361,7 @@ func TestProcrustesForms(t *testing.T) {
 func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(8, 5))
-	of := func(n, p int, change func(v []float64)) Source {
+	random := func(n, p int, change func(v []float64)) Source {
 		v := normal(g, n, p).RawMatrix().Data
 		if change != nil {
 			change(v)
@@ -380,19 +383,19 @@ func TestInvalidInput(t *testing.T) {
 		s    Settings
 		want string
 	}{
-		"rows":      {x: of(30, 3, nil), y: of(31, 3, nil), s: all, want: "X has 30 rows and Y 31: row i of both must be the same input"},
-		"nan":       {x: of(30, 3, nil), y: of(30, 3, func(v []float64) { v[3*7+2] = math.NaN() }), s: all, want: "Y: NaN or infinity in row 7, column 2"},
-		"infinity":  {x: of(30, 3, func(v []float64) { v[0] = math.Inf(-1) }), y: of(30, 3, nil), s: all, want: "X: NaN or infinity in row 0, column 0"},
-		"few":       {x: of(3, 3, nil), y: of(3, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{DebiasedCKA} }), want: "3 samples are too few: debiased-cka needs 4"},
-		"neighbour": {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Neighbours = 9 }), want: "mutual-knn: 9 samples have at most 8 neighbours, not 9"},
-		"jaccard":   {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics, s.Neighbours = []string{Jaccard}, 9 }), want: "jaccard: 9 samples have at most 8 neighbours, not 9"},
-		"cknna":     {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics, s.Neighbours = []string{CKNNA}, 12 }), want: "cknna: 9 samples have at most 8 neighbours, not 12"},
-		"unknown":   {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{"cka"} }), want: `unknown statistic "cka": there are ` + listed(Names())},
-		"none":      {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Statistics = nil }), want: "no statistics: name some of " + listed(Names())},
-		"variance":  {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Variance = 0 }), want: "variance is 0; it must be above 0 and at most 1"},
-		"bandwidth": {x: of(9, 3, nil), y: of(9, 3, nil), s: with(func(s *Settings) { s.Bandwidth = -1 }), want: "bandwidth is -1; it must be above 0"},
-		"beyond":    {x: of(30, 3, func(v []float64) { scaled(v, 1e308) }), y: of(30, 3, nil), s: all, want: "X: deviations are beyond the largest number: divide the matrix by a constant"},
-		"cancelled": {ctx: cancelled, x: of(30, 3, nil), y: of(30, 3, nil), s: all, want: "context canceled"},
+		"different rows":  {x: random(30, 3, nil), y: random(31, 3, nil), s: all, want: "X has 30 rows and Y 31: row i of both must be the same input"},
+		"nan":             {x: random(30, 3, nil), y: random(30, 3, func(v []float64) { v[3*7+2] = math.NaN() }), s: all, want: "Y: NaN or infinity in row 7, column 2"},
+		"infinity":        {x: random(30, 3, func(v []float64) { v[0] = math.Inf(-1) }), y: random(30, 3, nil), s: all, want: "X: NaN or infinity in row 0, column 0"},
+		"too few samples": {x: random(3, 3, nil), y: random(3, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{DebiasedCKA} }), want: "3 samples are too few: debiased-cka needs 4"},
+		"mutual-knn":      {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Neighbours = 9 }), want: "mutual-knn: 9 samples have at most 8 neighbours, not 9"},
+		"jaccard":         {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Statistics, s.Neighbours = []string{Jaccard}, 9 }), want: "jaccard: 9 samples have at most 8 neighbours, not 9"},
+		"cknna":           {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Statistics, s.Neighbours = []string{CKNNA}, 12 }), want: "cknna: 9 samples have at most 8 neighbours, not 12"},
+		"unknown":         {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Statistics = []string{"cka"} }), want: `unknown statistic "cka": there are ` + listed(Names())},
+		"no statistics":   {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Statistics = nil }), want: "no statistics: name some of " + listed(Names())},
+		"variance":        {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Variance = 0 }), want: "variance is 0; it must be above 0 and at most 1"},
+		"bandwidth":       {x: random(9, 3, nil), y: random(9, 3, nil), s: with(func(s *Settings) { s.Bandwidth = -1 }), want: "bandwidth is -1; it must be above 0"},
+		"overflow":        {x: random(30, 3, func(v []float64) { scale(v, 1e308) }), y: random(30, 3, nil), s: all, want: "X: deviations are beyond the largest number: divide the matrix by a constant"},
+		"cancelled":       {ctx: cancelled, x: random(30, 3, nil), y: random(30, 3, nil), s: all, want: "context canceled"},
 	} {
 		ctx := c.ctx
 		if ctx == nil {
@@ -410,8 +413,8 @@ func TestInvalidInput(t *testing.T) {
 	}
 }
 
-// scaled multiplies values and clips them to finite numbers.
-func scaled(v []float64, by float64) {
+// scale multiplies values in place and clips them to finite numbers.
+func scale(v []float64, by float64) {
 	for i := range v {
 		v[i] = max(-math.MaxFloat64, min(v[i]*by, math.MaxFloat64))
 	}
@@ -426,22 +429,23 @@ func listed(names []string) string {
 	return out
 }
 
-// A failing is a Source whose reads return errDisk.
-type failing struct{ Source }
+// A failingSource is a Source whose reads return errDisk.
+type failingSource struct{ Source }
 
 var errDisk = errors.New("disk")
 
-func (failing) Read([]int, []float64) error { return errDisk }
+func (failingSource) Read([]int, []float64) error { return errDisk }
 
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	x := source(t, make([]float32, 60), 2)
-	if _, err := Compare(context.Background(), x, failing{x}, Options{Settings: Defaults()}); !errors.Is(err, errDisk) {
+	if _, err := Compare(context.Background(), x, failingSource{x}, Options{Settings: Defaults()}); !errors.Is(err, errDisk) {
 		t.Errorf("error %v, want that of the source, %v", err, errDisk)
 	}
 }
 
-// Variables that are constant or linearly dependent change nothing, and cause a warning.
+// Variables that are constant or linearly dependent on others do not change cca, and cause a
+// warning.
 func TestDependentVariables(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 2))

@@ -1,6 +1,8 @@
 'use strict';
-// The list of runs is filtered while the user types. The page shows the progress of unfinished runs, and
-// is refreshed as their scores are written.
+// The list of runs is filtered while the user types. The page shows the progress of unfinished
+// runs, and is refreshed as their scores are written. A run is divided into cells: a cell has the
+// scores of one measure for one model, data set and transformation. A page of an unfinished run has
+// data-live.
 
 const search = document.querySelector('#q');
 const rows = [...document.querySelectorAll('table.runs tbody tr')];
@@ -9,14 +11,15 @@ search?.addEventListener('input', () => {
   for (const row of rows) row.hidden = !words.every((w) => row.textContent.toLowerCase().includes(w));
 });
 
-// left describes the time left; it must agree with Progress.Remaining in library.go.
-function left(seconds) {
+// timeLeft describes the time left; it must agree with Progress.Remaining in library.go.
+function timeLeft(seconds) {
   if (seconds < 120) return `about ${seconds} s left`;
   if (seconds < 7200) return `about ${Math.round(seconds / 60)} min left`;
   return `about ${Math.round(seconds / 3600)} h left`;
 }
 
-// show writes a run's progress into the elements that show it.
+// show writes a run's progress into the elements that show it. progress is a Progress of
+// library.go.
 function show(progress) {
   for (const state of document.querySelectorAll(`[data-run="${CSS.escape(progress.run)}"]`)) {
     state.className = `state ${progress.state}`;
@@ -26,33 +29,33 @@ function show(progress) {
     const parts = [progress.state, `${progress.done} of ${progress.cells} cells`];
     if (progress.failed) parts.push(`${progress.failed} failed`);
     if (progress.state === 'running') parts.push(`${percent} %`);
-    if (progress.state === 'running' && progress.left) parts.push(left(progress.left));
+    if (progress.state === 'running' && progress.left) parts.push(timeLeft(progress.left));
     state.querySelector('.progress-text').textContent = parts.join(', ');
   }
 }
 
-// refresh replaces the parts of the page that show scores, except one with the focus.
+// refresh replaces the parts of the page that show scores (data-follow), except one with the focus.
 async function refresh() {
   const answer = await fetch(location.href).catch(() => undefined);
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const part of document.querySelectorAll('[data-follow]')) {
-    const now = page.querySelector(`[data-follow="${part.dataset.follow}"]`);
-    if (now && !part.contains(document.activeElement) && now.innerHTML !== part.innerHTML) part.replaceWith(now);
+    const updated = page.querySelector(`[data-follow="${part.dataset.follow}"]`);
+    if (updated && !part.contains(document.activeElement) && updated.innerHTML !== part.innerHTML) part.replaceWith(updated);
   }
 }
 
 const pause = 1000; // milliseconds between two refreshes, at least
 const done = new Map(); // number of finished cells by run, from the last event
-let waiting = 0; // identifier of the timer of the next refresh; 0: none
+let timer = 0; // identifier of the timer of the next refresh; 0: none
 
 // follow refreshes the scores when a run has finished a cell.
 function follow(progress) {
   const before = done.get(progress.run);
   done.set(progress.run, progress.done);
-  if (before === undefined || before === progress.done || waiting) return;
-  waiting = setTimeout(() => {
-    waiting = 0;
+  if (before === undefined || before === progress.done || timer) return;
+  timer = setTimeout(() => {
+    timer = 0;
     void refresh();
   }, pause);
 }
