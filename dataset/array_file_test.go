@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// TestRowsOfAnArray checks that rows of all types, in any order, equal those of ReadArray.
+// TestRowsOfAnArray checks that rows of arrays, in any order, equal those of ReadArray. Names of
+// files end in NumPy's codes of types: u1 is uint8, f4 is float32; big: big-endian.
 func TestRowsOfAnArray(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		file, key string
-		single    bool // whether float32 represents all values of the type
+		file, key string // key: the name of the array in an npz file; "" for npy
+		single    bool   // whether float32 represents all values of the type
 	}{
 		{"nhwc-u1.npy", "", true}, {"nhwc-f2.npy", "", true}, {"nhwc-f4.npy", "", true}, {"nhwc-f4-big.npy", "", true},
 		{"nhwc-f8.npy", "", false}, {"nhwc-i4-max255.npy", "", false}, {"stored.npz", "x_train", true}, {"packed.npz", "labels", true},
@@ -30,7 +31,7 @@ func TestRowsOfAnArray(t *testing.T) {
 		}
 		defer a.Close()
 		if !slices.Equal(a.Shape(), whole.Shape) || a.Single() != c.single {
-			t.Errorf("%s: shape %v, single %v", c.file, a.Shape(), a.Single())
+			t.Errorf("%s: shape %v, single %v; want %v, %v", c.file, a.Shape(), a.Single(), whole.Shape, c.single)
 		}
 		n := whole.Shape[0]
 		order := []int{2 % n, 3 % n, 0, 2 % n} // adjacent rows, a step back, and a row twice
@@ -47,8 +48,8 @@ func TestRowsOfAnArray(t *testing.T) {
 	}
 }
 
-// TestColumns checks that a column-major array is read like the same array in row-major order.
-func TestColumns(t *testing.T) {
+// TestColumnMajor checks that a column-major array is read like the same array in row-major order.
+func TestColumnMajor(t *testing.T) {
 	t.Parallel()
 	shape := []int{3, 2, 4}
 	// write writes the values 0 to 23 of an array of 3 x 2 x 4; at is the position in the file of
@@ -59,6 +60,7 @@ func TestColumns(t *testing.T) {
 			values[at(i/8, i/4%2, i%4)] = float32(i)
 		}
 		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': %s, 'shape': (3, 2, 4), }", fortran)
+		// The format npy begins with magic, version 1.0 and the length of the header in two bytes.
 		raw := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), 0)
 		raw, err := binary.Append(append(raw, header...), binary.LittleEndian, values)
 		path := filepath.Join(t.TempDir(), name)
@@ -71,8 +73,8 @@ func TestColumns(t *testing.T) {
 		return path
 	}
 	for name, path := range map[string]string{
-		"rows":    write("c.npy", "False", func(i, j, k int) int { return 8*i + 4*j + k }),
-		"columns": write("f.npy", "True", func(i, j, k int) int { return i + 3*j + 6*k }),
+		"row-major":    write("c.npy", "False", func(i, j, k int) int { return 8*i + 4*j + k }),
+		"column-major": write("f.npy", "True", func(i, j, k int) int { return i + 3*j + 6*k }),
 	} {
 		x, err := ReadArray(t.Context(), path, "")
 		if err != nil || !slices.Equal(x.Shape, shape) {
@@ -80,20 +82,21 @@ func TestColumns(t *testing.T) {
 		}
 		for i, v := range x.Data {
 			if v != float32(i) {
-				t.Fatalf("%s: value %d is %v", name, i, v)
+				t.Fatalf("%s: value %d is %v, want %d", name, i, v, i)
 			}
 		}
 	}
 }
 
+// TestArrayKeys checks the names of the arrays in an npz file; those of an npy file are empty.
 func TestArrayKeys(t *testing.T) {
 	t.Parallel()
 	keys, err := ArrayKeys(t.Context(), arrayFile("stored.npz"))
 	if err != nil || !slices.Contains(keys, "x_train") {
-		t.Errorf("keys %v, %v", keys, err)
+		t.Errorf("keys %v, error %v; want x_train among them", keys, err)
 	}
 	if keys, err := ArrayKeys(t.Context(), arrayFile("nhwc-f4.npy")); err != nil || len(keys) > 0 {
-		t.Errorf("an npy file has the keys %v, %v", keys, err)
+		t.Errorf("an npy file has the keys %v, error %v; want none", keys, err)
 	}
 }
 

@@ -13,21 +13,22 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestBatchThatDoesNotFitTheDevice runs 24 images through a layer of 64 MiB an image, where the
-// software driver holds tensors of 1 GiB at most. The batch is divided, which one note says.
+// TestBatchThatDoesNotFitTheDevice runs 24 images through a layer of 64 MiB an image on a software
+// driver, which emulates a GPU and allows tensors of at most 1 GiB. The batch must be divided in
+// two, and one message must say so.
 func TestBatchThatDoesNotFitTheDevice(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	dir := t.TempDir()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 8, 8)
 	mean := b.ReduceMean(x, true, 1, 2, 3)
-	wide := b.Node("", "Expand", 1, nil, mean, b.Ints(1, 64, 512, 512))[0]
-	corner := b.Node("", "Slice", 1, nil, wide, b.Ints(0, 0, 0), b.Ints(1, 1, 1), b.Ints(1, 2, 3))[0]
-	b.Output("twice", b.Add(corner, mean))
-	path := testmodel.Save(t, filepath.Join(dir, "wide.onnx"), b, "twice")
+	expanded := b.Node("", "Expand", 1, nil, mean, b.Ints(1, 64, 512, 512))[0]
+	cropped := b.Node("", "Slice", 1, nil, expanded, b.Ints(0, 0, 0), b.Ints(1, 1, 1), b.Ints(1, 2, 3))[0]
+	b.Output("twice", b.Add(cropped, mean))
+	path := testmodel.Save(t, filepath.Join(dir, "expanded.onnx"), b, "twice")
 	rt := orttest.Load(t)
-	var notes []string
-	rt.Notify(func(text string) { notes = append(notes, text) })
+	var messages []string
+	rt.Notify(func(text string) { messages = append(messages, text) })
 	defer rt.Notify(nil)
 	m, err := Open(rt, path, Options{Layers: []string{"twice"}, Device: "webgpu"})
 	if err != nil {
@@ -60,7 +61,7 @@ func TestBatchThatDoesNotFitTheDevice(t *testing.T) {
 			}
 		}
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "too little memory for 24 images at once: running 12 at a time") {
-		t.Errorf("notes: %s", fmt.Sprint(notes))
+	if len(messages) != 1 || !strings.Contains(messages[0], "too little memory for 24 images at once: running 12 at a time") {
+		t.Errorf("messages: %s", fmt.Sprint(messages))
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestMarshalCell checks that the text of a cell is that of encoding/json for its cellJSON. The
-// sampled numbers lie around 1e-6 and 1e21, where encoding/json begins to write exponents; the
-// sampled texts have characters that it escapes.
+// TestMarshalCell checks that Cell.MarshalJSON, which appends to a byte slice for speed, returns
+// the text of encoding/json for the same cell. A cell holds the scores of one measure for one
+// model, data set and transformation. The sampled numbers lie around 1e-6 and 1e21, where
+// encoding/json begins to write exponents; the sampled texts have characters that it escapes.
 func TestMarshalCell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,7 +46,7 @@ func TestMarshalCell(t *testing.T) {
 	})
 }
 
-// encodeCell returns the form of a cell that encoding/json encodes.
+// encodeCell returns the struct for encoding/json of a cell.
 func encodeCell(c Cell) cellJSON {
 	out := cellJSON{cellFormat, c.Measure, c.Model, c.OtherModel, c.Data, c.Transform, c.Parameter, c.Drawn, c.Trial, []layerJSON{}, c.PeakMemory, c.Files, ""}
 	for _, l := range c.Layers {

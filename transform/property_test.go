@@ -23,7 +23,7 @@ func randomImage(base uint64, shape ...int) tensor.Tensor {
 	return x
 }
 
-// imageKinds returns the kinds that apply to images.
+// imageKinds returns the kinds of transform that apply to images.
 func imageKinds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Audio })
 }
@@ -35,6 +35,7 @@ func drawImage(t *rapid.T) tensor.Tensor {
 	return randomImage(rapid.Uint64().Draw(t, "image"), c, side.Draw(t, "h"), side.Draw(t, "w"))
 }
 
+// drawSquare returns a random RGB image of equal height and width, up to 12 pixels.
 func drawSquare(t *rapid.T) tensor.Tensor {
 	side := rapid.IntRange(1, 12).Draw(t, "side")
 	return randomImage(rapid.Uint64().Draw(t, "image"), 3, side, side)
@@ -63,13 +64,13 @@ func drawArg(t *rapid.T, p Param) Arg {
 		return Option(rapid.SampledFrom(p.Options).Draw(t, p.Name))
 	}
 	low, high := max(p.Min, -1e6), min(p.Max, 1e6)
-	if p.Name == "probability" { // small ones would give the same draw nearly always
+	if p.Name == "probability" { // a small one would give the same result nearly always
 		return Fixed(rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, p.Name))
 	}
-	if p.Name == "kernel" {
+	if p.Name == "kernel" { // the size must be odd
 		return Fixed(float64(2*rapid.IntRange(0, 12).Draw(t, p.Name) + 1))
 	}
-	if p.Above {
+	if p.Above { // p.Min is excluded
 		low = math.SmallestNonzeroFloat64
 	}
 	number := rapid.Float64Range(low, high)
@@ -80,7 +81,8 @@ func drawArg(t *rapid.T, p Param) Arg {
 	return Uniform(min(a, b), max(a, b))
 }
 
-// repairArgs removes one of two parameters that exclude each other.
+// repairArgs removes one of two parameters that exclude each other, and adds a crop's area if it
+// has neither area nor side.
 func repairArgs(k Kind, args Args) {
 	if args["outside"] == Option("reflect") || args["outside"] == Option("wrap") {
 		delete(args, "fill")
@@ -96,8 +98,8 @@ func repairArgs(k Kind, args Args) {
 	}
 }
 
-// Every Op writes all of dst with finite values and does not change src. Results are the same each
-// time, also from several goroutines at once.
+// Every Op, a transformation with fixed parameters, writes all of dst with finite values and does
+// not change src. Results are the same each time, also in several goroutines at once.
 func TestApplyIsFiniteAndDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,7 +116,7 @@ func TestApplyIsFiniteAndDeterministic(t *testing.T) {
 			t.Fatalf("%+v: value %d is %g", op, i, results[0].Data[i])
 		}
 		if !slices.Equal(results[0].Data, results[1].Data) || !slices.Equal(results[0].Data, results[2].Data) {
-			t.Fatalf("%+v: goroutines disagree", op)
+			t.Fatalf("%+v: results of goroutines differ", op)
 		}
 		if !slices.Equal(before.Data, src.Data) {
 			t.Fatalf("%+v: src has changed", op)
@@ -122,6 +124,8 @@ func TestApplyIsFiniteAndDeterministic(t *testing.T) {
 	})
 }
 
+// TestDrawDependsOnGenerator checks that Transform.Draw gives equal Ops for equal seeds and, if the
+// transform is random, different ones for different seeds.
 func TestDrawDependsOnGenerator(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,7 +167,7 @@ func TestPermutationsKeepValues(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Fatalf("%+v does not permute the values, and Permutes is true", op)
+			t.Fatalf("%+v does not permute the values, but Permutes is true", op)
 		}
 	})
 	if permuted == 0 {
@@ -223,7 +227,7 @@ func TestQuarterTurnsAreExact(t *testing.T) {
 		if !slices.Equal(x.Data, src.Data) {
 			t.Fatal("four quarter turns are not the identity")
 		}
-		// warp, the interpolating path, is exact too.
+		// warp, the general method by interpolation, is exact too.
 		o := op.(rotateOp)
 		general := tensor.New(src.Shape...)
 		o.warp(general, src, o.inverse(n, n))
@@ -265,7 +269,8 @@ func TestWholePixelTranslationIsExact(t *testing.T) {
 	})
 }
 
-// With reflection, values stay within the image's range.
+// If positions outside the image are filled by reflection, values stay within the range of the
+// image.
 func TestReflectionKeepsTheRange(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -286,29 +291,30 @@ func TestReflectionKeepsTheRange(t *testing.T) {
 
 func TestSequenceIsComposition(t *testing.T) {
 	t.Parallel()
-	members := Sequence{Rotate{Angle: Uniform(-30, 30)}, Brightness{Fixed(0.8)}, GaussianNoise{Fixed(0.1)}, Flip{}, Contrast{Fixed(1.5)}}
-	for n := range len(members) + 1 {
+	steps := Sequence{Rotate{Angle: Uniform(-30, 30)}, Brightness{Fixed(0.8)}, GaussianNoise{Fixed(0.1)}, Flip{}, Contrast{Fixed(1.5)}}
+	for n := range len(steps) + 1 {
 		src := randomImage(3, 3, 9, 7)
-		got := apply(members[:n].Draw(seed.Rand(5)), src)
+		got := apply(steps[:n].Draw(seed.Rand(5)), src)
 		want, r := src, seed.Rand(5)
-		for _, m := range members[:n] {
+		for _, m := range steps[:n] {
 			want = apply(m.Draw(r), want)
 		}
 		if !slices.Equal(got.Data, want.Data) {
-			t.Errorf("a sequence of %d differs from its members applied in turn", n)
+			t.Errorf("a sequence of %d differs from its steps applied in turn", n)
 		}
 	}
 }
 
-// noTraits is a transform without the optional methods, such as OnMaps, which reports whether it
+// drawOnly is a transform without the optional methods, such as OnMaps, which reports whether it
 // acts on feature maps.
-type noTraits struct{}
+type drawOnly struct{}
 
-func (noTraits) Draw(*rand.Rand) Op { return nil }
+func (drawOnly) Draw(*rand.Rand) Op { return nil }
 
-// TestTraits checks OnMaps (the transform acts on feature maps), Random (it draws random numbers),
-// OnAudio, OnImages and Parameter (the one number that describes an Op) for every kind.
-func TestTraits(t *testing.T) {
+// TestProperties checks OnMaps (the transform acts on feature maps), Random (it draws random
+// numbers), OnAudio, OnImages and Parameter (the one number that describes an Op) for every kind.
+// k.Short is the list of parameters that a bare value in a study file sets.
+func TestProperties(t *testing.T) {
 	t.Parallel()
 	onMaps := map[string]bool{}
 	for _, k := range Kinds() {
@@ -358,11 +364,12 @@ func TestTraits(t *testing.T) {
 	if !Random(Sequence{Flip{}, Rotate{Angle: Uniform(0, 1)}}) || Random(Sequence{Flip{}}) {
 		t.Error("Random of a sequence is not the disjunction of its members'")
 	}
-	if OnMaps(noTraits{}) || !Random(noTraits{}) {
+	if OnMaps(drawOnly{}) || !Random(drawOnly{}) {
 		t.Error("a transform without the optional methods is accepted on feature maps, or counts as not random")
 	}
 }
 
+// TestApplyPanicsOnShapes checks that dst and src must have the same shape, of rank 3.
 func TestApplyPanicsOnShapes(t *testing.T) {
 	t.Parallel()
 	for _, shapes := range [][2][]int{{{3, 4, 4}, {3, 4, 5}}, {{4, 4}, {4, 4}}, {{1, 3, 4, 4}, {1, 3, 4, 4}}} {

@@ -16,29 +16,31 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestGuessPreprocess checks the preprocessing that is guessed for models with different inputs.
+// TestGuessPreprocess checks the preprocessing that init writes for models with different inputs:
+// "none", a preset (the usual preprocessing of networks for ImageNet or CIFAR-10), or settings.
 func TestGuessPreprocess(t *testing.T) {
 	t.Parallel()
+	// short is the median length of the shorter sides; same: all images have the same size.
 	photos := imageSizes{height: 375, width: 500, short: 300}
 	squares := func(n int) imageSizes { return imageSizes{height: n, width: n, same: true, short: n} }
 	for _, c := range []struct {
-		name   string
-		typ    onnx.Type
-		shape  []int
-		inside bool // the model itself subtracts a mean and divides by a deviation
-		sizes  imageSizes
-		want   string
+		name       string
+		typ        onnx.Type
+		shape      []int
+		normalises bool // the model itself subtracts a mean and divides by a deviation
+		sizes      imageSizes
+		want       string
 	}{
-		{"the usual size", onnx.Float, []int{-1, 3, 224, 224}, false, photos, "imagenet"},
-		{"a larger size", onnx.Float, []int{-1, 3, 288, 288}, false, photos, "{preset: imagenet, resize: 329, crop: 288}"},
-		{"an oblong", onnx.Float, []int{-1, 3, 320, 192}, false, photos, "{preset: imagenet, resize: 320, crop: [320, 192]}"},
-		{"images of the size", onnx.Float, []int{-1, 3, 224, 224}, false, squares(224), "{preset: imagenet, resize: 224, crop: 224}"},
-		{"any size", onnx.Float, []int{-1, 3, -1, -1}, false, photos, "imagenet"},
-		{"any size, and small images", onnx.Float, []int{-1, 3, -1, -1}, false, imageSizes{height: 90, width: 120, short: 70}, "{resize: 64, crop: 64}"},
-		{"small", onnx.Float, []int{-1, 3, 32, 32}, false, squares(32), "cifar10"},
-		{"small, of photographs", onnx.Float, []int{-1, 3, 32, 32}, false, photos, "{preset: cifar10, resize: 32, crop: 32}"},
+		{"usual input size", onnx.Float, []int{-1, 3, 224, 224}, false, photos, "imagenet"},
+		{"larger input", onnx.Float, []int{-1, 3, 288, 288}, false, photos, "{preset: imagenet, resize: 329, crop: 288}"},
+		{"not square", onnx.Float, []int{-1, 3, 320, 192}, false, photos, "{preset: imagenet, resize: 320, crop: [320, 192]}"},
+		{"images of the input's size", onnx.Float, []int{-1, 3, 224, 224}, false, squares(224), "{preset: imagenet, resize: 224, crop: 224}"},
+		{"any input size", onnx.Float, []int{-1, 3, -1, -1}, false, photos, "imagenet"},
+		{"any input size, small images", onnx.Float, []int{-1, 3, -1, -1}, false, imageSizes{height: 90, width: 120, short: 70}, "{resize: 64, crop: 64}"},
+		{"small input", onnx.Float, []int{-1, 3, 32, 32}, false, squares(32), "cifar10"},
+		{"small input, large images", onnx.Float, []int{-1, 3, 32, 32}, false, photos, "{preset: cifar10, resize: 32, crop: 32}"},
 		{"bytes, channels last", onnx.Uint8, []int{-1, 320, 320, 3}, false, photos, "{resize: 320, crop: 320}"},
-		{"mean and deviation inside", onnx.Float, []int{-1, 3, 224, 224}, true, photos, "{resize: 224, crop: 224, range: [0, 255]}"},
+		{"normalisation in the model", onnx.Float, []int{-1, 3, 224, 224}, true, photos, "{resize: 224, crop: 224, range: [0, 255]}"},
 		{"grey", onnx.Float, []int{-1, 1, 28, 28}, false, squares(28), "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +50,7 @@ func TestGuessPreprocess(t *testing.T) {
 			if c.typ == onnx.Uint8 {
 				x, channels = b.Transpose(b.Cast(x, onnx.Float), 0, 3, 1, 2), c.shape[3]
 			}
-			if c.inside {
+			if c.normalises {
 				x = b.Div(b.Sub(x, b.Scalar(120)), b.Scalar(60))
 			}
 			b.Output("y", b.Relu(b.Conv(x, b.Full(0.1, 4, channels, 1, 1), "", nil)))
@@ -64,7 +66,8 @@ func TestGuessPreprocess(t *testing.T) {
 	}
 }
 
-// TestSizesOf checks that the size of most images counts, not that of the smallest.
+// TestSizesOf checks that sizesOf returns the size of the first image, and the median of the
+// shorter sides, which one small image does not change much.
 func TestSizesOf(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var programDir string // holds the compiled command; empty until buildProgram is called
+var programDir string // the folder of the compiled command; empty until buildProgram is called
 
 var compile = sync.OnceValues(func() (program string, err error) {
 	if programDir, err = os.MkdirTemp("", "noether-test-*"); err != nil {
@@ -80,10 +80,12 @@ func write(t *testing.T, dir, name string, data []byte) string {
 	return path
 }
 
+// TestInitWritesAStudyThatRuns checks that init, run and report work in turn.
 func TestInitWritesAStudyThatRuns(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "net", testmodel.Options{})
-	// The header has 0x76 bytes ("v"), after 10 bytes of magic, version and length. Six values repeat.
+	// In the npy format 10 bytes precede the header: magic, version, and the header's length, 0x76
+	// ("v"). The values of the images are six bytes, repeated.
 	npy := "\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': False, 'shape': (40, 16, 16, 3), }"
 	npy += strings.Repeat(" ", 10+0x76-len(npy)-1) + "\n" + strings.Repeat("\x00\x40\x80\xff\x20\x99", 40*16*16*3/6)
 	data := write(t, dir, "pictures.npy", []byte(npy))
@@ -119,22 +121,22 @@ func TestInitWritesAStudyThatRuns(t *testing.T) {
 func TestInitFitsModelAndData(t *testing.T) {
 	dir := t.TempDir()
 	classifier := testmodel.Write(t, dir, "net", testmodel.Options{})
-	odd := write(t, dir, "odd.onnx", twoOutputs(t))
-	open := write(t, dir, "open.onnx", anySize(t))
+	embedder := write(t, dir, "embedder.onnx", twoOutputs(t))
+	convolutional := write(t, dir, "convolutional.onnx", anySize(t))
 	for i := range 12 {
-		write(t, dir, fmt.Sprintf("flat/%02d.png", i), img(t, 16, i))
-		write(t, dir, fmt.Sprintf("classed/%c/%02d.png", 'a'+i%3, i), img(t, 16, i))
+		write(t, dir, fmt.Sprintf("unlabelled/%02d.png", i), img(t, 16, i))
+		write(t, dir, fmt.Sprintf("labelled/%c/%02d.png", 'a'+i%3, i), img(t, 16, i))
 		write(t, dir, fmt.Sprintf("sizes/%02d.png", i), img(t, 70+i, i))
 	}
 	for _, c := range []struct {
 		model, data string
-		has, lacks  []string
+		has, lacks  []string // texts that the study must contain, and must not
 	}{
-		{classifier, "flat", []string{"# shuffle: true", "- effective-invariance"}, []string{"stratified", "accuracy", "classes:"}},
-		{classifier, "classed", []string{"stratified: true", "# classes: [0, 1, 2]", "of the model's 8 outputs", "  # - accuracy"}, []string{"\n  - accuracy"}},
-		{odd, "flat", []string{"preprocess: {resize: 32, crop: 32}", "- effective-invariance", "# activation 1 of 1", "# read by the classifier (4 values)"}, nil},
-		{open, "flat", []string{"preprocess: none", "# stem (", "# block 1 of 1 ("}, []string{"resize: 64"}},
-		{open, "sizes", []string{"preprocess: {resize: 64, crop: 64}"}, []string{"preprocess: none"}},
+		{classifier, "unlabelled", []string{"# shuffle: true", "- effective-invariance"}, []string{"stratified", "accuracy", "classes:"}},
+		{classifier, "labelled", []string{"stratified: true", "# classes: [0, 1, 2]", "of the model's 8 outputs", "  # - accuracy"}, []string{"\n  - accuracy"}},
+		{embedder, "unlabelled", []string{"preprocess: {resize: 32, crop: 32}", "- effective-invariance", "# activation 1 of 1", "# read by the classifier (4 values)"}, nil},
+		{convolutional, "unlabelled", []string{"preprocess: none", "# stem (", "# block 1 of 1 ("}, []string{"resize: 64"}},
+		{convolutional, "sizes", []string{"preprocess: {resize: 64, crop: 64}"}, []string{"preprocess: none"}},
 	} {
 		study := filepath.Join(dir, "study.yaml")
 		if code, message := call(t, "init", c.model, filepath.Join(dir, c.data), "--force", "-o", study); code != 0 {
@@ -225,11 +227,11 @@ func twoOutputs(t *testing.T) []byte {
 	return raw
 }
 
-func TestCancelledRunSaysSo(t *testing.T) {
+func TestCancelledRunReturnsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := brokenFolder(t)
-	path := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	path := write(t, dir, "study.yaml", []byte(broken{}.study())) // without a mistake: no field of broken is set
 	if err := execute(ctx, []string{"run", path, "-o", filepath.Join(dir, "run")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
@@ -254,8 +256,10 @@ func output(t *testing.T, args ...string) (string, error) {
 	return string(raw), err
 }
 
-func TestJSONIsJSON(t *testing.T) {
-	dir := brokenFolder(t)
+// TestJSONOutput checks that commands with --json print valid JSON, and that the report's has
+// scores.
+func TestJSONOutput(t *testing.T) {
+	dir := brokenFolder(t) // holds the valid model good.onnx and photos
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, seis"}.study()))
 	run := filepath.Join(dir, "run")
 	for _, args := range [][]string{
@@ -267,12 +271,12 @@ func TestJSONIsJSON(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", args, err)
 		} else if !json.Valid([]byte(text)) {
-			t.Errorf("%q prints no JSON: %.200s", args, text)
+			t.Errorf("%q prints invalid JSON: %.200s", args, text)
 		}
 	}
 	text, err := output(t, "report", run, "--json")
 	if err != nil || !strings.Contains(text, `"statistic":"equivariance"`) || !strings.Contains(text, `"sha256"`) {
-		t.Errorf("the report lacks scores or the run: %.300s, %v", text, err)
+		t.Errorf("the report lacks scores or the hash of the model: %.300s, %v", text, err)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
+// TestPlot checks that charts are written as PDF, and that wrong arguments cause errors and no
+// file.
 func TestPlot(t *testing.T) {
-	dir := brokenFolder(t)
+	dir := brokenFolder(t) // holds the valid model good.onnx, which broken uses by default
 	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, distance"}.study()+"samples: true\n"))
 	run, out := filepath.Join(dir, "run"), filepath.Join(dir, "fig.pdf")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {

@@ -17,7 +17,8 @@ import (
 )
 
 // TestFCN checks that the scores of a fully convolutional network on CIFAR-10 images agree with an
-// implementation in NumPy and PyTorch, testdata/fcn.py.
+// implementation in NumPy and PyTorch, testdata/fcn.py. The null of a score is its value where
+// outputs of different images are paired.
 func TestFCN(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/fcn.json")
@@ -53,29 +54,29 @@ func TestFCN(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	decoded := func(tr transform.Transform) tensor.Tensor {
+	outputsOf := func(tr transform.Transform) tensor.Tensor {
 		buffers, err := session.NewBuffers(n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		moved := make([]tensor.Tensor, n)
+		transformed := make([]tensor.Tensor, n)
 		for i, x := range images {
-			moved[i] = tensor.New(x.Shape...)
-			tr.Draw(nil).Apply(moved[i], x)
+			transformed[i] = tensor.New(x.Shape...)
+			tr.Draw(nil).Apply(transformed[i], x)
 		}
-		if err := session.Run(t.Context(), moved, buffers); err != nil {
+		if err := session.Run(t.Context(), transformed, buffers); err != nil {
 			t.Fatal(err)
 		}
 		return buffers.Layer(0)
 	}
 	format, _ := m.Decoded()
-	clean := decoded(transform.Identity{})
+	clean := outputsOf(transform.Identity{})
 	transforms := map[string]transform.Transform{
 		"quarter": transform.Rotate{Angle: transform.Fixed(90)}, "rotate": transform.Rotate{Angle: transform.Fixed(30)}, "flip": transform.Flip{},
 		"shift": transform.Translate{X: transform.Fixed(0.0625), Y: transform.Fixed(-0.125)},
 	}
 	for _, g := range golden {
-		got, _ := scoresOf(t, format, defaults(), transforms[g.Transform], clean, decoded(transforms[g.Transform]))
+		got, _ := scoresOf(t, format, defaults(), transforms[g.Transform], clean, outputsOf(transforms[g.Transform]))
 		for statistic, want := range g.Scores {
 			if s := got[statistic]; math.Abs(s.Value-want) > 1e-5 || math.Abs(s.Null-g.Null[statistic]) > 1e-5 {
 				t.Errorf("%s: %s is %v with the null %v, want %v and %v", g.Transform, statistic, s.Value, s.Null, want, g.Null[statistic])

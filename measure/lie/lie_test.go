@@ -33,6 +33,7 @@ func (s images) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Name: fmt.Sprint("image ", i), Input: s.x.At(i), Label: dataset.NoLabel}, nil
 }
 
+// random returns uniform values in [0, 1), seeded by purpose.
 func random(purpose string, shape ...int) tensor.Tensor {
 	t, r := tensor.New(shape...), seed.Rand(3, purpose)
 	for i := range t.Data {
@@ -41,11 +42,11 @@ func random(purpose string, shape ...int) tensor.Tensor {
 	return t
 }
 
-// build opens a model of images of 3 x 8 x 8 with the outputs that write adds.
-func build(t testing.TB, write func(b *onnx.Builder, x onnx.Value)) *model.Model {
+// build opens a model of images of 3 x 8 x 8 with the outputs that addOutputs adds.
+func build(t testing.TB, addOutputs func(b *onnx.Builder, x onnx.Value)) *model.Model {
 	t.Helper()
 	b := onnx.NewBuilder(19)
-	write(b, b.Input("x", onnx.Float, -1, 3, 8, 8))
+	addOutputs(b, b.Input("x", onnx.Float, -1, 3, 8, 8))
 	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
 	opened, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"all"}})
 	if err != nil {
@@ -55,7 +56,10 @@ func build(t testing.TB, write func(b *onnx.Builder, x onnx.Value)) *model.Model
 }
 
 // scoresOf runs the measure on the layers with the given names, and returns the scores by layer,
-// generator and statistic.
+// generator and statistic. The Lie derivative L f of a layer f is the derivative by t, at 0, of
+// T_-t f(T_t x) for transformations T_t; the generator is the derivative of T_t. The statistics are
+// lee (local equivariance error, the mean of |L f|^2 per value of the layer), relative (the mean of
+// |L f| / |f|) and contribution (the part of the output's error that arises in the layer).
 func scoresOf(t testing.TB, m *model.Model, s lie.Settings, x tensor.Tensor, names ...string) map[string]measure.Score {
 	t.Helper()
 	var layers []onnx.Layer
@@ -67,30 +71,31 @@ func scoresOf(t testing.TB, m *model.Model, s lie.Settings, x tensor.Tensor, nam
 		}
 	}
 	if len(layers) != len(names) {
-		t.Fatalf("the model has the layers %v of %v", layers, names)
+		t.Fatalf("the model has the layers %v, want %v", layers, names)
 	}
 	p, err := lie.New(s)
 	out := map[string]measure.Score{}
-	for _, one := range measuretest.RunJob(t, p, err, measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: layers}, images{x})) {
-		layer := "output"
-		if one.A >= 0 {
-			layer = layers[one.A].Name
+	for _, result := range measuretest.RunJob(t, p, err, measuretest.Job(procedure.Subject{Name: "net", Model: m, Layers: layers}, images{x})) {
+		layer := "output" // A is negative
+		if result.A >= 0 {
+			layer = layers[result.A].Name
 		}
-		out[layer+" "+one.Factor+" "+one.Statistic] = one.Score
+		out[layer+" "+result.Factor+" "+result.Statistic] = result.Score
 	}
 	return out
 }
 
-// settings returns the defaults with some generators (derivatives of transformations); slopes says
-// how slopes along rows and columns are computed: by circular, central or forward differences.
+// settings returns the defaults with the given generators. slopes says how slopes along rows and
+// columns are computed: by circular, central or forward differences.
 func settings(slopes string, generators ...string) lie.Settings {
 	s := lie.Defaults()
 	s.Slopes, s.Generators = slopes, generators
 	return s
 }
 
-// TestCircularConvolution checks that a convolution with circular padding has no Lie derivative
-// under circular translations, that one with zero padding has, and that the identity never has one.
+// TestCircularConvolution checks that the Lie derivative of a convolution under circular
+// translations is 0 with circular padding and not with zero padding, and that the identity's is
+// always 0.
 func TestCircularConvolution(t *testing.T) {
 	t.Parallel()
 	w := random("kernel", 4, 3, 3, 3)
@@ -118,7 +123,7 @@ func TestCircularConvolution(t *testing.T) {
 		}
 		zeros := scores["zeros "+g+" relative"]
 		if !(zeros.Low > 0.1 && zeros.Null > zeros.Value) {
-			t.Errorf("%s with zero padding: %+v, want more than 0.1, less than by chance", g, zeros)
+			t.Errorf("%s with zero padding: %+v, want more than 0.1 and less than the null", g, zeros)
 		}
 	}
 	scores = scoresOf(t, linear, settings(lie.Central, "rotate", "scale", "shear-y", "stretch-x"), x, "same")
@@ -133,8 +138,9 @@ func TestCircularConvolution(t *testing.T) {
 	}
 }
 
-// TestLinearLayer checks the closed form for a linear layer y = W x: L y = W X x. Under a
-// translation X x is minus the width times the difference of the neighbours.
+// TestLinearLayer checks the closed form for a linear layer y = W x: L y = W X x, where X is the
+// generator. Under a translation X x is minus the width times the slope, here the difference of
+// both neighbours divided by their distance.
 func TestLinearLayer(t *testing.T) {
 	t.Parallel()
 	const n, classes = 3, 4
@@ -154,7 +160,7 @@ func TestLinearLayer(t *testing.T) {
 			grey[p] = 0.2989*float64(image[p]) + 0.587*float64(image[64+p]) + 0.114*float64(image[128+p])
 			mean += grey[p] / 64
 		}
-		moved := map[string]func(c, row, col int) float64{
+		generators := map[string]func(c, row, col int) float64{
 			"brightness": func(c, row, col int) float64 { return float64(image[c*64+row*8+col]) },
 			"contrast":   func(c, row, col int) float64 { return float64(image[c*64+row*8+col]) - mean },
 			"saturation": func(c, row, col int) float64 { return float64(image[c*64+row*8+col]) - grey[row*8+col] },
@@ -164,7 +170,7 @@ func TestLinearLayer(t *testing.T) {
 				return -8 * (at(high) - at(low)) / float64(high-low)
 			},
 		}
-		for g, f := range moved {
+		for g, f := range generators {
 			for k := range classes {
 				var y float64
 				for p := range 3 * 64 {
@@ -178,12 +184,12 @@ func TestLinearLayer(t *testing.T) {
 		if got := scores["y "+g+" lee"]; !(math.Abs(got.Value-v) <= 1e-4*v) || !math.IsNaN(got.Null) {
 			t.Errorf("%s: %g (null %g), want %g without a null", g, got.Value, got.Null, v)
 		}
-		// All of the output's error is that of the linear layer.
+		// The whole error of the output arises in the linear layer.
 		if all, one := scores["output "+g+" lee"], scores["y "+g+" contribution"]; !(math.Abs(all.Value-one.Value) <= 1e-4*all.Value) {
-			t.Errorf("%s: the output has %g, the only layer contributes %g", g, all.Value, one.Value)
+			t.Errorf("%s: the lee of the output is %g, and the only layer contributes %g", g, all.Value, one.Value)
 		}
 		if rest := scores["output "+g+" contribution"]; !(rest.Value <= 1e-9) {
-			t.Errorf("%s: behind the layer %g is contributed, want 0", g, rest.Value)
+			t.Errorf("%s: the part after the layer contributes %g, want 0", g, rest.Value)
 		}
 	}
 }
@@ -206,7 +212,8 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// TestResume checks that a stopped run continues and gives the scores of an uninterrupted one.
+// TestResume checks that a stopped run continues and gives the scores of an uninterrupted one. 20
+// images in batches of 8, for two generators, are 6 batches.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) {
@@ -235,14 +242,14 @@ func TestResume(t *testing.T) {
 		t.Fatalf("a cancelled run returned %v", err)
 	}
 	j = job()
-	rest := 0
-	j.Progress = func(int64, string) { rest++ }
+	remaining := 0
+	j.Progress = func(int64, string) { remaining++ }
 	resumed, err := p.Run(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rest != 2 {
-		t.Errorf("%d batches after the stop at the fourth, want 2 of 6", rest)
+	if remaining != 2 {
+		t.Errorf("%d batches after the stop at the fourth, want 2 of 6", remaining)
 	}
 	saved = &checkpoint.Memory{}
 	whole, err := p.Run(t.Context(), job())
@@ -276,7 +283,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestNonFinite checks that NaN in a layer costs the scores of that layer only.
+// TestNonFinite checks that NaN in a layer makes only the scores of that layer undefined.
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) {
@@ -286,9 +293,9 @@ func TestNonFinite(t *testing.T) {
 	})
 	scores := scoresOf(t, m, settings(lie.Central, "scale"), random("images", 4, 3, 8, 8), "good", "bad")
 	if s := scores["bad scale lee"]; !math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "image 0") {
-		t.Errorf("%+v, want a warning that names the sample", s)
+		t.Errorf("the layer with NaN has %+v, want NaN and a warning that names the image", s)
 	}
 	if s := scores["good scale lee"]; !(s.Value < 1e-9) {
-		t.Errorf("the other layer has %+v", s)
+		t.Errorf("the other layer has %+v, want 0", s)
 	}
 }

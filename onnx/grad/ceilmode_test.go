@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Before opset 22 ONNX Runtime infers windows that it does not compute. In these cases one is left
-// out on the first axis, while ceil_mode adds one on the second.
+// TestCeilMode checks gradients of pools with ceil_mode (sizes are rounded up) before opset 22,
+// where the shape that ONNX Runtime infers counts windows in the padding that it does not compute.
+// In these cases it leaves out one such window along h, and ceil_mode adds one along w.
 func TestCeilMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -23,9 +24,9 @@ func TestCeilMode(t *testing.T) {
 		{"padding excluded", "AveragePool", 11, onnx.Attrs{"kernel_shape": []int{2, 3}, "strides": []int{3, 2}, "pads": []int{0, 0, 1, 0}}, 6, 6},
 		{"average with dilations", "AveragePool", 19, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}, "pads": []int{0, 0, 1, 0}, "count_include_pad": 1}, 6, 8},
 		{"maximum with dilations", "MaxPool", 12, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}, "pads": []int{0, 0, 1, 0}}, 6, 8},
-		{"scattered maximum with dilations", "MaxPool", 16, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}, "pads": []int{0, 0, 1, 0}}, 6, 8},
+		{"maximum with dilations, by ScatterElements", "MaxPool", 16, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}, "pads": []int{0, 0, 1, 0}}, 6, 8},
 		{"LpPool with dilations", "LpPool", 18, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}, "pads": []int{0, 0, 1, 0}}, 6, 8},
-		{"positions that no window reads", "MaxPool", 16, onnx.Attrs{"kernel_shape": []int{1, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}}, 5, 8},
+		{"elements that no window reads", "MaxPool", 16, onnx.Attrs{"kernel_shape": []int{1, 2}, "strides": []int{3, 5}, "dilations": []int{1, 4}}, 5, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.attrs["ceil_mode"] = 1

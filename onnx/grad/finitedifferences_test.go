@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forward returns a session that computes the outputs that the loss reads. It executes every node
-// without graph optimisations.
+// forward returns a session that computes the outputs that the loss reads, without graph
+// optimisations. The loss is sum_i <r_i, y_i> for outputs y_i and random cotangents r_i.
 func (tc testCase) forward(t testing.TB, op string, opset int) *session {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -39,20 +39,21 @@ func build(t testing.TB, b *onnx.Builder) *onnx.Model {
 	return m
 }
 
-// backward returns a session that computes the gradient of sum_i <r_i, y_i> by each differentiable
-// operand.
+// backward returns a session that computes the gradient of the loss with respect to each
+// differentiable operand. The form f says which operands are constants of the graph and which sizes
+// it does not declare.
 func (tc testCase) backward(t testing.TB, op string, f form, cotangents []tensor.Tensor) (*session, error) {
 	t.Helper()
 	b := onnx.NewBuilder(f.opset)
 	in, out := tc.node(b, op, f)
-	var by []onnx.Value
+	var wrt []onnx.Value
 	for i, o := range tc.operands {
 		if o.differentiable() {
-			by = append(by, in[i])
+			wrt = append(wrt, in[i])
 		}
 	}
 	y, dy := tc.weightedSum(b, out, cotangents)
-	dx, err := grad.Of(b, y, dy, by...)
+	dx, err := grad.Of(b, y, dy, wrt...)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +63,9 @@ func (tc testCase) backward(t testing.TB, op string, f form, cotangents []tensor
 	return compile(t, build(t, b)), nil
 }
 
-// weightedSum returns the tensor to differentiate and its cotangent: the output itself, or a sum
-// over several. The inputs r0, r1 and so on are the cotangents of the outputs that the loss reads.
+// weightedSum returns a tensor y and a cotangent dy such that <dy, y> is the loss: a single output
+// and its cotangent, or the sum over several outputs and 1. The inputs r0, r1 and so on of the
+// graph are the cotangents of the outputs that the loss reads.
 func (tc testCase) weightedSum(b *onnx.Builder, out []onnx.Value, cotangents []tensor.Tensor) (y, dy onnx.Value) {
 	read := tc.lossOutputs()
 	if len(read) == 1 {
@@ -81,7 +83,8 @@ func (tc testCase) weightedSum(b *onnx.Builder, out []onnx.Value, cotangents []t
 	return y, b.Scalar(1)
 }
 
-// check compares gradients with central differences along random directions.
+// check compares gradients with central differences along random directions, and with those of a
+// graph of another form.
 func (tc testCase) check(t *testing.T, op string, opset int, r *rand.Rand) {
 	t.Helper()
 	run := tc.forward(t, op, opset)
@@ -116,29 +119,33 @@ func (tc testCase) checkShapes(t *testing.T, gradients []tensor.Tensor) {
 			continue
 		}
 		if !slices.Equal(gradients[k].Shape, o.shape) {
-			t.Fatalf("the gradient by operand %d has shape %v, and the operand %v: %v", i, gradients[k].Shape, o.shape, tc)
+			t.Fatalf("the gradient with respect to operand %d has shape %v, and the operand %v: %v", i, gradients[k].Shape, o.shape, tc)
 		}
 		k++
 	}
 }
 
 // Inputs are multiples of 2^-10 below 2^6 and directions are multiples of 2^-4 up to 1. So x + h v
-// is exact for these steps, and the differences have only the rounding error of the operator and a
-// truncation error of h^4, by Richardson extrapolation.
+// is exact for a direction v and the steps h that are used, step and step/2. The differences have
+// only the rounding error of the operator and, by Richardson extrapolation, a truncation error of
+// order h^4.
 const (
 	step       = 1.0 / 32
 	directions = 3 // drawn for each operand
 )
 
-// checkDirections compares derivatives along directions of one operand at a time.
+// checkDirections compares derivatives of the loss along random directions of one operand at a
+// time.
 func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents, gradients []tensor.Tensor, r *rand.Rand) {
 	t.Helper()
 	rounding := roundingOf(clean, cotangents)
-	var weight float64 // squared norm of the cotangents: near a minimum the gradient is small, the curvature is not
+	// Near a minimum the gradient is small and the curvature is not, so the tolerance for two steps
+	// also has a term proportional to the norm of the cotangents.
+	var squaredNorm float64
 	for _, r := range cotangents {
-		weight += dot(r.Data, r.Data)
+		squaredNorm += dot(r.Data, r.Data)
 	}
-	curvature := step * step * math.Sqrt(weight)
+	curvature := step * step * math.Sqrt(squaredNorm)
 	k := 0
 	for i, o := range tc.operands {
 		if !o.differentiable() {
@@ -158,19 +165,19 @@ func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents
 				analytic += d * float64(g.Data[e])
 			}
 			size := math.Sqrt(dot(g.Data, g.Data))
-			worst := max(1e-3*size, 20*rounding/step)
+			bound := max(1e-3*size, 20*rounding/step)
 			if math.Abs(wide-narrow) > 0.05*size+curvature+20*rounding/step {
-				t.Fatalf("the differences of two steps by operand %d do not agree, %g and %g: the case is at a kink: %v", i, wide, narrow, tc)
+				t.Fatalf("the differences of two steps along operand %d do not agree, %g and %g: the case is near a point without a derivative: %v", i, wide, narrow, tc)
 			}
-			if !(math.Abs(numeric-analytic) <= worst) {
-				t.Errorf("the derivative by operand %d is %g by differences and %g by gradient (bound %g)", i, numeric, analytic, worst)
+			if !(math.Abs(numeric-analytic) <= bound) {
+				t.Errorf("the derivative along operand %d is %g by differences and %g by the gradient, want a difference of at most %g", i, numeric, analytic, bound)
 			}
 		}
 	}
 }
 
-// roundingOf estimates the rounding error of the loss from independent errors of the outputs, each
-// of 2^-23 of its value, as float32 has.
+// roundingOf estimates the rounding error of the loss sum_i <r_i, y_i>, if each output value has an
+// independent relative error of 2^-23, that of float32.
 func roundingOf(y, r []tensor.Tensor) float64 {
 	var square float64
 	for i := range y {
@@ -194,16 +201,16 @@ func direction(n int, r *rand.Rand) []float64 {
 	return v
 }
 
-// shiftedLoss is the loss with h v added to operand i.
+// shiftedLoss returns the loss with h v added to operand i.
 func (tc testCase) shiftedLoss(t *testing.T, run *session, i int, v []float64, h float64, cotangents []tensor.Tensor) float64 {
 	t.Helper()
-	moved := tc.operands[i]
-	moved.floats = slices.Clone(moved.floats)
+	shifted := tc.operands[i]
+	shifted.floats = slices.Clone(shifted.floats)
 	for e := range v {
-		moved.floats[e] = float32(float64(moved.floats[e]) + h*v[e])
+		shifted.floats[e] = float32(float64(shifted.floats[e]) + h*v[e])
 	}
 	feed := tc.feed()
-	feed[fmt.Sprintf("x%d", i)] = moved
+	feed[fmt.Sprintf("x%d", i)] = shifted
 	var loss float64
 	for k, y := range run.run(t, feed) {
 		loss += dot(y.Data, cotangents[k].Data)
@@ -219,7 +226,7 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// checkForm compares the gradients of another form of the graph with those of the plain form.
+// checkForm compares the gradients of a graph of form f with those of the plain form, want.
 func (tc testCase) checkForm(t *testing.T, op string, f form, feed map[string]operand, cotangents, want []tensor.Tensor) {
 	t.Helper()
 	other, err := tc.backward(t, op, f, cotangents)
@@ -263,6 +270,7 @@ func trials() int {
 	return 3
 }
 
+// TestOperators checks the gradients of random cases of each operator and operator set (opset).
 func TestOperators(t *testing.T) {
 	t.Parallel()
 	for _, c := range cases {

@@ -34,7 +34,8 @@ func resnet(t *testing.T) *onnx.Model {
 	return m
 }
 
-// All convolutions of a ResNet and of its gradient become native, and the results agree.
+// TestResNet checks that all convolutions of a ResNet and of its gradient become native operators
+// (those of package accel), and that the results agree with those of standard operators.
 func TestResNet(t *testing.T) {
 	skipWithoutOperators(t)
 	m := resnet(t)
@@ -44,7 +45,7 @@ func TestResNet(t *testing.T) {
 			layers = append(layers, l.Name)
 		}
 	}
-	read, err := rewrite.WithOutputs(m, layers)
+	withLayers, err := rewrite.WithOutputs(m, layers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,16 +55,18 @@ func TestResNet(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		graph *onnx.Model
-		want  map[string]int
+		want  map[string]int // number of nodes by operator, after the rewrite
 	}{
-		"output":   {m, map[string]int{"ConvChannelsLast": 6, "Conv": 0, "Relu": 0, "Add": 0}},
-		"layers":   {read, map[string]int{"ConvChannelsLast": 6, "ChannelsFirst": 0, "Conv": 0, "Relu": 0, "Add": 0}},
+		"output": {m, map[string]int{"ConvChannelsLast": 6, "Conv": 0, "Relu": 0, "Add": 0}},
+		"layers": {withLayers, map[string]int{"ConvChannelsLast": 6, "ChannelsFirst": 0, "Conv": 0, "Relu": 0, "Add": 0}},
+		// In the gradient a HardSigmoid that is steep enough to be a step computes the derivative
+		// of a Relu.
 		"gradient": {gradient, map[string]int{"ConvChannelsLast": 10, "ConvTransposeChannelsLast": 2, "Conv": 0, "ConvTranspose": 0, "Add": 0, "HardSigmoid": 1}},
 	} {
 		native := rewritten(t, c.graph)
 		for op, want := range c.want {
 			if n := count(native, op); n != want {
-				t.Errorf("%s: %d nodes %s, want %d", name, n, op, want)
+				t.Errorf("%s: %d nodes of operator %s, want %d", name, n, op, want)
 			}
 		}
 		x := normal(5, 1, 3, 3, 20, 14)
@@ -74,7 +77,8 @@ func TestResNet(t *testing.T) {
 	}
 }
 
-// Weights after training steps agree with those of standard operators.
+// TestTraining checks that the weights after two training steps with native operators agree with
+// those of standard operators.
 func TestTraining(t *testing.T) {
 	skipWithoutOperators(t)
 	batch := train.Batch{Inputs: []tensor.Tensor{normal(1, 1, 4, 3, 9, 12)}, Classes: []int{0, 1, 2, 1}}

@@ -1,4 +1,4 @@
-"""Small networks whose layers are difficult to name."""
+"""Small networks, untrained, for tests of exported layers and their names."""
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +6,11 @@ from torch import nn
 
 
 class Shared(nn.Module):
-    """Has a ReLU that is called twice, functional ReLUs, modules that return their input, and one that is not called."""
+    """A network with layers that are difficult to name.
+
+    Two modules are called twice, and one of them (twin, conv3) has two names. Other ReLUs are functions,
+    the dropout returns its input (in evaluation mode), and one module is not called.
+    """
 
     def __init__(self):
         super().__init__()
@@ -51,7 +55,7 @@ def small_resnet():
 
 
 def trained(module):
-    """Set the statistics of batch normalisation to other values than those of initialisation."""
+    """Set the statistics and parameters of batch normalisation to random values, since training changes them."""
     torch.manual_seed(1)
     for m in module.modules():
         if isinstance(m, nn.BatchNorm2d):

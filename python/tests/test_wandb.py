@@ -1,4 +1,4 @@
-"""Logging to Weights & Biases, with a replacement of the functions of wandb that are used."""
+"""Logging to Weights & Biases, with a mock of the functions of wandb that are used."""
 
 import subprocess
 import sys
@@ -13,11 +13,11 @@ import noether
 from noether import _wandb
 
 
-class Logged:
-    """A run that records what is logged, and checks values that the package would reject."""
+class MockRun:
+    """A run of wandb that records what is logged, and rejects values that wandb would reject."""
 
     def __init__(self, options):
-        self.options, self.summary, self.steps, self.metrics, self.artifacts, self.ended = options, {}, [], {}, [], None
+        self.options, self.summary, self.steps, self.metrics, self.artifacts, self.exit_code = options, {}, [], {}, [], None
         self.dir = str(Path(options["dir"] or ".") / "wandb" / f"offline-run-{options['name']}" / "files")
 
     def define_metric(self, name, step_metric=None):
@@ -31,7 +31,7 @@ class Logged:
         self.artifacts.append(artifact)
 
     def finish(self, exit_code=0):
-        self.ended = exit_code
+        self.exit_code = exit_code
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def wandb(monkeypatch):
     package.runs = []
 
     def init(*, project, group, name, config, mode, dir):
-        package.runs.append(Logged(dict(project=project, group=group, name=name, config=config, mode=mode, dir=dir)))
+        package.runs.append(MockRun(dict(project=project, group=group, name=name, config=config, mode=mode, dir=dir)))
         return package.runs[-1]
 
     class Artifact:
@@ -64,18 +64,19 @@ def run(images, tmp_path):
 
 
 def test_to_wandb(run, wandb, tmp_path):
-    made = run.to_wandb(folder=tmp_path)
+    """Check the scores for a rotation by 90 degrees (quarter). Those of predictions (ei, effective invariance) have no layer."""
+    folders = run.to_wandb(folder=tmp_path)
     (logged,) = wandb.runs
-    assert made == [str(tmp_path / "wandb" / f"offline-run-{logged.options['name']}")]
-    assert logged.options["mode"] == "offline" and logged.options["project"] == "first look" and logged.ended == 0
+    assert folders == [str(tmp_path / "wandb" / f"offline-run-{logged.options['name']}")]
+    assert logged.options["mode"] == "offline" and logged.options["project"] == "first look" and logged.exit_code == 0
     scores = run.scores
-    whole = scores[(scores.layer == "") & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "ei")].iloc[0]
-    assert logged.summary["effective-invariance.ei/quarter/90"] == whole.value and logged.summary["effective-invariance.ei/quarter/90/low"] == whole.low
+    of_predictions = scores[(scores.layer == "") & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "ei")].iloc[0]
+    assert logged.summary["effective-invariance.ei/quarter/90"] == of_predictions.value and logged.summary["effective-invariance.ei/quarter/90/low"] == of_predictions.low
     depths = [step["depth"] for step in logged.steps]
     assert depths == sorted(set(scores[scores.layer != ""].depth))
     for step in logged.steps:
-        of = scores[(scores.depth == step["depth"]) & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "cosine")]
-        assert step["distance.cosine/quarter/90"] == of.value.iloc[0]
+        of_layer = scores[(scores.depth == step["depth"]) & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "cosine")]
+        assert step["distance.cosine/quarter/90"] == of_layer.value.iloc[0]
     assert logged.metrics["distance.cosine/quarter/90"] == "depth"
     assert logged.artifacts[0].files == ["study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"]
 

@@ -56,8 +56,8 @@ func TestPagesAreAccessible(t *testing.T) {
 		other.cells[0].Layers[0].Scores[0].Replicates[i].Value += 0.3
 	}
 	other.finish()
-	newFolder(t, filepath.Join(dir, "gamma"), "vgg").do(0) // an unfinished run
-	url := site(t, Options{Dirs: []string{dir}})
+	newFolder(t, filepath.Join(dir, "gamma"), "vgg").finishCell(0) // an unfinished run
+	url := startServer(t, Options{Dirs: []string{dir}})
 	runIDs := ids(t, url, "")
 	base := filepath.Base(dir)
 	pair := "run=" + runIDs[base+"/alpha"] + "&run=" + runIDs[base+"/beta"]

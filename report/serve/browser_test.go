@@ -125,12 +125,12 @@ func TestInABrowser(t *testing.T) {
 	newFolder(t, filepath.Join(dir, "alpha"), "net").finish()
 	newFolder(t, filepath.Join(dir, "beta"), "net").finish()
 	going := newFolder(t, filepath.Join(dir, "gamma"), "vgg")
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	b := newTab(t, url)
 	visible := `[...document.querySelectorAll('table.runs tbody tr')].filter((r) => !r.hidden).length`
 	b.do(t, chromedp.Navigate(url), until(visible+" === 3"))
 	b.do(t, chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
-	going.do(0)
+	going.finishCell(0)
 	b.do(t, until(`document.querySelector('.state.running .progress-text').textContent === 'running, 1 of 2 cells, 50 %'`))
 	b.do(t, until(`[...document.querySelectorAll('.overview th[scope=row]')].some((t) => t.textContent === 'vgg')`)) // without a reload
 	if key := evaluate[string](t, b, `document.querySelector('.key').textContent.trim()`); strings.HasPrefix(key, ".") || strings.Contains(key, "..") {
@@ -176,13 +176,13 @@ func TestComparisonIsShort(t *testing.T) {
 		}
 		f.finish()
 	}
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	found, base := ids(t, url, ""), filepath.Base(dir)
 	page := url + "/compare?run=" + found[base+"/a"] + "&run=" + found[base+"/b"]
 	b := newTab(t, url)
 	for _, address := range []string{page, page + "&all=1"} {
 		start := time.Now()
-		text := good(t, address)
+		text := getPage(t, address)
 		answered := time.Since(start)
 		if n := strings.Count(text, `<svg class="forest"`); n != maxDifferences {
 			t.Errorf("%s: %d lines in the page, want %d", address, n, maxDifferences)

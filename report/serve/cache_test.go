@@ -85,10 +85,10 @@ func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net").finish()
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	page := url + "/runs/" + ids(t, url, "")[filepath.Base(dir)]
 	file := filepath.Join(dir, "scores.csv")
-	before := [2]string{good(t, page), good(t, page+"/report")}
+	before := [2]string{getPage(t, page), getPage(t, page+"/report")}
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -105,24 +105,24 @@ func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	}
 	sameSize := strings.ReplaceAll(string(raw), "tilt", "turn")
 	rewrite(sameSize, info.ModTime())
-	if after := [2]string{good(t, page), good(t, page+"/report")}; after != before {
+	if after := [2]string{getPage(t, page), getPage(t, page+"/report")}; after != before {
 		t.Error("a page is made again for files of the same time and size")
 	}
 	rewrite(sameSize, info.ModTime().Add(time.Second))
-	if good(t, page+"/report") == before[1] {
+	if getPage(t, page+"/report") == before[1] {
 		t.Error("the report is not made again after a file was written")
 	}
 	// The last row is repeated.
 	rewrite(string(raw)+string(raw[strings.LastIndex(strings.TrimSpace(string(raw)), "\n")+1:]), info.ModTime())
-	if good(t, page) == before[0] {
+	if getPage(t, page) == before[0] {
 		t.Error("the page is not made again after a file changed its size")
 	}
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	reportBefore := good(t, page+"/report")
+	reportBefore := getPage(t, page+"/report")
 	f.write("pictures/broken.png", "no image")
-	if good(t, page+"/report") == reportBefore {
+	if getPage(t, page+"/report") == reportBefore {
 		t.Error("the report is not made again after an image was added")
 	}
 }
@@ -142,7 +142,7 @@ func TestRecordReplacedAtSameTime(t *testing.T) {
 	stamp := time.Now()
 	for seed := uint64(1); seed < 4; seed++ {
 		f.record.Seed = seed
-		f.save()
+		f.saveRecord()
 		if err := os.Chtimes(filepath.Join(dir, "run.json"), stamp, stamp); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func TestManyClients(t *testing.T) { // alone, because of the latencies
 	for _, name := range []string{"a", "b", "c"} {
 		newFolder(t, filepath.Join(dir, name), "net", "other").finish()
 	}
-	newFolder(t, filepath.Join(dir, "unfinished"), "net").do(0)
+	newFolder(t, filepath.Join(dir, "unfinished"), "net").finishCell(0)
 	large := newFolder(t, filepath.Join(dir, "large"), "net")
 	many := large.cells[0]
 	for i := range 100 {
@@ -145,7 +145,7 @@ func TestAnswersWithoutCompression(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, dir, "small", "large").finish()
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	address := url + "/api/v1/runs/" + ids(t, url, "")[filepath.Base(dir)] + "/scores.csv"
 	ask := func(accept string) (encoding, body string) {
 		t.Helper()

@@ -16,16 +16,17 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A folder is a run folder under construction. The i-th cell has the i-th key of the record.
+// A folder is the folder of a run whose cells are finished one by one. A cell holds the scores of
+// one measure for a model, a data set and a transformation.
 type folder struct {
 	t      *testing.T
 	dir    string
 	record scores.Record
-	cells  []scores.Cell
+	cells  []scores.Cell // record.Keys holds their keys, in the same order
 }
 
-// newFolder creates the folder of a run with a model for each name and two cells for each model.
-// All are planned and none is finished.
+// newFolder creates the folder of a run with a model for each name and two cells for each model. No
+// cell is finished.
 func newFolder(t *testing.T, dir string, models ...string) *folder {
 	t.Helper()
 	f := &folder{t: t, dir: dir, record: scores.Record{Study: "study of " + filepath.Base(dir), Seed: 1, Noether: "test",
@@ -44,12 +45,13 @@ func newFolder(t *testing.T, dir string, models ...string) *folder {
 		}
 	}
 	f.write("study.yaml", "name: x\n")
-	f.save()
+	f.saveRecord()
 	return f
 }
 
-// cell returns a cell whose score has the replicates of ten groups of samples, so that differences
-// have intervals, and a score "odd", which is not a number.
+// cell returns a cell with two scores: "ei" (effective invariance), with jackknife replicates that
+// leave out one of ten groups of samples, so that differences have intervals; and "odd", which is
+// NaN.
 func cell(model, transform string, value float64) scores.Cell {
 	s := measure.Score{Statistic: "ei", Value: value, Low: value - 0.02, High: value + 0.02, Null: 0.1, N: 100}
 	for g := range 10 {
@@ -67,27 +69,27 @@ func (f *folder) write(name, text string) {
 	}
 }
 
-// save writes the record of the run.
-func (f *folder) save() {
+// saveRecord writes the record of the run.
+func (f *folder) saveRecord() {
 	f.t.Helper()
 	if err := scores.WriteRecord(filepath.Join(f.dir, "run.json"), f.record); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// do finishes a cell by its number.
-func (f *folder) do(i int) {
+// finishCell writes the scores of cell i.
+func (f *folder) finishCell(i int) {
 	f.t.Helper()
 	if err := scores.WriteCell(filepath.Join(f.dir, "cells", f.record.Keys[i]+".json"), f.cells[i]); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// finish finishes all cells and ends the run.
+// finish finishes all cells and records the end of the run.
 func (f *folder) finish() *folder {
 	f.t.Helper()
 	for i := range f.cells {
-		f.do(i)
+		f.finishCell(i)
 	}
 	var b strings.Builder
 	if err := scores.WriteCSV(&b, scores.Table(f.record.Study, f.cells)); err != nil {
@@ -96,13 +98,13 @@ func (f *folder) finish() *folder {
 	f.write("scores.csv", b.String())
 	now := f.record.Started.Add(time.Minute)
 	f.record.Finished, f.record.Done = &now, f.record.Cells
-	f.save()
+	f.saveRecord()
 	return f
 }
 
-// site serves folders and returns the address of the server, which looks for changed files every
-// 10 ms.
-func site(t *testing.T, o Options) string {
+// startServer serves folders and returns the address of the server, which looks for changed files
+// every 10 ms.
+func startServer(t *testing.T, o Options) string {
 	t.Helper()
 	o.Every = 10 * time.Millisecond
 	s, err := New(o)
@@ -114,7 +116,7 @@ func site(t *testing.T, o Options) string {
 	return web.URL
 }
 
-// get returns the status, the body and the header of an answer. It does not follow redirects.
+// get returns the status, the body and the header of a response. It does not follow redirects.
 func get(t *testing.T, url string) (int, string, http.Header) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -130,8 +132,8 @@ func get(t *testing.T, url string) (int, string, http.Header) {
 	return r.StatusCode, string(body), r.Header
 }
 
-// good returns the text of the page at url. The test fails unless the page exists.
-func good(t *testing.T, url string) string {
+// getPage returns the text of the page at url. The test fails unless the status is 200.
+func getPage(t *testing.T, url string) string {
 	t.Helper()
 	status, body, _ := get(t, url)
 	if status != http.StatusOK {

@@ -38,7 +38,7 @@ func TestNothingOutsideIsServed(t *testing.T) {
 		os.Remove(filepath.Join(inside.dir, name))
 		link(filepath.Join(outside.dir, "secret.txt"), filepath.Join(inside.dir, name))
 	}
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 1 {
 		t.Fatalf("the runs are %v; want runs/inside alone", found)
@@ -57,7 +57,7 @@ func TestNothingOutsideIsServed(t *testing.T) {
 // (421).
 func TestHostsAreChecked(t *testing.T) {
 	t.Parallel()
-	url := site(t, Options{Dirs: []string{t.TempDir()}, Hosts: []string{"box.lan"}})
+	url := startServer(t, Options{Dirs: []string{t.TempDir()}, Hosts: []string{"box.lan"}})
 	for host, want := range map[string]int{"localhost": 200, "box.lan:7410": 200, "evil.example": 421, "127.0.0.1.evil.example": 421} {
 		r, _ := http.NewRequest(http.MethodGet, url, nil)
 		r.Host = host
@@ -79,7 +79,7 @@ func TestToken(t *testing.T) {
 	dir := t.TempDir()
 	newFolder(t, dir, "net").finish()
 	const token = "0123456789abcdef"
-	url := site(t, Options{Dirs: []string{dir}, Token: token})
+	url := startServer(t, Options{Dirs: []string{dir}, Token: token})
 	for _, path := range []string{"/", "/api/v1/runs", "/assets/serve.js", "/?token=wrong", "/api/v1/events?token="} {
 		if status, body, _ := get(t, url+path); status != http.StatusUnauthorized || strings.Contains(body, "net") && strings.Contains(body, "finished") {
 			t.Errorf("%s without the token: status %d; want 401 and no run", path, status)
@@ -115,7 +115,7 @@ func TestHeadersAndMethods(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, dir, "net").finish()
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	id := ids(t, url, "")[filepath.Base(dir)]
 	for _, path := range []string{"/", "/runs/" + id, "/nowhere", "/api/v1/runs", "/assets/serve.js", "/compare?run=" + id} {
 		_, _, header := get(t, url+path)
@@ -159,7 +159,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	f.record.Failed = []scores.Failure{{Key: "k", Model: evil, Error: evil}}
 	f.record.Models[0].Tags = map[string]string{evil: evil}
 	f.finish()
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	var id string
 	for _, id = range ids(t, url, "") {
 	}
@@ -193,7 +193,7 @@ func TestDamagedRuns(t *testing.T) {
 	unreadable.write("run.json", `{"study": "cut`)
 	truncated := newFolder(t, filepath.Join(dir, "truncated"), "net")
 	truncated.write("cells/"+truncated.record.Keys[0]+".json", "{")
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 2 {
 		t.Errorf("the runs are %v; want good and truncated", found)

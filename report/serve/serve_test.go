@@ -24,7 +24,7 @@ import (
 func ids(t *testing.T, url, query string) map[string]string {
 	t.Helper()
 	var list struct{ Runs []runJSON }
-	if err := json.Unmarshal([]byte(good(t, url+"/api/v1/runs?q="+query)), &list); err != nil {
+	if err := json.Unmarshal([]byte(getPage(t, url+"/api/v1/runs?q="+query)), &list); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
@@ -39,13 +39,13 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
 	newFolder(t, filepath.Join(dir, "first"), "small", "large").finish()
-	newFolder(t, filepath.Join(dir, "deep", "second"), "small").do(0)
-	url := site(t, Options{Dirs: []string{dir}})
+	newFolder(t, filepath.Join(dir, "deep", "second"), "small").finishCell(0)
+	url := startServer(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	if len(found) != 2 || found["runs/first"] == "" || found["runs/deep/second"] == "" {
 		t.Fatalf("the runs are %v, want runs/first and runs/deep/second", found)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(good(t, url+"/api/v1/openapi.json"))))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(getPage(t, url+"/api/v1/openapi.json"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ func TestDownloads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "small", "large").finish()
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	id := ids(t, url, "")[filepath.Base(dir)]
 	want := scores.Table(f.record.Study, f.cells)
-	csv, err := scores.ReadCSV(strings.NewReader(good(t, url+"/api/v1/runs/"+id+"/scores.csv")))
+	csv, err := scores.ReadCSV(strings.NewReader(getPage(t, url+"/api/v1/runs/"+id+"/scores.csv")))
 	if err != nil || len(csv) != len(want) {
 		t.Errorf("CSV: %d rows and error %v, want %d rows", len(csv), err, len(want))
 	}
-	raw := good(t, url+"/api/v1/runs/"+id+"/scores.parquet?model=small")
+	raw := getPage(t, url+"/api/v1/runs/"+id+"/scores.parquet?model=small")
 	parquet, err := scores.ReadParquet(strings.NewReader(raw), int64(len(raw)))
 	if err != nil || len(parquet) != len(want)/2 || parquet[0].Model != "small" {
 		t.Errorf("Parquet: %d rows and error %v, want %d rows of small", len(parquet), err, len(want)/2)
@@ -115,7 +115,7 @@ func TestCompare(t *testing.T) {
 		b.cells[0].Layers[0].Scores[0].Replicates[i].Value += 0.3
 	}
 	b.finish()
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
 	base := filepath.Base(dir)
 	query := "?run=" + found[base+"/a"] + "&run=" + found[base+"/b"]
@@ -128,21 +128,21 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(good(t, url+"/api/v1/compare"+query)), &got); err != nil {
+	if err := json.Unmarshal([]byte(getPage(t, url+"/api/v1/compare"+query)), &got); err != nil {
 		t.Fatal(err)
 	}
 	c := got.Comparisons[0]
 	if c.Compared != 4 || c.Beyond != 1 || len(c.Differences) != 1 || !c.Differences[0].Paired || *c.Differences[0].Value < 0.299 || *c.Differences[0].Low < 0.29 {
 		t.Errorf("comparison %+v, want one of four paired differences, 0.3, beyond its interval", c)
 	}
-	page := good(t, url+"/compare"+query)
+	page := getPage(t, url+"/compare"+query)
 	if !strings.Contains(page, "1 of 4 scores differ by more than their 95 % interval") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
 		t.Errorf("want one of four scores, +0.300, and no tilt on the page: %s", page)
 	}
-	if page = good(t, url+"/compare"+query+"&all=1"); !strings.Contains(page, "tilt") {
+	if page = getPage(t, url+"/compare"+query+"&all=1"); !strings.Contains(page, "tilt") {
 		t.Error("the page does not have every score")
 	}
-	if report := good(t, url+"/compare/report"+query); !strings.Contains(report, "net2") {
+	if report := getPage(t, url+"/compare/report"+query); !strings.Contains(report, "net2") {
 		t.Error("the report of both runs lacks one of them")
 	}
 }
@@ -154,9 +154,9 @@ func TestReportOfTwoRunsSeparatesModels(t *testing.T) {
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "a"), "net").finish()
 	newFolder(t, filepath.Join(dir, "b"), "net").finish()
-	url := site(t, Options{Dirs: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}})
+	url := startServer(t, Options{Dirs: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}})
 	found := ids(t, url, "")
-	report := good(t, url+"/compare/report?run="+found["a"]+"&run="+found["b"])
+	report := getPage(t, url+"/compare/report?run="+found["a"]+"&run="+found["b"])
 	for _, want := range []string{"net (a)", "net (b)"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report of both runs lacks %q", want)
@@ -169,21 +169,21 @@ func TestListAndSearch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "one"), "resnet").finish()
-	url := site(t, Options{Dirs: []string{dir}})
-	if page := good(t, url+"/?q=resnet+one"); !strings.Contains(page, "/one</a>") || !strings.Contains(page, "1 of 1 runs") {
+	url := startServer(t, Options{Dirs: []string{dir}})
+	if page := getPage(t, url+"/?q=resnet+one"); !strings.Contains(page, "/one</a>") || !strings.Contains(page, "1 of 1 runs") {
 		t.Errorf("want run one of 1 in the list: %s", page)
 	}
-	if page := good(t, url+"/?q=vgg"); !strings.Contains(page, "No run has all of these words") {
+	if page := getPage(t, url+"/?q=vgg"); !strings.Contains(page, "No run has all of these words") {
 		t.Errorf("want no run in the list: %s", page)
 	}
 	id := ids(t, url, "")[filepath.Base(dir)+"/one"]
-	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "finished, 2 of 2 cells") || !strings.Contains(page, ">Findings<") {
+	if page := getPage(t, url+"/runs/"+id); !strings.Contains(page, "finished, 2 of 2 cells") || !strings.Contains(page, ">Findings<") {
 		t.Errorf("want 2 of 2 cells, finished, and findings of the run: %s", page)
 	}
-	if page := good(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {
+	if page := getPage(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {
 		t.Error("the page of the report is not a report")
 	}
-	if empty := good(t, site(t, Options{Dirs: []string{t.TempDir()}})); !strings.Contains(empty, "There is no run") {
+	if empty := getPage(t, startServer(t, Options{Dirs: []string{t.TempDir()}})); !strings.Contains(empty, "There is no run") {
 		t.Errorf("want no run of an empty folder: %s", empty)
 	}
 }
@@ -196,7 +196,7 @@ func TestWaysThroughTheSite(t *testing.T) {
 	for _, parent := range []string{"x", "y"} {
 		newFolder(t, filepath.Join(dir, parent, "runs", "first"), "net").finish()
 	}
-	url := site(t, Options{Dirs: []string{filepath.Join(dir, "x", "runs"), filepath.Join(dir, "y", "runs")}})
+	url := startServer(t, Options{Dirs: []string{filepath.Join(dir, "x", "runs"), filepath.Join(dir, "y", "runs")}})
 	found := ids(t, url, "")
 	if len(found) != 2 || found["x/runs/first"] == "" || found["y/runs/first"] == "" {
 		t.Errorf("the runs are %v, want x/runs/first and y/runs/first", found)
@@ -204,7 +204,7 @@ func TestWaysThroughTheSite(t *testing.T) {
 	const back = `<a href="/">`
 	pair := "/compare/report?run=" + found["x/runs/first"] + "&run=" + found["y/runs/first"]
 	for _, page := range []string{"/runs/" + found["x/runs/first"] + "/report", pair} {
-		if text := good(t, url+page); !strings.Contains(text, back+"All runs</a>") {
+		if text := getPage(t, url+page); !strings.Contains(text, back+"All runs</a>") {
 			t.Errorf("%s has no way back to the list", page)
 		}
 	}
@@ -222,8 +222,8 @@ func TestProgressIsStreamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net")
-	url := site(t, Options{Dirs: []string{dir}})
-	if page := good(t, url); !strings.Contains(page, "running, 0 of 2 cells") || !strings.Contains(page, "data-live") {
+	url := startServer(t, Options{Dirs: []string{dir}})
+	if page := getPage(t, url); !strings.Contains(page, "running, 0 of 2 cells") || !strings.Contains(page, "data-live") {
 		t.Fatalf("want a running run without finished cells in the list: %s", page)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
@@ -251,7 +251,7 @@ func TestProgressIsStreamed(t *testing.T) {
 		seen = append(seen, p)
 		switch p.Done {
 		case 0:
-			f.do(0)
+			f.finishCell(0)
 		case 1:
 			f.finish()
 		}
@@ -273,19 +273,19 @@ func TestUnfinishedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := newFolder(t, dir, "net")
-	f.do(1)
+	f.finishCell(1)
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{"run.json", "cells", "states"} {
 		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
-	url := site(t, Options{Dirs: []string{dir}})
+	url := startServer(t, Options{Dirs: []string{dir}})
 	id := ids(t, url, "")[filepath.Base(dir)]
-	if page := good(t, url+"/runs/"+id); !strings.Contains(page, "stopped, 1 of 2 cells") {
+	if page := getPage(t, url+"/runs/"+id); !strings.Contains(page, "stopped, 1 of 2 cells") {
 		t.Errorf("want a stopped run with 1 of 2 cells: %s", page)
 	}
-	if report := good(t, url+"/runs/"+id+"/report"); !strings.Contains(report, "tilt") {
+	if report := getPage(t, url+"/runs/"+id+"/report"); !strings.Contains(report, "tilt") {
 		t.Error("the report lacks the finished cell")
 	}
 }
