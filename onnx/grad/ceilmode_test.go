@@ -10,8 +10,9 @@ import (
 )
 
 // TestCeilMode checks gradients of pools with ceil_mode (sizes are rounded up) before opset 22,
-// where the shape that ONNX Runtime infers counts windows in the padding that it does not compute.
-// In these cases it leaves out one such window along h, and ceil_mode adds one along w.
+// where the shape that ONNX Runtime infers also counts windows that start after the input's last
+// element, which it does not compute. In these cases h has one such window, and w has one that
+// exists only because of ceil_mode.
 func TestCeilMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
