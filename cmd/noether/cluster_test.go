@@ -10,6 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
+// TestCluster checks the exit codes and messages of the subcommands of noether cluster. No cluster
+// is needed: a submission to Kubernetes only writes a manifest, and the tasks run in this process.
 func TestCluster(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := t.TempDir()
@@ -21,8 +23,10 @@ transforms: [{rotate: 90}]
 measures: [distance]
 `))
 	run := filepath.Join(dir, "run")
+	// A profile holds the settings of a cluster: here the image, and the PersistentVolumeClaim
+	// "shared" that is mounted at dir.
 	profile := write(t, dir, "k8s.yaml", []byte("kubernetes: {image: noether, claim: shared, mount: "+dir+"}\n"))
-	submit := []string{"cluster", "submit", study, "-o", run, "--calibrate", "0s", "--tasks", "2"}
+	submit := []string{"cluster", "submit", study, "-o", run, "--calibrate", "0s", "--tasks", "2"} // 0s: do not measure the cost of models
 	for _, c := range []struct {
 		args []string
 		code int
@@ -37,7 +41,7 @@ measures: [distance]
 		{append(submit, "--slurm", "--profile", filepath.Join(dir, "none.yaml")), 1, "none.yaml"},
 		{append(submit, "--kubernetes"), 1, "image, claim and mount"},
 		{[]string{"cluster", "status", run}, 1, "nothing was submitted"},
-		{[]string{"cluster", "frobnicate"}, 2, "frobnicate"},
+		{[]string{"cluster", "restart"}, 2, "restart"},
 		{append(submit, "--slurm", "--dry-run"), 0, ""},
 		{append(submit, "--kubernetes", "--profile", profile, "--dry-run", "--json"), 0, ""},
 	} {
@@ -55,6 +59,7 @@ measures: [distance]
 	if _, err := os.Stat(cluster.ManifestPath(run, 1)); err != nil {
 		t.Error(err)
 	}
+	// In this order: the tasks are first queued, then finished, then merged.
 	for _, c := range []struct {
 		args []string
 		code int

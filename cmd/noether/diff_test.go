@@ -10,7 +10,7 @@ import (
 
 func TestDiff(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, distance", transform: "{name: quarter, rotate: 90}, {name: half, rotate: 180}"}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, distance", transform: "{name: quarter, rotate: 90}, {name: half, rotate: 180}"}.text()))
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, run := range []string{a, b} {
 		if code, message := call(t, "run", study, "-o", run); code != 0 {
@@ -60,7 +60,7 @@ func TestDiff(t *testing.T) {
 // on it passes.
 func TestDiffWithSTIR(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy"}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy"}.text()))
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, run := range []string{a, b} {
 		if code, message := call(t, "run", study, "-o", run); code != 0 {
@@ -129,7 +129,7 @@ func TestDiffWithSTIR(t *testing.T) {
 
 func TestCorrelateErrors(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy"}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy"}.text()))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
@@ -155,9 +155,9 @@ func TestCorrelateErrors(t *testing.T) {
 // TestDiffOfPredictions checks flips between two runs of the same model, and conditions on them.
 func TestDiffOfPredictions(t *testing.T) {
 	dir := brokenFolder(t)
-	text := broken{measures: "accuracy, distance"}.study()
+	text := smallStudy{measures: "accuracy, distance"}.text()
 	a, b, without := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "without")
-	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text, without: broken{measures: "distance"}.study()} {
+	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text, without: smallStudy{measures: "distance"}.text()} {
 		if code, message := call(t, "run", write(t, dir, "study.yaml", []byte(text)), "-o", run); code != 0 {
 			t.Fatal(message)
 		}

@@ -16,11 +16,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// finishedRun returns the folder of a finished run of a small study. A broken without mistakes is a
+// finishedRun returns the folder of a finished run of a small study. A smallStudy without mistakes is a
 // valid study of good.onnx, the valid model in brokenFolder.
 func finishedRun(t *testing.T) string {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, effective-invariance, distance"}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, effective-invariance, distance"}.text()))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)

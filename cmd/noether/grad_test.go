@@ -109,8 +109,8 @@ func signatureOf(m *onnx.Model) string {
 	return names(m.Inputs()) + " -> " + names(m.Outputs())
 }
 
-// numbers writes a .npy file of an array whose element i is value(i), and returns its path.
-func numbers(t *testing.T, path string, value func(i int) float32, shape ...int) string {
+// writeNPY writes a .npy file of an array whose element i is value(i), and returns its path.
+func writeNPY(t *testing.T, path string, value func(i int) float32, shape ...int) string {
 	t.Helper()
 	x := tensor.New(shape...)
 	for i := range x.Data {

@@ -21,7 +21,7 @@ import (
 func randomImages(t *testing.T, dir string) string {
 	t.Helper()
 	r := seed.Rand(1)
-	return numbers(t, filepath.Join(dir, "images.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
+	return writeNPY(t, filepath.Join(dir, "images.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
 }
 
 func TestInvert(t *testing.T) {

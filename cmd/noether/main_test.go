@@ -231,7 +231,7 @@ func TestCancelledRunReturnsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := brokenFolder(t)
-	path := write(t, dir, "study.yaml", []byte(broken{}.study())) // without a mistake: no field of broken is set
+	path := write(t, dir, "study.yaml", []byte(smallStudy{}.text())) // without a mistake: no field of smallStudy is set
 	if err := execute(ctx, []string{"run", path, "-o", filepath.Join(dir, "run")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
@@ -260,7 +260,7 @@ func output(t *testing.T, args ...string) (string, error) {
 // scores.
 func TestJSONOutput(t *testing.T) {
 	dir := brokenFolder(t) // holds the valid model good.onnx and photos
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, seis"}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, seis"}.text()))
 	run := filepath.Join(dir, "run")
 	for _, args := range [][]string{
 		{"run", study, "-o", run, "--json"}, {"report", run, "--json"}, {"run", study, "--dry-run", "--json"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,27 +17,22 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A broken is a study with one mistake: a field that is not empty replaces the valid text of a small
-// study. Tests that need that study itself leave the fields empty, or set them to valid texts.
-type broken struct {
-	model, data, layers, preprocess, transform, measures, more string
+// A smallStudy is the file of a small study. Empty fields stand for valid text; a field that is set
+// replaces the text of its key. Tests set fields to other valid text, or to a mistake.
+type smallStudy struct {
+	model, data, layers, preprocess, transform, measures string
+	more                                                 string // further lines of the file
 }
 
-// study returns the text of the study file.
-func (b broken) study() string {
-	or := func(v, otherwise string) string {
-		if v == "" {
-			return otherwise
-		}
-		return v
-	}
+// text returns the content of the study file.
+func (s smallStudy) text() string {
 	return fmt.Sprintf("name: broken\ndata: [{name: d, %s}]\nmodels: [{name: m, onnx: %s, layers: [%q]%s}]\ntransforms: [%s]\nmeasures: [%s]\n%s",
-		or(b.data, "shapes: {n: 40, size: 16}"), or(b.model, "good.onnx"), or(b.layers, "conv"), b.preprocess,
-		or(b.transform, "{rotate: 90}"), or(b.measures, "accuracy, distance"), b.more)
+		cmp.Or(s.data, "shapes: {n: 40, size: 16}"), cmp.Or(s.model, "good.onnx"), cmp.Or(s.layers, "conv"), s.preprocess,
+		cmp.Or(s.transform, "{rotate: 90}"), cmp.Or(s.measures, "accuracy, distance"), s.more)
 }
 
-// brokenFolder returns a folder with the valid model good.onnx, and with models and data of which each
-// has a mistake.
+// brokenFolder returns a folder with the valid model good.onnx, and with invalid models and data:
+// each of these files has one mistake.
 func brokenFolder(t *testing.T) string {
 	dir := t.TempDir()
 	good := testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -58,8 +54,9 @@ func brokenFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	write(t, dir, "table.onnx", raw)
-	write(t, dir, "short.bin", make([]byte, 3073*2+5)) // two images of CIFAR-10 and 5 bytes
-	// IDX files: 0x801 begins one of bytes in one dimension (labels), 0x803 in three (images).
+	write(t, dir, "short.bin", make([]byte, 3073*2+5)) // two images of CIFAR-10, each 1 + 3072 bytes, and 5 bytes
+	// Files in the IDX format of MNIST. 0x800 + n begins an array of bytes with n dimensions, whose
+	// sizes follow.
 	labels := binary.BigEndian.AppendUint32(nil, 0x801)
 	labels = append(binary.BigEndian.AppendUint32(labels, 3), 0, 1, 9)
 	images := binary.BigEndian.AppendUint32(nil, 0x803)
@@ -71,7 +68,7 @@ func brokenFolder(t *testing.T) string {
 	for i := range 20 {
 		path := write(t, dir, fmt.Sprintf("photos/%02d.png", i), nil)
 		if i < 3 {
-			continue // three empty files
+			continue // leaves three empty files, which are no images
 		}
 		f, err := os.Create(path)
 		if err == nil {
@@ -84,34 +81,36 @@ func brokenFolder(t *testing.T) string {
 	return dir
 }
 
+// TestEachMistakeIsOneClearLine checks that each mistake in a study gives an error of one line that
+// contains some texts, such as the position in the file (FILE:LINE:).
 func TestEachMistakeIsOneClearLine(t *testing.T) {
 	dir := brokenFolder(t)
 	for name, c := range map[string]struct {
-		broken broken
-		want   []string
+		study smallStudy
+		want  []string
 	}{
-		"no such model":         {broken{model: "none.onnx"}, []string{"study.yaml:3:", "no such file", "none.onnx"}},
-		"truncated model":       {broken{model: "cut.onnx"}, []string{"cut.onnx", "truncated"}},
-		"text file":             {broken{model: "text.onnx"}, []string{"text.onnx", "ONNX"}},
-		"input is no image":     {broken{model: "table.onnx"}, []string{"table.onnx", "ids", "image"}},
-		"glob matches nothing":  {broken{layers: "convv*"}, []string{"good.onnx", "convv*", "conv"}},
-		"images do not decode":  {broken{data: "images: photos", measures: "distance"}, []string{"of 20 samples cannot be read", "1 %", ".png"}},
-		"CIFAR of wrong length": {broken{data: "cifar10: short.bin"}, []string{"short.bin", "3073", "6151"}},
-		"labels outside":        {broken{data: "idx: t10k-images-idx3-ubyte", model: "three.onnx"}, []string{"10 classes", "3"}},
-		"mean of wrong length":  {broken{preprocess: ", preprocess: {mean: [0.5, 0.5]}"}, []string{"mean", "2", "3"}},
-		"NaN in a layer":        {broken{model: "nan.onnx"}, []string{"layer conv", "NaN", "sample"}},
-		"too many cells":        {broken{more: "trials: 1000000"}, []string{"2000000 cells", "the limit is 100000"}},
-		"unknown key":           {broken{more: "seeed: 3"}, []string{"study.yaml:6:1", `did you mean "seed"?`}},
-		"unknown measure":       {broken{measures: "seys"}, []string{"study.yaml:5:", `did you mean "seis"?`}},
-		"no image of size":      {broken{data: "shapes: {n: 40, size: 20}", preprocess: ", preprocess: {crop: 20}"}, []string{"16", "20"}},
-		"a measure twice":       {broken{measures: "seis, seis: {variance: 0.9}"}, []string{"study.yaml:5:", "twice"}},
-		"a factor of 1e40":      {broken{transform: "{brightness: 1e40}"}, []string{"study.yaml:4:", "factor must be at most 1e+30"}},
-		"half a split":          {broken{data: "shapes: {n: 40, size: 16}, split: {part: 2}"}, []string{"study.yaml:2:", "part 2 of 0"}},
-		"wrong classes":         {broken{data: "shapes: {n: 40, size: 16}, classes: [1, 2]", measures: "effective-invariance"}, []string{"2 outputs for the 8 classes"}},
-		"nothing applies":       {broken{measures: "seis", layers: "output"}, []string{"nothing to measure", "positions"}},
+		"no such model":         {smallStudy{model: "none.onnx"}, []string{"study.yaml:3:", "no such file", "none.onnx"}},
+		"truncated model":       {smallStudy{model: "cut.onnx"}, []string{"cut.onnx", "truncated"}},
+		"text file":             {smallStudy{model: "text.onnx"}, []string{"text.onnx", "ONNX"}},
+		"input is no image":     {smallStudy{model: "table.onnx"}, []string{"table.onnx", "ids", "image"}},
+		"glob matches nothing":  {smallStudy{layers: "convv*"}, []string{"good.onnx", "convv*", "conv"}},
+		"images do not decode":  {smallStudy{data: "images: photos", measures: "distance"}, []string{"of 20 samples cannot be read", "1 %", ".png"}},
+		"CIFAR of wrong length": {smallStudy{data: "cifar10: short.bin"}, []string{"short.bin", "3073", "6151"}},
+		"labels above 2":        {smallStudy{data: "idx: t10k-images-idx3-ubyte", model: "three.onnx"}, []string{"10 classes", "3"}},
+		"mean of wrong length":  {smallStudy{preprocess: ", preprocess: {mean: [0.5, 0.5]}"}, []string{"mean", "2", "3"}},
+		"NaN in a layer":        {smallStudy{model: "nan.onnx"}, []string{"layer conv", "NaN", "sample"}},
+		"too many cells":        {smallStudy{more: "trials: 1000000"}, []string{"2000000 cells", "the limit is 100000"}},
+		"unknown key":           {smallStudy{more: "seeed: 3"}, []string{"study.yaml:6:1", `did you mean "seed"?`}},
+		"unknown measure":       {smallStudy{measures: "seys"}, []string{"study.yaml:5:", `did you mean "seis"?`}},
+		"wrong image size":      {smallStudy{data: "shapes: {n: 40, size: 20}", preprocess: ", preprocess: {crop: 20}"}, []string{"16", "20"}},
+		"a measure twice":       {smallStudy{measures: "seis, seis: {variance: 0.9}"}, []string{"study.yaml:5:", "twice"}},
+		"a factor of 1e40":      {smallStudy{transform: "{brightness: 1e40}"}, []string{"study.yaml:4:", "factor must be at most 1e+30"}},
+		"part of no split":      {smallStudy{data: "shapes: {n: 40, size: 16}, split: {part: 2}"}, []string{"study.yaml:2:", "part 2 of 0"}},
+		"too few classes":       {smallStudy{data: "shapes: {n: 40, size: 16}, classes: [1, 2]", measures: "effective-invariance"}, []string{"2 outputs for the 8 classes"}},
+		"no spatial layer":      {smallStudy{measures: "seis", layers: "output"}, []string{"nothing to measure", "positions"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := write(t, dir, "study.yaml", []byte(c.broken.study()))
+			path := write(t, dir, "study.yaml", []byte(c.study.text()))
 			code, message := call(t, "run", path, "-o", filepath.Join(t.TempDir(), "run"))
 			if code != 1 {
 				t.Errorf("exit %d, want 1", code)
@@ -130,7 +129,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 
 func TestFolderThatCannotBeWrittenIsFoundBeforeTheWork(t *testing.T) {
 	dir := brokenFolder(t)
-	path := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	path := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
 	blocked := write(t, dir, "file", nil)
 	code, message := call(t, "run", path, "-o", filepath.Join(blocked, "run"))
 	if code != 1 || !strings.Contains(message, "the run folder") {
@@ -163,14 +162,15 @@ func TestErrorsOutsideAStudyAreOneLine(t *testing.T) {
 	}
 }
 
-// TestFolderOfTensorFlow checks that the folder of a SavedModel gives the line that exports it.
+// TestFolderOfTensorFlow checks that the error for the folder of a SavedModel, TensorFlow's format,
+// contains the command that converts it to ONNX.
 func TestFolderOfTensorFlow(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "saved_model.pb", []byte{8, 1})
-	data := numbers(t, filepath.Join(dir, "images.npy"), func(int) float32 { return 0.5 }, 2, 3, 16, 16)
+	write(t, dir, "saved_model.pb", []byte{8, 1}) // the field saved_model_schema_version, 1
+	data := writeNPY(t, filepath.Join(dir, "images.npy"), func(int) float32 { return 0.5 }, 2, 3, 16, 16)
 	for _, args := range [][]string{{"inspect", dir}, {"init", dir, data}} {
 		if code, message := call(t, args...); code != 1 || !strings.Contains(message, "python -m tf2onnx.convert --saved-model "+dir) {
-			t.Errorf("%q: exit %d, %q", args, code, message)
+			t.Errorf("%q: exit %d, %q; want 1 and the command", args, code, message)
 		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// TestReportOfUnchangedRun checks that a second run leaves a report that is as it would be written,
-// and writes it again if a picture was added, or if it was altered or removed.
+// TestReportOfUnchangedRun checks that a repeated run does not write report.html again if it would
+// write the same content. It writes it again if an image was added to the run folder, or if
+// report.html was altered or removed.
 func TestReportOfUnchangedRun(t *testing.T) {
-	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	dir := brokenFolder(t) // has the valid model good.onnx, which the small study uses
+	study := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
 	run := filepath.Join(dir, "run")
-	page := filepath.Join(run, "report.html")
+	report := filepath.Join(run, "report.html")
 	past := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for _, step := range []struct {
 		name    string
@@ -22,24 +23,24 @@ func TestReportOfUnchangedRun(t *testing.T) {
 	}{
 		{"a first run", nil, true},
 		{"a second run", nil, false},
-		{"a new picture", func() error {
-			return os.WriteFile(filepath.Join(run, "pictures", "mine.png"), []byte("no picture"), 0o666)
+		{"a new image", func() error {
+			return os.WriteFile(filepath.Join(run, "pictures", "mine.png"), []byte("not a PNG"), 0o666)
 		}, true},
-		{"the picture seen", nil, false},
-		{"an altered page", func() error { return os.WriteFile(page, []byte("<html></html>"), 0o666) }, true},
-		{"a removed page", func() error { return os.Remove(page) }, true},
+		{"the same image", nil, false},
+		{"an altered report", func() error { return os.WriteFile(report, []byte("<html></html>"), 0o666) }, true},
+		{"a removed report", func() error { return os.Remove(report) }, true},
 	} {
-		os.Chtimes(page, past, past)
+		os.Chtimes(report, past, past)
 		if step.prepare != nil {
 			if err := step.prepare(); err != nil {
 				t.Fatal(err)
 			}
-			os.Chtimes(page, past, past)
+			os.Chtimes(report, past, past)
 		}
 		if code, message := call(t, "run", study, "-o", run); code != 0 {
 			t.Fatal(message)
 		}
-		info, err := os.Stat(page)
+		info, err := os.Stat(report)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 // TestPlot checks that charts are written as PDF, and that wrong arguments cause errors and no
 // file.
 func TestPlot(t *testing.T) {
-	dir := brokenFolder(t) // holds the valid model good.onnx, which broken uses by default
-	study := write(t, dir, "study.yaml", []byte(broken{measures: "accuracy, distance"}.study()+"samples: true\n"))
+	dir := brokenFolder(t) // holds the valid model good.onnx, which smallStudy uses by default
+	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, distance"}.text()+"samples: true\n"))
 	run, out := filepath.Join(dir, "run"), filepath.Join(dir, "fig.pdf")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)

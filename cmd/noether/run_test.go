@@ -15,11 +15,11 @@ import (
 )
 
 // brokenFolder returns a folder with the valid model good.onnx and with invalid ones, such as
-// cut.onnx (truncated) and nan.onnx (its activations are NaN). broken{}.study() is a valid study of
+// cut.onnx (truncated) and nan.onnx (its activations are NaN). smallStudy{}.text() is a valid study of
 // good.onnx, here extended by a second entry for the same file.
 func TestOneModelFileUnderTwoNames(t *testing.T) {
 	dir := brokenFolder(t)
-	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: duplicate, onnx: good.onnx, layers: conv}, ", 1)
+	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: duplicate, onnx: good.onnx, layers: conv}, ", 1)
 	study := write(t, dir, "study.yaml", []byte(text))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
@@ -42,7 +42,7 @@ func TestOneModelFileUnderTwoNames(t *testing.T) {
 
 func TestReportOfUnfinishedRun(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{transform: "{rotate: {values: [10, 20, 30]}}", more: "memory: 1KiB\n"}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{transform: "{rotate: {values: [10, 20, 30]}}", more: "memory: 1KiB\n"}.text()))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)
@@ -86,7 +86,7 @@ func TestReportOfUnfinishedRun(t *testing.T) {
 // The report cannot be written where there is a folder of its name.
 func TestReportErrorKeepsScores(t *testing.T) {
 	dir := brokenFolder(t)
-	file := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	file := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
 	run := filepath.Join(dir, "run")
 	report := filepath.Join(run, "report.html")
 	if _, err := output(t, "run", file, "-o", run); err != nil {
@@ -113,7 +113,7 @@ func TestReportErrorKeepsScores(t *testing.T) {
 
 func TestReportOfShardsSaysHowToMergeThem(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run, "--shard", "1/2"); code != 0 {
 		t.Fatal(message)
@@ -154,7 +154,7 @@ func TestSkipsAreGroupedByTheirReason(t *testing.T) {
 
 func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 	dir := brokenFolder(t)
-	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: cut, onnx: cut.onnx}, ", 1)
+	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: cut, onnx: cut.onnx}, ", 1)
 	study := write(t, dir, "study.yaml", []byte(text))
 	run := filepath.Join(dir, "run")
 	text, err := output(t, "run", study, "-o", run)
@@ -186,7 +186,7 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 // With --log json each line of standard error is a JSON object, the errors included.
 func TestLogIsJSONToItsLastLine(t *testing.T) {
 	dir := brokenFolder(t)
-	text := strings.Replace(broken{}.study(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
+	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
 	study := write(t, dir, "study.yaml", []byte(text))
 	log, code := errorOutput(t, "run", study, "-o", filepath.Join(dir, "run"), "--log", "json", "--metrics", "localhost:0")
 	if code != 1 {
@@ -217,7 +217,7 @@ func TestLogIsJSONToItsLastLine(t *testing.T) {
 // moves it away.
 func TestCheckExitCodes(t *testing.T) {
 	dir := brokenFolder(t)
-	study := write(t, dir, "study.yaml", []byte(broken{}.study()))
+	study := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
 	run := filepath.Join(dir, "run")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {
 		t.Fatal(message)

@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// everything is a run that has something for each kind of chart.
-func everything(t testing.TB) Run {
+// runWithAllCharts returns a run that has something for each kind of chart.
+func runWithAllCharts(t testing.TB) Run {
 	rows, rec := reporttest.FakeRun{Models: 6, Layers: 8, Transforms: 3, Classes: 3, PairedLayers: 4}.Rows()
 	for i := range rec.Models {
 		rec.Models[i].Tags = map[string]string{"family": []string{"resnet", "vit"}[i%2], "depth": []string{"20", "56", "12"}[i%3]}
 	}
-	found, _, err := report.Distribute(samples(rec))
+	found, _, err := report.Distribute(sampleValues(rec))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +25,9 @@ func everything(t testing.TB) Run {
 	}}}}
 }
 
-// samples are effective invariances of 500 samples for each model and transformation.
-func samples(rec scores.Record) report.Values {
+// sampleValues returns effective invariances of 500 samples for each model and transformation. The
+// more of them are above 0, the later the model.
+func sampleValues(rec scores.Record) report.Values {
 	return func(each func(report.Subject, float64)) error {
 		r := rand.New(rand.NewPCG(3, 4))
 		for m, model := range rec.Models {

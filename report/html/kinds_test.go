@@ -14,7 +14,7 @@ import (
 // Vega gives to the elements of a chart.
 func TestEachKindOfChart(t *testing.T) {
 	t.Parallel()
-	v := openAt(t, everything(t), 1280, 900, "")
+	v := openAt(t, runWithAllCharts(t), 1280, 900, "")
 	seen := map[string]bool{}
 	for m := range evaluate[int](t, v, `document.querySelectorAll("section.measure").length`) {
 		section := fmt.Sprintf("section.measure[data-measure='%d'] ", m)

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestUnitsOfARun reads the files of units and tuning curves that a study writes, and draws them.
+// TestUnitsOfARun checks the charts of single units: report.ReadAttachments reads the files of unit
+// scores and tuning curves in a run folder, and the report draws them.
 func TestUnitsOfARun(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -22,6 +23,7 @@ func TestUnitsOfARun(t *testing.T) {
 		for i := range 50 {
 			u := scores.UnitRow{Model: "m", Layer: string(rune('a' + layer)), Depth: layer, Data: "d", Transform: "turn", Measure: "firing"}
 			u.Unit, u.Score, u.Local, u.Global = i, float64(layer)+float64(i)/10, 0.5, 0.01
+			// Statistics that these units lack.
 			u.NormalisedVariance, u.SameEquivariance, u.GoodfellowNormal, u.MutualInformation = nan, nan, nan, nan
 			u.TransformationalVariance, u.SampleVariance = nan, nan
 			if err := w.Write(u); err != nil {
@@ -68,15 +70,16 @@ func TestUnitsOfARun(t *testing.T) {
 	}
 	rec := scores.Record{Study: "s", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "m", Layers: []scores.LayerRecord{{Name: "a"}, {Name: "b", Depth: 1}, {Name: "c", Depth: 2}}}}}
 	v := openAt(t, Run{Rows: rows, Record: rec, Attachments: a}, 1280, 900, "#firing.chart=units")
-	// A tile for each layer and bin.
+	// The heat map has a tile for each of 3 layers and 40 bins of the score.
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-rect.role-mark path").length`); n != 3*40 {
 		t.Errorf("%d tiles, want %d", n, 3*40)
 	}
-	// The colours span the values of units, which lie below the scores of their layers.
+	// The colour scale spans the values of units. Scaled to the scores of layers, which are higher,
+	// the tiles would have few colours.
 	if n := evaluate[int](t, v, `new Set([...document.querySelectorAll("main figure .mark-rect.role-mark path")].map(p => p.getAttribute("fill"))).size`); n < 60 {
 		t.Errorf("%d colours of tiles, want 60 or more", n)
 	}
-	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "The middle unit is highest at c (4.4") { // the median unit of layer c has 4.45
 		t.Errorf("the heat map of units has the sentences %q, want one on layer c", said)
 	}
 	v.do(t, script(`location.hash = "#firing.chart=distribution&firing.layer=first"`), until(`document.querySelector("input[value=distribution]").checked && `+complete))
@@ -87,8 +90,8 @@ func TestUnitsOfARun(t *testing.T) {
 	if n := evaluate[int](t, v, `document.querySelectorAll("main figure .mark-symbol.role-mark path").length`); n != 9 {
 		t.Errorf("%d points of the curve, want 9", n)
 	}
-	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") {
+	if said := v.texts(t, "main figure .sentences"); len(said) != 1 || !strings.Contains(said[0], "Unit 7 fires on 56 % of the steps of its trajectory.") { // 5 of 9 are at least 0.5
 		t.Errorf("the tuning curve has the sentences %q, want one on unit 7", said)
 	}
-	v.quiet(t)
+	v.quiet(t) // the browser has logged no error
 }

@@ -240,7 +240,7 @@ func readAxe(t *testing.T) []byte {
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)
-	v := openAt(t, everything(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
+	v := openAt(t, runWithAllCharts(t), 1280, 900, "#at=measure-3&hide.model=resnet56&effective-invariance.chart=distribution")
 	v.do(t, script(`document.querySelector("details[data-filter=model]").open = true`), script(seisSection+`.querySelector("button[aria-expanded]").click()`), script(string(axe)))
 	v.accessible(t)
 	for _, run := range []Run{probeRun(), studyOfThree()} {

@@ -52,19 +52,20 @@ type tab struct {
 	problems []string
 }
 
-// enough is the time limit of a browser test, which takes seconds, or minutes on a busy machine.
-const enough = 5 * time.Minute
+// testTimeout is the time limit of a test that waits for a browser or the server. Such a test takes
+// seconds, or minutes on a busy machine.
+const testTimeout = 5 * time.Minute
 
 // newTab starts a browser. Requests to other addresses than url are errors.
 func newTab(t *testing.T, url string) *tab {
 	t.Helper()
 	path := chromium(t)
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(enough))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(testTimeout))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, leave := chromedp.NewContext(ctx)
 	t.Cleanup(leave)
-	ctx, cancel := context.WithTimeout(ctx, enough)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	t.Cleanup(cancel)
 	b := &tab{ctx: ctx}
 	if err := chromedp.Listen(ctx, func(event any) { b.hear(url, event) }); err != nil {

@@ -47,14 +47,15 @@ func TestNothingOutsideIsServed(t *testing.T) {
 	for _, path := range []string{"/", "/runs/" + id, "/runs/" + id + "/report", "/api/v1/runs/" + id + "/scores", "/api/v1/runs/" + id + "/scores.csv",
 		"/assets/..%2f..%2fsecret.txt", "/assets/../serve.go", "/runs/..%2f..%2foutside", "/runs/../../outside/secret.txt", "/api/v1/runs/%2e%2e/scores", "//outside/secret.txt"} {
 		status, body, _ := get(t, url+path)
+		// newFolder calls the study of the folder outside so.
 		if strings.Contains(body, secret) || strings.Contains(body, "study of outside") {
 			t.Errorf("%s serves a file outside the folders (status %d)", path, status)
 		}
 	}
 }
 
-// TestHostsAreChecked checks that a request for a name that the server does not have is refused
-// (421).
+// TestHostsAreChecked checks that a request is refused (421 Misdirected Request) if its Host header
+// names neither this machine nor one of Options.Hosts.
 func TestHostsAreChecked(t *testing.T) {
 	t.Parallel()
 	url := startServer(t, Options{Dirs: []string{t.TempDir()}, Hosts: []string{"box.lan"}})
@@ -72,8 +73,8 @@ func TestHostsAreChecked(t *testing.T) {
 	}
 }
 
-// TestToken checks that every address needs the token, and that it is accepted in an address, which
-// redirects and sets a cookie, in the cookie and in a header.
+// TestToken checks that every address needs the token. It is accepted in the URL, in a cookie and
+// in the header Authorization. With the token in the URL, the answer sets the cookie and redirects.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -149,7 +150,7 @@ func TestHeadersAndMethods(t *testing.T) {
 	}
 }
 
-// TestNamesAreEscaped checks that names, which come from untrusted runs, are escaped.
+// TestNamesAreEscaped checks that names, which come from untrusted runs, are escaped in HTML.
 func TestNamesAreEscaped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -161,7 +162,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	f.finish()
 	url := startServer(t, Options{Dirs: []string{dir}})
 	var id string
-	for _, id = range ids(t, url, "") {
+	for _, id = range ids(t, url, "") { // the only run
 	}
 	for _, path := range []string{"/", "/?q=%22%3E%3Cscript%3Ealert(1)", "/runs/" + id, "/runs/" + id + "/report", "/compare?all=1&run=" + id + "&model=../../etc/passwd&model=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
 		"/compare?run=%3Cscript%3Ealert(1)", "/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E"} {
@@ -183,8 +184,8 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 	}
 }
 
-// TestDamagedRuns checks that a run with an unreadable record is left out, and that a run with a
-// truncated cell is listed and its page is an error.
+// TestDamagedRuns checks that a run with an unreadable record is not listed, and that a run with a
+// truncated cell is listed, but its page shows an error.
 func TestDamagedRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// ids returns the ids of the runs that match a search, by name.
+// ids returns the ids of the runs that match a search, by the names of the runs.
 func ids(t *testing.T, url, query string) map[string]string {
 	t.Helper()
 	var list struct{ Runs []runJSON }
@@ -51,6 +51,7 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 	}
 	paths := document.(map[string]any)["paths"].(map[string]any)
 	id := found["runs/first"]
+	// The search LARGE+family:net is for two words: the name of a model and a tag.
 	for call, schema := range map[string]string{
 		"/runs": "Runs", "/runs?q=LARGE+family:net": "Runs", "/runs/" + id: "Run", "/runs/" + found["runs/deep/second"]: "Run",
 		"/runs/" + id + "/scores": "Scores", "/runs/" + id + "/scores?statistic=ei&limit=1&offset=1": "Scores", "/runs/nobody": "Error", "/runs/" + id + "/scores?limit=x": "Error",
@@ -104,7 +105,9 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestCompare checks which scores differ, and which of them beyond their interval.
+// TestCompare checks which scores of two runs differ, and which by more than the interval of the
+// difference. Each run has two scores for each of the transformations gray and tilt. One score of
+// gray differs; the parameter all=1 asks for all scores.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +124,7 @@ func TestCompare(t *testing.T) {
 	query := "?run=" + found[base+"/a"] + "&run=" + found[base+"/b"]
 	var got struct {
 		Comparisons []struct {
-			Compared, Beyond int
+			Compared, Beyond int // scores compared; those that differ by more than the interval
 			Differences      []struct {
 				Value, Low, High *float64
 				Paired           bool
@@ -133,7 +136,7 @@ func TestCompare(t *testing.T) {
 	}
 	c := got.Comparisons[0]
 	if c.Compared != 4 || c.Beyond != 1 || len(c.Differences) != 1 || !c.Differences[0].Paired || *c.Differences[0].Value < 0.299 || *c.Differences[0].Low < 0.29 {
-		t.Errorf("comparison %+v, want one of four paired differences, 0.3, beyond its interval", c)
+		t.Errorf("comparison %+v, want one of four, a paired difference of 0.3 that exceeds its interval", c)
 	}
 	page := getPage(t, url+"/compare"+query)
 	if !strings.Contains(page, "1 of 4 scores differ by more than their 95 % interval") || !strings.Contains(page, "&#43;0.300") || strings.Contains(page, "tilt") {
@@ -188,9 +191,9 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
-// TestWaysThroughTheSite checks that a report leads back to the list, that unknown pages look like
-// the others, and that runs of the same name in two folders are told apart.
-func TestWaysThroughTheSite(t *testing.T) {
+// TestLinksAndNames checks that a report and the page of an error 404 link to the list of runs, and
+// that runs of the same name in two folders get different names.
+func TestLinksAndNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, parent := range []string{"x", "y"} {
@@ -216,8 +219,8 @@ func TestWaysThroughTheSite(t *testing.T) {
 	}
 }
 
-// TestProgressIsStreamed checks that the progress of a run in another process is streamed from its
-// files.
+// TestProgressIsStreamed checks that the progress of a run in another process, which shows in its
+// files, is sent as a stream of server-sent events.
 func TestProgressIsStreamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -226,7 +229,7 @@ func TestProgressIsStreamed(t *testing.T) {
 	if page := getPage(t, url); !strings.Contains(page, "running, 0 of 2 cells") || !strings.Contains(page, "data-live") {
 		t.Fatalf("want a running run without finished cells in the list: %s", page)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/events", nil)
 	if err != nil {
@@ -241,7 +244,7 @@ func TestProgressIsStreamed(t *testing.T) {
 	var seen []Progress
 	for lines.Scan() {
 		text, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok || text == "{}" {
+		if !ok || text == "{}" { // {}: the data of the last event, end
 			continue
 		}
 		var p Progress
@@ -261,14 +264,15 @@ func TestProgressIsStreamed(t *testing.T) {
 	}
 	last := seen[len(seen)-1]
 	if seen[0].Done != 0 || seen[0].State != running || last.Done != 2 || last.State != finished {
-		t.Errorf("the progress was %+v, want none of the cells first and 2, finished, last", seen)
+		t.Errorf("the progress was %+v, want a running run with 0 cells first, and a finished one with 2 last", seen)
 	}
 	if !slices.ContainsFunc(seen, func(p Progress) bool { return p.Done == 1 && p.State == running }) {
-		t.Errorf("the progress was %+v, want one cell, running, among it", seen)
+		t.Errorf("the progress was %+v, want a running run with 1 cell in between", seen)
 	}
 }
 
-// TestUnfinishedRun checks the page and the report of an unfinished run.
+// TestUnfinishedRun checks the page and the report of an unfinished run that has stopped: its files
+// have not changed for more than stoppedAfter.
 func TestUnfinishedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -290,7 +294,8 @@ func TestUnfinishedRun(t *testing.T) {
 	}
 }
 
-// TestStopsGracefully checks that streams end and the server stops within its timeout.
+// TestStopsGracefully checks that Serve returns without an error when its context is cancelled
+// while a client reads a stream of events.
 func TestStopsGracefully(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -318,12 +323,14 @@ func TestStopsGracefully(t *testing.T) {
 		if err != nil {
 			t.Errorf("the server ended with error %v, want none", err)
 		}
-	case <-time.After(enough):
+	case <-time.After(testTimeout):
 		t.Fatal("the server does not stop")
 	}
 }
 
-// TestForest sorts differences by evidence and matches layers by relative depth.
+// TestForest checks the forest plot of a comparison: differences are in descending order of their
+// ratio to half the width of their interval, those of single classes and of statistics that cannot
+// be compared between models are left out, and layers are matched by relative depth.
 func TestForest(t *testing.T) {
 	t.Parallel()
 	difference := func(value, half float64) scores.Difference {
@@ -333,7 +340,7 @@ func TestForest(t *testing.T) {
 	if lines[0].Value != -0.1 || lines[1].Value != 0.2 || lines[2].Value != 0.4 {
 		t.Errorf("the order is %g, %g, %g, want -0.1, 0.2, 0.4", lines[0].Value, lines[1].Value, lines[2].Value)
 	}
-	// In per cent of the width 0 is at 50, and what is furthest from it, 0.8, at 98.
+	// Coordinates are in per cent of the plot's width: 0 is at 50, and the largest bound, 0.8, at 98.
 	if lines[2].Low100 != 50 || lines[2].High100 != 98 || lines[2].At100 != 74 {
 		t.Errorf("the widest line spans %g to %g around %g, want 50 to 98 around 74", lines[2].Low100, lines[2].High100, lines[2].At100)
 	}
@@ -344,7 +351,8 @@ func TestForest(t *testing.T) {
 	if len(kept) != 1 || kept[0].A.Statistic != "cosine" || kept[0].A.Factor != "" {
 		t.Errorf("kept %+v, want the row of cosine alone", kept)
 	}
-	// With branch, the second layer lies in a branch, and no layer of the other model matches it.
+	// With branch, the second layer is in a branch: a side path of the network. No layer of the
+	// other model matches it.
 	record := func(branch bool, names ...string) (m scores.ModelRecord) {
 		for i, n := range names {
 			m.Layers = append(m.Layers, scores.LayerRecord{Name: n, Op: "Relu", Depth: i, Branch: branch && i == 1})
@@ -358,7 +366,7 @@ func TestForest(t *testing.T) {
 		names = append(names, l.Name)
 	}
 	if !slices.Equal(names, []string{"a", "b", "c"}) || original["b"] != "r" || original["c"] != "t" {
-		t.Errorf("the layers are %q, and were %v, want a, b and c, of which b was r and c was t", names, original)
+		t.Errorf("the layers are %q with the original names %v, want a, b and c, of which b was r and c was t", names, original)
 	}
 	if cells, original = matchLayers(record(false, "a"), record(false, "a"), []scores.Cell{cell}); original != nil || len(cells[0].Layers) != 5 {
 		t.Error("layers of the same names are renamed")
