@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestFilter checks how many rows filters keep, and the errors of filters that keep none.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	var rows []Row // of two models, each with three layers and one score of the whole model
@@ -25,7 +26,7 @@ func TestFilter(t *testing.T) {
 		{Filter{Statistic: []string{"ei", "equivariance"}}, 8},
 	} {
 		if got, err := c.filter.Rows(rows); err != nil || len(got) != c.want {
-			t.Errorf("%+v keeps %d, %v; want %d", c.filter, len(got), err, c.want)
+			t.Errorf("%+v keeps %d rows, error %v; want %d", c.filter, len(got), err, c.want)
 		}
 	}
 	for want, f := range map[string]Filter{

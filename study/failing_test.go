@@ -51,7 +51,7 @@ func (d *disturbedStudy) failThenRun(t *testing.T, n int, persistent bool, cause
 		t.Errorf("%s: an error of the folder is recorded for cells: %v", what, failed)
 	}
 	if _, err := os.Stat(filepath.Join(out, "cells")); err == nil {
-		d.resumes(t, out, what)
+		d.checkResume(t, out, what)
 	}
 	return reached
 }
@@ -60,7 +60,7 @@ func (d *disturbedStudy) failThenRun(t *testing.T, n int, persistent bool, cause
 // an even number, all later ones fail too.
 func TestFailingChanges(t *testing.T) {
 	t.Parallel()
-	d := disturb(t, smallText)
+	d := newDisturbedStudy(t, smallText)
 	causes := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EACCES}
 	n := 1
 	for d.failThenRun(t, n, n%2 == 0, causes[n/3%len(causes)]) {

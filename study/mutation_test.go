@@ -123,7 +123,7 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 	if found := mustCheck(t, out, fix, d.o); len(found) == 0 && !harmless {
 		t.Errorf("%s: check finds nothing", what)
 	}
-	d.completes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+	d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
 	os.RemoveAll(out)
 }
 
@@ -133,7 +133,7 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 // and others have saved states.
 func TestEveryMutationIsRepaired(t *testing.T) {
 	t.Parallel()
-	d := disturb(t, fullText)
+	d := newDisturbedStudy(t, fullText)
 	folders := []string{
 		d.finished(t),
 		d.stopped(t, "samples", func(p Progress) bool { return p.Samples >= 16 }),
@@ -175,7 +175,7 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 // TestFoldersInTheWay puts files in place of the subfolders of a run.
 func TestFoldersInTheWay(t *testing.T) {
 	t.Parallel()
-	d := disturb(t, fullText)
+	d := newDisturbedStudy(t, fullText)
 	finished := d.finished(t)
 	for i, sub := range []string{"cells", "states", "failures", "shared", "pictures", "pictures/views"} {
 		replaced := mutation{"a file in its place", func(path string) error {

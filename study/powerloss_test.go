@@ -26,23 +26,23 @@ samples: true
 batch: 12
 `
 
-// A disturbedStudy is a study whose run folder is damaged and completed again. The scores and
-// intervals must be those of an undisturbed run to the bit. So all runs use gonum's BLAS, also
-// those of the program: with OpenBLAS, which rounds in another order, the intervals of SEIS on 24
-// samples differ by 1e-5.
+// A disturbedStudy is a study whose run folder is damaged, or whose run fails, and which is then
+// run again. The scores and intervals must equal those of an undisturbed run bit for bit. So all
+// runs use gonum's BLAS, also those of the command noether: with OpenBLAS, which rounds in another
+// order, the intervals of SEIS on 24 samples differ by 1e-5.
 type disturbedStudy struct {
-	dir, text string
+	dir, text string // the folder of the models; the study file
 	o         Options
 	want      []scores.Row // of an undisturbed run
 }
 
-func disturb(t *testing.T, text string) *disturbedStudy {
+func newDisturbedStudy(t *testing.T, text string) *disturbedStudy {
 	t.Helper()
 	d := &disturbedStudy{dir: memoryDir(t), text: text, o: options(t)}
 	for _, name := range []string{"a", "b"} {
 		testmodel.Write(t, d.dir, name, testmodel.Options{})
 	}
-	d.want = d.run(t, filepath.Join(d.dir, "whole"), d.o).Rows
+	d.want = d.run(t, filepath.Join(d.dir, "undisturbed"), d.o).Rows
 	return d
 }
 
@@ -65,25 +65,26 @@ func (d *disturbedStudy) run(t *testing.T, out string, o Options) *Result {
 // saveAlways returns options with which a run saves its states after every batch.
 func (d *disturbedStudy) saveAlways() Options {
 	o := d.o
-	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
+	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // no bound on the share of time for saving
 	return o
 }
 
-// resumes checks that a folder holds nothing that is damaged, that another run gives the same
-// scores, and that the folder is in order then.
-func (d *disturbedStudy) resumes(t *testing.T, out, what string) {
+// checkResume checks a run folder after the disturbance that what describes. It must hold no
+// damaged file and no foreign one, which is not a file of a run. Another run must give the same
+// scores and leave a folder without findings of Check.
+func (d *disturbedStudy) checkResume(t *testing.T, out, what string) {
 	t.Helper()
 	for _, f := range mustCheck(t, out, false, d.o) {
 		if f.Kind == "damaged" || f.Kind == "foreign" {
 			t.Errorf("%s leaves %+v", what, f)
 		}
 	}
-	d.completes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+	d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
 }
 
-// completes checks that a run or a merge gives the scores of an undisturbed run, and a folder that
-// is in order.
-func (d *disturbedStudy) completes(t *testing.T, out, what string, work func(o Options) (*Result, error)) {
+// checkCompletes checks that a run or a merge gives the scores of an undisturbed run, and a folder
+// without findings of Check.
+func (d *disturbedStudy) checkCompletes(t *testing.T, out, what string, work func(o Options) (*Result, error)) {
 	t.Helper()
 	r, err := work(d.o)
 	if err != nil {
@@ -91,7 +92,7 @@ func (d *disturbedStudy) completes(t *testing.T, out, what string, work func(o O
 	}
 	sameScores(t, d.want, r.Rows, 0)
 	for _, f := range mustCheck(t, out, false, d.o) {
-		t.Errorf("%s, and another run: %+v", what, f)
+		t.Errorf("%s, and another run: Check finds %+v", what, f)
 	}
 	if t.Failed() {
 		t.Fatal(what)
@@ -139,15 +140,16 @@ func record(t *testing.T, out string, work func()) *powerloss.Log {
 		t.Fatal(err)
 	}
 	if hashOf(t, replayed) != hashOf(t, out) {
-		t.Fatalf("the recording gives %q and the folder holds %q, or their contents differ: a file was written without package filesys",
+		t.Fatalf("the recording gives %q and the folder holds %q, or their contents differ: a file was written without package filesys, whose changes are recorded",
 			filesOf(t, replayed), filesOf(t, out))
 	}
 	return log
 }
 
-// everyLoss calls each for the different folders that a power loss leaves after every prefix of a
-// recording, and returns their number.
-func everyLoss(t *testing.T, log *powerloss.Log, each func(out, what string)) (states int) {
+// forEachPowerLoss calls each with the folder that a power loss leaves after the first n changes of
+// a recording, for every n and every kind of loss, but only once for equal folders. It returns the
+// number of different folders.
+func forEachPowerLoss(t *testing.T, log *powerloss.Log, each func(out, what string)) (states int) {
 	t.Helper()
 	seen := map[[32]byte]bool{}
 	disk, r, temp := log.Replay(), rand.New(rand.NewPCG(1, 2)), memoryDir(t)
@@ -177,26 +179,27 @@ func everyLoss(t *testing.T, log *powerloss.Log, each func(out, what string)) (s
 // synced, and runs the study again.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
-	d := disturb(t, smallText)
+	d := newDisturbedStudy(t, smallText)
 	out := filepath.Join(d.dir, "run")
 	log := record(t, out, func() { d.run(t, out, d.saveAlways()) })
-	states := everyLoss(t, log, func(out, what string) {
+	states := forEachPowerLoss(t, log, func(out, what string) {
 		if _, err := os.Stat(filepath.Join(out, "cells")); err != nil {
-			d.completes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
+			d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
 			return
 		}
-		d.resumes(t, out, what)
+		d.checkResume(t, out, what)
 	})
 	t.Logf("%d folders after %d changes", states, len(log.Changes))
 	if states < 30 {
-		t.Errorf("%d folders: the test tests nothing", states)
+		t.Errorf("%d folders, want at least 30", states)
 	}
 }
 
-// TestPowerLossWhileMerging does the same for a merge of two shards.
+// TestPowerLossWhileMerging does what TestPowerLoss does, for the merge of two shards: runs of a
+// half of the samples each.
 func TestPowerLossWhileMerging(t *testing.T) {
 	t.Parallel()
-	d := disturb(t, smallText)
+	d := newDisturbedStudy(t, smallText)
 	out := filepath.Join(d.dir, "run")
 	for i := 1; i <= 2; i++ {
 		o := d.saveAlways()
@@ -213,9 +216,9 @@ func TestPowerLossWhileMerging(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	states := everyLoss(t, log, func(out, what string) { d.completes(t, out, what, merge(out)) })
+	states := forEachPowerLoss(t, log, func(out, what string) { d.checkCompletes(t, out, what, merge(out)) })
 	t.Logf("%d folders after %d changes", states, len(log.Changes))
 	if states < 15 {
-		t.Errorf("%d folders: the test tests nothing", states)
+		t.Errorf("%d folders, want at least 15", states)
 	}
 }

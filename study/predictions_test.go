@@ -39,7 +39,7 @@ func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic
 
 // TestPredictionAgreement checks that negative flips (samples that only the first model has right)
 // minus positive ones (only the second) are the difference of accuracy, clean and under a
-// transformation. CompareRuns gives the scores of a run.
+// transformation. It also checks that CompareRuns gives the same scores from two run folders.
 func TestPredictionAgreement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestPredictionAgreement(t *testing.T) {
 	}
 	lost := valueIn(t, r.Rows, "one", "two", "", "negative-flips").Value - valueIn(t, r.Rows, "one", "two", "", "positive-flips").Value
 	if want := accuracy("one", "clean", "quarter", "90") - accuracy("two", "clean", "quarter", "90"); math.Abs(lost-want) > 1e-9 {
-		t.Errorf("the flips add up to a loss of %v, and accuracy falls by %v", lost, want)
+		t.Errorf("negative minus positive flips are %v, and accuracy falls by %v", lost, want)
 	}
 	lost = valueIn(t, r.Rows, "one", "two", "quarter", "negative-flips").Value - valueIn(t, r.Rows, "one", "two", "quarter", "positive-flips").Value
 	mean := 0.
@@ -68,21 +68,21 @@ func TestPredictionAgreement(t *testing.T) {
 	}
 	first := accuracy("one", "moved", "quarter", "90") - accuracy("two", "moved", "quarter", "90")
 	if math.Abs(lost-mean) > 1e-9 && math.Abs(lost-first) > 1e-9 { // the first row is the mean or that of 90 degrees
-		t.Errorf("under quarter turns the flips add up to a loss of %v, accuracy falls by %v", lost, mean)
+		t.Errorf("under quarter turns negative minus positive flips are %v, accuracy falls by %v", lost, mean)
 	}
 	if s := valueIn(t, r.Rows, "one", "copy", "quarter", "error-consistency"); s.Value != 1 {
-		t.Errorf("error consistency of equal models: %+v", s)
+		t.Errorf("error consistency of equal models: %+v, want 1", s)
 	}
 	if s := valueIn(t, r.Rows, "one", "copy", "", "disagreement"); s.Value != 0 || s.High == 0 {
-		t.Errorf("disagreement of equal models: %+v", s)
+		t.Errorf("disagreement of equal models: %+v, want 0 with an upper bound above 0", s)
 	}
 
 	rows, err := CompareRuns([2]string{run, run}, [][2]string{{"one", "two"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 5*3 { // clean, at 90 and at 180 degrees
-		t.Errorf("%d rows of three views, want 5 each", len(rows))
+	if len(rows) != 5*3 { // five statistics: clean, at 90 and at 180 degrees
+		t.Errorf("%d rows, want 15", len(rows))
 	}
 	for _, row := range rows {
 		if row.Transform != "" {
@@ -96,7 +96,7 @@ func TestPredictionAgreement(t *testing.T) {
 	}
 }
 
-func TestPredictionAgreementOfOtherClasses(t *testing.T) {
+func TestPredictionAgreementNeedsEqualClasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})

@@ -10,13 +10,15 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// TestRandomOperatorsGiveAWarning checks that a model with an operator that draws random numbers
+// gives a warning, also in the record of the run.
 func TestRandomOperatorsGiveAWarning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	b := onnx.NewBuilder(17)
 	x := b.Input("x", onnx.Float, -1, 3, 16, 16)
 	noise := b.Op("RandomNormalLike", nil, x)
-	b.Output("logits", b.Slice(b.Flatten(b.Add(x, noise), 1), 1, 0, 8, 1))
+	b.Output("logits", b.Slice(b.Flatten(b.Add(x, noise), 1), 1, 0, 8, 1)) // 8 values of axis 1
 	testmodel.Save(t, filepath.Join(dir, "noisy.onnx"), b)
 	text := strings.NewReplacer("small", "noisy", `layers: ["op:Conv", "op:Relu", output]`, "layers: [output]",
 		"effective-invariance: {per-class: true}, prediction-divergence, distance, seis", "effective-invariance").Replace(studyText)

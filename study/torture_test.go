@@ -38,7 +38,7 @@ func TestTorture(t *testing.T) {
 	if *tortureTime == 0 {
 		t.Skip("no -torture duration is given: make torture gives one")
 	}
-	small, full := disturb(t, smallText), disturb(t, fullText)
+	small, full := newDisturbedStudy(t, smallText), newDisturbedStudy(t, fullText)
 	disturbances := []*disturbance{
 		{name: "SIGKILL of a run, at a random moment", apply: full.interruptions(t, "run")},
 		{name: "SIGKILL of a shard, at a random moment", apply: full.interruptions(t, "shard")},
@@ -167,7 +167,7 @@ func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testi
 			}
 		}
 		if stage == "merge" {
-			d.completes(t, out, "SIGKILL of a merge", merge(out))
+			d.checkCompletes(t, out, "SIGKILL of a merge", merge(out))
 			return
 		}
 		what := "SIGKILL: " + stage
@@ -188,10 +188,10 @@ func (d *disturbedStudy) afterwards(t *testing.T, out, what string, damaged bool
 		mustCheck(t, out, true, d.o)
 	}
 	if _, err := os.Stat(filepath.Join(out, "cells")); err != nil || damaged {
-		d.completes(t, out, what, again)
+		d.checkCompletes(t, out, what, again)
 		return
 	}
-	d.resumes(t, out, what)
+	d.checkResume(t, out, what)
 }
 
 // failingCalls returns a disturbance that makes a system call of the program fail by strace's fault

@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+// TestKindsAreComplete checks the descriptions of the kinds of transformations. Short lists the
+// parameters that the short form of a kind sets, such as the angle in "rotate: 90".
 func TestKindsAreComplete(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -124,6 +126,7 @@ func TestMakeErrors(t *testing.T) {
 		{"contrast", Args{"factor": Fixed(-0.5)}, "contrast: factor must be at least 0, not -0.5"},
 		{"hue", Args{"shift": Fixed(0.6)}, "hue: shift must be between -0.5 and 0.5, not 0.6"},
 		{"white-noise", Args{}, "white-noise: set snr or level, one of the two"},
+		// 0.105 seconds is the shortest reverberation time that the simulated room can have.
 		{"reverb", Args{"rt60": Fixed(0.1)}, "reverb: rt60 0.1: the room has 0.105 seconds or more"},
 		{"reverb", Args{"rt60": Uniform(0, 0.1)}, "reverb: rt60 [0, 0.1]: the room has 0.105 seconds or more"},
 		{"crop", Args{}, "crop: set area or side, one of the two"},
@@ -150,6 +153,7 @@ func TestMakeErrors(t *testing.T) {
 	}
 }
 
+// TestParamTitle checks that the title has the unit or, without one, the doc up to a semicolon.
 func TestParamTitle(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]Param{
@@ -167,6 +171,7 @@ func TestParamTitle(t *testing.T) {
 func TestParamRange(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)
+	// Above excludes the minimum.
 	for want, p := range map[string]Param{
 		"any number":                   {Min: -inf, Max: inf},
 		"at most 3":                    {Min: -inf, Max: 3},

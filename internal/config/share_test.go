@@ -10,6 +10,7 @@ import (
 // stay in place.
 func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 	t.Parallel()
+	// long returns a schema that is long enough to get a definition, with a description.
 	long := func(about string) map[string]any {
 		return map[string]any{"type": "string", "description": about, "pattern": strings.Repeat("x", minShared)}
 	}
@@ -21,7 +22,7 @@ func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(raw), strings.Repeat("x", minShared)); n != 1 {
-		t.Errorf("the schema occurs %d times:\n%s", n, raw)
+		t.Errorf("the schema occurs %d times, want 1:\n%s", n, raw)
 	}
 	var schema struct {
 		Properties map[string]map[string]any
@@ -30,6 +31,7 @@ func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
+	// The definition is named by the key where the schema first occurs, a.
 	if b := schema.Properties["b"]; b["$ref"] != "#/$defs/a" || b["description"] != "other" {
 		t.Errorf("the property is %v, want a reference to a with a description of its own", b)
 	}

@@ -26,8 +26,8 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newCache returns a cache with few retries, short pauses and a small bound of files. Its timeouts
-// are the long default ones, so that tests pass on a busy machine.
+// newCache returns a cache with few retries, short pauses and a small bound on the size of files.
+// Its timeouts are the long default ones, so that tests pass on a busy machine.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
 	return &Cache{Dir: t.TempDir(), Retries: 2, Pause: time.Millisecond, MaxFile: 1 << 20}
@@ -98,7 +98,7 @@ func TestFileIsFetchedOnceAndVerified(t *testing.T) {
 	want(t, c, url, "", content1) // the server is down: the stored copy is used
 	refuse(t, c, s.URL+"/new.onnx", "", "tried 3 times")
 	if left, _ := filepath.Glob(c.path("parts", "*")); len(left) > 0 {
-		t.Errorf("parts are left: %v", left)
+		t.Errorf("partial downloads are left: %v", left)
 	}
 }
 
@@ -136,9 +136,10 @@ func TestDownloadResumes(t *testing.T) {
 	}
 }
 
-// TestCompletePartIsRenewed checks that a download succeeds where a process that was killed after
-// the last byte has left a complete part file, for which the server answers 416.
-func TestCompletePartIsRenewed(t *testing.T) {
+// TestCompletePartIsFetchedAgain checks that a download succeeds if a process that was killed after
+// the last byte has left a complete file of a partial download. The server refuses to resume it:
+// 416 Range Not Satisfiable.
+func TestCompletePartIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string][]byte{"whole": content1, "longer than the file is now": append(bytes.Clone(content1), "more"...)} {
 		t.Run(name, func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestCompletePartIsRenewed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// A partial download, and beside it the ETag of the file on the server.
 			file := c.path("parts", key(about))
 			if err := errors.Join(c.prepare(), os.WriteFile(file, part, 0o666), os.WriteFile(file+".version", []byte(`"one"`), 0o666)); err != nil {
 				t.Fatal(err)
@@ -198,14 +200,14 @@ func TestHostileServers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
-		says  []string
+		says  []string // parts of the error
 	}{
 		"endless body":           {endless, []string{"bound of 1048576 bytes"}},
 		"claims too much":        {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "99999999999") }, []string{"exceeds the bound"}},
 		"redirect to a file":     {redirect("file:///etc/passwd?secret"), []string{"redirected to file:///etc/passwd", "only https"}},
 		"redirect to plain http": {redirect("http://localhost/x"), []string{"redirected to http://localhost/x"}},
 		"redirect to itself":     {redirect("/x"), []string{"redirected more than 5 times"}},
-		"not there":              {http.NotFound, []string{"404 Not Found"}},
+		"no such file":           {http.NotFound, []string{"404 Not Found"}},
 		"forbidden":              {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, []string{"403"}},
 		"always busy":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{"503", "tried 3 times"}},
 		"truncated": {func(w http.ResponseWriter, _ *http.Request) {
@@ -235,14 +237,14 @@ func TestHostileServers(t *testing.T) {
 			refuse(t, cache, s.URL+"/x?key=secret", sum, c.says...)
 		})
 	}
-	t.Run("a certificate that nobody knows", func(t *testing.T) {
+	t.Run("certificate that is not trusted", func(t *testing.T) {
 		t.Parallel()
 		cache := newCache(t)
 		s := serve(t, cache, http.NotFound)
 		cache.Client = nil
 		refuse(t, cache, s.URL+"/x", "", "certificate")
 	})
-	t.Run("slow drip", func(t *testing.T) {
+	t.Run("one byte every 20 ms", func(t *testing.T) {
 		t.Parallel()
 		cache := newCache(t)
 		cache.Timeout = 500 * time.Millisecond
@@ -282,17 +284,18 @@ func TestBadURLs(t *testing.T) {
 		}
 	}
 	if IsURL("models/a.onnx") || IsURL(`C:\models\a.onnx`) || IsURL("c:/x") || !IsURL("s3://b/x") {
-		t.Error("URLs and paths are mixed up")
+		t.Error("IsURL mistakes a path for a URL, or a URL for a path")
 	}
 }
 
-func TestCancelledDownloadEndsAtOnce(t *testing.T) {
+// TestCancelledDownload checks that a download returns the error of its context.
+func TestCancelledDownload(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
 	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := c.File(ctx, s.URL+"/x", ""); !errors.Is(err, context.DeadlineExceeded) { // not the error of a stalled server
-		t.Error(err)
+		t.Errorf("error %v, want that of the context", err)
 	}
 }

@@ -16,24 +16,26 @@ import (
 	"github.com/noether-ml/noether/internal/hubtest"
 )
 
+// commit2 is a commit after hubtest.Commit.
 const commit2 = "89abcdef0123456789abcdef0123456789abcdef"
 
-// newCacheOf returns a cache that reads from a hub.
-func newCacheOf(t *testing.T, h *hubtest.Server, token string) *Cache {
+// newHubCache returns a cache that reads models from a hub: a server with the interface of the
+// Hugging Face hub.
+func newHubCache(t *testing.T, h *hubtest.Server, token string) *Cache {
 	t.Helper()
 	c := newCache(t)
 	c.Hub = &Hub{Address: h.URL, Dir: filepath.Join(t.TempDir(), "hub"), Token: token}
 	return c
 }
 
-// noWeights is the list of external files of a model without any.
+// noWeights returns the external files of weights of a model that has none.
 func noWeights(path string) ([]string, error) {
 	_, err := os.Stat(path)
 	return nil, err
 }
 
-// oneWeight is the list of external files of a model with a single one.
-func oneWeight(path string) ([]string, error) { return []string{"model.onnx_data"}, nil }
+// oneWeightFile returns the external files of weights of a model that has one.
+func oneWeightFile(path string) ([]string, error) { return []string{"model.onnx_data"}, nil }
 
 // repository returns the files of a repository with a model in two precisions.
 func repository() map[string][]byte {
@@ -43,7 +45,7 @@ func repository() map[string][]byte {
 	}
 }
 
-// wantModel fetches a model of the hub and compares its content. It returns its path.
+// wantModel fetches a model of the hub, compares its content and returns its path.
 func wantModel(t *testing.T, c *Cache, address string, data []byte) string {
 	t.Helper()
 	path, err := c.Model(t.Context(), address, "", noWeights)
@@ -73,11 +75,13 @@ func refuseModel(t *testing.T, c *Cache, address string, wants ...string) {
 	}
 }
 
+// TestHubLayout checks that the files lie in the cache as the client library of the hub puts them,
+// and that they are requested once.
 func TestHubLayout(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
 	h.Token = "secret"
-	c := newCacheOf(t, h, "secret")
+	c := newHubCache(t, h, "secret")
 	path := wantModel(t, c, "hf://org/net", content1)
 	root := filepath.Join(c.Hub.Dir, "models--org--net")
 	if want := filepath.Join(root, "snapshots", hubtest.Commit, "onnx", "model.onnx"); path != want {
@@ -99,14 +103,14 @@ func TestHubLayout(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(root, "blobs", "*"))
 	if len(left) != 3 {
-		t.Errorf("blobs are %q, want those of the model and of two configurations: another file was fetched, or a part is left", left)
+		t.Errorf("blobs are %q, want those of the model and of two configurations: another file was fetched, or a partial download is left", left)
 	}
-	h.Requests()
+	h.Requests() // forget the requests so far
 	if wantModel(t, c, "hf://org/net", content1); len(h.Requests()) != 1 {
-		t.Error("the second call asks for more than the commit")
+		t.Error("the second call requests more than the commit")
 	}
 	if wantModel(t, c, "hf://org/net@"+hubtest.Commit, content1); len(h.Requests()) != 0 {
-		t.Error("a commit that the cache has is asked for")
+		t.Error("a commit that the cache has is requested")
 	}
 	wantModel(t, c, "hf://org/net@refs/pr/1/onnx/model_fp16.onnx", content1[:1000])
 	wantModel(t, c, "hf://org/net@refs%2Fpr%2F1", content1)
@@ -118,8 +122,8 @@ func TestHubLayout(t *testing.T) {
 func TestHubWeights(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	c := newCacheOf(t, h, "")
-	path, err := c.Model(t.Context(), "hf://org/net", "", oneWeight)
+	c := newHubCache(t, h, "")
+	path, err := c.Model(t.Context(), "hf://org/net", "", oneWeightFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,15 +131,16 @@ func TestHubWeights(t *testing.T) {
 		t.Errorf("the weights are %q, want weights; error %v", got, err)
 	}
 	delete(h.Files, "onnx/model.onnx_data")
-	if _, err := newCacheOf(t, h, "").Model(t.Context(), "hf://org/net", "", oneWeight); err == nil || !strings.Contains(err.Error(), "which the repository lacks") {
+	if _, err := newHubCache(t, h, "").Model(t.Context(), "hf://org/net", "", oneWeightFile); err == nil || !strings.Contains(err.Error(), "which the repository lacks") {
 		t.Errorf("without its weights: error %v, want one with %q", err, "which the repository lacks")
 	}
 }
 
+// TestHubRefusals checks the errors for what cannot be fetched.
 func TestHubRefusals(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	refuseModel(t, c, "hf://org/other", "hf://org/other: there is no repository", "or it is private", "set HF_TOKEN", "401")
 	refuseModel(t, c, "hf://org/net@none", `no revision "none"`)
 	refuseModel(t, c, "hf://org/net/onnx/model_int8.onnx", "there is no file onnx/model_int8.onnx; there are onnx/model.onnx, onnx/model_fp16.onnx")
@@ -145,7 +150,7 @@ func TestHubRefusals(t *testing.T) {
 	}
 	h.Token = "secret"
 	refuseModel(t, c, "hf://org/net", "set HF_TOKEN")
-	refuseModel(t, newCacheOf(t, h, "secret-of-another"), "hf://org/net", "the account of the token may not read it")
+	refuseModel(t, newHubCache(t, h, "secret-of-another"), "hf://org/net", "the account of the token may not read it")
 	h.Gated = true
 	refuseModel(t, c, "hf://org/net", "access has to be granted at "+h.URL+"/org/net")
 	h.Token = ""
@@ -157,14 +162,14 @@ func TestHubRefusals(t *testing.T) {
 	c.Hub.Address = "none"
 	refuseModel(t, c, "hf://org/net", `HF_ENDPOINT is "none"`)
 	if _, err := c.File(t.Context(), "hf://org/net/a.npy", ""); err == nil || !strings.Contains(err.Error(), "as data by webdataset") {
-		t.Errorf("as data: error %v, want one with %q", err, "as data by webdataset")
+		t.Errorf("a file of the hub as data: error %v, want one with %q", err, "as data by webdataset")
 	}
 }
 
 func TestHubResumes(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	cuts := 2
+	cuts := 2 // connections that still break, each after 10,000 bytes
 	h.Hook = func(w http.ResponseWriter, r *http.Request, name string) bool {
 		if cuts == 0 {
 			return false
@@ -180,7 +185,7 @@ func TestHubResumes(t *testing.T) {
 		w.Write(content1[from : from+10_000])
 		panic(http.ErrAbortHandler)
 	}
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	wantModel(t, c, "hf://org/net", content1)
 	log := strings.Join(h.Requests(), "\n")
 	for _, want := range []string{"GET /onnx/model.onnx bytes=10000-", "GET /onnx/model.onnx bytes=20000-"} {
@@ -189,16 +194,16 @@ func TestHubResumes(t *testing.T) {
 		}
 	}
 
-	// Another program left a part, whose start differs.
-	c = newCacheOf(t, h, "")
+	// Another program has left a partial download, whose content differs.
+	c = newHubCache(t, h, "")
 	blobs := filepath.Join(c.Hub.Dir, "models--org--net", "blobs")
 	if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(filepath.Join(blobs, hexSum(content1)+".incomplete"), make([]byte, 500), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	wantModel(t, c, "hf://org/net", content1)
 
-	// It left the whole file.
-	c = newCacheOf(t, h, "")
+	// It has left a complete one, with the right content.
+	c = newHubCache(t, h, "")
 	blobs = filepath.Join(c.Hub.Dir, "models--org--net", "blobs")
 	if err := errors.Join(os.MkdirAll(blobs, 0o777), os.WriteFile(filepath.Join(blobs, hexSum(content1)+".incomplete"), content1, 0o666)); err != nil {
 		t.Fatal(err)
@@ -206,7 +211,7 @@ func TestHubResumes(t *testing.T) {
 	h.Requests()
 	wantModel(t, c, "hf://org/net", content1)
 	if log := strings.Join(h.Requests(), "\n"); strings.Contains(log, "GET /onnx/model.onnx") {
-		t.Errorf("a whole file was fetched again:\n%s", log)
+		t.Errorf("a complete file was fetched again:\n%s", log)
 	}
 }
 
@@ -219,12 +224,12 @@ func TestHubVerifies(t *testing.T) {
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(other))
 		return true
 	}
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	refuseModel(t, c, "hf://org/net", "and the hub says "+hexSum(content1))
 	left, _ := filepath.Glob(filepath.Join(c.Hub.Dir, "models--org--net", "snapshots", "*", "onnx", "*"))
 	blobs, _ := filepath.Glob(filepath.Join(c.Hub.Dir, "models--org--net", "blobs", hexSum(content1)+"*"))
 	if len(left)+len(blobs) > 0 {
-		t.Errorf("files of the wrong content are left: %q %q", left, blobs)
+		t.Errorf("files with the wrong content are left: %q %q", left, blobs)
 	}
 	h.Hook = func(w http.ResponseWriter, r *http.Request, name string) bool {
 		w.Write(content1[:50])
@@ -239,7 +244,7 @@ func TestHubVerifies(t *testing.T) {
 func TestHubOffline(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	wantModel(t, c, "hf://org/net", content1)
 	h.Requests()
 	c.Hub.Offline = true
@@ -263,10 +268,12 @@ func TestHubOffline(t *testing.T) {
 	refuseModel(t, c, "hf://org/net/onnx/model_fp16.onnx", "connection refused", "tried 3 times")
 }
 
+// TestHubFollowsTheRevision checks that a new commit of the default revision is fetched, and that
+// the earlier one stays in the cache.
 func TestHubFollowsTheRevision(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	wantModel(t, c, "hf://org/net", content1)
 	h.Files["onnx/model.onnx"], h.Commit = []byte("a newer one"), commit2
 	second := wantModel(t, c, "hf://org/net", []byte("a newer one"))
@@ -279,16 +286,17 @@ func TestHubFollowsTheRevision(t *testing.T) {
 	wantModel(t, c, "hf://org/net", []byte("a newer one"))
 }
 
-func TestHubTogether(t *testing.T) {
+// TestHubConcurrentCaches checks that caches with a common folder fetch a model once.
+func TestHubConcurrentCaches(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	var group sync.WaitGroup
 	for range 6 {
 		group.Go(func() {
 			other := newCache(t)
 			other.Hub = c.Hub
-			if _, err := other.Model(t.Context(), "hf://org/net", "", oneWeight); err != nil {
+			if _, err := other.Model(t.Context(), "hf://org/net", "", oneWeightFile); err != nil {
 				t.Error(err)
 			}
 		})
@@ -308,8 +316,8 @@ func TestHubTogether(t *testing.T) {
 func TestHubCacheThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	c := newCacheOf(t, h, "")
-	if err := os.WriteFile(c.Hub.Dir, nil, 0o666); err != nil { // in the way of the folder, for root too
+	c := newHubCache(t, h, "")
+	if err := os.WriteFile(c.Hub.Dir, nil, 0o666); err != nil { // a file in place of the folder stops root too
 		t.Fatal(err)
 	}
 	refuseModel(t, c, "hf://org/net", "the hub's cache cannot be written", "set HF_HOME")
@@ -327,7 +335,7 @@ func TestDefaultHub(t *testing.T) {
 	check := func(want Hub) {
 		t.Helper()
 		if h, err := defaultHub(); err != nil || *h != want {
-			t.Errorf("%+v, %v, want %+v", h, err, want)
+			t.Errorf("hub %+v, error %v, want %+v", h, err, want)
 		}
 	}
 	check(Hub{Address: "https://huggingface.co", Dir: filepath.Join(home, "hub"), Token: "from-file"})
@@ -342,6 +350,8 @@ func TestDefaultHub(t *testing.T) {
 	check(Hub{Address: "https://hub.example", Dir: filepath.Join(home, "huggingface", "hub"), Token: "from-variable", Offline: true})
 }
 
+// TestTokenNeedsEncryption checks to which addresses the token is sent: over https, or to this
+// machine.
 func TestTokenNeedsEncryption(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{"https://huggingface.co": true, "http://localhost:1": true, "http://127.0.0.1": true, "http://[::1]:2": true,
@@ -358,13 +368,14 @@ func TestModelIn(t *testing.T) {
 	if _, err := ModelIn(dir); err == nil || !strings.Contains(err.Error(), "no .onnx file") {
 		t.Errorf("of an empty folder: error %v, want one with %q", err, "no .onnx file")
 	}
+	// Each file is preferred to those before it.
 	for _, name := range []string{"b.onnx", "model.onnx", "onnx/model.onnx"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, nil, 0o666)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := ModelIn(dir); err != nil || got != path {
-			t.Errorf("%s, %v, want %s", got, err, path)
+			t.Errorf("model %s, error %v, want %s", got, err, path)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestDataOfTheHub(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, dataRepository())
 	h.Kind = "datasets"
-	c := newCacheOf(t, h, "")
+	c := newHubCache(t, h, "")
 	want := func(address string, contents ...string) []string {
 		t.Helper()
 		files, err := c.DataFiles(t.Context(), address, ".parquet")

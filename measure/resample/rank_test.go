@@ -8,24 +8,26 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestShiftsHaveTheVarianceOfRanks checks that shifts have the variance by which that of a rounded
-// rank exceeds that of the fractional rank. If the fractional rank spreads over several integers,
-// this is about its variance (which is doubled for other samples) plus 1/12, the variance of
-// rounding. If the fractional rank is far from an integer, it is 0. If it is near one, it is the
-// variance of a choice between two integers.
+// TestShiftsHaveTheVarianceOfRanks checks the variance of the shifts, which is a - b: b is the
+// variance v of the fractional rank (a rank interpolated between integers), and a is the variance
+// of the rank rounded up, drawn with variance 2 v (see Shifts). If the fractional rank spreads over
+// several integers, a is about 2 v + 1/12, where 1/12 is the variance of rounding, and a - b is
+// about v + 1/12. If the fractional rank is far from an integer, a - b is about 0. If it is near
+// one, a - b is about a, the variance of a choice between two integers.
 func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 	t.Parallel()
+	// Ten replicates, each of which leaves out 500 of 1,000 samples. Only the rank X varies.
 	var changes []Ranks
 	var left []int
 	g := rand.New(rand.NewPCG(4, 4))
 	for range 10 {
 		changes, left = append(changes, Ranks{g.NormFloat64(), 0}), append(left, 500)
 	}
-	deviation := NewRankSpread(Ranks{}, changes, left, 1000).l[0]
+	deviation := NewRankSpread(Ranks{}, changes, left, 1000).l[0] // standard deviation of X
 	for _, c := range []struct{ rank, deviation, want float64 }{
 		{20.3, 2, 4 + 1./12},
 		{20.5, 0.05, 0},
-		{20, 0.05, 0.25},
+		{20, 0.05, 0.25},      // rank 20 or 21, each with probability 0.5
 		{20.99, 0.01, 0.1825}, // rank 21 with probability Φ(1/√2) = 0.76, else 22
 	} {
 		scaled := append([]Ranks(nil), changes...)
@@ -37,7 +39,7 @@ func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 			values = append(values, measure.Replicate{Value: v, Left: 500})
 		}
 		low, high := Jackknife(0, 1000, values)
-		half := 2.262 * math.Sqrt(c.want) // Student's t with nine degrees of freedom
+		half := 2.262 * math.Sqrt(c.want) // 97.5 % quantile of Student's t with nine degrees of freedom
 		if got := (high - low) / 2; math.Abs(got-half) > 0.03*half+0.02 {
 			t.Errorf("rank %v with deviation %v: half width = %v, want %v", c.rank, c.deviation, got, half)
 		}

@@ -11,8 +11,9 @@ import (
 )
 
 // SEIS (Subspace-based Equivariance and Invariance Scores) compares the activations z of a layer on
-// images with zt on the mirrored images. The feature maps of this layer are mirrored if the image is mirrored. All information is
-// preserved (equivariance 1), but no longer at the same positions (invariance well below 1).
+// images with zt on the mirrored images. The feature maps of this layer are mirrored if the image
+// is mirrored. All information is preserved (equivariance 1), but no longer at the same positions
+// (invariance well below 1).
 func ExampleCompare() {
 	const b, c, side = 100, 4, 6
 	g := rand.New(rand.NewPCG(1, 1))

@@ -98,7 +98,7 @@ func TestIntervalWidths(t *testing.T) {
 func TestTiesOfFlippedImages(t *testing.T) {
 	t.Parallel()
 	z, _ := images(t, 200)
-	got := scoresOf(t, Settings{Variance: 0.99, Positions: 32 * 32}, siteOf("NCHW", z), z, moved(z, flipped(32, 32)))
+	got := scoresOf(t, Settings{Variance: 0.99, Positions: 32 * 32}, siteOf("NCHW", z), z, permuted(z, flipOrder(32, 32)))
 	near(t, "equivariance", got["equivariance"].Value, 1, 1e-4)
 	if !has(got["invariance"], "tie") {
 		t.Errorf("warnings %q, want one of ties", got["invariance"].Warnings)

@@ -117,7 +117,7 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 		"per sample":     {n: 60, channels: 1, side: 16, perSample: true},
 		"bounded memory": {n: 60, channels: 1, side: 16, budget: 1000},
 		"ties": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
-			copy(zt.Data, moved(z, flipped(16, 16)).Data)
+			copy(zt.Data, permuted(z, flipOrder(16, 16)).Data)
 		}},
 		"constant positions": {n: 60, channels: 1, side: 16, edit: func(z, zt tensor.Tensor) {
 			for i := range z.Data {

@@ -40,7 +40,8 @@ func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size
 	return a
 }
 
-// siteOf returns a layer with the shape of z, under a transformation that is the same for all samples.
+// siteOf returns a layer with the shape of z, under a transformation that is the same for all
+// samples.
 func siteOf(axes onnx.Axes, z tensor.Tensor) measure.Site {
 	return measure.Site{
 		Layer:  onnx.Layer{Name: "conv", Shape: z.Shape[1:], Axes: axes},
@@ -49,7 +50,7 @@ func siteOf(axes onnx.Axes, z tensor.Tensor) measure.Site {
 	}
 }
 
-// scoresOf are the scores of activations, by statistic.
+// scoresOf returns the scores of activations z and zt, by statistic.
 func scoresOf(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	scores, err := feed(t, s, site, z, zt, 16).Scores()
@@ -71,7 +72,7 @@ func near(t testing.TB, what string, got, want, tolerance float64) {
 	}
 }
 
-// smooth returns b x c maps of h x w positions with a decaying spectrum: sums of random waves.
+// smooth returns b x c feature maps of h x w positions. Each is a sum of eight random waves.
 func smooth(seed uint64, b, c, h, w int) tensor.Tensor {
 	g := rand.New(rand.NewPCG(seed, 0))
 	z := tensor.New(b, c, h, w)
@@ -87,8 +88,8 @@ func smooth(seed uint64, b, c, h, w int) tensor.Tensor {
 	return z
 }
 
-// moved is z with its positions in another order.
-func moved(z tensor.Tensor, order []int) tensor.Tensor {
+// permuted returns z with its positions in another order.
+func permuted(z tensor.Tensor, order []int) tensor.Tensor {
 	out := tensor.New(z.Shape...)
 	d := len(order)
 	for i := range out.Data {
@@ -97,8 +98,8 @@ func moved(z tensor.Tensor, order []int) tensor.Tensor {
 	return out
 }
 
-// flipped returns the order of h x w positions that mirrors each row.
-func flipped(h, w int) []int {
+// flipOrder returns the order of h x w positions that mirrors each row.
+func flipOrder(h, w int) []int {
 	order := make([]int, h*w)
 	for i := range order {
 		order[i] = i/w*w + w - 1 - i%w
@@ -127,10 +128,10 @@ func TestIdentityIsInvariant(t *testing.T) {
 	}
 }
 
-func TestMovedPositionsAreEquivariant(t *testing.T) {
+func TestFlipIsEquivariant(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 100, 4, 6, 6)
-	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, moved(z, flipped(6, 6)))
+	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, permuted(z, flipOrder(6, 6)))
 	near(t, "equivariance", got["equivariance"].Value, 1, 1e-6)
 	if v := got["invariance"].Value; v > 0.9 {
 		t.Errorf("invariance is %v for a flip, want at most 0.9", v)
@@ -140,7 +141,9 @@ func TestMovedPositionsAreEquivariant(t *testing.T) {
 	}
 }
 
-func TestMovingOneSideDoesNotChangeEquivariance(t *testing.T) {
+// TestEquivarianceIgnoresOrderOfPositions checks that a permutation of the positions of zt alone
+// lowers invariance, but not equivariance.
+func TestEquivarianceIgnoresOrderOfPositions(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 100, 4, 5, 5), smooth(2, 100, 4, 5, 5)
 	for i := range zt.Data {
@@ -148,7 +151,7 @@ func TestMovingOneSideDoesNotChangeEquivariance(t *testing.T) {
 	}
 	site := siteOf("NCHW", z)
 	before := scoresOf(t, Defaults(), site, z, zt)
-	after := scoresOf(t, Defaults(), site, z, moved(zt, rand.New(rand.NewPCG(3, 3)).Perm(25)))
+	after := scoresOf(t, Defaults(), site, z, permuted(zt, rand.New(rand.NewPCG(3, 3)).Perm(25)))
 	near(t, "equivariance", after["equivariance"].Value, before["equivariance"].Value, 1e-6)
 	if has(before["invariance"], "tie") {
 		t.Errorf("canonical correlations that differ have a warning of ties: %q", before["invariance"].Warnings)
@@ -180,12 +183,13 @@ func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Unrelated activations score at their null, and the null of related ones is where unrelated ones
-// score.
-func TestTheNullIsWhereChanceIs(t *testing.T) {
+// TestNullIsScoreOfUnrelatedActivations checks that the scores of unrelated activations are about
+// equal to their nulls, and to the nulls of activations that are related.
+func TestNullIsScoreOfUnrelatedActivations(t *testing.T) {
 	t.Parallel()
-	// The shuffled pairs of a block form long cycles for 300 samples, and for 640 cycles of four
-	// observations, for which shuffledPairs.match is not nil.
+	// NewLayout makes blocks of 15 samples of 300, and of 32 samples of 640. Only in blocks of a
+	// multiple of four samples do the shuffled pairs form cycles of four observations, for which
+	// shuffledPairs.match is not nil.
 	for _, n := range []int{300, 640} {
 		z, unrelated := smooth(1, n, 4, 5, 5), smooth(2, n, 4, 5, 5)
 		site := siteOf("NCHW", z)
@@ -206,9 +210,9 @@ func TestTheNullIsWhereChanceIs(t *testing.T) {
 	}
 }
 
-// What the channels of a sample have in common does not raise the null: it is that of a shuffle of
-// all observations, though its pairs are drawn within blocks.
-func TestTheNullIsThatOfAShuffleOfAll(t *testing.T) {
+// TestNullEqualsThatOfAFullShuffle checks that the null, whose pairs are drawn within blocks, is
+// that of a shuffle of all observations, also if the channels of a sample have a common part.
+func TestNullEqualsThatOfAFullShuffle(t *testing.T) {
 	t.Parallel()
 	const n, channels, side = 500, 32, 8
 	z, common := smooth(1, n, channels, side, side), smooth(2, n, 1, side, side)
@@ -237,7 +241,7 @@ func TestTheNullIsThatOfAShuffleOfAll(t *testing.T) {
 	}
 }
 
-func TestNaNIsReportedWithItsSample(t *testing.T) {
+func TestNonFiniteValueIsReportedWithItsSample(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)
 	for _, view := range []string{"clean", "transformed"} {
@@ -270,10 +274,11 @@ func TestSquaresThatOverflowAreAnError(t *testing.T) {
 		z.Data[i] *= 1e30
 	}
 	if _, err := feed(t, Defaults(), siteOf("NCHW", z), z, z, 8).Scores(); err == nil || !strings.Contains(err.Error(), "overflow") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with overflow", err)
 	}
 }
 
+// TestWarnings checks that every score has the warning.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	z, constant := smooth(1, 60, 2, 4, 4), tensor.New(60, 2, 4, 4)
@@ -286,11 +291,11 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"constant", z, constant, nil, "does not vary"},
 		{"per sample", z, z, func(_ *Settings, s *measure.Site) { s.PerSample = true }, "per sample"},
-		{"pooled", z, z, func(s *Settings, _ *measure.Site) { s.Positions = 9 }, "from 4 x 4 to 3 x 3"},
-		{"budget", z, z, func(_ *Settings, s *measure.Site) { s.Budget = 1 }, "need 1 MiB, more than the memory bound"},
-		{"few", small, small, nil, "by chance"},
-		{"one group", z, z, func(_ *Settings, s *measure.Site) { s.Layout = measure.Layout{N: 60, Block: 60, Groups: 1} }, "too few samples"},
-		{"alone", z.Slice(0, 1), z.Slice(0, 1), nil, "no null"},
+		{"feature map is pooled", z, z, func(s *Settings, _ *measure.Site) { s.Positions = 9 }, "from 4 x 4 to 3 x 3"},
+		{"memory bound of 1 byte", z, z, func(_ *Settings, s *measure.Site) { s.Budget = 1 }, "need 1 MiB, more than the memory bound"},
+		{"few observations", small, small, nil, "by chance"},
+		{"one jackknife group", z, z, func(_ *Settings, s *measure.Site) { s.Layout = measure.Layout{N: 60, Block: 60, Groups: 1} }, "too few samples"},
+		{"one sample", z.Slice(0, 1), z.Slice(0, 1), nil, "no null"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -311,6 +316,7 @@ func TestAConstantLayerHasNoScores(t *testing.T) {
 	t.Parallel()
 	z := tensor.New(60, 2, 4, 4)
 	got := scoresOf(t, Defaults(), siteOf("NCHW", z), z, z)
+	// Equivariance, invariance, their nulls, and the rank.
 	if len(got) != 5 || got["rank"].Value != 0 {
 		t.Fatalf("%d scores %+v, want 5 with rank 0", len(got), got)
 	}
@@ -321,7 +327,8 @@ func TestAConstantLayerHasNoScores(t *testing.T) {
 	}
 }
 
-// Two of sixteen positions vary: the rank is 2, and nothing fails although the scatter is singular.
+// TestALayerOfLowRank checks scores where only two of sixteen positions vary, so that the scatter
+// matrix is singular and the rank is 2.
 func TestALayerOfLowRank(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
@@ -337,6 +344,8 @@ func TestALayerOfLowRank(t *testing.T) {
 	near(t, "invariance", got["invariance"].Value, 1, 1e-6)
 }
 
+// TestSkip checks which layers are skipped, by their axes: N batch, C channels, D, H and W
+// positions in space, T tokens or time, ? unknown. Shapes leave out the batch.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -362,7 +371,7 @@ func TestSkip(t *testing.T) {
 			t.Errorf("%s %v: %q, want %q", c.axes, c.shape, why, c.why)
 		}
 		if _, err := New(Defaults()).New(site); (err == nil) != (c.why == "") {
-			t.Errorf("%s %v: New gives %v", c.axes, c.shape, err)
+			t.Errorf("%s %v: New returns the error %v, want one only if the layer is skipped", c.axes, c.shape, err)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A model of y = tanh(x w), and one that also computes the gradients of y, weighted by r, by its
-// input and its weights.
+// A model of y = tanh(x w), and one that also computes gradients with respect to its input and its
+// weights: those of the sum over all elements of r y.
 func ExampleAdd() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 2)
@@ -42,8 +42,8 @@ func ExampleAdd() {
 	// output grad/w float[2 3]
 }
 
-// One step of gradient descent as a graph: a loss is built on top of a model, its gradient is asked
-// for, and the update is built beneath that. Run after run, next becomes x.
+// One step of gradient descent as a graph: a loss is built on top of a model, its gradient is
+// added, and then the update. After each run, the output next becomes the input x.
 func ExampleOf() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, 2)

@@ -16,13 +16,13 @@ import (
 // optional input that is left out.
 type operand struct {
 	shape          []int
-	floats         []float32 // differentiated by, unless noGradient is set
+	floats         []float32 // its gradient is tested, unless noGradient is set
 	ints           []int64
 	bools          []bool
 	isInt32        bool // ints are of 32 bits
 	isFloat64      bool // floats are of 64 bits
-	noGradient     bool // not differentiated by
-	alwaysConstant bool // always a constant of the graph
+	noGradient     bool // has floats, whose gradient is not tested
+	alwaysConstant bool // always a constant of the graph, never an input
 }
 
 func (o operand) isAbsent() bool { return o.shape == nil }
@@ -49,7 +49,7 @@ func (o operand) constant(b *onnx.Builder, name string) onnx.Value {
 	return b.Initializer(o.proto(name))
 }
 
-// proto is the operand as a message.
+// proto returns the operand as a TensorProto, ONNX's message for a tensor.
 func (o operand) proto(name string) *pb.TensorProto {
 	t := &pb.TensorProto{Name: &name, RawData: []byte{}}
 	kind := int32(o.elementType())

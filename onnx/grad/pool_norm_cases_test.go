@@ -6,6 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// poolCases draws random cases of pooling operators, for each ONNX operator set in which they
+// changed. The methods of generator that return operands, such as smooth and distinct, say which
+// values they draw: an operator gets values at which its derivative does not jump.
 var poolCases = []opCase{
 	{"MaxPool", []int{7, 8, 10, 11, 12, 22}, drawMaxPool},
 	{"AveragePool", []int{7, 10, 11, 19, 22}, drawAveragePool},
@@ -17,12 +20,13 @@ var poolCases = []opCase{
 	}},
 }
 
-// pool draws a shape and the attributes of a pool. dilations and ceil are the operator sets since
-// which it has the attributes dilations and ceil_mode.
-func (g *generator) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
-	n := []int{2, 2, 1, 2, 3}[g.trial%5] // axes of the window
+// pool draws a shape and the attributes of a pooling operator. It has the attributes dilations and
+// ceil_mode from the operator sets dilationsSince and ceilSince on.
+func (g *generator) pool(dilationsSince, ceilSince int) (shape []int, attrs onnx.Attrs) {
+	n := []int{2, 2, 1, 2, 3}[g.trial%5] // number of axes of the window
 	kernel := g.dims(n, 1, 3)
-	attrs, span := g.window(kernel, g.opset >= dilations)
+	// span holds the sizes of the window, dilations included.
+	attrs, span := g.window(kernel, g.opset >= dilationsSince)
 	attrs["kernel_shape"] = kernel
 	switch g.IntN(4) {
 	case 0:
@@ -37,7 +41,7 @@ func (g *generator) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 		}
 		attrs["pads"] = pads
 	}
-	if g.opset >= ceil && attrs["auto_pad"] == nil && g.coin() {
+	if g.opset >= ceilSince && attrs["auto_pad"] == nil && g.coin() {
 		attrs["ceil_mode"] = 1
 	}
 	shape = g.dims(2, 1, 2)
@@ -53,9 +57,9 @@ func (g *generator) pool(dilations, ceil int) (shape []int, attrs onnx.Attrs) {
 func drawMaxPool(g *generator) testCase {
 	shape, attrs := g.pool(10, 10)
 	tc := unary(g.distinct(shape...), attrs)
-	tc.onlyBatchAndSpaceFree = true
+	tc.onlyBatchAndSpaceFree = true // the graph always declares the number of channels
 	if g.opset >= 8 && g.IntN(3) == 0 {
-		tc.outputs, tc.loss = 2, []int{0}
+		tc.outputs, tc.loss = 2, []int{0} // the second output, Indices, has no gradient
 		attrs["storage_order"] = g.IntN(2)
 	}
 	return tc
@@ -85,17 +89,17 @@ var normCases = []opCase{
 	{"BatchNormalization", []int{7, 9, 14, 15}, drawBatchNorm},
 	{"InstanceNormalization", []int{7, 22}, func(g *generator) testCase {
 		shape, attrs := append(g.dims(2, 1, 3), g.dims(g.between(2, 3), 3, 4)...), onnx.Attrs(nil)
-		if g.coin() { // with few elements the deviation may be small and the curvature large
+		if g.coin() { // with few elements the standard deviation may be small and the curvature large
 			shape, attrs = append(g.dims(2, 1, 3), g.dims(g.between(1, 3), 2, 4)...), onnx.Attrs{"epsilon": 0.5}
 		}
 		return testCase{operands: []operand{g.smooth(shape...), g.smooth(shape[1]), g.smooth(shape[1])}, attrs: attrs}
 	}},
 	{"GroupNormalization", []int{18, 21}, func(g *generator) testCase {
-		groups, each := g.between(1, 3), g.between(1, 3)
-		shape := append([]int{g.between(1, 2), groups * each}, g.dims(g.between(1, 3), 2, 3)...)
-		n := groups
+		groups, channels := g.between(1, 3), g.between(1, 3) // channels of each group
+		shape := append([]int{g.between(1, 2), groups * channels}, g.dims(g.between(1, 3), 2, 3)...)
+		n := groups // scales and biases: one for each group; one for each channel from operator set 21 on
 		if g.opset >= 21 {
-			n *= each
+			n *= channels
 		}
 		return testCase{operands: []operand{g.smooth(shape...), g.smooth(n), g.smooth(n)}, attrs: onnx.Attrs{"num_groups": groups, "epsilon": 0.01}}
 	}},
@@ -147,7 +151,7 @@ func drawBatchNorm(g *generator) testCase {
 		operands: []operand{g.smooth(shape...), g.smooth(c), g.smooth(c), g.smooth(c), g.positive(c)},
 	}
 	if g.opset >= 14 && g.coin() {
-		tc.attrs["training_mode"], tc.attrs["momentum"], tc.attrs["epsilon"] = 1, 0.7, 0.5 // with few elements the deviation may be small
+		tc.attrs["training_mode"], tc.attrs["momentum"], tc.attrs["epsilon"] = 1, 0.7, 0.5 // with few elements the standard deviation may be small
 		if g.coin() {
 			tc.attrs["momentum"] = 0.0
 		}

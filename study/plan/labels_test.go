@@ -9,6 +9,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
+// TestLabelsAreModelOutputs checks that forModel replaces the labels of the data by the indices of
+// the model's outputs for these classes. Entry.Classes lists the output for each class, here in
+// reverse: output 7 for class 0, and output 0 for class 7.
 func TestLabelsAreModelOutputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,7 +31,8 @@ measures: [accuracy]
 	defer plan.Close()
 	d := plan.Data[0]
 	d.Entry.Classes = []string{"7", "6", "5", "4", "3", "2", "1", "0"}
-	plain, err := plan.Data[0].forModel(0, nil).Describe(t.Context())
+	// A model without class outputs leaves the labels as they are.
+	plain, err := d.forModel(0, nil).Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// writeRecorded writes a model with a text as its recorded preprocessing.
+// writeRecorded writes an ONNX file with a text as the preprocessing in its metadata, and returns
+// its path.
 func writeRecorded(t *testing.T, text string) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -33,7 +34,8 @@ func writeRecorded(t *testing.T, text string) string {
 	return path
 }
 
-// TestRecordedPreprocess writes preprocessings into models and reads them.
+// TestRecordedPreprocess checks that preprocessing that is written to the metadata of a model is
+// read back, and used with a warning unless the study sets preprocess.
 func TestRecordedPreprocess(t *testing.T) {
 	t.Parallel()
 	for _, want := range []model.Preprocess{
@@ -62,6 +64,7 @@ func TestRecordedPreprocess(t *testing.T) {
 		if (len(warnings) == 1 && strings.Contains(warnings[0], text)) == (text == "none") {
 			t.Errorf("%s: warnings %q, want one with the text unless it is none", text, warnings)
 		}
+		// A study that sets preprocess for its model.
 		given := Model{Preprocess: Preprocess{Preprocess: model.Preprocess{Order: "rgb"}, given: true}}
 		if p, err := new(Study).Preprocessing(t.Context(), given, path, func(text string) { t.Error(text) }); err != nil || p.Order != "rgb" {
 			t.Errorf("the study's own preprocessing is %+v, error %v; want the order rgb", p, err)

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// byRows returns the Spec difference with PairRows. It counts the pairs that PairRows computes.
+// byRows returns the Spec of difference with PairRows, which computes what Pair does for several
+// samples at once. *pairs counts the pairs that PairRows computes.
 func byRows(pairs *int) *Spec {
 	s := difference()
 	pair := func(out []float64, clean, transformed float32) bool {
@@ -50,11 +51,11 @@ func TestPairRows(t *testing.T) {
 		n := 1 + r.IntN(40)
 		site := measure.Site{Layout: measure.Layout{N: n, Block: 1 + r.IntN(n), Groups: 3}, Classes: []string{"even", "odd"}, KeepSamples: true}
 		if r.IntN(5) == 0 {
-			site.Budget = 1
+			site.Budget = 1 // byte: too little memory for the null
 		}
 		var places []int
 		for p := range n {
-			if r.IntN(6) > 0 {
+			if r.IntN(6) > 0 { // a sixth of the samples cannot be read
 				places = append(places, p)
 			}
 		}
