@@ -52,6 +52,8 @@ func cocoFolder(t testing.TB) string {
 	return dir
 }
 
+// TestCOCO checks boxes and classes in the frame of a model: the part of the image that it gets.
+// The classes are 0 (car) and 1 (dog), in order of their ids.
 func TestCOCO(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), cocoFolder(t)
@@ -64,18 +66,18 @@ func TestCOCO(t *testing.T) {
 		t.Errorf("classes %v, want %v", classes, want)
 	}
 	if c.Len() != 2 || c.Classes() != nil {
-		t.Errorf("%d images with classes %v", c.Len(), c.Classes())
+		t.Errorf("%d images with classes %v, want 2 without classes of whole images", c.Len(), c.Classes())
 	}
 	empty, err := c.At(ctx, 0, Frame{})
 	if err != nil || empty.Name != "a.png" || empty.Truth == nil || len(empty.Truth.Objects) != 0 {
-		t.Errorf("the first sample: %+v, %v", empty, err)
+		t.Errorf("the first sample is %+v, error %v; want a.png without objects", empty, err)
 	}
 	for name, f := range map[string]struct {
 		frame Frame
-		want  Object  // box as left, top, right, bottom in parts of the frame; area; class; crowd
+		want  Object  // box: left, top, right, bottom as fractions of the frame; area; class; crowd
 		area  float64 // pixels of the stored image that the frame shows
 	}{
-		"as it is":  {Frame{}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
+		"unchanged": {Frame{}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
 		"stretched": {Frame{Height: 30, Width: 30}, Object{0.25, 0.25, 0.75, 0.75, 120.5, 1, false}, 800},
 		// The middle square of 20 x 20 pixels.
 		"cropped": {Frame{Resize: 10, Height: 10, Width: 10}, Object{0, 0.25, 1, 0.75, 120.5, 1, false}, 400},
@@ -88,18 +90,19 @@ func TestCOCO(t *testing.T) {
 			t.Errorf("%s: %+v of %v, want %+v of %v", name, got, s.Truth.Area, f.want, f.area)
 		}
 		if crowd := s.Truth.Objects[1]; !crowd.Crowd || crowd.Area != 8 || crowd.Class != 0 {
-			t.Errorf("%s: the group is %+v", name, crowd)
+			t.Errorf("%s: the group of cars is %+v, want a crowd with area 8 and class 0", name, crowd)
 		}
 	}
 	other, err := OpenCOCO(ctx, COCOOptions{Annotations: writeText(t, filepath.Join(dir, "other.json"), strings.Replace(cocoText, "120.5", "121", 1)), Images: dir})
 	if err != nil || other.Fingerprint() == c.Fingerprint() {
-		t.Errorf("another area has the same fingerprint: %v", err)
+		t.Errorf("a file with another area has the same fingerprint, or error %v", err)
 	}
 	if sub, ok := TruthClasses(Limit(c, 1)); !ok || len(sub) != 2 {
-		t.Errorf("classes of a part: %v", sub)
+		t.Errorf("classes of the first image alone: %v, want two", sub)
 	}
 }
 
+// TestBadCOCO checks that each mistake in the annotation file gives an error of one line.
 func TestBadCOCO(t *testing.T) {
 	t.Parallel()
 	dir := cocoFolder(t)
@@ -113,15 +116,15 @@ func TestBadCOCO(t *testing.T) {
 		"empty":           {"", "it is truncated, or empty"},
 		"a list":          {"[]", "it is not a JSON object with images, annotations and categories"},
 		"truncated":       {cocoText[:300], "it is truncated, or empty"},
-		"garbage":         {replace(`"images": [`, `"images": [?`), "invalid character"},
+		"stray character": {replace(`"images": [`, `"images": [?`), "invalid character"},
 		"no categories":   {replace("categories", "classes"), "it has no categories"},
 		"not a list":      {replace(`"info": {"year": 2017}`, `"annotations": 3`), "annotations is not a list"},
-		"twice":           {replace(`"info"`, `"images"`), "images is not a list"},
+		"images twice":    {replace(`"info"`, `"images"`), "images is not a list"},
 		"no image":        {replace(`"image_id": 9`, `"image_id": 7`), "annotations[0] (id 1): no image has the id 7"},
 		"no category":     {replace(`"category_id": 3`, `"category_id": 4`), "annotations[1] (id 2): no category has the id 4"},
 		"no image_id":     {replace(`"image_id": 9, `, ``), "annotations[0] (id 1): it lacks image_id or category_id"},
 		"three numbers":   {replace("[0, 0, 4, 2]", "[0, 0, 4]"), "annotations[1] (id 2): bbox is [0 0 4], not [left, top, width, height] in pixels"},
-		"negative":        {replace("[0, 0, 4, 2]", "[0, 0, -4, 2]"), "bbox is [0 0 -4 2]"},
+		"negative width":  {replace("[0, 0, 4, 2]", "[0, 0, -4, 2]"), "bbox is [0 0 -4 2]"},
 		"NaN":             {replace("[0, 0, 4, 2]", "[NaN, 0, 4, 2]"), "annotations[1]: byte "},
 		"text as a box":   {replace("[0, 0, 4, 2]", `"box"`), "annotations[1]: bbox is a string"},
 		"two images":      {replace(`"id": 4`, `"id": 9`), "two images have the id 9"},
@@ -130,7 +133,7 @@ func TestBadCOCO(t *testing.T) {
 		"outside":         {replace("a.png", "../a.png"), "images[1]: ../a.png is outside of the folder"},
 		"no size":         {replace(`"height": 20, "width": 40}, {`, `"width": 40}, {`), "images[0] (b.png) has height 0 and width 40"},
 		"no images":       {`{"images": [], "annotations": [], "categories": []}`, "it has no images"},
-		"too large a num": {replace("120.5", "1e999"), "annotations[0]: "},
+		"huge number":     {replace("120.5", "1e999"), "annotations[0]: "},
 	} {
 		_, err := OpenCOCO(context.Background(), COCOOptions{Annotations: writeText(t, filepath.Join(t.TempDir(), "labels.json"), c.text), Images: dir})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -142,15 +145,15 @@ func TestBadCOCO(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.At(context.Background(), 0, Frame{}); err == nil || !strings.Contains(err.Error(), "a.png: the image has 40 x 20 pixels, and the annotations say 40 x 21") {
-		t.Errorf("another size: %v", err)
+		t.Errorf("an image of another size: error %v", err)
 	}
 }
 
-// More than a million boxes are read, without the polygons that come with them.
+// TestManyBoxes checks that more than a million boxes of one image are read.
 func TestManyBoxes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("reads a file of 60 MB, which -short leaves out")
+		t.Skip("parses a text of 48 MB, which -short leaves out")
 	}
 	var text strings.Builder
 	text.WriteString(`{"categories": [{"id": 1, "name": "a"}], "images": [{"id": 1, "file_name": "a.png", "height": 20, "width": 40}], "annotations": [`)
@@ -172,6 +175,7 @@ func TestManyBoxes(t *testing.T) {
 	}
 }
 
+// FuzzCOCO checks that any text gives images that each have a file, or an error of one line.
 func FuzzCOCO(f *testing.F) {
 	f.Add(cocoText)
 	f.Add(`{"images": [{"id": 1, "file_name": "a.png", "height": 1, "width": 1}], "annotations": [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1e308, 1e308]}], "categories": [{"id": 1}]}`)
@@ -191,6 +195,9 @@ func FuzzCOCO(f *testing.F) {
 	})
 }
 
+// TestMasks checks class masks: images with a class for each pixel, as a grey value (a.png) or as
+// an index into a palette (b.png). The class is -1 where the mask has the value Ignore, and in the
+// part of a frame outside the image.
 func TestMasks(t *testing.T) {
 	t.Parallel()
 	ctx, images, masks := context.Background(), cocoFolder(t), t.TempDir()
@@ -214,7 +221,7 @@ func TestMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if classes, ok := TruthClasses(src); !ok || classes != nil {
-		t.Errorf("classes %v, %v", classes, ok)
+		t.Errorf("classes %v, %v; want masks without names of classes", classes, ok)
 	}
 	if src.Fingerprint() == folder.Fingerprint() {
 		t.Error("masks do not change the fingerprint")
@@ -239,7 +246,7 @@ func TestMasks(t *testing.T) {
 	}
 	s, err := src.At(ctx, 0, Frame{})
 	if err != nil || s.Truth.Mask.Data[799] != -1 || s.Truth.Mask.Data[798] != 3 { // of 40 * 20 pixels
-		t.Errorf("the last two pixels are not the class 3 and -1, ignored: %v", err)
+		t.Errorf("the last two pixels are not class 3 and -1 (ignored); error %v", err)
 	}
 	writeImage(t, filepath.Join(masks, "a.png"), image.NewGray(image.Rect(0, 0, 41, 20)))
 	writeImage(t, filepath.Join(masks, "b.png"), image.NewRGBA(image.Rect(0, 0, 40, 20)))

@@ -38,11 +38,11 @@ func TestAllocations(t *testing.T) {
 		cores  int
 		memory int64
 	}{
-		"no limit":                          {nil, nil, 64, 0},
-		"Slurm":                             {map[string]string{"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_NODE": "2048"}, nil, 4, 2 << 30},
-		"Slurm, memory for each core":       {map[string]string{"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_CPU": "512"}, nil, 4, 2 << 30},
+		"no limit":                           {nil, nil, 64, 0},
+		"Slurm":                              {map[string]string{"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_NODE": "2048"}, nil, 4, 2 << 30},
+		"Slurm, memory for each core":        {map[string]string{"SLURM_CPUS_PER_TASK": "4", "SLURM_MEM_PER_CPU": "512"}, nil, 4, 2 << 30},
 		"Slurm, more than the affinity mask": {map[string]string{"SLURM_CPUS_PER_TASK": "128"}, nil, 64, 0},
-		"Slurm, invalid values":             {map[string]string{"SLURM_CPUS_PER_TASK": "many", "SLURM_MEM_PER_NODE": "-1"}, nil, 64, 0},
+		"Slurm, invalid values":              {map[string]string{"SLURM_CPUS_PER_TASK": "many", "SLURM_MEM_PER_NODE": "-1"}, nil, 64, 0},
 		"cgroups version 2, the limits of the parent": {nil, map[string]string{
 			"proc/self/cgroup":             "0::/a/b\n",
 			"sys/fs/cgroup/a/cpu.max":      "150000 100000",

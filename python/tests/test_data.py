@@ -45,8 +45,8 @@ def test_all_forms_give_the_same_scores(module, images, tmp_path):
     saved = tmp_path / "x.npy"
     numpy.save(saved, images)
     forms = {
-        "bytes": images, "float": unit, "double": unit.astype(numpy.float64), "strided": numpy.asfortranarray(unit),
-        "tensor": torch.from_numpy(unit), "normalised": normalised, "labelled": (images, labels), "set": samples,
+        "uint8": images, "float": unit, "double": unit.astype(numpy.float64), "strided": numpy.asfortranarray(unit),
+        "tensor": torch.from_numpy(unit), "normalised": normalised, "labelled": (images, labels), "dataset": samples,
         "loader": torch.utils.data.DataLoader(samples, batch_size=3), "entry": {"name": "data", "arrays": str(saved)},
     }
     want = None
@@ -64,7 +64,7 @@ def test_order_limit_and_labels(cache, images):
     assert x.dtype == numpy.uint8 and (x == images[:7].transpose(0, 3, 1, 2)).all() and (y == labels[:7]).all()
 
 
-def test_floats_that_are_not_multiples_of_a_byte_are_kept(images, cache):
+def test_floats_that_are_not_multiples_of_1_255_are_kept(images, cache):
     unit = images.transpose(0, 3, 1, 2).astype(numpy.float32) / 255
     unit[9] *= 0.3333
     samples = [(unit[i],) for i in range(16)]
@@ -103,8 +103,8 @@ def test_bad_data_give_an_error_of_one_line(module, data, text):
     assert "\n" not in str(e.value)
 
 
-class Silent:
-    """Is no array, and its error has no text."""
+class Unconvertible:
+    """Cannot be converted to an array, and the error has no text."""
 
     def __array__(self, *args, **kwargs):
         raise MemoryError
@@ -112,7 +112,7 @@ class Silent:
 
 def test_an_error_without_text_is_named_by_its_type():
     with pytest.raises(noether.Error, match="numbers: MemoryError"):
-        _data.array(numpy, Silent())
+        _data.array(numpy, Unconvertible())
 
 
 def test_labels_missing(module, images):
@@ -121,7 +121,7 @@ def test_labels_missing(module, images):
     assert "\n" not in str(e.value)
 
 
-def test_no_permission(module, images, cache, monkeypatch, tmp_path):
+def test_folders_that_cannot_be_created(module, images, cache, monkeypatch, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     monkeypatch.setenv("NOETHER_CACHE", str(file / "cache"))
@@ -133,7 +133,7 @@ def test_no_permission(module, images, cache, monkeypatch, tmp_path):
 
 
 def test_the_cache_is_bounded(images, cache, monkeypatch):
-    monkeypatch.setenv("NOETHER_CACHE_SIZE", "150000")  # bytes; the images take 49,152
+    monkeypatch.setenv("NOETHER_CACHE_SIZE", "150000")  # bytes; one set of images takes 49,152
     for i in range(5):
         _data.prepare(images + numpy.uint8(i))
     assert 1 <= len(list((cache / "python" / "data").iterdir())) <= 4
@@ -141,17 +141,17 @@ def test_the_cache_is_bounded(images, cache, monkeypatch):
 
 def test_folders_of_killed_processes_are_removed(images, cache):
     data = cache / "python" / "data"
-    past = time.time() - 3600
+    past = time.time() - 3600  # seconds; unused folders that are older than 60 are removed
     with _cache.temporary("data") as used:
-        for name, modified in (("killed", past), ("young", time.time()), (used.name, past)):
+        for name, modified in (("killed", past), ("recent", time.time()), (used.name, past)):
             folder = data / name if name == used.name else data / f".tmp-{name}"
             folder.mkdir(exist_ok=True)
             (folder / "inputs.npy").write_bytes(b"x")
             os.utime(folder, (modified, modified))
         _data.prepare(images)
-        assert {p.name for p in data.glob(".tmp-*")} == {".tmp-young", used.name}
-    (data / ".tmp-young" / "inputs.npy").unlink()
-    (data / ".tmp-young").rmdir()
+        assert {p.name for p in data.glob(".tmp-*")} == {".tmp-recent", used.name}
+    (data / ".tmp-recent" / "inputs.npy").unlink()
+    (data / ".tmp-recent").rmdir()
 
 
 def test_two_processes_with_one_cache(cache):
@@ -164,7 +164,7 @@ def test_two_processes_with_one_cache(cache):
         print(run.scores.value.sum())
     """)
     paths = [p for p in sys.path if p.endswith(("python", "tests"))]
-    both = [subprocess.Popen([sys.executable, "-c", code, *paths], stdout=subprocess.PIPE) for _ in range(2)]
-    printed = [p.communicate()[0] for p in both]
-    assert [p.returncode for p in both] == [0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", code, *paths], stdout=subprocess.PIPE) for _ in range(2)]
+    printed = [p.communicate()[0] for p in processes]
+    assert [p.returncode for p in processes] == [0, 0]
     assert printed[0] == printed[1]
