@@ -15,8 +15,8 @@ import (
 )
 
 // brokenFolder returns a folder with the valid model good.onnx and with invalid ones, such as
-// cut.onnx (truncated) and nan.onnx (its activations are NaN). smallStudy{}.text() is a valid study of
-// good.onnx, here extended by a second entry for the same file.
+// cut.onnx (truncated) and nan.onnx (its activations are NaN). smallStudy{}.text() is a valid study
+// of good.onnx, here extended by a second entry for the same file.
 func TestOneModelFileUnderTwoNames(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: duplicate, onnx: good.onnx, layers: conv}, ", 1)
