@@ -20,7 +20,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// feed gives a measure's accumulator all samples, in batches of a size, and returns it.
+// feed gives a measure's accumulator all samples, in batches of a size, and returns it. The samples
+// are read in the order of the data, so that place (in reading order) and index (in the data)
+// agree.
 func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size int) measure.Accumulator {
 	t.Helper()
 	a, err := New(s).New(site)

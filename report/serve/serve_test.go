@@ -220,7 +220,8 @@ func TestLinksAndNames(t *testing.T) {
 }
 
 // TestProgressIsStreamed checks that the progress of a run in another process, which shows in its
-// files, is sent as a stream of server-sent events.
+// files, is sent as a stream of server-sent events. A cell is what a run computes and saves at
+// once: the scores of one measure for a model, data and a transformation.
 func TestProgressIsStreamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
