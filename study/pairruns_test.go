@@ -12,6 +12,11 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
+// The studies of these tests (pairsStudy in between_test.go) compare pairs of layers by correlation,
+// whose cost is the memory for one pair in bytes. A grid is the set of layer pairs of two models
+// that one accumulator measures. A pass is one reading of the samples: if the pairs exceed the bound
+// on memory, a run has several.
+
 func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -20,10 +25,10 @@ func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	small := correlation{cost: 1 << 10}
 	want := mustRun(t, pairsStudy(t, dir, "", small, allPairs...), filepath.Join(dir, "whole"), o)
 	for name, change := range map[string]func(*Study, *Options){
-		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
-		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
-		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 },
+		"batch 1":                    func(s *Study, _ *Options) { s.Batch = 1 },
+		"batch 7":                    func(s *Study, _ *Options) { s.Batch = 7 },
+		"one thread":                 func(_ *Study, o *Options) { o.Threads = 1 },
+		"saved as often as possible": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,19 +39,20 @@ func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	}
 	t.Run("pairs of one grid in several passes", func(t *testing.T) {
 		t.Parallel()
-		most := 0
+		passes := 0
 		o := o
-		o.Progress = func(p Progress) { most = max(most, p.Passes) }
+		o.Progress = func(p Progress) { passes = max(passes, p.Passes) }
 		s := pairsStudy(t, dir, "memory: 100KiB\n", correlation{cost: 30 << 10}, allPairs...)
 		got := mustRun(t, s, filepath.Join(t.TempDir(), "run"), o)
-		if most < 5 {
-			t.Errorf("%d passes: the bound on memory has had no effect", most)
+		if passes < 5 {
+			t.Errorf("%d passes, want at least 5: the bound on memory has had too little effect", passes)
 		}
 		sameScores(t, want.Rows, got.Rows, 1e-5)
 	})
 }
 
-func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
+// TestMergedShardsOfPairsEqualWholeRun runs each third of the samples (a shard) separately.
+func TestMergedShardsOfPairsEqualWholeRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -56,9 +62,9 @@ func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shards")
 	for i := 1; i <= 3; i++ {
-		part := o
-		part.Shard = Shard{Index: i, Count: 3}
-		mustRun(t, study(), out, part)
+		sharded := o
+		sharded.Shard = Shard{Index: i, Count: 3}
+		mustRun(t, study(), out, sharded)
 	}
 	got, err := Merge(t.Context(), study(), []string{out}, o)
 	if err != nil {
@@ -67,6 +73,7 @@ func TestShardsOfPairsMergeToTheWhole(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
+// TestStoppedRunOfPairsResumes stops a run after every 30 progress reports until it ends.
 func TestStoppedRunOfPairsResumes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,18 +86,18 @@ func TestStoppedRunOfPairsResumes(t *testing.T) {
 	stop := errors.New("stop")
 	for stops := 0; ; stops++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		part, ticks := o, 0
-		part.Warn = func(text string) { t.Errorf("a warning: %s", text) }
-		part.Progress = func(Progress) {
-			if ticks++; ticks > 29 { // reports of progress
+		stopped, reports := o, 0
+		stopped.Warn = func(text string) { t.Errorf("a warning: %s", text) }
+		stopped.Progress = func(Progress) {
+			if reports++; reports > 29 {
 				cancel(stop)
 			}
 		}
-		got, err := Run(ctx, study(), filepath.Join(dir, "stopped"), part)
+		got, err := Run(ctx, study(), filepath.Join(dir, "stopped"), stopped)
 		cancel(nil)
 		if err == nil {
 			if stops < 3 {
-				t.Fatalf("the run ended after %d stops: the test tests nothing", stops)
+				t.Fatalf("the run ended after %d stops, want at least 3", stops)
 			}
 			sameScores(t, want.Rows, got.Rows, 1e-5)
 			return
@@ -101,9 +108,9 @@ func TestStoppedRunOfPairsResumes(t *testing.T) {
 	}
 }
 
-// TestPairsAreFedWithTheSameSamples checks that a model and a copy of it under another name
-// correlate by 1 at each layer, clean and under a transformation.
-func TestPairsAreFedWithTheSameSamples(t *testing.T) {
+// TestPairsReadTheSameSamples checks that at each layer the correlation of a model with a copy of it
+// under another name is 1, clean and under a transformation.
+func TestPairsReadTheSameSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -122,13 +129,15 @@ func TestPairsAreFedWithTheSameSamples(t *testing.T) {
 		}
 		for _, row := range rows {
 			if math.Abs(row.Value-1) > 1e-6 {
-				t.Errorf("a model and its copy correlate by %v at %s under %q", row.Value, row.Layer, row.Transform)
+				t.Errorf("the correlation of a model with its copy is %v at %s under %q, want 1", row.Value, row.Layer, row.Transform)
 			}
 		}
 	}
 }
 
-func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
+// TestModelsRunOnceForAllTheirPairs checks the cost of three pairs of three models, clean and under
+// the two values of quarter: each sample runs once through each model for each of these three.
+func TestModelsRunOnceForAllTheirPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -144,7 +153,7 @@ func TestModelsOfAPairRunOnceForAllTheirPairs(t *testing.T) {
 	}
 	last := cost[len(cost)-1]
 	if last.Model != "one, two, big" || last.Passes != 1 || last.Cells != 9 || last.Forwards != 150*3*3 {
-		t.Errorf("three pairs of three models, clean and under two rotations, cost %+v", last)
+		t.Errorf("the cost is %+v, want 9 cells in one pass and 1,350 forward passes", last)
 	}
 }
 
@@ -161,14 +170,14 @@ func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "divided")
 	for _, model := range []string{"two", "one", "big"} {
-		part := o
-		part.Only = []string{model}
-		part.Progress = func(p Progress) {
+		single := o
+		single.Only = []string{model}
+		single.Progress = func(p Progress) {
 			if !strings.HasPrefix(p.Model, model) {
 				t.Errorf("a run of %s runs %s", model, p.Model)
 			}
 		}
-		mustRun(t, study(), out, part)
+		mustRun(t, study(), out, single)
 	}
 	got, err := Merge(t.Context(), study(), []string{out}, o)
 	if err != nil {

@@ -14,6 +14,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
+// studyText (helpers_test.go) has 150 samples and needs 600 forward passes: the clean samples, two
+// values of quarter, and one draw of tilt. A run stores the state of unfinished accumulators at most
+// once per SaveInterval, and spends at most SaveFraction of its time on that.
+
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -22,10 +26,10 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	want := mustRun(t, parseIn(t, dir, studyText), filepath.Join(dir, "whole"), o)
 
 	for name, change := range map[string]func(*Study, *Options){
-		"batch 1":            func(s *Study, _ *Options) { s.Batch = 1 },
-		"batch 7":            func(s *Study, _ *Options) { s.Batch = 7 },
-		"one thread":         func(_ *Study, o *Options) { o.Threads = 1 },
-		"saved all the time": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 },
+		"batch 1":                    func(s *Study, _ *Options) { s.Batch = 1 },
+		"batch 7":                    func(s *Study, _ *Options) { s.Batch = 7 },
+		"one thread":                 func(_ *Study, o *Options) { o.Threads = 1 },
+		"saved as often as possible": func(s *Study, o *Options) { s.Batch = 13; o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,22 +40,25 @@ func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	}
 }
 
-func TestPassesOfLittleMemoryGiveTheSameScores(t *testing.T) {
+// TestMemoryBoundKeepsScores checks that a run gives the same scores if a bound on memory makes it
+// read the samples several times, in passes.
+func TestMemoryBoundKeepsScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	text := strings.Replace(studyText, "distance, seis]", "distance, seis: {interval: false}]", 1)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
-	var most int
-	o.Progress = func(p Progress) { most = max(most, p.Passes) }
+	var passes int
+	o.Progress = func(p Progress) { passes = max(passes, p.Passes) }
 	got := mustRun(t, parseIn(t, dir, text+"memory: 400KiB\n"), filepath.Join(dir, "passes"), o)
-	if most < 2 {
-		t.Fatalf("%d passes: the bound on memory has had no effect", most)
+	if passes < 2 {
+		t.Fatalf("%d passes, want at least 2: the bound on memory has had no effect", passes)
 	}
 	sameScores(t, want.Rows, got.Rows, 1e-9)
 }
 
+// TestStoppedRunResumes stops a run after every 10 progress reports until it ends.
 func TestStoppedRunResumes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,25 +68,25 @@ func TestStoppedRunResumes(t *testing.T) {
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "stopped")
 	stop := errors.New("stop")
-	var redone int64
+	var remaining int64 // forward passes of the last run, counted in samples
 	for stops := 0; ; stops++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		part := o
+		stopped := o
 		reports := 0
-		part.Progress = func(p Progress) {
+		stopped.Progress = func(p Progress) {
 			if reports++; reports > 9 {
 				cancel(stop)
 			}
-			redone = p.Total
+			remaining = p.Total
 		}
-		got, err := Run(ctx, parseIn(t, dir, text), out, part)
+		got, err := Run(ctx, parseIn(t, dir, text), out, stopped)
 		cancel(nil)
 		if err == nil {
 			if stops < 3 {
-				t.Fatalf("the run ended after %d stops: the test tests nothing", stops)
+				t.Fatalf("the run ended after %d stops, want at least 3", stops)
 			}
-			if redone >= 150*4 {
-				t.Errorf("the last part runs %d samples: nothing was saved", redone)
+			if remaining >= 150*4 {
+				t.Errorf("the last run has %d forward passes, want fewer than all 600: nothing was saved", remaining)
 			}
 			sameScores(t, want.Rows, got.Rows, 1e-5)
 			return
@@ -103,12 +110,12 @@ func TestFinishedWorkIsNotRepeated(t *testing.T) {
 	o.Progress = func(p Progress) { models[p.Model] = true }
 	mustRun(t, parseIn(t, dir, text), out, o)
 	if len(models) > 0 {
-		t.Errorf("a finished run runs %v again", models)
+		t.Errorf("a finished run computes %v again", models)
 	}
-	testmodel.Write(t, dir, "other", testmodel.Options{Poison: 1}) // another model under the same name
+	testmodel.Write(t, dir, "other", testmodel.Options{Poison: 1}) // other weights under the same name
 	mustRun(t, parseIn(t, dir, text), out, o)
 	if !models["other"] || models["small"] {
-		t.Errorf("after a change of one model, %v run again", models)
+		t.Errorf("after a change of the model other, %v run again, want it alone", models)
 	}
 }
 
@@ -128,8 +135,8 @@ func TestTrialsWithoutRandomDrawsRunOnce(t *testing.T) {
 	for _, p := range plan.Passes(opened.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Shard{}) {
 		forwards += p.Forwards()
 	}
-	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, two quarter turns, three tilts; shift applies to activations
-		t.Errorf("the engine runs %d images, want %d", forwards, want)
+	if want := int64(150 * (1 + 2 + 3)); forwards != want { // clean, quarter at 2 values, tilt in 3 trials; shift transforms activations
+		t.Errorf("%d forward passes, want %d", forwards, want)
 	}
 	r := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
 	values := map[string]map[float64]int{}
@@ -150,7 +157,9 @@ func TestTrialsWithoutRandomDrawsRunOnce(t *testing.T) {
 	}
 }
 
-func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
+// TestFixedBatchKeepsScores compares a model whose graph fixes the batch size with one whose batch
+// dimension is dynamic.
+func TestFixedBatchKeepsScores(t *testing.T) {
 	t.Parallel()
 	dir, fixed := t.TempDir(), t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -161,15 +170,16 @@ func TestFixedBatchGivesTheScoresOfAFreeOne(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
+// TestDamagedStateStartsAgain truncates the saved accumulators of a shard. The shard is computed
+// again, with a warning for each file.
 func TestDamagedStateStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	out := filepath.Join(dir, "run")
-	part := o
-	part.Shard = Shard{Index: 1, Count: 2}
-	mustRun(t, parseIn(t, dir, studyText), out, part)
+	o.Shard = Shard{Index: 1, Count: 2}
+	mustRun(t, parseIn(t, dir, studyText), out, o)
 	files, _ := filepath.Glob(filepath.Join(out, "states", "*.bin"))
 	if len(files) == 0 {
 		t.Fatal("the shard left no state")
@@ -184,24 +194,25 @@ func TestDamagedStateStartsAgain(t *testing.T) {
 		}
 	}
 	warned := 0
-	part.Warn = func(string) { warned++ }
-	mustRun(t, parseIn(t, dir, studyText), out, part)
+	o.Warn = func(string) { warned++ }
+	mustRun(t, parseIn(t, dir, studyText), out, o)
 	if warned != len(files) {
-		t.Errorf("%d warnings for %d damaged files", warned, len(files))
+		t.Errorf("%d warnings, want one for each of %d damaged files", warned, len(files))
 	}
 }
 
-func TestTwoRunsInOneFolderDoNoHarm(t *testing.T) {
+// TestConcurrentRunsInOneFolder starts a second run in the folder of a first, in the middle of it.
+func TestConcurrentRunsInOneFolder(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			twoRunsInOneFolder(t, memory)
+			concurrentRuns(t, memory)
 		})
 	}
 }
 
-func twoRunsInOneFolder(t *testing.T, memory string) {
+func concurrentRuns(t *testing.T, memory string) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
@@ -209,13 +220,12 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shared")
 	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
-	// The second run starts in the middle of the first and takes over its saved state. Both
-	// continue.
+	// The second run starts from the state that the first has saved. Both continue.
 	second := make(chan error, 1)
 	started := false
 	first := o
 	first.Progress = func(p Progress) {
-		if p.Done > 300 && !started {
+		if p.Done > 300 && !started { // after half of the forward passes
 			started = true
 			go func() {
 				_, err := Run(t.Context(), parseIn(t, dir, text), out, o)
@@ -225,7 +235,7 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	}
 	got := mustRun(t, parseIn(t, dir, text), out, first)
 	if !started {
-		t.Fatal("the second run never began")
+		t.Fatal("the second run did not start")
 	}
 	if err := <-second; err != nil {
 		t.Fatal(err)
@@ -238,21 +248,24 @@ func twoRunsInOneFolder(t *testing.T, memory string) {
 	sameScores(t, want.Rows, again.Rows, 1e-5)
 }
 
+// TestResolvedStudyHasTheSameCells runs the study.yaml that a run writes into its folder. It has the
+// same cells (a measure of a model on a data set, under one transformation value, in one trial) as
+// the study itself, however its numbers are written, so all are finished.
 func TestResolvedStudyHasTheSameCells(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
 	text := strings.Replace(studyText, "values: [90, 180]", "values: [0.50, +90, 1e-05]", 1)
-	out := filepath.Join(dir, "run [1]") // a name that glob would not match
+	out := filepath.Join(dir, "run [1]") // as a glob pattern it does not match itself
 	mustRun(t, parseIn(t, dir, text), out, o)
 	resolved, err := Load(filepath.Join(out, "study.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Progress = func(p Progress) { t.Errorf("the resolved study runs %s again", p.Model) }
+	o.Progress = func(p Progress) { t.Errorf("the resolved study computes %s again", p.Model) }
 	mustRun(t, resolved, out, o)
 	if left, _ := os.ReadDir(filepath.Join(out, "states")); len(left) > 0 {
-		t.Errorf("states remain: %v", left)
+		t.Errorf("saved states remain after the run: %v", left)
 	}
 }

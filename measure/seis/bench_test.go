@@ -10,10 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// structured fills a batch with square maps of white noise blurred by (1 3 3 1) along rows and
-// columns. Their spectrum decays, so that the rank at 32 x 32 is about that of the first layers of
-// a trained ResNet.
-func structured(g *rand.Rand, z tensor.Tensor, side int) {
+// blurredNoise fills a batch with square feature maps of white noise, blurred along rows and columns
+// by the filter (1 3 3 1). Their spectrum decays. At 32 x 32 positions the rank of the subspace that
+// holds 99 % of the variance is about that of the first layers of a trained ResNet.
+func blurredNoise(g *rand.Rand, z tensor.Tensor, side int) {
 	for m := 0; m < len(z.Data); m += side * side {
 		plane := z.Data[m : m+side*side]
 		for i := range plane {
@@ -28,7 +28,8 @@ func structured(g *rand.Rand, z tensor.Tensor, side int) {
 	}
 }
 
-// blur replaces each value by a weighted sum of it and the three that follow, in a circle.
+// blur replaces each of n values of x, which are step apart, by a weighted sum of it and the three
+// that follow. After the last value follows the first.
 func blur(x []float32, step, n int) {
 	line := make([]float32, n)
 	for i := range n {
@@ -39,27 +40,28 @@ func blur(x []float32, step, n int) {
 	}
 }
 
-// BenchmarkSEIS measures layers of a CIFAR ResNet-20 on 2,000 pairs, as peers/bench.py seis does,
-// without the network: the three kinds of layer, of which the network has 7, 6 and 6.
+// BenchmarkSEIS measures layers of the three shapes that a CIFAR ResNet-20 has (7, 6 and 6 layers),
+// without the network. It uses 2,000 pairs (z, z') of activations, as the command "bench.py seis" of
+// the reference implementations does (docs/results/performance.md).
 func BenchmarkSEIS(b *testing.B) {
 	const n, batch = 2000, 64
-	for _, kind := range []struct{ channels, side int }{{16, 32}, {32, 16}, {64, 8}} {
+	for _, layer := range []struct{ channels, side int }{{16, 32}, {32, 16}, {64, 8}} {
 		for _, v := range []struct {
 			name     string
 			settings Settings
 		}{
-			{"scores", Settings{Variance: 0.99, Positions: 3136}},
+			{"scores alone", Settings{Variance: 0.99, Positions: 3136}},
 			{"null", Settings{Variance: 0.99, Positions: 3136, Null: true}},
 			{"null+interval", Defaults()},
 		} {
-			b.Run(fmt.Sprintf("%dx%dx%d/%s", kind.channels, kind.side, kind.side, v.name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%dx%dx%d/%s", layer.channels, layer.side, layer.side, v.name), func(b *testing.B) {
 				g := rand.New(rand.NewPCG(1, 1))
-				z, zt := tensor.New(batch, kind.channels, kind.side, kind.side), tensor.New(batch, kind.channels, kind.side, kind.side)
+				z, zt := tensor.New(batch, layer.channels, layer.side, layer.side), tensor.New(batch, layer.channels, layer.side, layer.side)
 				site := measure.Site{Layer: onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
 				var batches []*measure.Batch
 				for range 2 {
-					structured(g, z, kind.side)
-					structured(g, zt, kind.side)
+					blurredNoise(g, z, layer.side)
+					blurredNoise(g, zt, layer.side)
 					for i := range zt.Data {
 						zt.Data[i] += z.Data[i]
 					}
@@ -85,10 +87,10 @@ func BenchmarkSEIS(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					b.ReportMetric(scores[2].Value, "rank")
+					b.ReportMetric(scores[2].Value, "rank") // the third statistic
 				}
 				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
-				b.ReportMetric(float64(New(v.settings).Cost(site))/1e6, "MB-held")
+				b.ReportMetric(float64(New(v.settings).Cost(site))/1e6, "accumulator-MB")
 			})
 		}
 	}

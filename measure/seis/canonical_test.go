@@ -14,11 +14,11 @@ import (
 
 func TestLeadingKeepsTheFraction(t *testing.T) {
 	t.Parallel()
-	// A known spectrum in a known basis: rotations of diag(50, 30, 15, 4, 1).
+	// The eigenvalues sum to 100, so the first two hold 0.8 of the sum.
 	spectrum := []float64{50, 30, 15, 4, 1}
 	for _, c := range []struct {
 		fraction float64
-		k        int
+		k        int // dimension of the subspace
 	}{{0.4, 1}, {0.49, 1}, {0.51, 2}, {0.79, 2}, {0.94, 3}, {0.99, 4}, {0.991, 5}, {1, 5}} {
 		a, basis := rotated(spectrum)
 		s, err := leading(a, 5, c.fraction)
@@ -84,7 +84,8 @@ func normal(g *rand.Rand, rows, cols int) *mat.Dense {
 
 func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	t.Parallel()
-	// Two planes in three dimensions that share the first axis; vectors at 30 degrees within each.
+	// x and y vary in two orthogonal planes that share their first axis. w is at 30 degrees to it in
+	// the plane of x, and v is a negative multiple of it in the plane of y.
 	w, v := mat.NewDense(2, 1, []float64{math.Cos(math.Pi / 6), math.Sin(math.Pi / 6)}), mat.NewDense(2, 1, []float64{-2, 0})
 	overlap := mat.NewDense(2, 2, []float64{1, 0, 0, 0})
 	if got := cosines(w, v, overlap)[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
@@ -92,58 +93,59 @@ func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	}
 }
 
+// Two variables that are equal have a singular scatter matrix (the sum of centred products).
 func TestDependentVariablesAreAnError(t *testing.T) {
 	t.Parallel()
-	one := mat.NewDense(2, 2, []float64{1, 1, 1, 1})
-	m := singleMoments{xx: toSingle(one), yy: toSingle(mat.NewDense(1, 1, []float64{1})), xy: toSingle(mat.NewDense(2, 1, []float64{0.5, 0.5})), work: new(workspace)}
+	equalVariables := mat.NewDense(2, 2, []float64{1, 1, 1, 1})
+	m := singleMoments{xx: toSingle(equalVariables), yy: toSingle(mat.NewDense(1, 1, []float64{1})), xy: toSingle(mat.NewDense(2, 1, []float64{0.5, 0.5})), work: new(workspace)}
 	if _, _, err := m.correlations(); err == nil || errors.Is(err, linalg.ErrNotConverged) {
-		t.Errorf("error %v, want one of a scatter that is not positive definite", err)
+		t.Errorf("error %v, want one of a scatter matrix that is not positive definite", err)
 	}
 }
 
-// At the ranks of the subspaces, atRanks equals leading in single precision.
+// With the ranks of the leading subspaces, atRanks returns in float32 what leading does in float64.
 func TestAtRanksIsLeading(t *testing.T) {
 	t.Parallel()
-	whole, _ := coordinatesOf(t, decaying(200, 6), 6, 0.95)
-	want, exact, err := whole.leading().correlations()
+	c, _ := coordinatesOf(t, decaying(200, 6), 6, 0.95)
+	wantRho, wantCos, err := c.leading().correlations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rho, cos, err := whole.atRanks(whole.bases.x.K, whole.bases.y.K).correlations()
+	rho, cos, err := c.atRanks(c.bases.x.K, c.bases.y.K).correlations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "correlations", rho, want, 1e-5)
-	equal(t, "cosines", cos, exact, 1e-4)
-	if rho, _, err := whole.atRanks(1, 1).correlations(); err != nil || len(rho) != 1 {
-		t.Errorf("%d correlations of one axis with one (%v)", len(rho), err)
+	equal(t, "correlations", rho, wantRho, 1e-5)
+	equal(t, "cosines", cos, wantCos, 1e-4)
+	if rho, _, err := c.atRanks(1, 1).correlations(); err != nil || len(rho) != 1 {
+		t.Errorf("%d correlations of one axis with one, want 1; error %v", len(rho), err)
 	}
 }
 
-// Moments of shuffled pairs, here a quarter of those of the pairs themselves and scaled by four, have
-// the correlations of leading, in single precision.
+// shuffled takes the cross moments of other pairs and a factor. For a quarter of the moments of the
+// pairs themselves and the factor 4, it returns in float32 what leading does in float64.
 func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
-	whole, all := coordinatesOf(t, decaying(n, d), d, 0.95)
-	want, exact, err := whole.leading().correlations()
+	c, scatter := coordinatesOf(t, decaying(n, d), d, 0.95)
+	wantRho, wantCos, err := c.leading().correlations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cross := all.Between(0, d, 2*d)
+	cross := scatter.Between(0, d, 2*d)
 	for i := range cross {
 		cross[i] /= 4
 	}
-	rho, cos, err := whole.bases.shuffled(cross, 4).correlations()
+	rho, cos, err := c.bases.shuffled(cross, 4).correlations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "correlations", rho, want, 1e-5)
-	equal(t, "cosines", cos, exact, 1e-4)
+	equal(t, "correlations", rho, wantRho, 1e-5)
+	equal(t, "cosines", cos, wantCos, 1e-4)
 }
 
-// The implementations of correlations agree: by Cholesky factors, by scaling diagonal scatters, and
-// both in float32.
+// The implementations of canonical correlations agree: by Cholesky factors, by scaling the axes where
+// the scatter matrices xx and yy are diagonal, and both of these in float32.
 func TestCorrelationsAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -159,11 +161,12 @@ func TestCorrelationsAgree(t *testing.T) {
 		xy.Mul(x.T(), y)
 		overlap := normal(g, p, q)
 		overlap.Scale(0.1, overlap)
-		for i := range p { // variances differ as those of the patterns of a layer do
+		for i := range p { // variances decay as those of the principal components of a layer do
 			scaleRow(&xy, i, math.Exp(-float64(i)))
 		}
 		diagonal := principalMoments{xx: make([]float64, p), yy: make([]float64, q), xy: &xy, overlap: overlap}
 		fullX, fullY := mat.NewDense(p, p, nil), mat.NewDense(q, q, nil)
+		// 600 is twice the expected scatter of the first column, so the correlations are below 1.
 		for i := range p {
 			diagonal.xx[i] = 600 * math.Exp(-2*float64(i))
 			fullX.Set(i, i, diagonal.xx[i])
@@ -193,7 +196,7 @@ func TestCorrelationsAgree(t *testing.T) {
 		equal(t, "correlations by scaling in float32", rho4, rho, 1e-4)
 		equal(t, "correlations in float32", rho3, rho, 1e-4)
 		for i := range rho { // the vectors of close correlations are ill-conditioned
-			if gap := apart(rho, i); gap > 1e-3 && rho[i] > 1e-2 {
+			if gap := gapAt(rho, i); gap > 1e-3 && rho[i] > 1e-2 {
 				equal(t, "cosine by scaling", cos2[i:i+1], cos[i:i+1], 1e-8)
 				equal(t, "cosine in float32", cos3[i:i+1], cos[i:i+1], 1e-4/gap/rho[i])
 				equal(t, "cosine by scaling in float32", cos4[i:i+1], cos[i:i+1], 1e-4/gap/rho[i])
@@ -202,14 +205,15 @@ func TestCorrelationsAgree(t *testing.T) {
 	})
 }
 
+// scaleRow multiplies row i of a matrix by a factor.
 func scaleRow(m *mat.Dense, i int, by float64) {
 	for j := range m.RawRowView(i) {
 		m.RawRowView(i)[j] *= by
 	}
 }
 
-// apart returns the distance of a correlation to the nearest other one, at most 1.
-func apart(values []float64, i int) float64 {
+// gapAt returns the distance of value i to the nearest other one, at most 1.
+func gapAt(values []float64, i int) float64 {
 	gap := 1.0
 	for j, v := range values {
 		if j != i {

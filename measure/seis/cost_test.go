@@ -14,9 +14,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkCost measures a layer of 64 channels from 14 x 14 to 56 x 56 positions on 100 to 10,000
-// images, for the table of docs/reference/measures/seis.md: processor time of updates and of
-// scores, and the peak memory of the process. Run each line in a process of its own.
+// BenchmarkCost measures a layer of 64 channels and 14 x 14 to 56 x 56 positions on 100 to 10,000
+// images, for the table of docs/reference/measures/seis.md. It reports the processor time of all
+// updates (update-s) and of the scores (score-s) in the last iteration, and the peak memory of the
+// process. Run each sub-benchmark in a process of its own, so that the peak is its own.
 func BenchmarkCost(b *testing.B) {
 	const channels, batch = 64, 32
 	for _, side := range []int{14, 28, 56} {
@@ -25,8 +26,8 @@ func BenchmarkCost(b *testing.B) {
 				b.Run(fmt.Sprintf("side=%d/images=%d/interval=%t", side, n, interval), func(b *testing.B) {
 					g := rand.New(rand.NewPCG(1, 1))
 					z, zt := tensor.New(batch, channels, side, side), tensor.New(batch, channels, side, side)
-					structured(g, z, side)
-					structured(g, zt, side)
+					blurredNoise(g, z, side)
+					blurredNoise(g, zt, side)
 					for i := range zt.Data {
 						zt.Data[i] += z.Data[i]
 					}
@@ -37,7 +38,7 @@ func BenchmarkCost(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						start := userTime()
+						start := processorTime()
 						for lo := 0; lo < n; lo += batch {
 							part := &measure.Batch{Clean: z.Slice(0, min(batch, n-lo)), Transformed: zt.Slice(0, min(batch, n-lo))}
 							for p := lo; p < min(lo+batch, n); p++ {
@@ -47,28 +48,29 @@ func BenchmarkCost(b *testing.B) {
 								b.Fatal(err)
 							}
 						}
-						b.ReportMetric((userTime() - start).Seconds(), "update-s")
-						start = userTime()
+						b.ReportMetric((processorTime() - start).Seconds(), "update-s")
+						start = processorTime()
 						if _, err := a.Scores(); err != nil {
 							b.Fatal(err)
 						}
-						b.ReportMetric((userTime() - start).Seconds(), "score-s")
+						b.ReportMetric((processorTime() - start).Seconds(), "score-s")
 					}
-					b.ReportMetric(float64(usage().Maxrss)/1024, "peak-MiB")
+					b.ReportMetric(float64(usage().Maxrss)/1024, "peak-MiB") // Linux counts Maxrss in KiB
 				})
 			}
 		}
 	}
 }
 
-// BenchmarkFewObservations measures a layer of one channel on 100 samples, by moments and by
-// rows: processor time.
+// BenchmarkFewObservations measures the processor time of a layer of one channel on 100 samples, that
+// is, with 100 observations of 1,024 or 3,136 positions. The accumulator holds the second moments of
+// the positions ("moments") or the observations themselves ("rows").
 func BenchmarkFewObservations(b *testing.B) {
 	for _, side := range []int{32, 56} {
 		g := rand.New(rand.NewPCG(1, 1))
 		z, zt := tensor.New(100, 1, side, side), tensor.New(100, 1, side, side)
-		structured(g, z, side)
-		structured(g, zt, side)
+		blurredNoise(g, z, side)
+		blurredNoise(g, zt, side)
 		for i := range zt.Data {
 			zt.Data[i] += z.Data[i]
 		}
@@ -79,14 +81,14 @@ func BenchmarkFewObservations(b *testing.B) {
 		for i := range 100 {
 			batch.Place, batch.Index = append(batch.Place, i), append(batch.Index, i)
 		}
-		for name, open := range map[string]func() measure.Accumulator{
+		for name, newOne := range map[string]func() measure.Accumulator{
 			"moments": func() measure.Accumulator { return newAccumulator(m, site, p, m.clean.view(site, p)) },
 			"rows":    func() measure.Accumulator { return newRowAccumulator(m, site, p) },
 		} {
 			b.Run(fmt.Sprintf("side=%d/%s", side, name), func(b *testing.B) {
-				start := userTime()
+				start := processorTime()
 				for b.Loop() {
-					a := open()
+					a := newOne()
 					if err := a.Update(batch); err != nil {
 						b.Fatal(err)
 					}
@@ -94,18 +96,20 @@ func BenchmarkFewObservations(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric((userTime()-start).Seconds()/float64(b.N), "processor-s/op")
+				b.ReportMetric((processorTime()-start).Seconds()/float64(b.N), "processor-s/op")
 			})
 		}
 	}
 }
 
+// usage returns the resources that the process has used.
 func usage() (u syscall.Rusage) {
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return u
 }
 
-func userTime() time.Duration {
+// processorTime returns the processor time of the process in user mode, over all threads.
+func processorTime() time.Duration {
 	u := usage()
 	return time.Duration(u.Utime.Nano())
 }

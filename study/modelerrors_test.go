@@ -9,13 +9,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// TestModelSettingErrorsHaveTheirPosition checks that errors that appear only when a
-// model is opened have their position in the study file.
+// TestModelSettingErrorsHaveTheirPosition checks that errors of settings that are detected only when
+// the model is opened start with their position in the study file: FILE:LINE:COLUMN.
 func TestModelSettingErrorsHaveTheirPosition(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", testmodel.Options{})
-	for _, c := range []struct{ data, model, place, want string }{
+	for _, c := range []struct{ data, model, position, want string }{
 		{"", "preprocess: {preset: none, mean: [1, 2]}", "study.yaml:4:66: ", "mean has 2 values"},
 		{"", "preprocess: {std: 0}", "study.yaml:4:51: ", "std[0] is 0"},
 		{"", "preprocess: {crop: 64}", "study.yaml:4:52: ", "crop: 16"},
@@ -27,64 +27,70 @@ func TestModelSettingErrorsHaveTheirPosition(t *testing.T) {
 		{"", "axes: {conv: NCZZ}", "study.yaml:4:40: ", "letters other than"},
 		{", classes: [a, b]", "layers: [conv]", "study.yaml:2:76: ", "classes"},
 	} {
-		s := parseIn(t, dir, `name: place
+		s := parseIn(t, dir, `name: positions
 data: [{name: shapes, shapes: {n: 20, size: 16, kinds: [square]}`+c.data+`}]
 models:
   - {name: net, onnx: net.onnx, `+c.model+`}
 transforms: [{name: turned, rotate: 90}]
 measures: [accuracy, distance]
 `)
-		_, err := NewPlan(t.Context(), s, options(t))
-		if err == nil {
-			var p *Plan
-			if p, err = NewPlan(t.Context(), s, options(t)); err == nil {
-				defer p.Close()
-				err = p.Failures.Causes[0]
+		p, err := NewPlan(t.Context(), s, options(t))
+		if err == nil { // only one of the measures fails
+			defer p.Close()
+			if len(p.Failures.Causes) == 0 {
+				t.Errorf("%s: no error", c.model+c.data)
+				continue
 			}
+			err = p.Failures.Causes[0]
 		}
-		if msg := err.Error(); !strings.HasPrefix(msg, filepath.Join(dir, c.place)) || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {
-			t.Errorf("%s: the error is %q, want %q and %q in one line", c.model+c.data, msg, c.place, c.want)
+		if msg := err.Error(); !strings.HasPrefix(msg, filepath.Join(dir, c.position)) || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {
+			t.Errorf("%s: the error is %q, want %q and %q in one line", c.model+c.data, msg, c.position, c.want)
 		}
 	}
 }
 
-func saveGraph(t *testing.T, path string, make func(b *onnx.Builder)) {
+// saveGraph writes an ONNX model with the graph that add adds to b.
+func saveGraph(t *testing.T, path string, add func(b *onnx.Builder)) {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
-	make(b)
+	add(b)
 	testmodel.Save(t, path, b)
 }
 
+// TestModelOfAnySizeNeedsImagesOfOneSize checks that a model whose graph accepts images of any size
+// is refused for data of two sizes, unless the study sets one size.
 func TestModelOfAnySizeNeedsImagesOfOneSize(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	saveGraph(t, filepath.Join(dir, "free.onnx"), func(b *onnx.Builder) {
+	saveGraph(t, filepath.Join(dir, "anysize.onnx"), func(b *onnx.Builder) {
 		b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1)))
 	})
 	text := `name: sizes
 data:
   - {name: small, shapes: {n: 20, size: 16}}
   - {name: large, shapes: {n: 20, size: 24}}
-models: [{name: free, onnx: free.onnx}]
+models: [{name: anysize, onnx: anysize.onnx}]
 transforms: [{name: turned, rotate: 90}]
 measures: [distance]
 `
 	_, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
 	if err == nil || !strings.Contains(err.Error(), "data small are 16 x 16 and those of data large are 24 x 24: set one size with preprocess: {crop: 16}") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one on the two sizes of images", err)
 	}
-	p, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(text, "free.onnx}", "free.onnx, preprocess: {crop: 16}}", 1)), options(t))
+	p, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(text, "anysize.onnx}", "anysize.onnx, preprocess: {crop: 16}}", 1)), options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Close()
 }
 
+// TestNaNErrorNamesTheSample checks that the error of an activation that is NaN names the sample:
+// the data set and an index, such as shapes#7.
 func TestNaNErrorNamesTheSample(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	saveGraph(t, filepath.Join(dir, "log.onnx"), func(b *onnx.Builder) {
-		b.Output("log", b.Op("Log", nil, b.Sub(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Scalar(0.5)))) // NaN for dark pixels
+		b.Output("log", b.Op("Log", nil, b.Sub(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Scalar(0.5)))) // NaN for pixels below 0.5
 		b.Output("y", b.Relu("log"))
 	})
 	for _, measure := range []string{"distance", "seis"} {
@@ -98,7 +104,7 @@ measures: [`+measure+`]
 		o.FailFast = true
 		_, err := Run(t.Context(), s, filepath.Join(dir, measure), o)
 		if err == nil || !strings.Contains(err.Error(), "NaN or infinity in the activations of sample") || !strings.Contains(err.Error(), ", shapes#") {
-			t.Errorf("%s: error %v", measure, err)
+			t.Errorf("%s: error %v, want one that names the sample", measure, err)
 		}
 	}
 }
