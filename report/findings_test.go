@@ -12,7 +12,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// depthRows makes a curve of a statistic of SEIS over the layers a, b, c, ...
+// depthRows returns a curve: the values of a statistic of SEIS over the layers a, b, c, ... of the
+// model m, under the transformation turn. They have no intervals and no nulls (values that chance
+// gives).
 func depthRows(statistic string, values ...float64) []scores.Row {
 	var rows []scores.Row
 	for i, v := range values {
@@ -22,25 +24,25 @@ func depthRows(statistic string, values ...float64) []scores.Row {
 	return rows
 }
 
-// predictionRow makes a score of the predictions of a model.
-func predictionRow(model, transform, measure, statistic string, value, half float64) scores.Row {
+// predictionRow returns a score of the predictions of a model, with an interval of value ± halfWidth.
+func predictionRow(model, transform, measure, statistic string, value, halfWidth float64) scores.Row {
 	return scores.Row{Model: model, Data: "d", Transform: transform, Depth: -1, Measure: measure, Statistic: statistic,
-		Value: value, Low: value - half, High: value + half, Null: nan, N: 10}
+		Value: value, Low: value - halfWidth, High: value + halfWidth, Null: nan, N: 10}
 }
 
-// withIntervals gives rows intervals of a half width.
-func withIntervals(half float64, rows []scores.Row) []scores.Row {
+// withIntervals gives each row an interval of its value ± halfWidth.
+func withIntervals(halfWidth float64, rows []scores.Row) []scores.Row {
 	for i := range rows {
-		rows[i].Low, rows[i].High = rows[i].Value-half, rows[i].Value+half
+		rows[i].Low, rows[i].High = rows[i].Value-halfWidth, rows[i].Value+halfWidth
 	}
 	return rows
 }
 
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	floor := depthRows("equivariance", 0.9, 0.3, 0.2)
-	for i := range floor {
-		floor[i].Null = 0.25
+	lastAtChance := depthRows("equivariance", 0.9, 0.3, 0.2)
+	for i := range lastAtChance {
+		lastAtChance[i].Null = 0.25
 	}
 	distances := depthRows("cosine", 0.9, 0.1)
 	for i := range distances {
@@ -51,27 +53,27 @@ func TestFindings(t *testing.T) {
 		rows []scores.Row
 		want []string
 	}{
-		{"nothing", nil, nil},
+		{"no rows", nil, nil},
 		{"a distance below that of unrelated samples", distances, []string{"Cosine distance under turn is highest at a (0.900) and lowest at b (0.100)."}},
 		{"falls", depthRows("equivariance", 0.91, 0.8, 0.38), []string{"Equivariance under turn falls from 0.910 at a to 0.380 at c."}},
 		{"rises", depthRows("invariance", 0.1, 0.2, 0.38), []string{"Invariance under turn rises from 0.100 at a to 0.380 at c."}},
 		{"constant", depthRows("equivariance", 0.91, 0.90, 0.92), []string{"Equivariance under turn stays between 0.900 and 0.920 at all 3 layers."}},
-		{"neither", depthRows("equivariance", 0.5, 0.9, 0.1, 0.5), []string{"Equivariance under turn is highest at b (0.900) and lowest at c (0.100)."}},
+		{"neither falls nor rises", depthRows("equivariance", 0.5, 0.9, 0.1, 0.5), []string{"Equivariance under turn is highest at b (0.900) and lowest at c (0.100)."}},
 		{"one layer", depthRows("equivariance", 0.5), []string{"Equivariance under turn is 0.500 at a."}},
-		{"no numbers", depthRows("equivariance", nan, nan), nil},
-		{"chance", floor, []string{"Equivariance under turn falls from 0.900 at a to 0.200 at c; at 1 of 3 layers it is no better than chance."}},
+		{"only NaN", depthRows("equivariance", nan, nan), nil},
+		{"last layer at chance", lastAtChance, []string{"Equivariance under turn falls from 0.900 at a to 0.200 at c; at 1 of 3 layers it is no better than chance."}},
 		{"one model", []scores.Row{predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01)},
 			[]string{"Effective invariance under turn is 0.610 (95 % interval 0.600 to 0.620)."}},
-		{"transforms of one model", []scores.Row{
+		{"two transformations of one model", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("m", "grey", "effective-invariance", "ei", 0.9, 0.01)},
 			[]string{"Effective invariance is highest under grey (0.900) and lowest under turn (0.610)."}},
-		{"transforms that are the same", []scores.Row{
+		{"transformations with equal scores", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("m", "grey", "effective-invariance", "ei", 0.6102, 0.01)},
 			[]string{"Effective invariance is 0.610 under each of 2 transformations."}},
-		{"models that are the same", []scores.Row{
+		{"models with equal scores", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.61, 0.01)},
 			[]string{"Effective invariance under turn is 0.610 for each of 2 models."}},
-		{"models that are alike", []scores.Row{
+		{"models that differ within their intervals", []scores.Row{
 			predictionRow("m", "turn", "effective-invariance", "ei", 0.61, 0.01), predictionRow("k", "turn", "effective-invariance", "ei", 0.615, 0.01)},
 			[]string{"Effective invariance under turn is 0.610 to 0.615 for each of 2 models, a difference within the intervals."}},
 		{"accuracy", []scores.Row{
@@ -94,10 +96,10 @@ func TestFindings(t *testing.T) {
 			[]string{"Accuracy under turn falls by 0.510 to 0.520 in 2 models, a difference within the intervals."}},
 		{"a curve within its intervals", withIntervals(0.2, depthRows("equivariance", 0.5, 0.6, 0.7)),
 			[]string{"Equivariance under turn is 0.500 to 0.700 at 3 layers, a difference within the intervals."}},
-		{"accuracy alone", []scores.Row{predictionRow("m", "", "accuracy", "clean", 0.81, 0.01)},
+		{"accuracy without a transformation", []scores.Row{predictionRow("m", "", "accuracy", "clean", 0.81, 0.01)},
 			[]string{"Accuracy is 0.810 (95 % interval 0.800 to 0.820)."}},
-		{"a measure that is not described", []scores.Row{predictionRow("m", "turn", "mine", "own", 3, 1)},
-			[]string{"Own under turn is 3.000 (95 % interval 2.000 to 4.000)."}},
+		{"a measure without a descriptor", []scores.Row{predictionRow("m", "turn", "custom", "entropy", 3, 1)},
+			[]string{"Entropy under turn is 3.000 (95 % interval 2.000 to 4.000)."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,9 +110,10 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestChanceHasADirection checks the side of the null: a distance is no better than chance if it is
-// as large as that of unrelated samples.
-func TestChanceHasADirection(t *testing.T) {
+// TestChanceDependsOnDirection checks isAtChance. A score is at chance if its null, the value that
+// unrelated samples give, lies within the interval or on its better side: above, or for a statistic
+// such as a distance, where lower is better, below.
+func TestChanceDependsOnDirection(t *testing.T) {
 	t.Parallel()
 	row := scores.Row{Value: 0.5, Low: 0.4, High: 0.6}
 	for _, c := range []struct {
@@ -128,16 +131,17 @@ func TestChanceHasADirection(t *testing.T) {
 	}
 }
 
-// TestOverviewPrefersMeans checks that of the scores of a transformation the overview takes the
-// means: over its values where there is a row without a value, and over trials where there is one
-// of trial -1. Without such a row it takes each value of trial 0.
+// TestOverviewPrefersMeans checks which scores of a transformation the overview takes. A row with an
+// empty parameter is the mean over the parameter's values; it stands for the rows of single values.
+// A row of scores.MeanOverTrials stands for the single trials. Where these are missing, the overview
+// takes each value and trial 0. Rows of a class are left out.
 func TestOverviewPrefersMeans(t *testing.T) {
 	t.Parallel()
 	row := func(transform, parameter, factor string, trial int) scores.Row {
 		return scores.Row{Model: "m", Transform: transform, Parameter: parameter, Factor: factor, Trial: trial, Measure: "x", Statistic: "s"}
 	}
 	rows := []scores.Row{
-		row("turn", "90", "", 0), row("turn", "180", "", 0), row("turn", "", "", 0), row("turn", "", "", 1), row("turn", "", "", -1),
+		row("turn", "90", "", 0), row("turn", "180", "", 0), row("turn", "", "", 0), row("turn", "", "", 1), row("turn", "", "", scores.MeanOverTrials),
 		row("blur", "1", "", 0), row("blur", "2", "", 0), row("blur", "2", "", 1),
 		row("turn", "", "class=cat", 0),
 	}
@@ -147,9 +151,9 @@ func TestOverviewPrefersMeans(t *testing.T) {
 	}
 }
 
-// TestFindingsOfFactors looks for sentences on measures whose rows all have factors: on probes, by
-// the statistic that has an upper bound, and on the firing of units along each parameter of
-// gratings.
+// TestFindingsOfFactors checks sentences on measures whose rows all have a factor: what a probe
+// predicts from a layer, or the parameter of a grating along which a unit fires. Of the statistics
+// of a probe the sentences take those with an upper bound, such as R², not the RMSE.
 func TestFindingsOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, measure, statistic, factor string, value float64) scores.Row {
@@ -179,38 +183,40 @@ func TestFindingsOfFactors(t *testing.T) {
 		if m.Name != "informativeness" {
 			continue
 		}
-		var said []string
+		var texts []string
 		for _, f := range findingsOf(shown, m, nil) {
-			said = append(said, f.text)
+			texts = append(texts, f.text)
 		}
 		want := []string{want[2], "Accuracy of the probe for shape is 0.500 at all 3 layers.", "R² for scale falls from 0.500 at first to 0.300 at third."}
-		if !slices.Equal(said, want) {
-			t.Errorf("findings on informativeness %q, want %q", said, want)
+		if !slices.Equal(texts, want) {
+			t.Errorf("findings on informativeness %q, want %q", texts, want)
 		}
 	}
 }
 
-// TestFindingsOfSingleLayers compares models that have one layer each, and describes the curve
-// where one of them has more.
+// TestFindingsOfSingleLayers checks that the finding compares the models if each has one layer, and
+// describes the curve over layers if one of them has more.
 func TestFindingsOfSingleLayers(t *testing.T) {
 	t.Parallel()
 	row := func(model, layer string, depth int, value float64) scores.Row {
 		return scores.Row{Model: model, Layer: layer, Depth: depth, Transform: "turn", Variant: "v", Measure: "seis", Statistic: "equivariance", Value: value, Low: value - 0.01, High: value + 0.01, Null: nan}
 	}
-	rows := []scores.Row{row("oriented", "energy", 2, 0.66), row("invariant", "strongest", 3, 0.99)}
-	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for invariant (0.990) and lowest for oriented (0.660)." {
+	rows := []scores.Row{row("small", "conv", 2, 0.66), row("large", "relu", 3, 0.99)}
+	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || got[0] != "Equivariance under turn (v) is highest for large (0.990) and lowest for small (0.660)." {
 		t.Errorf("findings on two models with one layer each: %q, want one that compares the models", got)
 	}
-	rows = append(rows, row("oriented", "pooled", 3, 0.2))
-	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of oriented under turn (v) is highest at energy (0.660) and lowest at pooled (0.200)") {
-		t.Errorf("findings on models with one and with two layers: %q, want one that compares the layers of oriented", got)
+	rows = append(rows, row("small", "pool", 3, 0.2))
+	if got := Findings(rows, reporttest.Measures(), nil); len(got) != 1 || !strings.HasPrefix(got[0], "Equivariance of small under turn (v) is highest at conv (0.660) and lowest at pool (0.200)") {
+		t.Errorf("findings on models with one and with two layers: %q, want one that compares the layers of small", got)
 	}
 }
 
+// TestDescribe checks the order of measures and statistics. Those without a descriptor come last: the
+// measure custom, and the statistic unlisted of seis.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{
-		{Measure: "mine", Statistic: "own"}, {Measure: "seis", Statistic: "rank"}, {Measure: "seis", Statistic: "new"},
+		{Measure: "custom", Statistic: "entropy"}, {Measure: "seis", Statistic: "rank"}, {Measure: "seis", Statistic: "unlisted"},
 		{Measure: "seis", Statistic: "equivariance"}, {Measure: "accuracy", Statistic: "clean"},
 	}
 	var names []string
@@ -219,14 +225,14 @@ func TestDescribe(t *testing.T) {
 			names = append(names, m.Name+" "+s.Name)
 		}
 	}
-	want := []string{"accuracy clean", "seis equivariance", "seis rank", "seis new", "mine own"}
+	want := []string{"accuracy clean", "seis equivariance", "seis rank", "seis unlisted", "custom entropy"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 }
 
-// TestInfiniteValuesAreNotSaid leaves values that are infinite or no number out of the sentences.
-func TestInfiniteValuesAreNotSaid(t *testing.T) {
+// TestSentencesNameFiniteValuesOnly checks that no sentence names an infinite value or a NaN.
+func TestSentencesNameFiniteValuesOnly(t *testing.T) {
 	t.Parallel()
 	rows, _ := reporttest.UsualRun.Rows()
 	for i := range rows {
@@ -239,29 +245,30 @@ func TestInfiniteValuesAreNotSaid(t *testing.T) {
 			rows[i].Value = nan
 		}
 	}
-	said := slices.Concat(conclude(rows), Findings(rows, reporttest.Measures(), nil))
-	for _, sentence := range said {
+	sentences := slices.Concat(conclude(rows), Findings(rows, reporttest.Measures(), nil))
+	for _, sentence := range sentences {
 		if strings.Contains(sentence, "Inf") || strings.Contains(sentence, "NaN") {
 			t.Errorf("the sentence %q names a value that is not finite", sentence)
 		}
 	}
-	if len(said) < 4 {
-		t.Errorf("%d sentences, want 4 or more: %q", len(said), said)
+	if len(sentences) < 4 {
+		t.Errorf("%d sentences, want 4 or more: %q", len(sentences), sentences)
 	}
 }
 
 var nan = math.NaN()
 
-// A difference from 0 of a statistic without bounds has a finite weight, which the page needs.
+// The weight of a finding is the change relative to the range of the statistic, or without an upper
+// bound to the larger magnitude. It is finite for a change to 0 too; JSON has no infinite numbers.
 func TestWeightsAreFinite(t *testing.T) {
 	t.Parallel()
-	about := measure.StatisticDescriptor{Range: measure.NotNegative}
-	if w := 0.5 / width(about, -0.5, 0); w != 1 {
-		t.Errorf("the weight of a fall from 0 to -0.5 is %v, want %v", w, 1)
+	unbounded := measure.StatisticDescriptor{Range: measure.NotNegative}
+	if w := 0.5 / width(unbounded, -0.5, 0); w != 1 {
+		t.Errorf("the weight of a change from -0.5 to 0 is %v, want 1", w)
 	}
 	rows := []scores.Row{
-		{Model: "m", Layer: "a", Depth: 1, Measure: "mine", Statistic: "own", Value: -0.5, Low: nan, High: nan, Null: nan},
-		{Model: "m", Layer: "b", Depth: 2, Measure: "mine", Statistic: "own", Value: 0, Low: nan, High: nan, Null: nan},
+		{Model: "m", Layer: "a", Depth: 1, Measure: "custom", Statistic: "entropy", Value: -0.5, Low: nan, High: nan, Null: nan},
+		{Model: "m", Layer: "b", Depth: 2, Measure: "custom", Statistic: "entropy", Value: 0, Low: nan, High: nan, Null: nan},
 	}
 	statements := Statements(rows, nil, nil)
 	if len(statements) == 0 {

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// lambda has the mean 1/2 and the variance 1 / (4 (2 alpha + 1)) of Beta(alpha, alpha), and
-// partners are a permutation.
+// Mixup trains on lambda x + (1 - lambda) x', where lambda is of the distribution Beta(alpha, alpha)
+// and x' is the partner of sample x in the batch. lambda has the mean 1/2 and the variance
+// 1 / (4 (2 alpha + 1)) of that distribution, and the partners are a permutation of the batch.
 func TestMixtureDistribution(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -24,12 +25,12 @@ func TestMixtureDistribution(t *testing.T) {
 			sum, squares = sum+d, squares+d*d
 			counts[partner[0]]++
 			if sorted := slices.Sorted(slices.Values(partner)); !slices.Equal(sorted, []int{0, 1, 2, 3, 4}) {
-				t.Fatalf("partners %v", partner)
+				t.Fatalf("partners %v, want a permutation of 0 to 4", partner)
 			}
 		}
 		variance := 1 / (4 * (2*alpha + 1))
 		if mean := sum / n; math.Abs(mean) > 4*math.Sqrt(variance/n) {
-			t.Errorf("alpha %g: the mean of lambda is %g", alpha, 0.5+mean)
+			t.Errorf("alpha %g: the mean of lambda is %g, want 0.5", alpha, 0.5+mean)
 		}
 		// |d| is at most 1/2, so the variance of d^2 is at most E d^4 <= E d^2 / 4. The limit is four
 		// standard errors.
@@ -38,16 +39,18 @@ func TestMixtureDistribution(t *testing.T) {
 		}
 		for i, c := range counts {
 			if math.Abs(c-n/5) > 4*math.Sqrt(n*0.2*0.8) {
-				t.Errorf("alpha %g: sample 0 is mixed with sample %d in %g of %d steps", alpha, i, c, n)
+				t.Errorf("alpha %g: sample 0 is mixed with sample %d in %g of %d steps, want about a fifth", alpha, i, c, n)
 			}
 		}
 	}
 	if lambda, _ := drawMixture(seed.Rand(1), 1e-300, 2); lambda != 0 && lambda != 1 {
-		t.Errorf("lambda is %g for a tiny alpha", lambda)
+		t.Errorf("lambda is %g for a tiny alpha, want 0 or 1", lambda)
 	}
 }
 
-// A step with Mixup is a step on mixtures made by hand, whose loss is the mixture of two losses.
+// The loss of a Mixup step is lambda times the loss of the mixed inputs with the targets of x, plus
+// 1 - lambda times that with the targets of the partners. Five steps in one run of the engine
+// (unrolled) give the losses and weights of five runs of one step (single).
 func TestMixupStep(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -62,12 +65,12 @@ func TestMixupStep(t *testing.T) {
 	for _, loss := range []Loss{CrossEntropy, SquaredError} {
 		spec := Spec{Model: m, Loss: loss, Optimiser: SGD{Rate: 0.1, Momentum: 0.9}, Mixup: alpha, Seed: 9}
 		batch := Batch{Inputs: []tensor.Tensor{x}, Target: target, Classes: classes}
-		mixing, err := New(rt, spec)
+		single, err := New(rt, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer mixing.Close()
-		spec.StepsPerRun = 5
+		defer single.Close()
+		spec.StepsPerRun = steps
 		unrolled, err := New(rt, spec)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +81,7 @@ func TestMixupStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range steps {
-			start := mixing.Weights()
+			start := single.Weights()
 			lambda, partner := drawMixture(seed.Rand(9, "train: mixup", i+1), alpha, 4)
 			mixture := x.Clone()
 			for row, j := range partner {
@@ -89,7 +92,7 @@ func TestMixupStep(t *testing.T) {
 			want, accuracy := 0.0, 0.0
 			for weight, targets := range map[float32]Batch{lambda: batch, 1 - lambda: batch.rows(partner)} {
 				targets.Inputs = []tensor.Tensor{mixture}
-				result, err := mixing.evaluateBatch(t.Context(), targets)
+				result, err := single.evaluateBatch(t.Context(), targets)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,7 +103,7 @@ func TestMixupStep(t *testing.T) {
 					}
 				}
 			}
-			got, err := mixing.steps(t.Context(), []Batch{batch})
+			got, err := single.steps(t.Context(), []Batch{batch})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,12 +113,12 @@ func TestMixupStep(t *testing.T) {
 			if result := got[0].Accuracy; loss.Name == CrossEntropy.Name && math.Abs(result-accuracy) > 1e-6 {
 				t.Errorf("step %d: the accuracy is %g, want %g", i+1, result, accuracy)
 			}
-			if slices.Equal(start["layer1.weight"].Data, mixing.Weights()["layer1.weight"].Data) {
+			if slices.Equal(start["layer1.weight"].Data, single.Weights()["layer1.weight"].Data) {
 				t.Fatal("the step changes no weights")
 			}
 		}
 		for name, w := range unrolled.Weights() {
-			near(t, name, tensor.Float64s(w.Data), tensor.Float64s(mixing.Weights()[name].Data))
+			near(t, name, tensor.Float64s(w.Data), tensor.Float64s(single.Weights()[name].Data))
 		}
 	}
 }
@@ -128,7 +131,7 @@ func TestMixupErrors(t *testing.T) {
 	}
 	for _, alpha := range []float64{-1, math.NaN(), math.Inf(1)} {
 		if _, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 1}, Mixup: alpha}); err == nil {
-			t.Errorf("mixup %g is accepted", alpha)
+			t.Errorf("an alpha of %g is accepted", alpha)
 		}
 	}
 }
