@@ -6,6 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// layerCases are random cases of convolutions, matrix products and recurrent layers. The numbers are
+// the versions of the ONNX operator set (opsets) in which the operator changed. Each draw function
+// returns a random node of that operator: attributes and operands.
 var layerCases = []opCase{
 	{"Conv", []int{7, 11, 22}, drawConv},
 	{"ConvTranspose", []int{7, 11, 22}, drawConvTranspose},
@@ -17,8 +20,8 @@ var layerCases = []opCase{
 	{"RNN", []int{7, 14}, drawRNN},
 }
 
-// window draws the attributes that convolutions and pools share. span is the size of the dilated
-// kernel.
+// window draws strides and, where the operator dilates, dilations of a convolution or pool. span is
+// the size of the dilated kernel.
 func (g *generator) window(kernel []int, dilates bool) (attrs onnx.Attrs, span []int) {
 	n := len(kernel)
 	attrs = onnx.Attrs{}
@@ -36,6 +39,7 @@ func (g *generator) window(kernel []int, dilates bool) (attrs onnx.Attrs, span [
 	return attrs, span
 }
 
+// stride returns the stride along spatial axis i.
 func stride(attrs onnx.Attrs, i int) int {
 	if strides, ok := attrs["strides"].([]int); ok {
 		return strides[i]
@@ -44,14 +48,14 @@ func stride(attrs onnx.Attrs, i int) int {
 }
 
 func drawConv(g *generator) testCase {
-	n := []int{2, 1, 2, 2, 3}[g.trial%5]
+	n := []int{2, 1, 2, 2, 3}[g.trial%5] // number of spatial axes
 	kernel := g.dims(n, 1, 3)
 	attrs, span := g.window(kernel, true)
 	group, in, out := 1, g.between(1, 3), g.between(1, 3)
 	switch g.IntN(3) {
 	case 0: // depthwise
 		group, in, out = in, 1, in*g.between(1, 2)
-	case 1:
+	case 1: // two groups
 		group, out = 2, 2*out
 	}
 	if group > 1 || g.coin() {
@@ -67,7 +71,7 @@ func drawConv(g *generator) testCase {
 		attrs["kernel_shape"] = kernel
 	}
 	if attrs["auto_pad"] != nil && attrs["auto_pad"] != "VALID" {
-		delete(attrs, "dilations") // ONNX Runtime pads differently from the standard
+		delete(attrs, "dilations") // with them ONNX Runtime pads differently from the standard
 	}
 	x := []int{g.between(1, 2), group * in}
 	for i := range n {
@@ -81,7 +85,7 @@ func drawConv(g *generator) testCase {
 }
 
 func drawConvTranspose(g *generator) testCase {
-	n := []int{2, 1, 2, 2, 3}[g.trial%5]
+	n := []int{2, 1, 2, 2, 3}[g.trial%5] // number of spatial axes
 	kernel := g.dims(n, 1, 3)
 	attrs, span := g.window(kernel, true)
 	group, in, out := g.between(1, 2), g.between(1, 2), g.between(1, 2)
@@ -93,9 +97,9 @@ func drawConvTranspose(g *generator) testCase {
 	case 0:
 		pads := make([]int, 2*n)
 		for i := range n {
-			full := (x[2+i]-1)*stride(attrs, i) + span[i]
-			pads[i] = g.IntN(min(3, full))
-			pads[n+i] = g.IntN(min(3, full-pads[i]))
+			unpadded := (x[2+i]-1)*stride(attrs, i) + span[i] // size of the output without pads
+			pads[i] = g.IntN(min(3, unpadded))
+			pads[n+i] = g.IntN(min(3, unpadded-pads[i]))
 		}
 		attrs["pads"] = pads
 	case 1:
@@ -152,13 +156,13 @@ func drawMatMul(g *generator) testCase {
 		{{m, k}, {k, n}}, {{k}, {k}}, {{k}, {k, n}}, {{m, k}, {k}}, {{h, m, k}, {k, n}}, {{m, k}, {h, k, n}},
 		{{h, w, m, k}, {h, w, k, n}}, {{h, 1, m, k}, {w, k, n}}, {{h, w, m, k}, {k}}, {{k}, {h, w, k, n}}, {{1, h, m, k}, {w, 1, k, n}},
 	}
-	p := pairs[(g.trial+3*g.opset)%len(pairs)]
+	p := pairs[(g.trial+3*g.opset)%len(pairs)] // each operator set starts at another pair
 	return testCase{operands: []operand{g.smooth(p[0]...), g.smooth(p[1]...)}}
 }
 
 func drawEinsum(g *generator) testCase {
 	i, j, k, b := g.between(1, 3), g.between(1, 3), g.between(1, 3), g.between(2, 3)
-	c := []struct {
+	equations := []struct {
 		equation string
 		shapes   [][]int
 	}{
@@ -184,7 +188,8 @@ func drawEinsum(g *generator) testCase {
 		{"k,jj->", [][]int{{k}, {b, b}}},
 		{"iii,l->li", [][]int{{b, b, b}, {j}}},
 		{"...ii,...ji->...j", [][]int{{k, b, b}, {1, j, b}}},
-	}[(g.trial+g.opset)%22] // of the 22 equations above
+	}
+	c := equations[(g.trial+g.opset)%len(equations)]
 	tc := testCase{attrs: onnx.Attrs{"equation": c.equation}}
 	for _, s := range c.shapes {
 		tc.operands = append(tc.operands, g.smooth(s...))
@@ -192,12 +197,13 @@ func drawEinsum(g *generator) testCase {
 	return tc
 }
 
-// recurrent draws an LSTM, GRU or RNN, by its numbers of gates and states. The operands are those
-// of ONNX: X, W, R, B, sequence_lens, initial_h, and for an LSTM initial_c and P.
+// recurrent draws an LSTM, GRU or RNN with the given number of gates, and of states (h, and c of an
+// LSTM). Its shapes are of t time steps, n samples, in inputs and h hidden units. The operands are
+// those of ONNX: X, W, R, B, sequence_lens, initial_h, and for an LSTM initial_c and P.
 func (g *generator) recurrent(gates, states int) testCase {
 	t, n, in, h := g.between(1, 3), g.between(1, 2), g.between(1, 3), g.between(1, 3)
 	direction := []string{"forward", "reverse", "bidirectional"}[g.trial%3]
-	d := 1
+	d := 1 // number of directions
 	if direction == "bidirectional" {
 		d = 2
 	}
@@ -224,28 +230,28 @@ func (g *generator) recurrent(gates, states int) testCase {
 		}
 	}
 	if g.coin() {
-		tc.loss = g.Perm(1 + states)[:1]
+		tc.loss = g.Perm(1 + states)[:1] // the loss reads one output: Y, or a final state
 	}
 	return tc
 }
 
-// activations sets the attribute activations, for some with parameters. each is the number of
-// activations for each direction.
-func (g *generator) activations(tc testCase, each int) {
+// activations sets the attribute activations at random, and the parameters of those activations that
+// have some. perDirection is the number of activations for each direction.
+func (g *generator) activations(tc testCase, perDirection int) {
 	if g.coin() {
 		return
 	}
 	smooth := []string{"Sigmoid", "Tanh", "Affine", "ScaledTanh", "Softplus", "Elu"}
 	var names []string
 	var alphas, betas []float32
-	for range each * tc.operands[1].shape[0] {
+	for range perDirection * tc.operands[1].shape[0] {
 		name := smooth[g.IntN(len(smooth))]
 		names = append(names, name)
 		if name == "Affine" || name == "ScaledTanh" {
 			betas = append(betas, 0.5+g.Float32())
 		}
 		if name == "Elu" {
-			alphas = append(alphas, 1) // any other value gives a kink
+			alphas = append(alphas, 1) // with any other value the derivative jumps at 0
 		} else if name == "Affine" || name == "ScaledTanh" {
 			alphas = append(alphas, 0.5+g.Float32())
 		}

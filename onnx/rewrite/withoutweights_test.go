@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A model without weights has the same layers, inputs and sizes.
+// A model without weights has the same layers, inputs and number of parameters.
 func TestWithoutWeights(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"cifar_resnet20", "mobilenet_v3_small", "tiny_swin", "tiny_vit"} {
@@ -31,13 +31,13 @@ func TestWithoutWeights(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if m.Parameters() != bare.Parameters() || m.Opset() != bare.Opset() || m.Path() != bare.Path() {
-			t.Errorf("%s: %d parameters of opset %d, not %d of %d", name, bare.Parameters(), bare.Opset(), m.Parameters(), m.Opset())
+			t.Errorf("%s: %d parameters in opset %d, want %d in %d", name, bare.Parameters(), bare.Opset(), m.Parameters(), m.Opset())
 		}
 		emptied := 0
 		for i, w := range bare.Proto().Graph.Initializer {
 			full := proto.Size(m.Proto().Graph.Initializer[i])
-			if left := proto.Size(w); left > 70_000 { // of the largest that shape arithmetic may read
-				t.Errorf("%s: %d of %d bytes of %s remain", name, left, full, w.GetName())
+			if left := proto.Size(w); left > 70_000 { // twice the bytes of the largest tensor that keeps its values: 4,096 of 8 bytes
+				t.Errorf("%s: %d of %d bytes of %s remain, want at most 70,000", name, left, full, w.GetName())
 			} else if left < full {
 				emptied++
 			}
@@ -46,7 +46,7 @@ func TestWithoutWeights(t *testing.T) {
 			t.Errorf("%s has kept all its weights", name)
 		}
 		if after, err := m.Bytes(); err != nil || len(after) != len(before) {
-			t.Errorf("%s itself has lost its weights", name)
+			t.Errorf("%s: the original model has lost its weights", name)
 		}
 	}
 }
