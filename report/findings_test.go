@@ -24,7 +24,8 @@ func depthRows(statistic string, values ...float64) []scores.Row {
 	return rows
 }
 
-// predictionRow returns a score of the predictions of a model, with an interval of value ± halfWidth.
+// predictionRow returns a score of the predictions of a model, with an interval of value ±
+// halfWidth.
 func predictionRow(model, transform, measure, statistic string, value, halfWidth float64) scores.Row {
 	return scores.Row{Model: model, Data: "d", Transform: transform, Depth: -1, Measure: measure, Statistic: statistic,
 		Value: value, Low: value - halfWidth, High: value + halfWidth, Null: nan, N: 10}
@@ -131,10 +132,10 @@ func TestChanceDependsOnDirection(t *testing.T) {
 	}
 }
 
-// TestOverviewPrefersMeans checks which scores of a transformation the overview takes. A row with an
-// empty parameter is the mean over the parameter's values; it stands for the rows of single values.
-// A row of scores.MeanOverTrials stands for the single trials. Where these are missing, the overview
-// takes each value and trial 0. Rows of a class are left out.
+// TestOverviewPrefersMeans checks which scores of a transformation the overview takes. A row with
+// an empty parameter is the mean over the parameter's values; it stands for the rows of single
+// values. A row of scores.MeanOverTrials stands for the single trials. Where these are missing, the
+// overview takes each value and trial 0. Rows of a class are left out.
 func TestOverviewPrefersMeans(t *testing.T) {
 	t.Parallel()
 	row := func(transform, parameter, factor string, trial int) scores.Row {
@@ -211,8 +212,8 @@ func TestFindingsOfSingleLayers(t *testing.T) {
 	}
 }
 
-// TestDescribe checks the order of measures and statistics. Those without a descriptor come last: the
-// measure custom, and the statistic unlisted of seis.
+// TestDescribe checks the order of measures and statistics. Those without a descriptor come last:
+// the measure custom, and the statistic unlisted of seis.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// TestModelSettingErrorsHaveTheirPosition checks that errors of settings that are detected only when
-// the model is opened start with their position in the study file: FILE:LINE:COLUMN.
+// TestModelSettingErrorsHaveTheirPosition checks that errors of settings that are detected only
+// when the model is opened start with their position in the study file: FILE:LINE:COLUMN.
 func TestModelSettingErrorsHaveTheirPosition(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,10 +12,10 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// The studies of these tests (pairsStudy in between_test.go) compare pairs of layers by correlation,
-// whose cost is the memory for one pair in bytes. A grid is the set of layer pairs of two models
-// that one accumulator measures. A pass is one reading of the samples: if the pairs exceed the bound
-// on memory, a run has several.
+// The studies of these tests (pairsStudy in between_test.go) compare pairs of layers by
+// correlation, whose cost is the memory for one pair in bytes. A grid is the set of layer pairs of
+// two models that one accumulator measures. A pass is one reading of the samples: if the pairs
+// exceed the bound on memory, a run has several.
 
 func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
@@ -108,8 +108,8 @@ func TestStoppedRunOfPairsResumes(t *testing.T) {
 	}
 }
 
-// TestPairsReadTheSameSamples checks that at each layer the correlation of a model with a copy of it
-// under another name is 1, clean and under a transformation.
+// TestPairsReadTheSameSamples checks that at each layer the correlation of a model with a copy of
+// it under another name is 1, clean and under a transformation.
 func TestPairsReadTheSameSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

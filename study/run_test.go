@@ -15,8 +15,8 @@ import (
 )
 
 // studyText (helpers_test.go) has 150 samples and needs 600 forward passes: the clean samples, two
-// values of quarter, and one draw of tilt. A run stores the state of unfinished accumulators at most
-// once per SaveInterval, and spends at most SaveFraction of its time on that.
+// values of quarter, and one draw of tilt. A run stores the state of unfinished accumulators at
+// most once per SaveInterval, and spends at most SaveFraction of its time on that.
 
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
@@ -248,9 +248,9 @@ func concurrentRuns(t *testing.T, memory string) {
 	sameScores(t, want.Rows, again.Rows, 1e-5)
 }
 
-// TestResolvedStudyHasTheSameCells runs the study.yaml that a run writes into its folder. It has the
-// same cells (a measure of a model on a data set, under one transformation value, in one trial) as
-// the study itself, however its numbers are written, so all are finished.
+// TestResolvedStudyHasTheSameCells runs the study.yaml that a run writes into its folder. It has
+// the same cells (a measure of a model on a data set, under one transformation value, in one trial)
+// as the study itself, however its numbers are written, so all are finished.
 func TestResolvedStudyHasTheSameCells(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

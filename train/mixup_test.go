@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Mixup trains on lambda x + (1 - lambda) x', where lambda is of the distribution Beta(alpha, alpha)
-// and x' is the partner of sample x in the batch. lambda has the mean 1/2 and the variance
-// 1 / (4 (2 alpha + 1)) of that distribution, and the partners are a permutation of the batch.
+// Mixup trains on lambda x + (1 - lambda) x', where lambda is of the distribution Beta(alpha,
+// alpha) and x' is the partner of sample x in the batch. lambda has the mean 1/2 and the variance 1
+// / (4 (2 alpha + 1)) of that distribution, and the partners are a permutation of the batch.
 func TestMixtureDistribution(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -32,8 +32,8 @@ func TestMixtureDistribution(t *testing.T) {
 		if mean := sum / n; math.Abs(mean) > 4*math.Sqrt(variance/n) {
 			t.Errorf("alpha %g: the mean of lambda is %g, want 0.5", alpha, 0.5+mean)
 		}
-		// |d| is at most 1/2, so the variance of d^2 is at most E d^4 <= E d^2 / 4. The limit is four
-		// standard errors.
+		// |d| is at most 1/2, so the variance of d^2 is at most E d^4 <= E d^2 / 4. The limit is
+		// four standard errors.
 		if got := squares / n; math.Abs(got-variance) > 4*math.Sqrt(variance/4/n) {
 			t.Errorf("alpha %g: the variance of lambda is %g, want %g", alpha, got, variance)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkApply transforms colour images of 32 x 32 and 224 x 224 pixels. The parameters are fixed:
-// degrees of a rotation, the fraction of the area of a crop, the factor of the contrast, and standard
-// deviations of the blur in pixels and of the noise.
+// BenchmarkApply transforms colour images of 32 x 32 and 224 x 224 pixels. The parameters are
+// fixed: degrees of a rotation, the fraction of the area of a crop, the factor of the contrast, and
+// standard deviations of the blur in pixels and of the noise.
 func BenchmarkApply(b *testing.B) {
 	for _, c := range []struct {
 		name      string

@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestOrbitInvertsTheProjection checks orbit, which maps a pixel of a frame to the point of the image
-// that it shows. The inverse is computed here: points of a plane that is rotated by angle degrees
-// about an axis within it are projected onto the frame. axis is the direction of the axis in radians.
+// TestOrbitInvertsTheProjection checks orbit, which maps a pixel of a frame to the point of the
+// image that it shows. The inverse is computed here: points of a plane that is rotated by angle
+// degrees about an axis within it are projected onto the frame. axis is the direction of the axis
+// in radians.
 func TestOrbitInvertsTheProjection(t *testing.T) {
 	t.Parallel()
 	const f = 277.0 // focal length, in pixels
@@ -21,8 +22,8 @@ func TestOrbitInvertsTheProjection(t *testing.T) {
 			sin, cos := math.Sincos(angle * math.Pi / 180)
 			dy, dx := math.Sincos(axis)
 			for _, p := range [][2]float64{{0, 0}, {30, -20}, {-80, 50}} {
-				// Rodrigues' formula rotates (p, 0) about the axis (dx, dy, 0). The result is moved away
-				// from the camera by f.
+				// Rodrigues' formula rotates (p, 0) about the axis (dx, dy, 0). The result is moved
+				// away from the camera by f.
 				dot := p[0]*dx + p[1]*dy
 				cross := dx*p[1] - dy*p[0] // the third component of the cross product of the axis and the point
 				x := p[0]*cos + dx*dot*(1-cos)
@@ -50,8 +51,8 @@ func ramp(side int) tensor.Tensor {
 	return t
 }
 
-// TestFramesShowTheView checks on a linear ramp that each pixel of a frame has the value of the image
-// at the point to which the view (the map from frame to image) maps the pixel.
+// TestFramesShowTheView checks on a linear ramp that each pixel of a frame has the value of the
+// image at the point to which the view (the map from frame to image) maps the pixel.
 func TestFramesShowTheView(t *testing.T) {
 	t.Parallel()
 	for _, motion := range []string{"pan", "turn", "still"} {
@@ -70,8 +71,8 @@ func TestFramesShowTheView(t *testing.T) {
 	}
 }
 
-// TestPanIsATranslation checks that after a pan by whole pixels the frame is the middle frame, which
-// shows the image unmoved, shifted by these pixels.
+// TestPanIsATranslation checks that after a pan by whole pixels the frame is the middle frame,
+// which shows the image unmoved, shifted by these pixels.
 func TestPanIsATranslation(t *testing.T) {
 	t.Parallel()
 	o, err := CameraOptions{Motion: "pan", Patches: Patches{Width: 40, Height: 40}}.complete()

@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// blurredNoise fills a batch with square feature maps of white noise, blurred along rows and columns
-// by the filter (1 3 3 1). Their spectrum decays. At 32 x 32 positions the rank of the subspace that
-// holds 99 % of the variance is about that of the first layers of a trained ResNet.
+// blurredNoise fills a batch with square feature maps of white noise, blurred along rows and
+// columns by the filter (1 3 3 1). Their spectrum decays. At 32 x 32 positions the rank of the
+// subspace that holds 99 % of the variance is about that of the first layers of a trained ResNet.
 func blurredNoise(g *rand.Rand, z tensor.Tensor, side int) {
 	for m := 0; m < len(z.Data); m += side * side {
 		plane := z.Data[m : m+side*side]
@@ -41,8 +41,8 @@ func blur(x []float32, step, n int) {
 }
 
 // BenchmarkSEIS measures layers of the three shapes that a CIFAR ResNet-20 has (7, 6 and 6 layers),
-// without the network. It uses 2,000 pairs (z, z') of activations, as the command "bench.py seis" of
-// the reference implementations does (docs/results/performance.md).
+// without the network. It uses 2,000 pairs (z, z') of activations, as the command "bench.py seis"
+// of the reference implementations does (docs/results/performance.md).
 func BenchmarkSEIS(b *testing.B) {
 	const n, batch = 2000, 64
 	for _, layer := range []struct{ channels, side int }{{16, 32}, {32, 16}, {64, 8}} {

@@ -84,8 +84,8 @@ func normal(g *rand.Rand, rows, cols int) *mat.Dense {
 
 func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	t.Parallel()
-	// x and y vary in two orthogonal planes that share their first axis. w is at 30 degrees to it in
-	// the plane of x, and v is a negative multiple of it in the plane of y.
+	// x and y vary in two orthogonal planes that share their first axis. w is at 30 degrees to it
+	// in the plane of x, and v is a negative multiple of it in the plane of y.
 	w, v := mat.NewDense(2, 1, []float64{math.Cos(math.Pi / 6), math.Sin(math.Pi / 6)}), mat.NewDense(2, 1, []float64{-2, 0})
 	overlap := mat.NewDense(2, 2, []float64{1, 0, 0, 0})
 	if got := cosines(w, v, overlap)[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
@@ -144,8 +144,8 @@ func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	equal(t, "cosines", cos, wantCos, 1e-4)
 }
 
-// The implementations of canonical correlations agree: by Cholesky factors, by scaling the axes where
-// the scatter matrices xx and yy are diagonal, and both of these in float32.
+// The implementations of canonical correlations agree: by Cholesky factors, by scaling the axes
+// where the scatter matrices xx and yy are diagonal, and both of these in float32.
 func TestCorrelationsAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -62,9 +62,9 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// BenchmarkFewObservations measures the processor time of a layer of one channel on 100 samples, that
-// is, with 100 observations of 1,024 or 3,136 positions. The accumulator holds the second moments of
-// the positions ("moments") or the observations themselves ("rows").
+// BenchmarkFewObservations measures the processor time of a layer of one channel on 100 samples,
+// that is, with 100 observations of 1,024 or 3,136 positions. The accumulator holds the second
+// moments of the positions ("moments") or the observations themselves ("rows").
 func BenchmarkFewObservations(b *testing.B) {
 	for _, side := range []int{32, 56} {
 		g := rand.New(rand.NewPCG(1, 1))

@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// layerCases are random cases of convolutions, matrix products and recurrent layers. The numbers are
-// the versions of the ONNX operator set (opsets) in which the operator changed. Each draw function
-// returns a random node of that operator: attributes and operands.
+// layerCases are random cases of convolutions, matrix products and recurrent layers. The numbers
+// are the versions of the ONNX operator set (opsets) in which the operator changed. Each draw
+// function returns a random node of that operator: attributes and operands.
 var layerCases = []opCase{
 	{"Conv", []int{7, 11, 22}, drawConv},
 	{"ConvTranspose", []int{7, 11, 22}, drawConvTranspose},
@@ -235,8 +235,8 @@ func (g *generator) recurrent(gates, states int) testCase {
 	return tc
 }
 
-// activations sets the attribute activations at random, and the parameters of those activations that
-// have some. perDirection is the number of activations for each direction.
+// activations sets the attribute activations at random, and the parameters of those activations
+// that have some. perDirection is the number of activations for each direction.
 func (g *generator) activations(tc testCase, perDirection int) {
 	if g.coin() {
 		return
