@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// drawCosts returns the costs of 1 to 40 models.
+// drawCosts returns random costs of 1 to 40 models.
 func drawCosts(t *rapid.T) []Cost {
 	n := rapid.IntRange(1, 40).Draw(t, "models")
 	costs := make([]Cost, n)
@@ -23,8 +23,8 @@ func drawCosts(t *rapid.T) []Cost {
 	return costs
 }
 
-// covered checks that every model is processed exactly once: whole, or in all of its shards.
-func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
+// checkCoverage checks that every model is processed exactly once: whole, or in all of its shards.
+func checkCoverage(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
 	shards := map[string]map[study.Shard]int{}
 	for _, task := range tasks {
 		if len(task.Models) == 0 || !task.Shard.Whole() && len(task.Models) != 1 {
@@ -38,14 +38,14 @@ func covered(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) 
 		}
 	}
 	for _, c := range costs {
-		of := 1
-		for p, count := range shards[c.Model] {
-			of = max(1, p.Count)
+		shardCount := 1
+		for shard, count := range shards[c.Model] {
+			shardCount = max(1, shard.Count)
 			if count != 1 {
-				t.Fatalf("%s %v is processed %d times, want 1", c.Model, p, count)
+				t.Fatalf("%s %v is processed %d times, want 1", c.Model, shard, count)
 			}
 		}
-		if len(shards[c.Model]) != of || of > max(1, c.Blocks) {
+		if len(shards[c.Model]) != shardCount || shardCount > max(1, c.Blocks) {
 			t.Fatalf("%s of %d blocks is divided into the shards %v, want each of them once", c.Model, c.Blocks, shards[c.Model])
 		}
 		delete(shards, c.Model)
@@ -63,12 +63,12 @@ func TestBalanceCoversEveryModelOnce(t *testing.T) {
 		if len(tasks) > n {
 			t.Fatalf("%d tasks, more than the requested %d", len(tasks), n)
 		}
-		covered(t, costs, tasks)
+		checkCoverage(t, costs, tasks)
 	})
 }
 
-// TestBalanceIsBalanced checks that no task is longer than twice the mean if models can be divided
-// freely and open at no cost.
+// TestBalanceIsBalanced checks that no task takes more than twice the mean if models can be divided
+// into many shards and opening them costs nothing.
 func TestBalanceIsBalanced(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,6 +89,7 @@ func TestBalanceIsBalanced(t *testing.T) {
 	})
 }
 
+// TestBalanceByHand compares tasks with those computed by hand.
 func TestBalanceByHand(t *testing.T) {
 	t.Parallel()
 	costs := []Cost{
@@ -97,22 +98,23 @@ func TestBalanceByHand(t *testing.T) {
 		{Model: "b", Samples: 21, Blocks: 100, Measured: true, Memory: 7},
 	}
 	got := fmt.Sprint(Balance(costs, 4))
-	// big in three of 1 + 90/3 = 31 seconds, a and b together in 31. A task is printed as its models,
-	// its shard, its seconds and its memory.
+	// big is divided into three tasks of 1 + 90/3 = 31 seconds; a and b make one task of 31
+	// seconds. A task is printed as its models, its shard (1of3: the first of three), seconds and
+	// memory.
 	if want := "[{[big] 1of3 31 9} {[big] 2of3 31 9} {[big] 3of3 31 9} {[a b] all 31 7}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	costs[2].Measured, costs[2].Memory = false, 0
 	for _, task := range Balance(costs, 4) {
-		if guessed := len(task.Models) == 2; guessed != (task.Seconds == 0) || guessed != (task.Memory == 0) {
-			t.Errorf("%+v: estimates must be 0 without measurements", task)
+		if hasB := len(task.Models) == 2; hasB != (task.Seconds == 0) || hasB != (task.Memory == 0) {
+			t.Errorf("%+v: want estimates of 0 for a task with the unmeasured model b, and only for it", task)
 		}
 	}
 	if got := Balance(nil, 4); got != nil {
-		t.Errorf("no models give %v", got)
+		t.Errorf("no models give the tasks %v, want nil", got)
 	}
 	if got := Balance([]Cost{{Model: "m", Samples: math.MaxFloat64 / 4, Blocks: 3}}, 1000); len(got) != 3 {
-		t.Errorf("three blocks give %d tasks, want 3", len(got))
+		t.Errorf("a model of three blocks gives %d tasks, want 3", len(got))
 	}
 }
 
@@ -121,15 +123,15 @@ func TestTaskCount(t *testing.T) {
 	costs := []Cost{
 		{Model: "a", Open: 10, Samples: 5000, Scores: 500, Measured: true},
 		{Model: "b", Samples: 4000, Measured: true},
-		{Model: "finished"},
+		{Model: "finished"}, // nothing is left to run
 		{Model: "broken", Note: "it cannot be opened here"},
 	}
 	if got := TaskCount(costs, time.Hour); got != 3 {
 		t.Errorf("9,510 seconds give %d tasks of an hour, want 3", got)
 	}
-	costs[2].Samples = 1
+	costs[2].Samples = 1 // not measured: a guess
 	if got := TaskCount(costs, time.Hour); got != len(costs) {
-		t.Errorf("with a guess among the costs there are %d tasks for %d models, want one each", got, len(costs))
+		t.Errorf("with an unmeasured cost there are %d tasks for %d models, want one each", got, len(costs))
 	}
 	if got := TaskCount(costs[3:], time.Hour); got != 1 {
 		t.Errorf("without costs: %d tasks, want 1", got)

@@ -15,21 +15,22 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A form is the type, layout, batch and channels of an image input.
+// A form is the type, layout, batch size and number of channels of a model's image input.
 type form struct {
 	typ      onnx.Type
-	layout   string
-	batch    int // -1: any
+	layout   string // NCHW or NHWC
+	batch    int    // -1: any
 	channels int
 }
 
-// weigh returns the weight of a pixel in the networks of these tests.
-func weigh(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
+// weightOf returns the weight of a pixel in the networks of these tests.
+func weightOf(c, y, x int) float32 { return float32(c+1)*0.5 + float32(y)*0.25 - float32(x)*0.125 }
 
-const side = 4 // of the images of these tests
+const side = 4 // height and width of the images of these tests
 
-// network returns, in any form, the same network for images of channels x 4 x 4: the layer
-// "doubled" is 2 x, "scores" are ( sum of 2 x, sum of weight x, 0 ).
+// network returns a function that builds a network whose input x has the form f. Its layer
+// "doubled" is 2 x. Its output "scores" has three values: the sum of 2 x over all pixels, the sum
+// of x weighted by weightOf, and 0. Images of the same pixels give the same results in every form.
 func network(f form) func(b *onnx.Builder) {
 	return func(b *onnx.Builder) {
 		shape := []int{f.batch, f.channels, side, side}
@@ -50,23 +51,24 @@ func network(f form) func(b *onnx.Builder) {
 		for c := range f.channels {
 			for i := range side * side {
 				w.Data[(c*side*side+i)*3] = 1
-				w.Data[(c*side*side+i)*3+1] = weigh(c, i/side, i%side) / 2
+				w.Data[(c*side*side+i)*3+1] = weightOf(c, i/side, i%side) / 2
 			}
 		}
 		b.Output("scores", b.MatMul(b.Reshape(doubled, -1, n), b.Const("w", w)))
 	}
 }
 
-// expect returns the network's result for a normalised image.
-func expect(p tensor.Tensor) (doubled []float32, scores [3]float64) {
+// expected returns the layer and the scores of the network for a normalised image.
+func expected(p tensor.Tensor) (doubled []float32, scores [3]float64) {
 	for j, v := range p.Data {
 		doubled = append(doubled, 2*v)
 		scores[0] += 2 * float64(v)
-		scores[1] += float64(weigh(j/(side*side), j/side%side, j%side)) * float64(v)
+		scores[1] += float64(weightOf(j/(side*side), j/side%side, j%side)) * float64(v)
 	}
 	return doubled, scores
 }
 
+// drawImage returns an image of random 8-bit values, divided by 255.
 func drawImage(t *rapid.T, channels int) tensor.Tensor {
 	p := tensor.New(channels, side, side)
 	for i := range p.Data {
@@ -75,8 +77,9 @@ func drawImage(t *rapid.T, channels int) tensor.Tensor {
 	return p
 }
 
-// TestForms checks that models of every form (type, layout, channels, fixed or open batch) give the
-// same results for the same images, in batches of any size.
+// TestForms checks that models of every form (type, layout, channels, fixed or dynamic batch size)
+// give the results of the same network, for batches of any size. The images are normalised, except
+// that a model of type uint8 gets the values 0 to 255.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -87,10 +90,7 @@ func TestForms(t *testing.T) {
 					f := form{typ, layout, batch, channels}
 					path := save(t, network(f))
 					o := model.Options{Layers: []string{"doubled"}, Output: "scores"}
-					scale := float32(1)
-					if typ == onnx.Uint8 {
-						scale = 255
-					} else {
+					if typ != onnx.Uint8 {
 						o.Preprocess = model.Preprocess{Mean: []float32{0.25}, Std: []float32{0.5}}
 					}
 					m, err := model.Open(rt, path, o)
@@ -123,7 +123,7 @@ func TestForms(t *testing.T) {
 						}
 						checkBatch(t, buf, images, func(v float32) float32 {
 							if typ == onnx.Uint8 {
-								return v * scale
+								return v * 255
 							}
 							return (v - 0.25) / 0.5
 						})
@@ -134,31 +134,31 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// checkBatch compares the layer and the scores in buf with those that expect returns for the
-// images.
+// checkBatch compares the layer and the scores in buf with those that expected returns for the
+// normalised images. buf has logarithms of probabilities, so it compares differences of scores.
 func checkBatch(t *rapid.T, buf *model.Buffers, images []tensor.Tensor, normalise func(float32) float32) {
-	logs, err := buf.LogProbs(nil)
+	logProbs, err := buf.LogProbs(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	z := buf.Layer(0)
-	if z.Shape[0] != len(images) || logs.Shape[0] != len(images) {
-		t.Fatalf("%d images give %v and %v", len(images), z.Shape, logs.Shape)
+	if z.Shape[0] != len(images) || logProbs.Shape[0] != len(images) {
+		t.Fatalf("%d images give a layer of shape %v and scores of shape %v", len(images), z.Shape, logProbs.Shape)
 	}
 	for i, p := range images {
 		p = p.Clone()
 		for j, v := range p.Data {
 			p.Data[j] = normalise(v)
 		}
-		doubled, scores := expect(p)
+		doubled, scores := expected(p)
 		for j, v := range doubled {
 			if math.Abs(float64(v-z.At(i).Data[j])) > 1e-3 {
 				t.Fatalf("image %d, value %d is %v, want %v", i, j, z.At(i).Data[j], v)
 			}
 		}
-		for k, v := range logs.At(i).Data[:2] {
-			if want := scores[k] - scores[2]; math.Abs(float64(v-logs.At(i).Data[2])-want) > 1e-4*(1+math.Abs(want)) {
-				t.Fatalf("image %d, class %d is %v above the last, want %v", i, k, v-logs.At(i).Data[2], want)
+		for k, v := range logProbs.At(i).Data[:2] {
+			if want := scores[k] - scores[2]; math.Abs(float64(v-logProbs.At(i).Data[2])-want) > 1e-4*(1+math.Abs(want)) {
+				t.Fatalf("image %d: score %d is %v above the last, want %v", i, k, v-logProbs.At(i).Data[2], want)
 			}
 		}
 	}
@@ -181,11 +181,11 @@ func TestConcurrentRuns(t *testing.T) {
 			for i := range p.Data {
 				p.Data[i] = float32(g + i)
 			}
-			want, _ := expect(p)
+			want, _ := expected(p)
 			for k := range 50 {
 				images := slices.Repeat([]tensor.Tensor{p}, 1+k%3)
 				if err := s.Run(context.Background(), images, buf); err != nil || !slices.Equal(buf.Layer(0).Data, slices.Repeat(want, len(images))) {
-					t.Errorf("goroutine %d: %v, %v", g, buf.Layer(0), err)
+					t.Errorf("goroutine %d: the layer is %v, want %v for each image; error %v", g, buf.Layer(0), want, err)
 					return
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestCluster checks that the cluster runs jobs, also those that were queued when its controller
-// was restarted.
+// TestCluster checks that the Slurm cluster that Start starts on this machine runs jobs, even if
+// its controller is restarted while one runs and another is queued.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -20,16 +20,17 @@ func TestCluster(t *testing.T) {
 	c := Start(t)
 	out := filepath.Join(t.TempDir(), "out")
 	c.Run("sbatch", "--output=/dev/null", "--wrap=sleep 2; echo one >> "+out)
+	// An exclusive job waits until no other job runs on its node.
 	c.Run("sbatch", "--output=/dev/null", "--exclusive", "--wrap=echo two >> "+out)
 	c.RestartController()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		raw, _ := os.ReadFile(out)
 		if string(raw) == "one\ntwo\n" {
 			return
 		}
-		if time.Now().After(end) {
+		if time.Now().After(deadline) {
 			log, _ := os.ReadFile(filepath.Join(c.dir, "log", "slurmctld"))
-			t.Fatalf("the jobs write %q\n%s\n%s\n%s", strings.TrimSpace(string(raw)), c.Run("squeue"), c.Run("sinfo", "-N", "-l"), log)
+			t.Fatalf("the jobs wrote %q, want one and two\n%s\n%s\n%s", strings.TrimSpace(string(raw)), c.Run("squeue"), c.Run("sinfo", "-N", "-l"), log)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// get returns the body of the answer to a GET request, whose status must be 200.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.Get(url)
@@ -65,10 +66,11 @@ func TestMetricsAndProfilesAreServed(t *testing.T) {
 		t.Errorf("Serve at an address in use: %v, want an error with the address", err)
 	}
 	if problems, err := testutil.CollectAndLint(&collector{&study.Stats{}}); err != nil || len(problems) > 0 {
-		t.Errorf("problems of the metrics: %v, error %v; want none", problems, err)
+		t.Errorf("problems in the names and help of the metrics: %v, error %v; want none", problems, err)
 	}
 }
 
+// TestLogs checks that the logger writes JSON lines and leaves out messages below its level.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -76,19 +78,21 @@ func TestLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log.Info("not this")
-	log.Warn("this", "model", "a\nb")
+	log.Info("below the level")
+	log.Warn("at the level", "model", "a\nb")
 	var line struct{ Level, Msg, Model string }
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Level != "WARN" || line.Msg != "this" || line.Model != "a\nb" {
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Level != "WARN" || line.Msg != "at the level" || line.Model != "a\nb" {
 		t.Errorf("the log is %q, read as %+v, error %v; want the warning alone", out.String(), line, err)
 	}
 	for _, bad := range [][2]string{{"yaml", "info"}, {"json", "loud"}} {
 		if _, err := NewLogger(&out, bad[0], bad[1]); err == nil {
-			t.Errorf("NewLogger accepts %v", bad)
+			t.Errorf("NewLogger accepts the format and level %q, want an error", bad)
 		}
 	}
 }
 
+// TestTracesArrive checks that spans reach an OTLP server, that another protocol is an error, and
+// that Trace warns once, not for each error, when the server cannot be reached.
 func TestTracesArrive(t *testing.T) {
 	var spans atomic.Int64
 	var service atomic.Value
@@ -96,7 +100,7 @@ func TestTracesArrive(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		var got collector_pb.ExportTraceServiceRequest
 		if r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &got) != nil {
-			http.Error(w, "no", http.StatusBadRequest)
+			http.Error(w, "not an OTLP trace", http.StatusBadRequest)
 			return
 		}
 		for _, rs := range got.ResourceSpans {
@@ -120,10 +124,10 @@ func TestTracesArrive(t *testing.T) {
 	span.End()
 	stop()
 	if spans.Load() != 1 || service.Load() != "noether" {
-		t.Errorf("%d spans of %v arrived", spans.Load(), service.Load())
+		t.Errorf("%d spans of the service %v arrived, want one of noether", spans.Load(), service.Load())
 	}
 
-	server.Close() // the next spans cannot be sent
+	server.Close() // the next span cannot be sent
 	var warned atomic.Int64
 	stop, err = Trace(t.Context(), "1", func(string) { warned.Add(1) })
 	if err != nil {

@@ -76,5 +76,5 @@ func TestPagesAreAccessible(t *testing.T) {
 			}
 		}
 	}
-	b.quiet(t)
+	b.checkNoProblems(t)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chromium returns the path of a browser. Without one the test is skipped.
+// chromium returns the path of Chromium or Chrome. Without one the test is skipped.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
@@ -56,7 +56,7 @@ type tab struct {
 // seconds, or minutes on a busy machine.
 const testTimeout = 5 * time.Minute
 
-// newTab starts a browser. Requests to other addresses than url are errors.
+// newTab starts a browser. A request to an address that does not start with url is a problem.
 func newTab(t *testing.T, url string) *tab {
 	t.Helper()
 	path := chromium(t)
@@ -68,14 +68,15 @@ func newTab(t *testing.T, url string) *tab {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	t.Cleanup(cancel)
 	b := &tab{ctx: ctx}
-	if err := chromedp.Listen(ctx, func(event any) { b.hear(url, event) }); err != nil {
+	if err := chromedp.Listen(ctx, func(event any) { b.record(url, event) }); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// hear records as problems what the page logs or throws, and requests to other addresses than url.
-func (b *tab) hear(url string, event any) {
+// record records an event as a problem if the page logs or throws, or requests an address that does
+// not start with url.
+func (b *tab) record(url string, event any) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	switch e := event.(type) {
@@ -90,6 +91,7 @@ func (b *tab) hear(url string, event any) {
 	}
 }
 
+// do performs actions in order.
 func (b *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	for _, a := range actions {
@@ -99,6 +101,7 @@ func (b *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// evaluate returns the value of a JavaScript expression in the page.
 func evaluate[T any](t *testing.T, b *tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -108,19 +111,20 @@ func evaluate[T any](t *testing.T, b *tab, expression string) T {
 	return v
 }
 
-// quiet fails a test whose browser has recorded errors.
-func (b *tab) quiet(t *testing.T) {
+// checkNoProblems fails the test if problems were recorded.
+func (b *tab) checkNoProblems(t *testing.T) {
 	t.Helper()
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if len(b.problems) > 0 {
-		t.Errorf("errors in the browser: %q", b.problems)
+		t.Errorf("problems in the browser: %q", b.problems)
 	}
 }
 
-// TestInABrowser checks in a real browser that the list is filtered, an unfinished run is followed
-// and its scores appear, two runs are compared, and the content security policy blocks nothing.
-func TestInABrowser(t *testing.T) {
+// TestRunsInABrowser checks in a real browser that a search filters the list of runs, that the
+// scores of an unfinished run appear, that two runs are compared, and that the content security
+// policy blocks nothing.
+func TestRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "alpha"), "net").finish()
@@ -135,26 +139,26 @@ func TestInABrowser(t *testing.T) {
 	b.do(t, until(`document.querySelector('.state.running .progress-text').textContent === 'running, 1 of 2 cells, 50 %'`))
 	b.do(t, until(`[...document.querySelectorAll('.overview th[scope=row]')].some((t) => t.textContent === 'vgg')`)) // without a reload
 	if key := evaluate[string](t, b, `document.querySelector('.key').textContent.trim()`); strings.HasPrefix(key, ".") || strings.Contains(key, "..") {
-		t.Errorf("the key of the matrix is %q, want no empty sentence", key)
+		t.Errorf("the legend of the matrix is %q, want no empty sentence", key)
 	}
-	if on := evaluate[string](t, b, `document.querySelector('#q').value`); on != "vgg" {
-		t.Errorf("the search is %q after scores came, want %q", on, "vgg")
+	if search := evaluate[string](t, b, `document.querySelector('#q').value`); search != "vgg" {
+		t.Errorf("the search is %q after scores appeared, want %q", search, "vgg")
 	}
-	going.finish()
+	unfinished.finish()
 	b.do(t, until(`document.querySelectorAll('.state.finished').length === 3`))
 	b.do(t, until(`document.readyState === 'complete' && document.querySelector('#q').value === ''`)) // the page has reloaded
 	b.do(t, chromedp.Click(`input[aria-label$="/alpha"]`), chromedp.Click(`input[aria-label$="/beta"]`), chromedp.Click(".actions button"), until(`location.pathname === '/compare'`))
 	b.do(t, until(`document.body.textContent.includes('0 of 4 scores differ')`))
-	b.quiet(t)
+	b.checkNoProblems(t)
 }
 
 // TestComparisonIsShort compares two runs with thousands of scores that differ. The page draws a
-// bounded number of them, the clearest first, in one pass: it contains all marks when it arrives,
-// and no script adds any.
+// bounded number of them, the largest relative to their intervals. It contains all marks when it is
+// loaded, and no script adds any.
 func TestComparisonIsShort(t *testing.T) {
 	t.Parallel()
-	// columns is the number of columns of the table. Each row has a drawing with marks: the line of
-	// no difference, the interval and the value.
+	// columns is the number of columns of the table. Each row has a forest plot of one line, with
+	// three marks: the line of no difference, the interval and the value.
 	const layers, columns, marks = 2000, 8, 3
 	dir := t.TempDir()
 	for i, name := range []string{"a", "b"} {
@@ -186,7 +190,7 @@ func TestComparisonIsShort(t *testing.T) {
 		text := getPage(t, address)
 		answered := time.Since(start)
 		if n := strings.Count(text, `<svg class="forest"`); n != maxDifferences {
-			t.Errorf("%s: %d lines in the page, want %d", address, n, maxDifferences)
+			t.Errorf("%s: %d forest plots in the page, want %d", address, n, maxDifferences)
 		}
 		b.do(t, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(address), until(`document.readyState === "complete"`))
 		t.Logf("%d scores of each run: answered after %v, %d bytes, drawn after %.0f ms", 2*layers, answered.Round(time.Millisecond), len(text), evaluate[float64](t, b, "performance.now()"))
@@ -194,14 +198,14 @@ func TestComparisonIsShort(t *testing.T) {
 			t.Errorf("%d marks are drawn, want %d", n, maxDifferences*marks)
 		}
 		if n := evaluate[int](t, b, `document.querySelectorAll("section.measure td").length`); n != maxDifferences*columns {
-			t.Errorf("%d cells of the table, want %d", n, maxDifferences*columns)
+			t.Errorf("the table has %d cells, want %d", n, maxDifferences*columns)
 		}
-		if high := evaluate[int](t, b, `document.documentElement.scrollHeight`); high > 4000 {
-			t.Errorf("the page is %d pixels high, want at most 4000", high)
+		if height := evaluate[int](t, b, `document.documentElement.scrollHeight`); height > 4000 {
+			t.Errorf("the page is %d pixels high, want at most 4000", height)
 		}
 		if !strings.Contains(text, fmt.Sprintf("%d of %d scores differ", 2*layers, 2*layers)) || !strings.Contains(text, "more, in the JSON") {
 			t.Errorf("the page does not say how many differ: %.600s", text[strings.Index(text, "<main"):])
 		}
 	}
-	b.quiet(t)
+	b.checkNoProblems(t)
 }
