@@ -12,6 +12,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// probeText is a study of the measures that train probes on representations. A factor is what a
+// probe predicts: here the position x of a shape, or its label.
 const probeText = `name: probes
 data: [{name: shapes, shapes: {n: 60, size: 16, seed: 2}}]
 models: [{name: one, onnx: one.onnx, layers: ["op:Relu", output]}]
@@ -27,6 +29,8 @@ measures:
   - disentanglement: {factors: x, probe: ridge, pool: flatten}
 `
 
+// TestProbesInStudies checks that the run of a study has the rows of each measure: measure,
+// transformation, parameter, factor and statistic.
 func TestProbesInStudies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,11 +41,12 @@ func TestProbesInStudies(t *testing.T) {
 	count := map[string]int{}
 	for _, r := range result.Rows {
 		if r.Layer == "" || r.Model != "one" || r.N == 0 {
-			t.Errorf("the row %+v", r)
+			t.Errorf("a row lacks its layer, the model one or its number of samples: %+v", r)
 		}
 		count[strings.Join([]string{r.Measure, r.Transform, r.Parameter, r.Factor, r.Statistic}, " ")]++
 	}
-	// The parameters of drawn are the middles of equal parts of its range, two parts for invariance.
+	// The parameters of drawn are the centres of equal parts of its range [0.2, 1.8]: two parts for
+	// invariance, four quarters for disentanglement.
 	for _, want := range []string{
 		"informativeness   x r2", "informativeness   label f1", "informativeness   x baseline-rmse",
 		"parameter-equivariance drawn   rmse", "parameter-equivariance dim   rmse",
@@ -49,18 +54,18 @@ func TestProbesInStudies(t *testing.T) {
 		"invariance drawn 0.6  cosine", "invariance drawn 1.4  l2", "invariance dim 0.25  cosine", "invariance flip   cosine",
 		"disentanglement drawn 0.4 x rmse-change", "disentanglement dim 0.5 x rmse-change", "disentanglement flip  x rmse-change",
 	} {
-		if count[want] != 2 { // one for each layer
-			t.Errorf("there are %d rows of %q", count[want], want)
+		if count[want] != 2 {
+			t.Errorf("there are %d rows of %q, want one for each of 2 layers", count[want], want)
 		}
 	}
 	skipped := fmt.Sprint(result.Record.Skipped)
 	if !strings.Contains(skipped, "flip has no parameter that varies") {
-		t.Errorf("skipped are %s", skipped)
+		t.Errorf("the skipped measures are %s, want one that names flip", skipped)
 	}
 }
 
 // TestWrongFactors checks that an unknown factor is reported before anything runs, with its
-// position and the nearest name.
+// position (line and column) and the nearest name. A change is a replacement of text in probeText.
 func TestWrongFactors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +80,7 @@ func TestWrongFactors(t *testing.T) {
 		from, to, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(probeText, from, to, 1)
 		if text == probeText {
-			t.Fatalf("%s changes nothing", change)
+			t.Fatalf("the study lacks the text to replace: %s", change)
 		}
 		plan, err := NewPlan(t.Context(), parseIn(t, dir, text), options(t))
 		if err != nil {
@@ -94,7 +99,8 @@ func TestWrongFactors(t *testing.T) {
 	}
 }
 
-// TestFactorsOfOtherData checks that a scale or a class of other data of the study is accepted.
+// TestFactorsOfOtherData checks that scale may name a factor (hue) that only one of two data sets
+// has.
 func TestFactorsOfOtherData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -108,14 +114,16 @@ func TestFactorsOfOtherData(t *testing.T) {
 	defer plan.Close()
 	for _, f := range plan.Failed() {
 		if f.Measure == "informativeness" {
-			t.Errorf("a scale of other data of the study is an error: %+v", f)
+			t.Errorf("the scale of a factor of the other data set is an error: %+v", f)
 		}
 	}
 	if !slices.ContainsFunc(plan.Failed(), func(f scores.Failure) bool { return f.Measure == "disentanglement" && f.Data == "gratings" }) {
-		t.Error("gratings have no factor x, but nothing is reported")
+		t.Errorf("gratings have no factor x, but the failures are %+v", plan.Failed())
 	}
 }
 
+// joinText is a study whose data set joins three others. The factor part says from which one a
+// sample comes. Probes are ridge regression and a single-layer perceptron (slp).
 const joinText = `name: joined
 data:
   name: shapes
@@ -136,6 +144,7 @@ func TestSeparateTestData(t *testing.T) {
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
 	o.FeatureCache = &features.Store{Dir: filepath.Join(dir, "store")}
+	// rmse returns the error of each probe after replacements of text in joinText.
 	rmse := func(name string, changes ...string) map[string]float64 {
 		text := joinText
 		for _, change := range changes {
@@ -147,22 +156,22 @@ func TestSeparateTestData(t *testing.T) {
 			if r.Statistic == "rmse" {
 				out[r.Variant] = r.Value
 				if r.N != 20 {
-					t.Errorf("%s: %d samples are the test", r.Variant, r.N)
+					t.Errorf("%s: %d test samples, want 20", r.Variant, r.N)
 				}
 			}
 		}
 		return out
 	}
-	a, b, c := rmse("a"), rmse("b", "seed: 4 -> seed: 5"), rmse("c", "seed: 3}, limit: 11 -> seed: 9}, limit: 11")
-	if len(a) != 2 || a["ridge"] == b["ridge"] || a["slp"] == b["slp"] {
-		t.Errorf("%v, and with other test data %v", a, b)
+	first, otherTest, otherValidation := rmse("first"), rmse("test", "seed: 4 -> seed: 5"), rmse("validation", "seed: 3}, limit: 11 -> seed: 9}, limit: 11")
+	if len(first) != 2 || first["ridge"] == otherTest["ridge"] || first["slp"] == otherTest["slp"] {
+		t.Errorf("the errors are %v, and with other test data %v; want others", first, otherTest)
 	}
-	if a["ridge"] == c["ridge"] && a["slp"] == c["slp"] {
-		t.Errorf("with other validation data the score is still %v", c)
+	if first["ridge"] == otherValidation["ridge"] && first["slp"] == otherValidation["slp"] {
+		t.Errorf("with other validation data the errors are still %v", first)
 	}
 	_, err := NewPlan(t.Context(), parseIn(t, dir, strings.Replace(joinText, "names: test", "names: tset", 1)), o)
 	if want := `:10:107: model one on shapes: informativeness: no part "tset"; did you mean "test"?`; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("error %v, want one with %q", err, want)
 	}
 	for change, want := range map[string]string{
 		"train: {shapes: -> train: {name: x, shapes:":                                                                     "leave out name",
@@ -174,10 +183,10 @@ func TestSeparateTestData(t *testing.T) {
 		from, to, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(joinText, from, to, 1)
 		if text == joinText {
-			t.Fatalf("%s changes nothing", change)
+			t.Fatalf("the study lacks the text to replace: %s", change)
 		}
 		if _, err := Parse("study.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("want %q, have %v", want, err)
+			t.Errorf("%s: error %v, want one line with %q", change, err, want)
 		}
 	}
 }

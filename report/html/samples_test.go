@@ -15,9 +15,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// withSamples adds sample sheets of two transformations to a run of f, each of 12 samples, see
-// reporttest.FakeRun.SampleSheet. The first transformation has several values. images says whether
-// the sheets have images.
+// withSamples adds to a run of f the sample sheets of two transformations: what they do to each of
+// 12 samples, see reporttest.FakeRun.SampleSheet. The first transformation, quarter, has three
+// values. images says whether the sheets have images of the samples.
 func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
 	for i, values := range [][]string{{"90", "180", "270"}, nil} {
 		s := report.SampleSheet{SampleSheet: f.SampleSheet(i, values...)}
@@ -30,18 +30,21 @@ func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
 	return run
 }
 
+// threeModels generates the rows of studyOfThree.
 var threeModels = reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}
 
-// samplesSection is the section of samples, as an expression of the page.
+// samplesSection is a JavaScript expression for the section of samples. A sample is shown as a
+// card, with its image and prediction before and after the transformation.
 const samplesSection = `document.getElementById("samples")`
 
-// press chooses an option of a list or a button of a row.
+// press chooses an option of a control, which is a drop-down list or a row of buttons.
 func press(name, value string) chromedp.Action[chromedp.Void] {
 	return script(fmt.Sprintf(`{ const s = document.querySelector("select[name=%[1]s]");
 		if (s) { s.value = %[2]q; s.dispatchEvent(new Event("change")) } else document.querySelector('#%[1]s input[value="%[2]s"]').click() }`, name, value))
 }
 
-// TestFailuresFromTheFirstScreen goes from the first screen to an image that fails.
+// TestFailuresFromTheFirstScreen follows the link (.go) on the first screen to images that fail:
+// those that a model classifies correctly as they are, and wrongly when they are transformed.
 func TestFailuresFromTheFirstScreen(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "")
@@ -70,13 +73,15 @@ func TestFailuresFromTheFirstScreen(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestSampleChoices chooses each list of samples, another model, a class and filters.
+// TestSampleChoices chooses the lists of samples, another model, a class and filters. The lists are
+// the samples that change "most" and "least", and the "parts": those that one model classifies
+// correctly and another does not.
 func TestSampleChoices(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "")
 	cards := samplesSection + `.querySelectorAll(".card").length`
 	v.do(t, press("samples", "most"), until(`location.hash.includes("samples.show=most") && `+cards+` === 6`))
-	v.do(t, press("samples-class", "cat"), until(cards+" === 2")) // 11 and 7
+	v.do(t, press("samples-class", "cat"), until(cards+" === 2")) // samples 11 and 7
 	v.do(t, press("samples-class", ""), press("samples", "least"), until(samplesSection+`.querySelector(".card .say")?.textContent === "effective invariance 0.900"`))
 	v.do(t, press("samples-model", "resnet56"), press("samples", "parts"), until(cards+" === 2"))
 	if got := v.texts(t, "#samples .reading")[0]; got != "Under quarter 270, resnet56 is right and resnet20 wrong on 37 of 500 samples (7 %)." {
@@ -90,8 +95,8 @@ func TestSampleChoices(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestBrowsingSamples pages through all samples of a sheet, filters them by their predictions, and
-// looks at the table of all of them.
+// TestBrowsingSamples shows all samples of a sheet, ten at first and then the others, filters them
+// by their predictions, and opens the table of them.
 func TestBrowsingSamples(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "#samples.show=all")
@@ -106,7 +111,7 @@ func TestBrowsingSamples(t *testing.T) {
 	v.do(t, script(samplesSection+`.querySelector(".actions button[aria-expanded]").click()`), until(samplesSection+`.querySelectorAll(".data tbody tr").length === 12`))
 	v.do(t, chromedp.SendKeys(chromedp.CSS("#samples .cards + .more"), "\r"), until(cards+" === 12"))
 	if !evaluate[bool](t, v, more+`.hidden && document.activeElement === `+samplesSection+`.querySelectorAll(".card")[10]`) {
-		t.Error("the first of the new cards has not the focus, or the button is left")
+		t.Error("the first of the new cards does not have the focus, or the button is still shown")
 	}
 	for _, c := range []struct {
 		outcome string
@@ -117,14 +122,14 @@ func TestBrowsingSamples(t *testing.T) {
 			t.Errorf("%s: %d cards have a wrong prediction, want %d", c.outcome, n, c.wrong)
 		}
 	}
-	v.do(t, press("samples-class", "cat"), until(cards+" === 2"), // 7 and 11
-		script(`location.hash = "#samples.show=all&samples.outcome=__proto__"`), until(cards+" === 10")) // the first page, not filtered
+	v.do(t, press("samples-class", "cat"), until(cards+" === 2"), // samples 7 and 11
+		script(`location.hash = "#samples.show=all&samples.outcome=__proto__"`), until(cards+" === 10")) // an unknown filter is ignored
 	v.quiet(t)
 }
 
-// TestAngle moves the slider by the keyboard. Images, predictions, counts and the marker in charts
-// over the parameter follow.
-func TestAngle(t *testing.T) {
+// TestParameterSlider moves the slider of the parameter, an angle, by the keyboard. Images, counts
+// and the marker in charts over the parameter follow.
+func TestParameterSlider(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "#effective-invariance.chart=parameter")
 	slider := `document.querySelector("#samples input[type=range]")`
@@ -133,26 +138,27 @@ func TestAngle(t *testing.T) {
 		t.Errorf("%d markers before a value is chosen, want none", n)
 	}
 	if got := evaluate[string](t, v, slider+".value + ' ' + "+slider+".getAttribute('aria-valuetext')"); got != "2 270" {
-		t.Errorf("the slider is at %q, want %q", got, "2 270")
+		t.Errorf("the index and text of the slider are %q, want %q", got, "2 270")
 	}
-	before := `document.querySelector("#samples .card img:last-of-type").src`
-	v.do(t, until(before+" !== ''"), chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(`location.hash.includes("value.quarter=180")`), until(markers+" === 1"))
+	image := `document.querySelector("#samples .card img:last-of-type").src`
+	v.do(t, until(image+" !== ''"), chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(`location.hash.includes("value.quarter=180")`), until(markers+" === 1"))
 	if got := v.texts(t, "#samples .cards .none"); len(got) != 1 { // nothing fails at 180
 		t.Errorf("the cards are %q, want none and a text that says so", v.texts(t, "#samples .card"))
 	}
 	if got, want := v.texts(t, "#samples .reading")[0], "160 of 400"; !strings.Contains(got, want) {
 		t.Errorf("the text is %q, want %q in it", got, want)
 	}
-	if on := evaluate[bool](t, v, "document.activeElement === "+slider); !on {
+	if focused := evaluate[bool](t, v, "document.activeElement === "+slider); !focused {
 		t.Error("the slider has lost the focus")
 	}
-	at := eiSection + `.querySelector("figure:first-child .mark-rule.role-mark line").getAttribute("transform")`
-	first := evaluate[string](t, v, at)
-	v.do(t, chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(fmt.Sprintf("%s !== %q", at, first)))
+	position := eiSection + `.querySelector("figure:first-child .mark-rule.role-mark line").getAttribute("transform")`
+	first := evaluate[string](t, v, position)
+	v.do(t, chromedp.SendKeys(chromedp.CSS("#samples input[type=range]"), kb.ArrowLeft), until(fmt.Sprintf("%s !== %q", position, first)))
 	v.quiet(t)
 }
 
-// TestClasses checks the heat map of classes and the predictions for one of them.
+// TestClasses checks the heat map of the loss of accuracy by class and transformation, and the
+// chart of predictions for one class.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
@@ -161,7 +167,7 @@ func TestClasses(t *testing.T) {
 		t.Errorf("%d charts of classes before the section is unfolded, want none", n)
 	}
 	v.do(t, script(`document.querySelector("#classes summary").click()`), until(`document.querySelectorAll("#classes figure").length === 2 && `+complete))
-	// 100 of 125 are right as they are; cat loses most at every value.
+	// Of each class, 100 of 125 samples are right as they are. The class cat loses most.
 	if got := v.texts(t, heat+" .role-axis-label:first-of-type, "+heat+" .mark-text.role-mark text"); !slices.Contains(got, "0.60") {
 		t.Errorf("the labels and tiles are %q, want a loss of 0.60 among them", got)
 	}
@@ -169,18 +175,20 @@ func TestClasses(t *testing.T) {
 		t.Errorf("the text is %q, want %q at its start", got, want)
 	}
 	if got := v.texts(t, bars+" figcaption span:first-child")[0]; got != "Predictions for cat under quarter 270, resnet20" {
-		t.Errorf("the confusion is of %q, want %q", got, "Predictions for cat under quarter 270, resnet20")
+		t.Errorf("the chart of predictions has the title %q, want %q", got, "Predictions for cat under quarter 270, resnet20")
 	}
 	v.do(t, press("classes-class", "bird"), until(complete), script(`document.querySelector("`+bars+` button[aria-expanded]").click()`))
 	if got, want := strings.Join(v.texts(t, bars+" tbody tr"), ";"), "catas it is25;catunder quarter 27085;birdas it is100;birdunder quarter 27040"; got != want {
 		t.Errorf("the table of data has the rows %q, want %q", got, want)
 	}
+	// share is the statistic effective invariance.
 	v.do(t, press("classes", "share"), until(`document.querySelector("#classes .reading").textContent.includes("effective invariance is 0.400")`), until(complete))
 	v.quiet(t)
 }
 
-// TestSpace unfolds the projections of a layer, and chooses another layer and another value.
-func TestSpace(t *testing.T) {
+// TestProjections unfolds the section "Representation space": the representations of samples at a
+// layer, projected onto two principal components. It chooses another layer and another value.
+func TestProjections(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, false), 1440, 900, "")
 	const space = `document.getElementById("space")`
@@ -209,9 +217,11 @@ func TestSpace(t *testing.T) {
 func TestSamplesAreSaved(t *testing.T) {
 	t.Parallel()
 	run := Run{}
-	run.Rows, run.Record = attackedRun()
+	run.Rows, run.Record = attackedRun() // its names are hostile, such as HTML elements
 	v := openAt(t, withSamples(run, attacked, true), 1280, 900, "")
-	v.do(t, until(samplesSection+`.querySelectorAll(".card").length > 0`),
+	v.do(t,
+		until(samplesSection+`.querySelectorAll(".card").length > 0`),
+		// What would be downloaded is kept in window.saved.
 		script(`window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL = b => { b.text().then(t => window.saved.push(t)); return "#" }`))
 	for i := range 2 {
 		v.do(t, script(fmt.Sprintf(`%s.querySelectorAll(".actions button")[%d].click()`, samplesSection, i)), until(fmt.Sprintf("window.saved.length === %d", i+1)))
@@ -231,33 +241,34 @@ func TestSamplesAreSaved(t *testing.T) {
 	}
 	for _, o := range drawing.Other {
 		if o.XMLName.Local != "rect" {
-			t.Errorf("the SVG holds an element %s, want images, texts and rectangles alone", o.XMLName.Local)
+			t.Errorf("the SVG holds an element %s, want only images, texts and rectangles", o.XMLName.Local)
 		}
 	}
 	if strings.Contains(text, "var(--") {
-		t.Error("the SVG has variables of the page's style")
+		t.Error("the SVG has CSS variables of the page")
 	}
 	if n := evaluate[int](t, v, "window.saved[1].length"); n < 1000 {
 		t.Errorf("the PNG, read as text, has %d characters, want 1000 or more", n)
 	}
 }
 
-// TestSampleViews looks at the sections on a phone, with and without images, with hostile names,
-// and asks axe-core for serious issues.
-func TestSampleViews(t *testing.T) {
+// TestSamplesOnAPhone checks the sections in a window of the size of a phone's screen: with images,
+// without, and with hostile names. It fails if axe-core, a checker of accessibility, finds serious
+// issues.
+func TestSamplesOnAPhone(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)
 	run := Run{}
 	run.Rows, run.Record = attackedRun()
-	for name, run := range map[string]Run{"images": withSamples(studyOfThree(), threeModels, true), "none": withSamples(studyOfThree(), threeModels, false),
-		"hostile": withSamples(run, attacked, true)} {
+	for name, run := range map[string]Run{"with images": withSamples(studyOfThree(), threeModels, true), "without images": withSamples(studyOfThree(), threeModels, false),
+		"hostile names": withSamples(run, attacked, true)} {
 		t.Run(name, func(t *testing.T) {
 			v := openAt(t, run, 390, 844, "")
-			if wide := evaluate[int](t, v, "document.documentElement.scrollWidth"); wide > 390 {
-				t.Errorf("the page is %d pixels wide, and the window 390", wide)
+			if width := evaluate[int](t, v, "document.documentElement.scrollWidth"); width > 390 {
+				t.Errorf("the page is %d pixels wide, want at most the 390 of the window", width)
 			}
 			if n := evaluate[int](t, v, `document.querySelectorAll("script:not([type]), iframe, svg[onload], img[onerror], [onmouseover]").length`); n != 1 {
-				t.Errorf("%d elements that run something, want 1, the script of the page", n)
+				t.Errorf("%d elements that can execute code, want 1, the script of the page", n)
 			}
 			v.do(t, script(string(axe)))
 			v.accessible(t)
@@ -266,7 +277,8 @@ func TestSampleViews(t *testing.T) {
 	}
 }
 
-// TestWithoutSamples renders runs with and without sample sheets.
+// TestWithoutSamples checks that a page has the sections of samples and classes only if the run has
+// sample sheets.
 func TestWithoutSamples(t *testing.T) {
 	t.Parallel()
 	rows, rec := threeModels.Rows()
@@ -275,6 +287,6 @@ func TestWithoutSamples(t *testing.T) {
 		t.Error("a run without sample sheets has their sections")
 	}
 	if !strings.Contains(renderRun(t, withSamples(Run{Rows: rows, Record: rec}, threeModels, false)), `href="#classes"`) {
-		t.Error("the contents lack the classes")
+		t.Error("the table of contents lacks the classes")
 	}
 }
