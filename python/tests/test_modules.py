@@ -12,12 +12,12 @@ from noether import _export
 FLIP = [{"name": "flip", "flip": "horizontal"}]
 
 
-def called(module, x):
-    """Return the first tensor that each module returns, by the name that the export gives it."""
+def outputs_of_modules(module, x):
+    """Return the output of each call of a submodule (of a tuple, the first tensor), by the name that the export gives it."""
     found, hooks = {}, []
 
     def keep(name):
-        def hook(_m, _i, out):
+        def hook(_module, _inputs, out):
             out = out[0] if isinstance(out, tuple) else out
             key, n = name, 0
             while key in found:
@@ -42,7 +42,7 @@ def test_each_layer_has_the_values_of_its_module(make, images):
     torch.manual_seed(1)
     module = networks.trained(make())
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
-    plain, flipped = called(module, x), called(module, x.flip(3))
+    plain, flipped = outputs_of_modules(module, x), outputs_of_modules(module, x.flip(3))
     # The distance between the values for x and for its mirror image differs from layer to layer.
     want = {name: (plain[name] - flipped[name]).flatten(1).norm(dim=1).mean().item() for name in plain
             if plain[name].dim() > 1 and len(plain[name]) == len(x)}
@@ -53,7 +53,7 @@ def test_each_layer_has_the_values_of_its_module(make, images):
     for name, value in want.items():
         assert scores[name] == pytest.approx(value, rel=1e-4, abs=1e-5), name
     if make is networks.Shared:
-        # Modules that are called twice, one of which has two names, and one that returns its input.
+        # relu and twin are called twice, twin is also named conv3, and stage.2 returns its input.
         assert {"relu", "relu_1", "twin", "twin_1", "stage.2"} <= set(want)
 
 
@@ -67,7 +67,7 @@ def test_scores_are_those_of_the_exported_file(images):
     assert numpy.allclose(of_module.value, of_file.value, rtol=0, atol=1e-6, equal_nan=True)
 
 
-def test_mode_and_hooks_are_restored():
+def test_export_restores_mode_and_hooks():
     module = networks.Shared().train()
     module.bn1.eval()
     _export.export(module, (3, 32, 32))
@@ -76,7 +76,7 @@ def test_mode_and_hooks_are_restored():
     assert all(p.requires_grad for p in module.parameters())
 
 
-def test_two_exports_are_one_file():
+def test_two_exports_have_the_same_path():
     module = networks.Shared()
     assert _export.export(module, (3, 32, 32)) == _export.export(module, (3, 32, 32))
 
@@ -95,7 +95,7 @@ def test_a_layer_that_does_not_exist(images):
 
 
 class Branching(nn.Module):
-    """Computes something else if the values of its input are large, which an export cannot hold."""
+    """Has a branch that depends on the values of the input, which an exported graph cannot represent."""
 
     def __init__(self):
         super().__init__()
@@ -109,6 +109,8 @@ class Branching(nn.Module):
 
 
 class Failing(nn.Module):
+    """Raises an error of two lines."""
+
     def forward(self, x):
         raise ValueError("this does not run\nat all")
 
@@ -126,7 +128,7 @@ def test_a_module_that_cannot_be_exported_gives_an_error_of_one_line(module, tex
 
 
 def test_torch_without_onnx(images, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)  # "import onnx" fails
     with pytest.raises(noether.Error, match="pip install onnx"):
         noether.measure(networks.Shared(), images, quiet=True)
 
@@ -134,6 +136,7 @@ def test_torch_without_onnx(images, monkeypatch):
 def test_torchvision_name(images, monkeypatch, tmp_path):
     from torchvision import models
 
+    # Random weights in place of the pretrained ones, which would be downloaded.
     weights = models.get_model_weights("resnet18").DEFAULT
     monkeypatch.setattr(type(weights), "get_state_dict", lambda self, *a, **k: models.resnet18().state_dict())
     prepared = noether._models.prepare("torchvision:resnet18")

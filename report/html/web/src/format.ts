@@ -1,5 +1,6 @@
-// Numbers for readers, in the format of report/text.go.
+// Numbers and names for readers. Numbers have the format of the Go program, report/text.go.
 
+/** A number with about three decimals; a dash for null, an undefined value. */
 export function number(v: number | null): string {
   if (v === null) return '–';
   const size = Math.abs(v);
@@ -15,13 +16,14 @@ export function interval(low: number | null, high: number | null): string {
   return low === null || high === null ? '' : `[${number(low)}, ${number(high)}]`;
 }
 
+/** A whole number with thousands separators. */
 export function count(n: number): string {
   return n.toLocaleString('en');
 }
 
 /**
- * The name of a layer without the suffix that exporters add to every tensor, its middle cut out
- * where it is long.
+ * A name of at most length characters. If it is longer, the suffix _output_0, which PyTorch's
+ * export adds to the tensors of layers, is left out, and then its middle if needed.
  */
 export function shorten(name: string, length: number): string {
   if (name.length <= length) return name;

@@ -1,4 +1,7 @@
-// The section of one measure: what to look at, the charts of it, and the table of its scores.
+// The section of one measure: controls, legend, charts and the table of its scores. The charts of a
+// statistic are panels side by side, each with the series of one dimension, such as the models. The
+// reader's choices are in the state, which is part of the page's address. A row is its number in a
+// table; data.ts and chart.ts define the fields and choices used here.
 
 import {
   fixed,
@@ -33,25 +36,26 @@ import { describe, overview, sourceOf, ScoreTable } from './scoretable';
 import { byNumber, dimensionTitle, Series, type Dimension } from './series';
 import type { State } from './state';
 
-const panelsAtOnce = 24;
+const panelsPerStep = 24; // shown at first, and added by each click on the button
 
 export class Section {
-  private readonly summarised: Record<string, number[]> = {}; // by table; trials summarised
+  // By table, the rows of the measure that are not single trials of several.
+  private readonly summarised: Record<string, number[]> = {};
   private readonly charts: Chart[];
   private readonly table: ScoreTable;
   private readonly legend: Legend;
   private figures: Figure[] = [];
-  private showing = panelsAtOnce;
-  private atLayer = false; // whether the charts show one layer
+  private showing = panelsPerStep; // largest number of panels that are shown
+  private atLayer = false; // whether the charts show one layer, which the reader can choose
 
   constructor(
     private readonly root: HTMLElement,
     private readonly scores: Scores,
     private readonly measure: Measure,
-    private readonly rows: number[], // the measure's, all of them
+    private readonly rows: number[], // all rows of the measure
     private readonly state: State,
     private readonly filter: Filter,
-    changed: () => void, // when a filter of the whole report was set here
+    changed: () => void, // called when the legend has set a filter of the whole report
   ) {
     this.charts = measure.charts ?? [];
     for (const { table } of this.charts) {
@@ -63,12 +67,14 @@ export class Section {
     this.legend = new Legend(filter, changed, (d, value) => state.set(`highlight.${d}`, value));
     this.part('legend').append(this.legend.root);
     const title = `Scores: ${root.querySelector('h2')!.textContent!}`;
-    const details = overview(scores, rows).length < rows.length ? rows.length : 0;
-    this.table = new ScoreTable(scores, title, state, measure.key, details);
-    const folded = this.part('scores') as HTMLDetailsElement;
-    folded.append(this.table.root);
-    folded.open = ['find', 'sort', 'every'].some((k) => state.get(`${measure.key}.${k}`) !== '');
-    folded.addEventListener('toggle', () => {
+    // The number of rows that the table offers to show in full, if an overview leaves some out.
+    const detailed = overview(scores, rows).length < rows.length ? rows.length : 0;
+    this.table = new ScoreTable(scores, title, state, measure.key, detailed);
+    const details = this.part('scores') as HTMLDetailsElement;
+    details.append(this.table.root);
+    // The table is open if the address has a search, an order or all rows of it.
+    details.open = ['find', 'sort', 'every'].some((k) => state.get(`${measure.key}.${k}`) !== '');
+    details.addEventListener('toggle', () => {
       this.fill();
     });
     onLayer(() => {
@@ -76,11 +82,12 @@ export class Section {
     });
   }
 
+  // part returns the element of a class of the section.
   private part(name: string): HTMLElement {
     return this.root.querySelector<HTMLElement>(`.${name}`)!;
   }
 
-  /** Shows what is chosen, in the report and here. */
+  /** Draws the section again, according to the filters of the report and the choices here. */
   update(): void {
     const statistics = this.measure.statistics.filter((s) =>
       this.filter.shows(this.measure.key, s.name),
@@ -99,17 +106,19 @@ export class Section {
     if ((this.part('scores') as HTMLDetailsElement).open) this.table.update(passing);
   }
 
+  // choice returns the reader's choice in a control; '' where none is.
   private choice(name: string): string {
     return this.state.get(`${this.measure.key}.${name}`);
   }
 
+  // choose stores a choice and draws the section again. The control keeps the focus.
   private choose(name: string, value: string): void {
     this.state.set(`${this.measure.key}.${name}`, value);
-    this.showing = panelsAtOnce;
+    this.showing = panelsPerStep;
     const focused = document.activeElement as HTMLInputElement | null;
-    const again = focused && this.part('controls').contains(focused) ? selectorOf(focused) : '';
+    const selector = focused && this.part('controls').contains(focused) ? selectorOf(focused) : '';
     this.redraw();
-    if (again) this.part('controls').querySelector<HTMLElement>(again)?.focus();
+    if (selector) this.part('controls').querySelector<HTMLElement>(selector)?.focus();
   }
 
   // redraw replaces controls, legend and charts according to the reader's choices.
@@ -153,8 +162,8 @@ export class Section {
     this.draw(context, all);
   }
 
-  // dimensions are what the series of a chart can be: what has several values, and the tags of
-  // models.
+  // dimensions returns those that the series of a chart can have: its fields and the tags of
+  // models, if they have several values.
   private dimensions(chart: Chart, rows: number[]): Dimension[] {
     const table = this.scores.tables[chart.table],
       fields = chart.colour ?? [];
@@ -167,7 +176,7 @@ export class Section {
     ];
   }
 
-  // choices are the controls of charts and statistics.
+  // choices returns the controls for the kind of chart and the statistic.
   private choices(statistics: Statistic[], statistic: Statistic, chart?: Chart): HTMLElement[] {
     const items: HTMLElement[] = [];
     if (chart && this.charts.length > 1)
@@ -191,7 +200,8 @@ export class Section {
     return items;
   }
 
-  // controls are those of the fields of a chart.
+  // controls returns the controls for the fields of a chart: colour, axes, and the fields that are
+  // fixed to one value.
   private controls(c: Context, dimensions: Dimension[]): HTMLElement[] {
     const items: HTMLElement[] = [];
     const title = (f: string) => dimensionTitle(this.scores, f);
@@ -216,8 +226,8 @@ export class Section {
         ],
         isRelative(c) ? 'relative' : 'absolute',
       );
-    const at = sides(c);
-    if (at)
+    const axes = sides(c); // of tiles, or of the lines of bars
+    if (axes)
       add(
         sidesKey(chart),
         chart.mark === 'bar' ? 'Lines' : 'Tiles',
@@ -225,7 +235,7 @@ export class Section {
           value: sidesName(s),
           title: s.across ? `${title(s.down)} by ${title(s.across)}` : title(s.down),
         })),
-        sidesName(at),
+        sidesName(axes),
       );
     const shown = shownBy(c);
     this.atLayer = this.measure.layered && !shown.has('layer');
@@ -240,6 +250,7 @@ export class Section {
     return items;
   }
 
+  // values returns the options of the control that fixes a field to one of its values.
   private values(c: Context, name: Fixed, all: string[]): Option[] {
     const values = all.filter((v) => v !== '' || name === 'variant' || name === 'data');
     if (name === 'parameter') values.sort(byNumber);
@@ -250,8 +261,8 @@ export class Section {
     if (name === 'layer')
       return [...Object.entries(layerEnds).map(([value, title]) => ({ value, title })), ...options];
     const each = name === 'factor' && sideBySide(c) && !all.includes('');
-    // whole is the name of the choice of no value.
-    const whole =
+    // The title of the option that fixes no value: the mean over them, all, or a panel for each.
+    const unfixed =
       name === 'parameter'
         ? c.table === this.scores
           ? 'mean'
@@ -261,10 +272,10 @@ export class Section {
           : name === 'factor' && all.includes('')
             ? 'all samples'
             : '';
-    return whole && values.length > 0 ? [{ value: '', title: whole }, ...options] : options;
+    return unfixed && values.length > 0 ? [{ value: '', title: unfixed }, ...options] : options;
   }
 
-  // valuesOfEach are the values of the parameters of several transformations, each under its name.
+  // valuesOfEach returns options for the parameters of several transformations: name and value.
   private valuesOfEach(c: Context): Option[] {
     return listed(c).flatMap((transform) => {
       const of = c.rows.filter((row) => c.table.text('transform', row) === transform);
@@ -276,46 +287,47 @@ export class Section {
     });
   }
 
+  // draw replaces the charts and the legend. all are the rows of the statistic before filters.
   private draw(c: Context, all: number[]): void {
-    const into = this.part('charts');
+    const container = this.part('charts');
     // The page does not jump while charts are replaced.
-    into.style.minHeight = `${into.offsetHeight}px`;
+    container.style.minHeight = `${container.offsetHeight}px`;
     for (const figure of this.figures) figure.remove();
-    const every = c.rows.length > 0 ? panels(c) : [];
-    const few = every.slice(0, this.showing);
-    const domain = c.chart.common && every.length > 1 ? this.common(c, every) : undefined;
-    const wide = c.chart.wide || (c.chart.mark === 'bar' && every.length === 1);
+    const allPanels = c.rows.length > 0 ? panels(c) : [];
+    const shown = allPanels.slice(0, this.showing);
+    const domain = c.chart.common && allPanels.length > 1 ? this.common(c, allPanels) : undefined;
+    const wide = c.chart.wide || (c.chart.mark === 'bar' && allPanels.length === 1);
     this.part('reading').textContent = '';
-    into.classList.toggle('several', every.length > 1);
-    this.figures = few.map((panel) => this.figure(c, panel, wide, domain));
-    into.replaceChildren(
+    container.classList.toggle('several', allPanels.length > 1);
+    this.figures = shown.map((panel) => this.figure(c, panel, wide, domain));
+    container.replaceChildren(
       ...this.figures.map((f) => f.root),
-      ...this.more(every.length - few.length, c, all),
+      ...this.more(allPanels.length - shown.length, c, all),
     );
-    if (every.length === 0)
-      into.append(
+    if (allPanels.length === 0)
+      container.append(
         element(
           'p',
           { class: 'none' },
           this.scores.packed.notices[all.length > 0 && c.rows.length === 0 ? 'hidden' : 'none'],
         ),
       );
-    const legend = c.chart.legend === 'page';
+    const legend = c.chart.legend === 'page'; // not in the chart itself
     this.legend.update(
       c.series,
       new Set(legend ? all.map((row) => c.series.of(row)) : []),
       legend && all.some((row) => c.table.number('null', row) !== null) ? c.chart.null : '',
     );
     requestAnimationFrame(() => {
-      into.style.minHeight = '';
+      container.style.minHeight = '';
     });
   }
 
-  // common is the range of values of panels that are to be compared; none for numbers without an
-  // upper bound, whose units may differ from factor to factor.
-  private common(c: Context, every: Panel[]): [number, number] | undefined {
+  // common returns the range that the axes of all panels share, so that readers can compare them.
+  // It returns none for statistics without an upper bound, whose units may differ between factors.
+  private common(c: Context, allPanels: Panel[]): [number, number] | undefined {
     if (c.statistic.range[1] === null) return undefined;
-    const ends = every
+    const ends = allPanels
       .flatMap((p) => p.rows)
       .flatMap((row) =>
         ['value', 'low', 'high', 'null'].map((name) => c.table.number(name, row) ?? 0),
@@ -323,6 +335,7 @@ export class Section {
     return [Math.min(0, ...ends), Math.max(0, ...ends)];
   }
 
+  // figure returns the figure of a panel.
   private figure(c: Context, panel: Panel, wide: boolean, domain?: [number, number]): Figure {
     const title = `${c.statistic.title}, ${panel.title}`;
     return new Figure({
@@ -332,40 +345,43 @@ export class Section {
       build: () => {
         const drawn = drawing(c, panel.rows, domain),
           reading = this.part('reading');
+        // The section has one text on how to read its charts: the longest of theirs.
         if (drawn.reading.length > reading.textContent!.length) reading.textContent = drawn.reading;
         return drawn;
       },
       describe: (row) => describe(c.table, row),
       follow: isMarked(c)
         ? (mark) => {
-            const move = () => mark(markedAt(c, panel.rows));
-            const leave = [onChosenValue(move), onLayer(move)];
-            return () => leave.forEach((stop) => stop());
+            const update = () => mark(markedAt(c, panel.rows));
+            const unsubscribe = [onChosenValue(update), onLayer(update)];
+            return () => unsubscribe.forEach((stop) => stop());
           }
         : undefined,
       choose:
         isMarked(c) && c.chart.x.field === 'depth'
-          ? (row) => toggleLayer(this.state, this.scores, chosenAt(c.table, row))
+          ? (row) => toggleLayer(this.state, this.scores, layerOfRow(c.table, row))
           : undefined,
       data: () => sourceOf(c.table, panel.rows, `Data of the chart: ${title}`),
     });
   }
 
+  // more returns a button that shows more panels, if some are left.
   private more(left: number, c: Context, all: number[]): HTMLElement[] {
     if (left <= 0) return [];
     const button = element(
       'button',
       { type: 'button', class: 'more' },
-      `Show ${Math.min(left, panelsAtOnce)} of ${left} more`,
+      `Show ${Math.min(left, panelsPerStep)} of ${left} more`,
     );
     button.addEventListener('click', () => {
-      this.showing += panelsAtOnce;
+      this.showing += panelsPerStep;
       this.draw(c, all);
     });
     return [button];
   }
 }
 
+// Titles of the controls that fix a field to one value.
 const fixedTitles = {
   data: 'Data',
   variant: 'Variant',
@@ -374,10 +390,10 @@ const fixedTitles = {
   layer: 'Layer',
 };
 
-// chosenAt is the layer of a row.
-const chosenAt = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });
+// layerOfRow returns the layer of a row.
+const layerOfRow = (t: Table, row: number) => ({ model: t.text('model', row), layer: t.text('layer', row) });
 
-// selectorOf is a CSS selector that finds a control again after it was replaced.
+// selectorOf returns a CSS selector that finds a control again after it was replaced.
 function selectorOf(control: HTMLInputElement): string {
   if (control.tagName === 'SELECT') return `select[name="${control.name}"]`;
   return `input[value="${CSS.escape(control.value)}"]`;

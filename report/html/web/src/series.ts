@@ -1,12 +1,14 @@
-// What the series of a chart are: models, transformations, the values of a tag, and so on; and how
-// each looks, which is the same in every chart of a report.
+// The series of a chart: the values of one dimension, such as the models, the transformations or
+// the values of a tag. A tag is a property of models that the study sets, such as family: resnet.
+// The look of a series (colour, marker, dashes) is the same in every chart of a report.
 
 import type { Field, Look, Scores, Table } from './data';
 import { grey } from './palette';
 
-/** A field, or `tag:NAME` for a tag of the models. */
+/** A field of a table, or `tag:NAME` for a tag of the models. */
 export type Dimension = Field;
 
+/** The title of a dimension for readers. */
 export function dimensionTitle(scores: Scores, dimension: Dimension): string {
   return dimension.startsWith('tag:')
     ? dimension.slice(4)
@@ -17,16 +19,18 @@ export function dimensionTitle(scores: Scores, dimension: Dimension): string {
 export const coloursUpTo = 8;
 
 export class Series {
+  /** The values of the dimension, one for each series. */
   readonly values: string[];
   /** More series than there are colours: one is highlighted, and the others are grey. */
   readonly crowded: boolean;
+  /** The value of the series that is highlighted in that case. */
   readonly highlight: string;
   private readonly tag?: string;
 
   constructor(
-    private readonly scores: Scores,
+    private readonly scores: Scores, // of the report
     readonly dimension: Dimension,
-    private readonly table: Table = scores,
+    private readonly table: Table = scores, // that of the chart
     highlighted = '',
   ) {
     if (dimension.startsWith('tag:')) {
@@ -49,6 +53,7 @@ export class Series {
       : this.scores.tag(this.tag, row, this.table);
   }
 
+  /** How the series of a value is drawn. */
   look(value: string): Look {
     return this.lookAt(Math.max(0, this.values.indexOf(value)));
   }
@@ -65,7 +70,7 @@ export class Series {
   }
 }
 
-/** The label of a value for readers. */
+/** The label of a value for readers: without suffixes and prefixes that say nothing to them. */
 export function labelOf(scores: Scores, field: Field, value: string): string {
   const text =
     field === 'layer' || field === 'other'
@@ -76,7 +81,7 @@ export function labelOf(scores: Scores, field: Field, value: string): string {
   return text || (scores.packed.fields[field]?.empty ?? 'none');
 }
 
-/** Compares numbers by size; they come before texts. */
+/** Compares texts for sorting: numbers by size, before texts that are not numbers. */
 export function byNumber(a: string, b: string): number {
   const x = parameter(a),
     y = parameter(b);
