@@ -9,13 +9,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A small network, written node by node; then its layers, and the part of it that computes one of
-// them.
+// Builds a small network node by node, lists some of its layers, and cuts out the part that
+// computes one of them. The weights are zeros. The depth of a layer is the number of nodes on the
+// longest path from the input to it.
 func Example() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 3, 32, 32)
 	for i := range 2 {
-		s := b.Scope(fmt.Sprintf("block%d", i))
+		s := b.Scope(fmt.Sprintf("block%d", i)) // names of its nodes begin with "block0/"
 		w := s.Const("", tensor.New(3, 3, 3, 3))
 		x = s.Relu(s.Conv(x, w, "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))
 	}
@@ -26,6 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
+	// All ReLUs, and the input of the final classifier.
 	layers, err := m.Select("op:Relu", "penultimate")
 	if err != nil {
 		log.Fatal(err)

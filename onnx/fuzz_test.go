@@ -12,6 +12,7 @@ import (
 // Parse returns an error, or a model whose methods do not panic.
 func FuzzParse(f *testing.F) {
 	m := small(f)
+	// Its output, or two intermediate tensors as outputs; each also truncated.
 	for _, names := range [][]string{{"y"}, {"MatMul", "Add"}} {
 		cut, err := rewrite.WithOutputs(m, names)
 		if err != nil {
@@ -24,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(data)
 		f.Add(data[:len(data)/2])
 	}
-	f.Add(reshaping(f))
+	f.Add(shapeArithmetic(f))
 	f.Add([]byte("not a model"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := onnx.Parse(data)
@@ -36,12 +37,12 @@ func FuzzParse(f *testing.F) {
 		m.Inputs()
 		m.Outputs()
 		if m.Parameters() < 0 {
-			t.Error("a negative number of weights")
+			t.Error("Parameters returns a negative number")
 		}
 		for _, w := range m.Proto().Graph.Initializer {
 			if onnx.Type(w.GetDataType()) == onnx.Float {
 				if _, err := m.Tensor(w.GetName()); err != nil {
-					t.Errorf("a weight that was checked cannot be read: %v", err)
+					t.Errorf("a weight of a model that Parse accepts cannot be read: %v", err)
 				}
 			}
 		}
@@ -54,7 +55,7 @@ func FuzzParse(f *testing.F) {
 		}
 		out, err := m.Bytes()
 		if err != nil {
-			return // names that are not UTF-8
+			return // protobuf cannot encode names that are not UTF-8
 		}
 		if _, err := onnx.Parse(out); err != nil && len(layers) > 0 {
 			t.Errorf("a serialised model cannot be parsed: %v", err)
@@ -62,8 +63,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// reshaping is a model with shape arithmetic of every kind.
-func reshaping(t testing.TB) []byte {
+// shapeArithmetic returns a serialised model that computes the shapes of tensors by nodes of many
+// kinds, such as Shape, Gather, Slice, Concat and Range.
+func shapeArithmetic(t testing.TB) []byte {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 4, 6, 6)
 	x = b.Conv(x, b.Const("w", tensor.New(8, 4, 3, 3)), "", onnx.Attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}})

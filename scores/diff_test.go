@@ -10,16 +10,18 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// cellOf returns a cell with one score whose groups of ten samples have the given means.
+// cellOf returns a cell (here one measure of a model on one data set, under one transformation)
+// with one score, the mean over groups of ten samples with the given means. Its replicates are the
+// leave-one-group-out values of the jackknife.
 func cellOf(model string, groups ...float64) Cell {
 	n := 10 * len(groups)
-	var sum float64
+	var mean float64
 	for _, g := range groups {
-		sum += g / float64(len(groups))
+		mean += g / float64(len(groups))
 	}
-	s := measure.Score{Statistic: "ei", Value: sum, N: n, Null: math.NaN()}
+	s := measure.Score{Statistic: "ei", Value: mean, N: n, Null: math.NaN()}
 	for _, g := range groups {
-		rest := (sum*float64(len(groups)) - g) / float64(len(groups)-1)
+		rest := (mean*float64(len(groups)) - g) / float64(len(groups)-1)
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: rest, Left: 10})
 	}
 	s.Low, s.High = resample.Jackknife(s.Value, n, s.Replicates)
@@ -29,7 +31,7 @@ func cellOf(model string, groups ...float64) Cell {
 
 // The scores vary from group to group, but their differences hardly do, so only the paired interval
 // excludes 0. By hand: the differences 0.01, 0.02 and 0.03 have the mean 0.02 and the standard
-// error 0.01 / sqrt 3, with t = 4.3027.
+// error 0.01 / sqrt 3. The 97.5 % quantile of Student's t with 2 degrees of freedom is 4.3027.
 func TestDiffIsPaired(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
@@ -48,7 +50,8 @@ func TestDiffIsPaired(t *testing.T) {
 	}
 }
 
-// Runs of one study on two machines differ in the last digits, which is not significant.
+// Runs of one study on two machines differ in the last digits. Differences up to 1e-6 of the score,
+// or of 1 if that is larger, are not significant.
 func TestRoundingIsNotSignificant(t *testing.T) {
 	row := func(v float64) Row { return Row{Value: v} }
 	for _, c := range []struct {
@@ -62,11 +65,11 @@ func TestRoundingIsNotSignificant(t *testing.T) {
 	}
 }
 
-func TestDiffMatches(t *testing.T) {
+func TestDiffMatchesModels(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("old", .1, .2), cellOf("gone", .1, .2)}, []Cell{cellOf("new", .3, .4)}
 	if d := (Comparison{}).Diff(a, b); len(d) != 0 {
-		t.Errorf("models of other names match: %+v", d)
+		t.Errorf("models with different names match: %+v", d)
 	}
 	d := Comparison{Models: map[string]string{"old": "new"}}.Diff(a, b)
 	if len(d) != 1 || d[0].A.Model != "old" || d[0].B.Model != "new" || math.Abs(d[0].Value-.2) > 1e-12 {
@@ -74,7 +77,8 @@ func TestDiffMatches(t *testing.T) {
 	}
 }
 
-// The clean accuracy of model m occurs under two transformations, and stays once.
+// The clean accuracy of model m is the same under both transformations, so Distinct keeps one of
+// its two differences.
 func TestDistinct(t *testing.T) {
 	t.Parallel()
 	var all []Difference
@@ -90,6 +94,7 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
+// Only significant differences meet a condition, unless it ends in an exclamation mark.
 func TestCondition(t *testing.T) {
 	t.Parallel()
 	significant := func(v float64) Difference { // of effective invariance under rotation, with an interval of +- 0.001
@@ -146,8 +151,8 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// A row meets a condition with its whole interval. Its value alone counts if it has no interval, or
-// if the condition ends in an exclamation mark.
+// A row meets a condition if its whole interval does. If it has no interval, or if the condition
+// ends in an exclamation mark, its value alone counts.
 func TestConditionOnValues(t *testing.T) {
 	t.Parallel()
 	row := func(v, low, high float64) Row {
@@ -190,7 +195,7 @@ func TestRowDescribe(t *testing.T) {
 	}
 }
 
-// A difference without an interval does not count.
+// One in twenty 95 % intervals excludes 0 by chance. Differences without an interval do not count.
 func TestExpectedByChance(t *testing.T) {
 	t.Parallel()
 	differences := slices.Repeat([]Difference{{Low: -1, High: 1}}, 40)

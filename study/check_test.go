@@ -24,8 +24,8 @@ func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
 	return found
 }
 
-// wrongOf returns the kinds of the findings that are not mere notes, by file.
-func wrongOf(found []Finding) map[string]string {
+// problemsOf returns the kinds of the findings that need a repair, by file.
+func problemsOf(found []Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {
 		if !f.Note {
@@ -35,6 +35,10 @@ func wrongOf(found []Finding) map[string]string {
 	return out
 }
 
+// TestCheckRepairsFolder damages a finished run folder, which has a file for each cell: a measure
+// for one model, data set, transformation value and trial. It checks that Check finds each problem
+// and repairs it, and that another run then computes what is missing. A state file holds the
+// unfinished work of a cell; here it comes from a shard, a run on half of the samples.
 func TestCheckRepairsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,14 +48,14 @@ func TestCheckRepairsFolder(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	want := mustRun(t, parseIn(t, dir, text), out, o)
 	if found := mustCheck(t, out, true, o); len(found) > 0 {
-		t.Fatalf("a good folder: %+v", found)
+		t.Fatalf("findings in an undamaged folder: %+v", found)
 	}
 	part := o
 	part.Shard = Shard{Index: 1, Count: 2}
 	shard := filepath.Join(dir, "shard")
 	mustRun(t, parseIn(t, dir, text), shard, part)
 	if found := mustCheck(t, shard, false, o); len(found) > 0 {
-		t.Fatalf("a good shard: %+v", found)
+		t.Fatalf("findings in an undamaged shard: %+v", found)
 	}
 
 	read := func(elem ...string) []byte {
@@ -68,7 +72,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 		}
 	}
 	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	var plain, sampled []string
+	var plain, sampled []string // keys of cells without and with a file of per-sample values
 	for _, c := range cells {
 		if name := filepath.Base(c); strings.HasSuffix(name, ".samples.json") {
 			sampled = append(sampled, strings.TrimSuffix(name, ".samples.json"))
@@ -82,40 +86,42 @@ func TestCheckRepairsFolder(t *testing.T) {
 	if len(plain) < 3 || len(sampled) < 2 {
 		t.Fatalf("%d cells without samples, %d with", len(plain), len(sampled))
 	}
-	nobody := strings.Repeat("0", 24) // the key of no cell, as those of ones and twos below
+	// Keys have 24 hexadecimal digits. No cell has these.
+	unknown0, unknown1, unknown2 := strings.Repeat("0", 24), strings.Repeat("1", 24), strings.Repeat("2", 24)
 	states, _ := filepath.Glob(filepath.Join(shard, "states", plain[2]+".*.bin"))
 	state := read(states[0])
 	stateOf := filepath.Base(states[0])
 
-	write(read(out, "cells", plain[0]+".json")[:50], out, "cells", plain[0]+".json")            // truncated
-	write(read(out, "cells", plain[2]+".json"), out, "cells", plain[1]+".json")                 // another cell's
-	write([]byte("{"), out, "cells", sampled[0]+".samples.json")                                // damaged samples
-	write(read(out, "cells", sampled[1]+".samples.json"), out, "cells", nobody+".samples.json") // samples of an unknown cell
-	write(read(out, "cells", plain[2]+".json"), out, "cells", strings.Repeat("1", 24)+".json")  // of an older study
+	write(read(out, "cells", plain[0]+".json")[:50], out, "cells", plain[0]+".json")              // truncated
+	write(read(out, "cells", plain[2]+".json"), out, "cells", plain[1]+".json")                   // the record of another cell
+	write([]byte("{"), out, "cells", sampled[0]+".samples.json")                                  // damaged samples
+	write(read(out, "cells", sampled[1]+".samples.json"), out, "cells", unknown0+".samples.json") // samples of an unknown cell
+	write(read(out, "cells", plain[2]+".json"), out, "cells", unknown1+".json")                   // of an older study
 	write(nil, out, "cells", "notes.txt")
-	write(state[:len(state)-1], out, "states", nobody+".1of2.bin")
-	write(state, out, "states", strings.Repeat("2", 24)+".all.bin")
+	// The name of a state ends in its shard, such as 1of2, or in "all" for all samples.
+	write(state[:len(state)-1], out, "states", unknown0+".1of2.bin")
+	write(state, out, "states", unknown2+".all.bin")
 	write(state, out, "states", stateOf) // of a finished cell
-	write([]byte("x"), out, "failures", nobody+".json")
+	write([]byte("x"), out, "failures", unknown0+".json")
 	write([]byte("{}"), out, "failures", plain[2]+".json")
-	write(nil, out, "states", ".x.bin.0123456789abcdef.tmp")
-	write(nil, out, "states", ".young.bin.0123456789abcdef.tmp")
+	write(nil, out, "states", ".stale.bin.0123456789abcdef.tmp")
+	write(nil, out, "states", ".recent.bin.0123456789abcdef.tmp") // may belong to a run in progress
 	past := time.Now().Add(-2 * time.Hour)
-	os.Chtimes(filepath.Join(out, "states", ".x.bin.0123456789abcdef.tmp"), past, past)
+	os.Chtimes(filepath.Join(out, "states", ".stale.bin.0123456789abcdef.tmp"), past, past)
 
 	expected := map[string]string{
-		"cells/" + plain[0] + ".json":                    rundir.Damaged,
-		"cells/" + plain[1] + ".json":                    rundir.Foreign,
-		"cells/" + sampled[0] + ".json":                  rundir.Damaged,
-		"cells/" + sampled[0] + ".samples.json":          rundir.Damaged,
-		"cells/" + nobody + ".samples.json":              rundir.Unwanted,
-		"cells/notes.txt":                                rundir.Foreign,
-		"states/" + nobody + ".1of2.bin":                 rundir.Damaged,
-		"states/" + strings.Repeat("2", 24) + ".all.bin": rundir.Foreign,
-		"states/" + stateOf:                              rundir.Unwanted,
-		"failures/" + nobody + ".json":                   rundir.Damaged,
-		"failures/" + plain[2] + ".json":                 rundir.Unwanted,
-		"states/.x.bin.0123456789abcdef.tmp":             rundir.Temporary,
+		"cells/" + plain[0] + ".json":            rundir.Damaged,
+		"cells/" + plain[1] + ".json":            rundir.Foreign,
+		"cells/" + sampled[0] + ".json":          rundir.Damaged, // with its samples
+		"cells/" + sampled[0] + ".samples.json":  rundir.Damaged,
+		"cells/" + unknown0 + ".samples.json":    rundir.Unwanted,
+		"cells/notes.txt":                        rundir.Foreign,
+		"states/" + unknown0 + ".1of2.bin":       rundir.Damaged,
+		"states/" + unknown2 + ".all.bin":        rundir.Foreign,
+		"states/" + stateOf:                      rundir.Unwanted,
+		"failures/" + unknown0 + ".json":         rundir.Damaged,
+		"failures/" + plain[2] + ".json":         rundir.Unwanted,
+		"states/.stale.bin.0123456789abcdef.tmp": rundir.Temporary,
 	}
 	compare := func(what string, got map[string]string) {
 		t.Helper()
@@ -126,9 +132,9 @@ func TestCheckRepairsFolder(t *testing.T) {
 		}
 	}
 	before := read(out, "cells", plain[2]+".json")
-	compare("found", wrongOf(mustCheck(t, out, false, o)))
+	compare("found", problemsOf(mustCheck(t, out, false, o)))
 	found := mustCheck(t, out, true, o)
-	compare("mended", wrongOf(found))
+	compare("repaired", problemsOf(found))
 	for _, f := range found {
 		if !f.Note && f.Mended == "" {
 			t.Errorf("not repaired: %+v", f)
@@ -140,19 +146,20 @@ func TestCheckRepairsFolder(t *testing.T) {
 	if !bytes.Equal(before, read(out, "cells", plain[2]+".json")) {
 		t.Error("a valid cell was changed")
 	}
+	// These files must exist: the damaged record was moved, and the recent file was left alone.
 	read(out, "aside", "cells", plain[0]+".json")
-	read(out, "states", ".young.bin.0123456789abcdef.tmp")
-	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
+	read(out, "states", ".recent.bin.0123456789abcdef.tmp")
+	if left := problemsOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair: %v", left)
 	}
 	again := mustRun(t, parseIn(t, dir, text), out, o)
 	sameScores(t, want.Rows, again.Rows, 1e-9)
 
 	write([]byte("study,model\n"), out, "scores.csv")
-	if got := wrongOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
+	if got := problemsOf(mustCheck(t, out, true, o)); got["scores.csv"] != rundir.Lacking {
 		t.Errorf("a truncated table: %v", got)
 	}
-	if left := wrongOf(mustCheck(t, out, false, o)); len(left) > 0 {
+	if left := problemsOf(mustCheck(t, out, false, o)); len(left) > 0 {
 		t.Errorf("after the repair of the table: %v", left)
 	}
 
@@ -164,7 +171,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 		raw[len(raw)/2] ^= 1
 		write(raw, out, name)
 	}
-	got := wrongOf(mustCheck(t, out, true, o))
+	got := problemsOf(mustCheck(t, out, true, o))
 	for _, name := range damaged {
 		if got[name] != rundir.Damaged {
 			t.Errorf("a changed bit in each of %v: findings %v, want both damaged", damaged, got)
@@ -172,7 +179,7 @@ func TestCheckRepairsFolder(t *testing.T) {
 	}
 }
 
-func TestCheckWithoutTheModels(t *testing.T) {
+func TestCheckWithoutModelFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -187,11 +194,11 @@ func TestCheckWithoutTheModels(t *testing.T) {
 		t.Errorf("findings %+v, want a note that the model is missing", found)
 	}
 	if _, err := Check(t.Context(), dir, false, o); err == nil || !strings.Contains(err.Error(), "not a run folder") {
-		t.Errorf("a folder of something else: %v", err)
+		t.Errorf("a folder that is no run folder: error %v, want one that says so", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Check(ctx, out, false, o); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: error %v, want context.Canceled", err)
 	}
 }

@@ -74,7 +74,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 			if err := os.WriteFile(path, damage(append([]byte(nil), good...)), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			if len(wrongOf(mustCheck(t, out, false, o))) == 0 {
+			if len(problemsOf(mustCheck(t, out, false, o))) == 0 {
 				t.Errorf("%s %s passes the check", name, what)
 			}
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure/similarity"
 )
 
-// CKA does not change when a representation is rotated.
+// Centered kernel alignment (CKA) does not change when a representation is rotated. Of takes the
+// values row by row: here 5 samples with 2 variables each.
 func ExampleValue() {
 	x, _ := similarity.Of([]float32{1, 0, 0, 1, -1, 0, 0, -1, 2, 1}, 5, 2)
 	y, _ := similarity.Of([]float32{0, 1, -1, 0, 0, -1, 1, 0, -1, 2}, 5, 2) // rotated by 90 degrees
@@ -20,13 +21,13 @@ func ExampleValue() {
 }
 
 // With as many variables as samples, canonical correlations are 1 for any representations. The null
-// and a warning say so.
+// (the value for shuffled pairs of samples) and a warning say so.
 func ExampleCompare() {
 	x, _ := similarity.Of([]float32{4, 1, 3, 9, 2, 6, 5, 3, 5, 8, 9, 7}, 4, 3)
 	y, _ := similarity.Of([]float32{2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5}, 4, 3)
-	s := similarity.Defaults()
-	s.Statistics = []string{similarity.CCA}
-	scores, err := similarity.Compare(context.Background(), x, y, similarity.Options{Settings: s})
+	settings := similarity.Defaults()
+	settings.Statistics = []string{similarity.CCA}
+	scores, err := similarity.Compare(context.Background(), x, y, similarity.Options{Settings: settings})
 	if err != nil {
 		panic(err)
 	}
