@@ -45,8 +45,8 @@ directives: [--exclusive]
 	}}
 }
 
-// TestScripts compares the scripts with golden files. Users read and edit the scripts, so look at
-// each change.
+// TestScripts compares the batch scripts of the tasks and of the merge, which joins their results,
+// with golden files. Users read and edit the scripts, so look at each change.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
@@ -94,15 +94,17 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// TestBatchScript runs the batch script with fake noether, scontrol and sleep. It checks which
-// tasks are restarted and which are requeued.
+// TestBatchScript runs the batch script with fake noether, scontrol and sleep. A task that is
+// killed is started again, three times at most. One that stops shortly before Slurm's time limit,
+// with the exit code 75 for unfinished work, is queued again. The task is number 2 of the array job
+// 7.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		program string // body of the fake noether; $n is the number of starts, with this one
+		program string // body of the fake noether; $n is the number of starts so far, this one included
 		usr1    bool   // send SIGUSR1, Slurm's warning before the time limit
-		want    string // lines that the fake programs have written
-		code    int
+		want    string // lines that the fake programs write to $log
+		code    int    // exit code of the script; 137: killed by SIGKILL (128 + 9)
 	}{
 		"done":                           {"exit 0", false, "start\n", 0},
 		"failed":                         {"exit 1", false, "start\n", 1},

@@ -412,7 +412,8 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// TestStopwatch checks that a stopwatch adds up a calibration of two passes: opening, batches, scores.
+// TestStopwatch checks that a stopwatch adds up a calibration of two passes: opening, batches,
+// scores.
 func TestStopwatch(t *testing.T) {
 	t.Parallel()
 	w := stopwatch{first: 3 * time.Second, firstSamples: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}

@@ -19,7 +19,12 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// open returns a session for a graph of testdata.
+// open returns a session for a graph of testdata, with the given inputs and outputs:
+//
+//	affine:  z = x w + b and y = relu(z), for x of n x 4 and w of 4 x 3
+//	scalar:  y = s sum(x), for a scalar s
+//	nonzero: y = the indices of the values of x that are not 0
+//	slow:    x3000, after 3,000 products of matrices of 512 x 512
 func open(t testing.TB, name string, inputs, outputs []string) (*ort.Runtime, *ort.Session) {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -48,7 +53,7 @@ func run(t testing.TB, s *ort.Session, inputs, outputs []*ort.Value) {
 	}
 }
 
-// golden holds numpy's results for the graph affine.
+// golden holds an input of the graph affine and the outputs that numpy computes.
 type golden struct{ X, Y, Z []float32 }
 
 func readGolden(t testing.TB) golden {
@@ -133,7 +138,8 @@ func TestModelSession(t *testing.T) {
 	}
 }
 
-// TestInPlace runs twice on the same tensors, and then on a part of them.
+// TestInPlace checks that runs read and write tensors in place: with all their rows, or with the
+// first two.
 func TestInPlace(t *testing.T) {
 	t.Parallel()
 	want := readGolden(t)
@@ -154,7 +160,7 @@ func TestInPlace(t *testing.T) {
 	y2 = value(t, y2, err)
 	run(t, s, []*ort.Value{x2}, []*ort.Value{y2})
 	if !near(result[:6], want.Y[:6]) || near(result, want.Y) {
-		t.Errorf("a run of two rows gives %v, want %v and other values after", result, want.Y[:6])
+		t.Errorf("a run of two rows gives %v, want %v in these rows and no change in the others", result, want.Y[:6])
 	}
 	run(t, s, []*ort.Value{x}, []*ort.Value{y})
 	if !near(result, want.Y) {
@@ -183,7 +189,7 @@ func TestScalars(t *testing.T) {
 	}
 }
 
-func TestShapeKnownAfterTheRun(t *testing.T) {
+func TestDataDependentOutputShape(t *testing.T) {
 	t.Parallel()
 	rt, s := open(t, "nonzero", []string{"x"}, []string{"y"})
 	for _, c := range []struct {
@@ -208,14 +214,14 @@ func TestCancel(t *testing.T) {
 	x = value(t, x, err)
 	y, err := rt.NewValue(onnx.Float, 512, 512)
 	y = value(t, y, err)
-	last := y.Tensor().Data
-	last[0] = float32(math.NaN())
+	result := y.Tensor().Data
+	result[0] = float32(math.NaN()) // the last operator would overwrite it
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{y}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a run cancelled after 0.1 s returns %v", err)
 	}
-	if last[0] == last[0] {
+	if !math.IsNaN(float64(result[0])) {
 		t.Error("a cancelled run has reached its last operator")
 	}
 	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{y}); !errors.Is(err, context.DeadlineExceeded) {
@@ -246,14 +252,15 @@ func TestConcurrentRuns(t *testing.T) {
 	wait.Wait()
 }
 
-// TestFirstSessionsAtOnce checks that the first sessions of a process can be created concurrently.
-// Each attempt is a process of its own.
-func TestFirstSessionsAtOnce(t *testing.T) {
+// TestFirstSessionsConcurrently checks that the first sessions of a process can be created
+// concurrently. Each attempt is a process of its own: the test starts this program again, with an
+// environment variable that makes the test create the sessions.
+func TestFirstSessionsConcurrently(t *testing.T) {
 	const child = "NOETHER_FIRST_SESSIONS"
 	if os.Getenv(child) == "" {
 		orttest.Load(t)
 		for range 10 {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFirstSessionsAtOnce$")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFirstSessionsConcurrently$")
 			cmd.Env = append(os.Environ(), child+"=1")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -320,7 +327,7 @@ func TestSessionErrors(t *testing.T) {
 	}
 }
 
-// TestMissingDevice requests a device that no library has on this system.
+// TestMissingDevice requests each device that the ONNX Runtime library of this system lacks.
 func TestMissingDevice(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -31,8 +31,8 @@ type brightness struct {
 	share  func(a string, trial int) // if not nil, see common
 }
 
-// common calls share, unless an earlier job of the same model A and trial has done so and has shared
-// the name of the model with this job.
+// common calls share, unless an earlier job of the same model A and trial has done so and has
+// shared the name of the model with this job.
 func (b *brightness) common(j *procedure.Job) error {
 	shared := j.Shared("what A sees")
 	raw, err := read(shared)

@@ -56,8 +56,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffWithSTIR checks that STIR is near 1 between two runs of the same model, and that a condition
-// on it passes.
+// TestDiffWithSTIR checks that STIR is near 1 between two runs of the same model, and that a
+// condition on it passes.
 func TestDiffWithSTIR(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy"}.text()))

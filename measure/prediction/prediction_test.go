@@ -49,8 +49,9 @@ func classes(k int) []string {
 	return out
 }
 
-// random returns predictions of n samples over k classes and labels. The transformed predictions
-// are near the clean ones, and the labels are often the predicted classes.
+// random returns predictions (log-probabilities) of n samples over k classes, and labels. The
+// predictions on the transformed samples T(x) are near those on the clean samples x, and the labels
+// are often the predicted classes.
 func random(n, k int, seed uint64) (clean, transformed tensor.Tensor, label []int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	a, b := make([]float32, n*k), make([]float32, n*k)
@@ -71,9 +72,11 @@ func measures(s prediction.Settings) []measure.Measure {
 	return []measure.Measure{prediction.Accuracy(s), prediction.EffectiveInvariance(s), prediction.Divergence(s)}
 }
 
+// TestContract checks what every accumulator of scores must satisfy, such as that scores do not
+// depend on the batches. A site says what is measured: here the classes and the order of samples.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	const n, k = 205, 4
+	const n, k = 205, 4 // samples and classes
 	clean, transformed, label := random(n, k, 1)
 	for _, perClass := range []bool{false, true} {
 		for _, m := range measures(prediction.Settings{PerClass: perClass}) {
@@ -84,32 +87,35 @@ func TestContract(t *testing.T) {
 			})
 		}
 	}
-	t.Run("accuracy/clean alone", func(t *testing.T) {
+	t.Run("accuracy/without transformed samples", func(t *testing.T) {
 		t.Parallel()
 		site := measure.Site{Layout: measure.NewLayout(n), Classes: classes(k), KeepSamples: true}
 		measuretest.Run(t, measuretest.Case{Measure: prediction.Accuracy(prediction.Settings{}), Site: site, Clean: clean, Label: label})
 	})
 }
 
-// TestPairsByHand checks the statistics of vectors that are made up, against values computed by
-// hand. Figure 1 of Deng et al. 2022 has the statistics of four pairs, but not the vectors.
+// TestPairsByHand checks statistics of pairs of made-up predictions against values computed by
+// hand. The paper of effective invariance, Deng et al. 2022, has the statistics of four pairs in
+// figure 1, but not the predictions.
 func TestPairsByHand(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name               string
 		clean, transformed []float32
-		ei, js, kl         float64
-		l2, agree          float64
+		ei                 float64 // effective invariance
+		js, kl             float64 // Jensen-Shannon and Kullback-Leibler divergence
+		l2, agree          float64 // Euclidean distance; 1 if the predicted classes agree, else 0
 	}{
 		{"the same, confident", logs(1, 0), logs(1, 0), 1, 0, 0, 0, 1},
-		{"the same, unsure", logs(.4, .3, .3), logs(.4, .3, .3), .4, 0, 0, 0, 1},
+		{"the same, uncertain", logs(.4, .3, .3), logs(.4, .3, .3), .4, 0, 0, 0, 1},
+		// In kl a probability of 0 counts as 2^-149, the smallest positive float32.
 		{"opposite", logs(1, 0), logs(0, 1), 0, math.Ln2, 149 * math.Ln2, math.Sqrt2, 0},
-		{"agree, other confidence", logs(.9, .1), logs(.6, .4), math.Sqrt(.54),
+		{"agree, different confidence", logs(.9, .1), logs(.6, .4), math.Sqrt(.54),
 			(.9*math.Log(.9/.75) + .1*math.Log(.1/.25) + .6*math.Log(.6/.75) + .4*math.Log(.4/.25)) / 2,
 			.9*math.Log(1.5) + .1*math.Log(.25), math.Sqrt(.18), 1},
 		{"disagree", logs(.8, .2), logs(.2, .8), 0,
 			.8*math.Log(1.6) + .2*math.Log(.4), .6 * math.Log(4), math.Sqrt(.72), 0},
-		{"ties go to the first", logs(.5, .5), logs(.5, .5), .5, 0, 0, 0, 1},
+		{"tie: the first class is predicted", logs(.5, .5), logs(.5, .5), .5, 0, 0, 0, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,12 +139,12 @@ func TestPairsByHand(t *testing.T) {
 	}
 }
 
-func TestAlgebraOfDivergences(t *testing.T) {
+func TestDivergenceProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 12).Draw(t, "classes")
 		logit := rapid.SliceOfN(rapid.Float32Range(-30, 30), k, k)
-		p, q := logSoftmax(logit.Draw(t, "clean"), k), logSoftmax(logit.Draw(t, "moved"), k)
+		p, q := logSoftmax(logit.Draw(t, "clean"), k), logSoftmax(logit.Draw(t, "transformed"), k)
 		d, back := prediction.Diverge(p, q), prediction.Diverge(q, p)
 		switch {
 		case d.JS < 0 || d.JS > math.Ln2 || d.KL < 0 || d.L2 < 0 || d.L2 > math.Sqrt2:
@@ -229,8 +235,9 @@ func TestUnlabelledSamples(t *testing.T) {
 	near(t, "the labelled one", scores[1].Value, 1)
 }
 
-// TestNullOfRandomModel checks that the agreement of a random model equals its null, and that the
-// agreement of an invariant model is 1.
+// TestNullOfRandomModel checks that the agreement of predictions that are unrelated to the clean
+// ones is about its null (the agreement of shuffled pairs of samples), and that the agreement of an
+// invariant model is 1.
 func TestNullOfRandomModel(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10
@@ -240,14 +247,13 @@ func TestNullOfRandomModel(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		transformed tensor.Tensor
-		value       float64
-	}{{"invariant", clean, 1}, {"unrelated", other, 0}} {
+	}{{"invariant", clean}, {"unrelated", other}} {
 		a, err := prediction.Divergence(prediction.Settings{}).New(site)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The class of sample i is mostly i mod k for both, so unrelated predictions are those of
-		// shuffled samples.
+		// In both tensors the predicted class of sample i is mostly i mod k. Shuffling the samples of
+		// one makes them unrelated.
 		transformed := c.transformed
 		if c.name == "unrelated" {
 			transformed = transformed.Clone()
@@ -275,10 +281,12 @@ func TestNullOfRandomModel(t *testing.T) {
 	}
 }
 
-// TestCoverage checks that a 95 % interval contains the true value in about 95 % of studies.
+// TestCoverage checks that a 95 % interval contains the true value in about 95 % of studies. A
+// transformation leaves 70 % of the predictions unchanged and swaps the two classes of the others.
+// The confidence is uniform from 0.5 to 1.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
-	const studies, n = 400, 160
+	const studies, n = 400, 160 // n samples in each study
 	covered := map[string]int{}
 	r := rand.New(rand.NewPCG(5, 5))
 	for range studies {

@@ -34,8 +34,8 @@ func TestGolden(t *testing.T) {
 	var cases []struct {
 		Name                                       string
 		X, Y                                       []float64
-		Pearson, Spearman, Intercept, Slope, Scale float64
-		Interval                                   [2]float64
+		Pearson, Spearman, Intercept, Slope, Scale float64    // Scale: of the residuals
+		Interval                                   [2]float64 // Fisher's interval of Pearson's r
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
@@ -58,8 +58,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Fisher's interval of r = 0.5 over 28 points, by hand: atanh 0.5 +- 1.959964 / 5.
-func TestInterval(t *testing.T) {
+// Fisher's interval of r = 0.5 over 28 points, by hand: atanh 0.5 +- 1.959964 / sqrt(28 - 3). The
+// third argument of fisher is a factor of the variance, 1 for Pearson's r.
+func TestFisherInterval(t *testing.T) {
 	t.Parallel()
 	c := fisher(0.5, 28, 1)
 	near(t, "low", c.Low, math.Tanh(math.Atanh(0.5)-1.959963985/5), 1e-9)
@@ -69,10 +70,11 @@ func TestInterval(t *testing.T) {
 	}
 }
 
+// Logit adds half a success and half a failure to the counts, so it is finite at 0 and 1.
 func TestLogit(t *testing.T) {
 	t.Parallel()
-	near(t, "all right of 9", Logit(1, 9), math.Log(9.5/0.5), 1e-12)
-	near(t, "none right of 9", Logit(0, 9), -math.Log(9.5/0.5), 1e-12)
+	near(t, "9 of 9 correct", Logit(1, 9), math.Log(9.5/0.5), 1e-12)
+	near(t, "0 of 9 correct", Logit(0, 9), -math.Log(9.5/0.5), 1e-12)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 10000).Draw(t, "n")
 		p := rapid.Float64Range(0.001, 0.999).Draw(t, "p")
@@ -82,7 +84,7 @@ func TestLogit(t *testing.T) {
 	})
 }
 
-// Spearman's rho does not change if x is cubed. Pearson's r is symmetric and at most 1.
+// Spearman's rho does not change if x is cubed. Pearson's r is symmetric, and from -1 to 1.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	values := rapid.SliceOfN(rapid.Float64Range(-10, 10), 5, 40)
@@ -125,14 +127,16 @@ func TestHuberIgnoresOutliers(t *testing.T) {
 	near(t, "intercept", line.Intercept, 3, 1e-5)
 }
 
-// Forty points scatter a little around a line with the slope 4 on the logit scale.
+// Forty points scatter a little around a line with the slope 4 on the logit scale. The band is the
+// 95 % interval of the line at each x (Fit.At). The interval of a single point (Fit.Predict)
+// includes the scatter.
 func TestAnalyse(t *testing.T) {
 	t.Parallel()
 	var points []Point
 	for i := range 40 {
 		x := float64(i) / 40
-		wiggle := 0.15 * math.Sin(float64(7*i))
-		points = append(points, Point{X: x, Y: InverseLogit(-2+4*x+wiggle, 10000), N: 10000})
+		scatter := 0.15 * math.Sin(float64(7*i))
+		points = append(points, Point{X: x, Y: InverseLogit(-2+4*x+scatter, 10000), N: 10000})
 	}
 	f, err := Analyse(points, Options{Logit: true, Seed: 1})
 	if err != nil {
@@ -146,28 +150,28 @@ func TestAnalyse(t *testing.T) {
 	for i, p := range points {
 		line, single := f.At(p.X), f.Predict(p.X)
 		if !(single.Low <= line.Low && line.Low <= line.Value && line.Value <= line.High && line.High <= single.High) {
-			t.Fatalf("point %d: the band %v is not within that of single points, %v", i, line, single)
+			t.Fatalf("point %d: the band %v is not within the interval of a single point, %v", i, line, single)
 		}
 		if single.Low <= p.Y && p.Y <= single.High {
 			inside++
 		}
 	}
 	if inside < 35 { // 95 % are 38
-		t.Errorf("%d of 40 points are within the intervals of single ones, want at least 35", inside)
+		t.Errorf("%d of 40 points are within their intervals, want at least 35", inside)
 	}
 	if e := f.MeanAbsoluteError(); e < 0.005 || e > 0.04 {
 		t.Errorf("the mean absolute error is %g, want 0.005 to 0.04", e)
 	}
 	again, _ := Analyse(points, Options{Logit: true, Seed: 1})
 	if again.At(0.3) != f.At(0.3) {
-		t.Error("the same seed gives another band")
+		t.Error("the band differs between two fits with the same seed")
 	}
 }
 
-// The band contains the true line in about 95 of 100 experiments.
+// The band contains the true line, y = 1 + x, in about 95 of 100 experiments.
 func TestBandCovers(t *testing.T) {
 	t.Parallel()
-	held := 0
+	covered := 0
 	for e := range 100 {
 		var points []Point
 		for i := range 30 {
@@ -180,17 +184,17 @@ func TestBandCovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if v := f.At(0.5); v.Low <= 1.5 && 1.5 <= v.High {
-			held++
+			covered++
 		}
 	}
-	if held < 86 { // with 95 % a smaller number has a probability of 1e-4
-		t.Errorf("the band holds the line in %d of 100 experiments, want at least 86", held)
+	if covered < 86 { // at a true coverage of 95 % this has a probability of 1.4e-4
+		t.Errorf("the band contains the line in %d of 100 experiments, want at least 86", covered)
 	}
 }
 
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	at := func(xy ...float64) (p []Point) { // the points of x, y, x, y, ...
+	at := func(xy ...float64) (p []Point) { // the points of x, y, x, y, ...; each without N
 		for i := 0; i < len(xy); i += 2 {
 			p = append(p, Point{Label: "m", X: xy[i], Y: xy[i+1]})
 		}
@@ -206,7 +210,7 @@ func TestBadInput(t *testing.T) {
 		"constant x":      {at(1, 2, 1, 3, 1, 4, 1, 5), false},
 		"NaN":             {at(1, 2, 2, math.NaN(), 3, 4, 1, 5), false},
 		"infinite":        {at(1, 2, 2, 3, math.Inf(1), 4, 1, 5), false},
-		"no proportion":   {at(1, .2, 2, 1.3, 3, .4, 1, .5), true},
+		"y above 1":       {at(1, .2, 2, 1.3, 3, .4, 1, .5), true},
 		"logit without n": {at(1, .2, 2, 1, 3, .4, 1, .5), true},
 	} {
 		if _, err := Analyse(c.points, Options{Logit: c.logit}); err == nil {
@@ -222,7 +226,7 @@ func TestBadInput(t *testing.T) {
 
 // Rows returns the six statistics of a fit, and a prediction for the one unlabelled model or data
 // set.
-func TestRowsOfAFit(t *testing.T) {
+func TestRows(t *testing.T) {
 	t.Parallel()
 	var set Set
 	set.Name = "test"
@@ -263,42 +267,43 @@ func TestRowsOfAFit(t *testing.T) {
 	}
 }
 
-// A hundred checkpoints of five trainings are five independent units: the interval is that of five
-// points, an error is that of a line without the whole training, and a warning counts the units.
+// A hundred checkpoints of five training runs are five independent units. So the interval of r is
+// that of five points, a leave-one-out error leaves out a whole run, and a warning says that there
+// are few units.
 func TestIndependentUnits(t *testing.T) {
 	t.Parallel()
-	var points, single []Point
+	var points, ungrouped []Point // ungrouped: each point is a unit
 	for i := range 100 {
 		run := i / 20
 		x := float64(run) + 0.01*float64(i%20)
 		p := Point{Label: fmt.Sprint(i), Unit: fmt.Sprint("run ", run), X: x, Y: 0.5 + 0.05*x + 0.1*math.Sin(float64(7*run)), N: 1000}
 		points = append(points, p)
 		p.Unit = ""
-		single = append(single, p)
+		ungrouped = append(ungrouped, p)
 	}
 	f, err := Analyse(points, Options{Seed: 1, Bootstrap: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := Analyse(single, Options{Seed: 1, Bootstrap: 200})
+	u, err := Analyse(ungrouped, Options{Seed: 1, Bootstrap: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Units != 5 || alone.Units != 100 || f.Pearson.Value != alone.Pearson.Value || f.Pearson.N != 5 {
-		t.Errorf("%d and %d units, r = %v and %v; want 5 and 100 units and the same r", f.Units, alone.Units, f.Pearson, alone.Pearson)
+	if f.Units != 5 || u.Units != 100 || f.Pearson.Value != u.Pearson.Value || f.Pearson.N != 5 {
+		t.Errorf("%d and %d units, r = %v and %v; want 5 and 100 units and the same r", f.Units, u.Units, f.Pearson, u.Pearson)
 	}
-	want := fisher(alone.Pearson.Value, 5, 1)
+	want := fisher(u.Pearson.Value, 5, 1)
 	if f.Pearson.Low != want.Low || f.Pearson.High != want.High || f.Spearman.Low > f.Pearson.Value-0.5 {
-		t.Errorf("the interval of five trainings is %v, want %v; rho %v", f.Pearson, want, f.Spearman)
+		t.Errorf("the interval of r over five runs is %v, want %v; that of rho is %v, want a lower bound at least 0.5 below r", f.Pearson, want, f.Spearman)
 	}
-	if f.MeanAbsoluteError() < 1.5*alone.MeanAbsoluteError() {
-		t.Errorf("errors of %v without a training, and %v without a checkpoint", f.MeanAbsoluteError(), alone.MeanAbsoluteError())
+	if f.MeanAbsoluteError() < 1.5*u.MeanAbsoluteError() {
+		t.Errorf("the mean error is %v if a run is left out, and %v if a checkpoint is, want at least 1.5 times as much", f.MeanAbsoluteError(), u.MeanAbsoluteError())
 	}
-	if a, b := f.At(2), alone.At(2); b.High-b.Low > (a.High-a.Low)/2 {
+	if a, b := f.At(2), u.At(2); b.High-b.Low > (a.High-a.Low)/2 {
 		t.Errorf("the bands over units and over points are %v and %v, want the second at most half as wide", a, b)
 	}
-	if len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "5 independent units") || len(alone.Warnings) > 0 {
-		t.Errorf("the warnings are %q and %q, want one of 5 independent units, and none", f.Warnings, alone.Warnings)
+	if len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "5 independent units") || len(u.Warnings) > 0 {
+		t.Errorf("the warnings are %q and %q, want one of 5 independent units, and none", f.Warnings, u.Warnings)
 	}
 }
 

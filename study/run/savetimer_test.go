@@ -18,13 +18,18 @@ func (c *fakeClock) now() time.Time                { return c.at }
 func (c *fakeClock) advance(d time.Duration)       { c.at = c.at.Add(d) }
 func (c *fakeClock) timer(t *saveTimer) *saveTimer { t.now, t.last = c.now, c.at; return t }
 
-// TestSaveTimerKeepsToItsShare runs an hour of batches on a fake clock, with states of several
-// sizes on disks of several speeds. Some disks take the first 32 MiB twenty times as fast.
-func TestSaveTimerKeepsToItsShare(t *testing.T) {
+// TestSaveTimerLimitsSavingTime simulates an hour of batches on a fake clock, with states (saved
+// accumulators) of several sizes on disks of several speeds. Saving must take at most a twentieth
+// of the time. The speed test of the disk writes 32 MiB, which some disks write twenty times as
+// fast as larger states.
+func TestSaveTimerLimitsSavingTime(t *testing.T) {
 	t.Parallel()
-	const batch = time.Second / 2
+	const batch = time.Second / 2 // duration of a batch
 	for _, bytes := range []int64{0, 1 << 10, 256 << 20, 2 << 30, 4 << 30, 16 << 30} {
-		for _, disk := range []struct{ speed, burst int64 }{{50 << 20, 1}, {500 << 20, 1}, {2 << 30, 1}, {50 << 20, 20}, {500 << 20, 20}} {
+		for _, disk := range []struct {
+			speed int64 // bytes per second
+			burst int64 // factor on the speed for the first 32 MiB
+		}{{50 << 20, 1}, {500 << 20, 1}, {2 << 30, 1}, {50 << 20, 20}, {500 << 20, 20}} {
 			speed := disk.speed
 			clock := &fakeClock{time.Unix(0, 0)}
 			timer := clock.timer(newSaveTimer(0, 0))
@@ -58,25 +63,28 @@ func TestSaveTimerKeepsToItsShare(t *testing.T) {
 					saves++
 				}
 			}
-			about := fmt.Sprintf("%d MiB at %d MiB/s, at first %d times as fast", bytes>>20, speed>>20, disk.burst)
+			setting := fmt.Sprintf("%d MiB at %d MiB/s, %d times as fast for the first 32 MiB", bytes>>20, speed>>20, disk.burst)
 			if float64(saving) > 0.05*float64(total) {
-				t.Errorf("%s: %d saves took %v of %v, want a twentieth at most", about, saves, saving, total)
+				t.Errorf("%s: %d saves took %v of %v, want a twentieth at most", setting, saves, saving, total)
 			}
+			// A save is due when the time since the last one is saveSlack / saveFraction = 30 times the
+			// expected duration. After a speed test that was too fast, saves are cancelled and their
+			// expected duration is doubled, which takes at most four times as long.
 			wait := max(saveInterval, 30*took) + 2*time.Second
 			if disk.burst > 1 {
 				wait = max(saveInterval, 120*took) + 2*time.Second
 			}
 			if saves > 0 && first > wait || saves == 0 && wait < time.Hour {
-				t.Errorf("%s: the first of %d saves after %v, want %v at most", about, saves, first, wait)
+				t.Errorf("%s: the first of %d saves after %v, want %v at most", setting, saves, first, wait)
 			}
-			if took < 2*time.Second && disk.burst == 1 && saves < 58 {
-				t.Errorf("%s: %d saves in an hour, want 58 at least", about, saves)
+			if took < 2*time.Second && disk.burst == 1 && saves < 58 { // about one a minute
+				t.Errorf("%s: %d saves in an hour, want 58 at least", setting, saves)
 			}
 		}
 	}
 }
 
-func TestSaveTimerNeverSavesBeforeItsInterval(t *testing.T) {
+func TestSaveTimerWaitsForInterval(t *testing.T) {
 	t.Parallel()
 	clock := &fakeClock{time.Unix(0, 0)}
 	timer := clock.timer(newSaveTimer(10*time.Minute, 0))
@@ -90,14 +98,15 @@ func TestSaveTimerNeverSavesBeforeItsInterval(t *testing.T) {
 	}
 }
 
-// TestLargeStatesTimeTheDisk checks that a run with large states times the disk once its first
-// interval has passed, and not before.
-func TestLargeStatesTimeTheDisk(t *testing.T) {
+// TestSpeedTestBeforeLargeStates checks that a run with large states measures the speed of the disk
+// once its first interval has passed, and not before.
+func TestSpeedTestBeforeLargeStates(t *testing.T) {
 	t.Parallel()
 	folder, err := rundir.Create(t.TempDir(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A task whose accumulator may hold 1 PiB, so that a save is never due. It has processed a sample.
 	cell := new(plan.Cell)
 	cell.Tasks = []*plan.Task{{Cell: cell, FullCost: 1 << 50, Fed: 1}}
 	clock := &fakeClock{time.Unix(0, 0)}
@@ -105,7 +114,7 @@ func TestLargeStatesTimeTheDisk(t *testing.T) {
 	pass := &plan.Pass{Tasks: [][]*plan.Task{cell.Tasks}}
 	for _, step := range []time.Duration{saveInterval - 1, 1, saveInterval / 2} {
 		clock.advance(step)
-		r.recorded = clock.at // the record is not due
+		r.recorded = clock.at // so that writing run.json, the record of the run, is not due
 		if err := r.saveIfDue(pass); err != nil {
 			t.Fatal(err)
 		}
