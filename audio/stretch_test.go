@@ -22,18 +22,19 @@ func pitch(wave []float32, rate int) float64 {
 func TestStretchKeepsPitch(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
-		for _, by := range []float64{0.5, 0.9, 2} {
+		for _, speed := range []float64{0.5, 0.9, 2} {
 			for _, hz := range []float64{150, 1000, 3000} {
 				in := tone(hz, rate, rate/4)
-				out := Stretch(in, by, rate)
-				if want := float64(len(in)) / by; math.Abs(float64(len(out))-want) > 1 {
-					t.Errorf("%d Hz, rate %v: %d values, want %v", rate, by, len(out), want)
+				out := Stretch(in, speed, rate)
+				if want := float64(len(in)) / speed; math.Abs(float64(len(out))-want) > 1 {
+					t.Errorf("sample rate %d Hz, speed %v: %d samples, want %v", rate, speed, len(out), want)
 				}
 				if got := pitch(out, rate); math.Abs(got/hz-1) > 0.002 {
-					t.Errorf("%d Hz, rate %v: a tone of %v Hz is at %.1f", rate, by, hz, got)
+					t.Errorf("sample rate %d Hz, speed %v: a tone of %v Hz is at %.1f", rate, speed, hz, got)
 				}
+				// A sine of amplitude 1 has power 1/2.
 				if level := 10 * math.Log10(2*power(out)); math.Abs(level) > 0.5 {
-					t.Errorf("%d Hz, rate %v: a tone of %v Hz is %.2f dB louder", rate, by, hz, level)
+					t.Errorf("sample rate %d Hz, speed %v: a tone of %v Hz is %.2f dB louder", rate, speed, hz, level)
 				}
 			}
 		}
@@ -53,7 +54,7 @@ func TestStretchByOneIsIdentity(t *testing.T) {
 	}
 }
 
-func TestShiftMovesPitchAndKeepsLength(t *testing.T) {
+func TestShiftPitchKeepsLength(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []int{8000, 44100} {
 		for _, semitones := range []float64{-12, -0.3, 7, 12} {
@@ -61,10 +62,10 @@ func TestShiftMovesPitchAndKeepsLength(t *testing.T) {
 				factor := math.Pow(2, semitones/12)
 				out := ShiftPitch(tone(hz, rate, rate/4), factor, rate)
 				if len(out) != rate/4 {
-					t.Errorf("%v semitones: %d values, want %d", semitones, len(out), rate/4)
+					t.Errorf("%v semitones: %d samples, want %d", semitones, len(out), rate/4)
 				}
 				if got := pitch(out, rate); math.Abs(got/(hz*factor)-1) > 0.002 {
-					t.Errorf("%d Hz, %v semitones: a tone of %v Hz is at %.1f, want %.1f", rate, semitones, hz, got, hz*factor)
+					t.Errorf("sample rate %d Hz, %v semitones: a tone of %v Hz is at %.1f, want %.1f", rate, semitones, hz, got, hz*factor)
 				}
 			}
 		}
@@ -81,14 +82,14 @@ func clicks(rate, n int) []float32 {
 	return wave
 }
 
-// Attacks stay sharp when stretched: at least 80 % of the energy of a click lies in the first 30 ms
-// of its period.
+// Attacks (the onsets of sounds) stay sharp when stretched: at least 80 % of the energy of a click
+// lies in the first 30 ms of its period.
 func TestAttacksStaySharp(t *testing.T) {
 	t.Parallel()
 	const rate = 16000
-	for _, by := range []float64{0.5, 1.5} {
-		out := Stretch(clicks(rate, rate), by, rate)
-		period := int(rate / 10 / by)
+	for _, speed := range []float64{0.5, 1.5} {
+		out := Stretch(clicks(rate, rate), speed, rate)
+		period := int(rate / 10 / speed)
 		best := 0.0
 		for lag := range period { // offset of the attacks within a period
 			var near, all float64
@@ -101,9 +102,9 @@ func TestAttacksStaySharp(t *testing.T) {
 			}
 			best = max(best, near/all)
 		}
-		t.Logf("rate %v: %.3f of the energy within 30 ms", by, best)
+		t.Logf("speed %v: %.3f of the energy within 30 ms", speed, best)
 		if best < 0.8 {
-			t.Errorf("rate %v: %.2f of the energy lies within 30 ms of the attacks", by, best)
+			t.Errorf("speed %v: %.2f of the energy lies within 30 ms of the attacks", speed, best)
 		}
 	}
 }
@@ -111,28 +112,32 @@ func TestAttacksStaySharp(t *testing.T) {
 func TestStretchShortWaveforms(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 10, 100} {
-		for _, by := range []float64{0.25, 1, 4} {
-			out := Stretch(make([]float32, n), by, 8000)
-			if want := int(math.Round(float64(n) / by)); len(out) != want {
-				t.Errorf("%d values at rate %v become %d, want %d", n, by, len(out), want)
+		for _, speed := range []float64{0.25, 1, 4} {
+			out := Stretch(make([]float32, n), speed, 8000)
+			if want := int(math.Round(float64(n) / speed)); len(out) != want {
+				t.Errorf("%d samples at speed %v become %d, want %d", n, speed, len(out), want)
 			}
 		}
 	}
+}
+
+func TestFrameLength(t *testing.T) {
+	t.Parallel()
 	for rate, want := range map[int]int{8000: 512, 16000: 1024, 22050: 1024, 44100: 2048, 48000: 2048, 100: 64} {
 		if got := frameLength(rate); got != want {
-			t.Errorf("frames have %d values at %d values per second, want %d", got, rate, want)
+			t.Errorf("frames have %d samples at %d samples per second, want %d", got, rate, want)
 		}
 	}
 }
 
 func BenchmarkStretch(b *testing.B) {
-	for _, by := range []float64{0.5, 2} {
-		b.Run(fmt.Sprint(by), func(b *testing.B) {
+	for _, speed := range []float64{0.5, 2} {
+		b.Run(fmt.Sprint(speed), func(b *testing.B) {
 			in := clicks(16000, 16000)
 			for b.Loop() {
-				Stretch(in, by, 16000)
+				Stretch(in, speed, 16000)
 			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "s/s")
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "s/s") // the input lasts one second
 		})
 	}
 }

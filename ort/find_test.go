@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// put creates an empty file with the library's name in a folder.
-func put(t *testing.T, dir string) string {
+// putLibrary creates an empty file with the library's name in a folder, and returns its path.
+func putLibrary(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -23,10 +23,12 @@ func put(t *testing.T, dir string) string {
 	return path
 }
 
-func TestFindNamed(t *testing.T) {
+// TestFindConfigured checks that a path that is given, as an argument or by the environment
+// variable, is the only one tried.
+func TestFindConfigured(t *testing.T) {
 	dir := t.TempDir()
-	lib := put(t, dir)
-	other := put(t, filepath.Join(dir, "other"))
+	lib := putLibrary(t, dir)
+	other := putLibrary(t, filepath.Join(dir, "other"))
 	t.Setenv(envLibrary, other)
 	for _, c := range []struct{ explicit, want string }{{lib, lib}, {dir, lib}, {"", other}} {
 		if got, tried, err := Find(c.explicit); err != nil || got != c.want || len(tried) != 1 {
@@ -45,7 +47,9 @@ func TestFindNamed(t *testing.T) {
 	}
 }
 
-func TestFindSearches(t *testing.T) {
+// TestFindSearchesFolders checks that without a given path the folder that npm installs into comes
+// before the user's cache folder.
+func TestFindSearchesFolders(t *testing.T) {
 	t.Setenv(envLibrary, "")
 	root, cache := t.TempDir(), t.TempDir()
 	root, err := filepath.EvalSymlinks(root)
@@ -63,7 +67,7 @@ func TestFindSearches(t *testing.T) {
 	npm := npmFolder(runtime.GOOS, runtime.GOARCH)
 
 	if _, tried, err := Find(""); err == nil {
-		t.Log("the system has the library")
+		t.Log("the system or a Python environment has the library")
 	} else if !errors.Is(err, errNotFound) || !slices.Contains(tried, filepath.Join(below, npm)) || !slices.Contains(tried, filepath.Join(root, npm)) {
 		t.Errorf("tried %q, %v", tried, err)
 	}
@@ -71,11 +75,11 @@ func TestFindSearches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cached := put(t, filepath.Join(cacheDir, "noether", "onnxruntime"))
+	cached := putLibrary(t, filepath.Join(cacheDir, "noether", "onnxruntime"))
 	if got, _, err := Find(""); err != nil || got != cached {
 		t.Errorf("Find = %q, %v, want %q", got, err, cached)
 	}
-	checkout := put(t, filepath.Join(root, npm))
+	checkout := putLibrary(t, filepath.Join(root, npm))
 	if got, _, err := Find(""); err != nil || got != checkout {
 		t.Errorf("Find = %q, %v, want %q", got, err, checkout)
 	}
@@ -106,7 +110,9 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-func TestFindInEnvironment(t *testing.T) {
+// TestFindInPythonEnvironment checks when the library of the Python package onnxruntime is taken: if
+// it is not too old, and has what the device needs.
+func TestFindInPythonEnvironment(t *testing.T) {
 	t.Setenv(envLibrary, "")
 	root := t.TempDir()
 	t.Setenv("VIRTUAL_ENV", root)
@@ -119,31 +125,31 @@ func TestFindInEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := filepath.Join(capi, "libonnxruntime.so.1.20.1")
-	fresh := filepath.Join(capi, "libonnxruntime.so.1.130.0") // newer than any real one
+	recent := filepath.Join(capi, "libonnxruntime.so.1.130.0") // newer than any release
 	if err := os.WriteFile(old, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := FindFor("", "cuda"); err == nil || !strings.Contains(err.Error(), old) || !strings.Contains(err.Error(), "pip install") {
 		t.Errorf("a library that is too old: %v", err)
 	}
-	if err := os.WriteFile(fresh, nil, 0o644); err != nil {
+	if err := os.WriteFile(recent, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, device := range []string{"cpu", "cuda"} {
-		if got, _, err := FindFor("", device); err != nil || got != fresh {
-			t.Errorf("FindFor(%q) = %q, %v, want %q", device, got, err, fresh)
+		if got, _, err := FindFor("", device); err != nil || got != recent {
+			t.Errorf("FindFor(%q) = %q, %v, want %q", device, got, err, recent)
 		}
 	}
-	for _, device := range []string{"webgpu", Auto} { // found last, since npm's library carries WebGPU
+	for _, device := range []string{"webgpu", Auto} { // other folders come first: the package has neither WebGPU nor, yet, CUDA
 		if _, tried, err := FindFor("", device); err != nil || len(tried) < 2 {
-			t.Errorf("FindFor(%q) tried %q, %v, want more than the package", device, tried, err)
+			t.Errorf("FindFor(%q) tried %q, %v, want more folders than the package's", device, tried, err)
 		}
 	}
 	provider := filepath.Join(capi, "libonnxruntime_providers_cuda.so")
 	if err := os.WriteFile(provider, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, tried, err := FindFor("", Auto); err != nil || got != fresh || len(tried) > 2 {
+	if got, tried, err := FindFor("", Auto); err != nil || got != recent || len(tried) > 2 {
 		t.Errorf("FindFor(auto) = %q, %v after %q, want the package with CUDA", got, err, tried)
 	}
 	beside := filepath.Join(filepath.Dir(executablePath()), "libonnxruntime.so.1.131.0")
@@ -152,9 +158,9 @@ func TestFindInEnvironment(t *testing.T) {
 	}
 	defer os.Remove(beside)
 	if got, _, err := FindFor("", "cpu"); err != nil || got != beside {
-		t.Errorf("Find = %q, %v, want the newer one beside the program", got, err)
+		t.Errorf("FindFor(cpu) = %q, %v, want the newer one beside the program", got, err)
 	}
-	if got, _, err := FindFor("", "cuda"); err != nil || got != fresh {
-		t.Errorf("FindFor(cuda) = %q, %v, want %q", got, err, fresh)
+	if got, _, err := FindFor("", "cuda"); err != nil || got != recent {
+		t.Errorf("FindFor(cuda) = %q, %v, want %q", got, err, recent)
 	}
 }

@@ -4,6 +4,7 @@ package grad_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -18,95 +19,97 @@ type graphTensor struct {
 	shape []int
 }
 
-// A randomGraph builds a graph of smooth operators, so that differences give its gradients.
+// A randomGraph builds a graph of smooth operators, so that finite differences approximate
+// its gradients.
 type randomGraph struct {
 	*generator
-	b     *onnx.Builder
-	wires []graphTensor
+	b       *onnx.Builder
+	tensors []graphTensor
 }
 
-func (d *randomGraph) pick() graphTensor { return d.wires[d.IntN(len(d.wires))] }
+func (r *randomGraph) pick() graphTensor { return r.tensors[r.IntN(len(r.tensors))] }
 
-func (d *randomGraph) add(v onnx.Value, shape []int) {
-	d.wires = append(d.wires, graphTensor{v, shape})
+func (r *randomGraph) add(v onnx.Value, shape []int) {
+	r.tensors = append(r.tensors, graphTensor{v, shape})
 }
 
-// nodeGenerators add a node each, which reads earlier tensors.
-var nodeGenerators = []func(d *randomGraph){
-	func(d *randomGraph) { // a function of one number
-		x := d.pick()
-		op := []string{"Tanh", "Sigmoid", "Sin", "Softplus", "Erf", "Neg", "Identity"}[d.IntN(7)]
-		d.add(d.b.Op(op, nil, x.v), x.shape)
+// nodeGenerators add one or a few nodes each, which read earlier tensors.
+var nodeGenerators = []func(r *randomGraph){
+	func(r *randomGraph) { // an element-wise function
+		x := r.pick()
+		op := []string{"Tanh", "Sigmoid", "Sin", "Softplus", "Erf", "Neg", "Identity"}[r.IntN(7)]
+		r.add(r.b.Op(op, nil, x.v), x.shape)
 	},
-	func(d *randomGraph) { // a function of two tensors, which may be the same, or one of them broadcast
-		x := d.pick()
+	func(r *randomGraph) { // a function of two tensors, which may be the same, or one of them broadcast
+		x := r.pick()
 		y := x
-		for _, w := range d.wires {
-			if slices.Equal(w.shape, x.shape) && d.coin() {
+		for _, w := range r.tensors {
+			if slices.Equal(w.shape, x.shape) && r.coin() {
 				y = w
 			}
 		}
-		if d.coin() {
-			axis := d.IntN(len(x.shape))
-			y = graphTensor{v: d.b.ReduceMean(y.v, true, axis)}
+		if r.coin() {
+			axis := r.IntN(len(x.shape))
+			y = graphTensor{v: r.b.ReduceMean(y.v, true, axis)}
 		}
-		op := []string{"Add", "Sub", "Mul"}[d.IntN(3)]
-		if d.coin() {
+		op := []string{"Add", "Sub", "Mul"}[r.IntN(3)]
+		if r.coin() {
 			x.v, y.v = y.v, x.v
 		}
-		d.add(d.b.Op(op, nil, x.v, y.v), x.shape)
+		r.add(r.b.Op(op, nil, x.v, y.v), x.shape)
 	},
-	func(d *randomGraph) {
-		x := d.pick()
-		d.add(d.b.Softmax(x.v, len(x.shape)-1), x.shape)
+	func(r *randomGraph) {
+		x := r.pick()
+		r.add(r.b.Softmax(x.v, len(x.shape)-1), x.shape)
 	},
-	func(d *randomGraph) {
-		x := d.pick()
-		perm := d.Perm(len(x.shape))
+	func(r *randomGraph) {
+		x := r.pick()
+		perm := r.Perm(len(x.shape))
 		shape := make([]int, len(perm))
 		for i, p := range perm {
 			shape[i] = x.shape[p]
 		}
-		d.add(d.b.Transpose(x.v, perm...), shape)
+		r.add(r.b.Transpose(x.v, perm...), shape)
 	},
-	func(d *randomGraph) { // a product with weights
-		x := d.pick()
-		n := d.between(1, 4)
-		w := d.uniform(-1, 1, x.shape[len(x.shape)-1], n)
-		v := d.b.MatMul(x.v, d.b.Const("", tensor.Tensor{Shape: w.shape, Data: w.floats}))
-		d.add(d.b.Tanh(v), append(slices.Clone(x.shape[:len(x.shape)-1]), n))
+	func(r *randomGraph) { // a product with weights
+		x := r.pick()
+		n := r.between(1, 4)
+		w := r.uniform(-1, 1, x.shape[len(x.shape)-1], n)
+		v := r.b.MatMul(x.v, r.b.Const("", tensor.Tensor{Shape: w.shape, Data: w.floats}))
+		r.add(r.b.Tanh(v), append(slices.Clone(x.shape[:len(x.shape)-1]), n))
 	},
-	func(d *randomGraph) {
-		x := d.pick()
-		axis := d.IntN(len(x.shape))
-		start := d.IntN(x.shape[axis])
+	func(r *randomGraph) {
+		x := r.pick()
+		axis := r.IntN(len(x.shape))
+		start := r.IntN(x.shape[axis])
 		shape := slices.Clone(x.shape)
 		shape[axis] -= start
-		d.add(d.b.Slice(x.v, axis, start, 1<<31-1, 1), shape)
+		r.add(r.b.Slice(x.v, axis, start, math.MaxInt32, 1), shape) // to the end of the axis
 	},
-	func(d *randomGraph) { // joined with a function of itself
-		x := d.pick()
-		axis := d.IntN(len(x.shape))
+	func(r *randomGraph) { // concatenated with a function of itself
+		x := r.pick()
+		axis := r.IntN(len(x.shape))
 		shape := slices.Clone(x.shape)
 		shape[axis] *= 2
-		d.add(d.b.Concat(axis, x.v, d.b.Sigmoid(x.v)), shape)
+		r.add(r.b.Concat(axis, x.v, r.b.Sigmoid(x.v)), shape)
 	},
-	func(d *randomGraph) {
-		x := d.pick()
-		axis := d.IntN(len(x.shape))
-		pick := d.indices(x.shape[axis], d.between(1, 3))
+	func(r *randomGraph) {
+		x := r.pick()
+		axis := r.IntN(len(x.shape))
+		pick := r.indices(x.shape[axis], r.between(1, 3))
 		shape := slices.Clone(x.shape)
 		shape[axis] = len(pick.ints)
-		d.add(d.b.Gather(x.v, pick.constant(d.b, ""), axis), shape)
+		r.add(r.b.Gather(x.v, pick.constant(r.b, ""), axis), shape)
 	},
-	func(d *randomGraph) { // flattened to rows and back
-		x := d.pick()
-		flat := d.b.Exp(d.b.Tanh(d.b.Reshape(x.v, -1, x.shape[len(x.shape)-1])))
-		d.add(d.b.ReshapeTo(flat, d.b.Shape(x.v)), x.shape)
+	func(r *randomGraph) { // reshaped to a matrix and back
+		x := r.pick()
+		flat := r.b.Exp(r.b.Tanh(r.b.Reshape(x.v, -1, x.shape[len(x.shape)-1])))
+		r.add(r.b.ReshapeTo(flat, r.b.Shape(x.v)), x.shape)
 	},
 }
 
-// In whole graphs a tensor is read several times, and its gradients add up.
+// TestRandomGraphs checks the gradients of whole graphs, where several nodes may read a tensor and
+// its gradients add up.
 func TestRandomGraphs(t *testing.T) {
 	t.Parallel()
 	for i := range 10 * trials() {
@@ -114,17 +117,19 @@ func TestRandomGraphs(t *testing.T) {
 			t.Parallel()
 			g := &generator{Rand: seed.Rand(13, "graphs", i), opset: []int{9, 13, 18, 22}[i%4], trial: i}
 			shape := g.dims(g.between(2, 4), 1, 4)
+			// Before operator set 11 the gradient of Slice needs the sizes of all axes.
 			tc := testCase{alwaysDeclared: always(g.opset < 11), operands: []operand{g.smooth(shape...), g.smooth(shape...)}}
 			tc.graph = func(b *onnx.Builder, in []onnx.Value) onnx.Value {
-				d := &randomGraph{generator: &generator{Rand: seed.Rand(13, "drawing", i), opset: 7}, b: b}
+				// With operator set 7 the generator draws no negative indices, which not every opset has.
+				r := &randomGraph{generator: &generator{Rand: seed.Rand(13, "drawing", i), opset: 7}, b: b}
 				for _, v := range in {
-					d.add(v, shape)
+					r.add(v, shape)
 				}
 				for range 12 {
-					nodeGenerators[d.IntN(len(nodeGenerators))](d)
+					nodeGenerators[r.IntN(len(nodeGenerators))](r)
 				}
 				y := b.Mul(in[0], b.Scalar(0.5))
-				for _, w := range d.wires[2:] { // all tensors contribute
+				for _, w := range r.tensors[2:] { // all tensors contribute
 					y = b.Add(y, b.ReduceMean(w.v, false))
 				}
 				return y

@@ -14,8 +14,10 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// The window partition of a Swin transformer, n x 16 x 16 x 24 into windows of 4 x 4, and back. The
-// batch has the size 997 that is assumed for a free one, here and below.
+// Layouts are compared as onnx.Axes, one letter for each axis: N batch, C channels, H and W space, T
+// tokens, ? unknown. Batches here have 997 samples, the size that is assumed for a free batch axis.
+
+// The window partition of a Swin transformer, n x 16 x 16 x 24 into windows of 4 x 4, and back.
 func TestReshapeToWindowsAndBack(t *testing.T) {
 	t.Parallel()
 	x := layout{newAxis('N', 997), newAxis('H', 16), newAxis('W', 16), newAxis('C', 24)}
@@ -45,17 +47,17 @@ func TestReshape(t *testing.T) {
 		sizes []int
 		want  onnx.Axes
 	}{
-		{"patches to tokens", image, []int{997, 8, 24}, "NCT"},
+		{"pixels to tokens", image, []int{997, 8, 24}, "NCT"},
 		{"flattened", image, []int{997, 192}, "NC"},
 		{"grouped channels", image, []int{997, 2, 4, 4, 6}, "NCCHW"},
-		{"rows of pixels", image, []int{997 * 8 * 4, 6}, "?W"},
+		{"batch, channels and rows joined", image, []int{997 * 8 * 4, 6}, "?W"},
 		{"batch of one kept", batchOfOne, []int{1, 8, 24}, "NCT"},
-		{"batch of one split off", batchOfOne.reshape([]int{8, 24}), []int{1, 8, 24}, "NCT"},
-		{"across factors", image, []int{997, 6, 32}, "N??"},
-		{"another size", image, []int{997, 8, 25}, "NC?"},
-		{"ones in between", image, []int{997, 1, 8, 1, 24}, "N?C?T"},
-		{"a pooled map", layout{newAxis('N', 997), newAxis('C', 8), newAxis('H', 1), newAxis('W', 1)}, []int{997, 8}, "NC"},
-		{"made into a map", layout{newAxis('N', 997), newAxis('C', 8)}, []int{997, 8, 1, 1}, "NCHW"},
+		{"batch of one dropped and restored", batchOfOne.reshape([]int{8, 24}), []int{1, 8, 24}, "NCT"},
+		{"channels split unevenly", image, []int{997, 6, 32}, "N??"},
+		{"another number of elements", image, []int{997, 8, 25}, "NC?"},
+		{"axes of size 1 inserted", image, []int{997, 1, 8, 1, 24}, "N?C?T"},
+		{"1 x 1 feature map to vector", layout{newAxis('N', 997), newAxis('C', 8), newAxis('H', 1), newAxis('W', 1)}, []int{997, 8}, "NC"},
+		{"vector to 1 x 1 feature map", layout{newAxis('N', 997), newAxis('C', 8)}, []int{997, 8, 1, 1}, "NCHW"},
 	} {
 		if got := c.from.reshape(c.sizes).axes(); got != c.want {
 			t.Errorf("%s: %v to %v is %s, want %s", c.name, c.from.axes(), c.sizes, got, c.want)
@@ -72,8 +74,8 @@ func TestTileOfUnknownRank(t *testing.T) {
 	}
 }
 
-// Reshapes that split axes and join neighbours can be undone: each axis has its letter and size
-// again.
+// Axes that are split have their letters again when their parts are joined. Other joins of
+// neighbouring parts have the sizes that are asked for.
 func TestReshapeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,9 +119,9 @@ func TestBroadcast(t *testing.T) {
 	}{
 		{"bias", image, unlabelled(8, 1, 1), "NCHW"},
 		{"scalar first", layout{}, image, "NCHW"},
-		{"gate", unlabelled(997, 8, 1, 1), image, "NCHW"},
-		{"unknown on the left", unlabelled(997, 8, 4, 4), image, "NCHW"},
-		{"the operand with more letters", layout{newAxis('N', 997), newAxis('C', 4), newAxis('C', 4)}, layout{newAxis('N', 997), newAxis('T', 4), newAxis('C', 4)}, "NTC"},
+		{"channel gate", unlabelled(997, 8, 1, 1), image, "NCHW"},
+		{"first operand without letters", unlabelled(997, 8, 4, 4), image, "NCHW"},
+		{"operand with more distinct letters", layout{newAxis('N', 997), newAxis('C', 4), newAxis('C', 4)}, layout{newAxis('N', 997), newAxis('T', 4), newAxis('C', 4)}, "NTC"},
 		{"outer sum", layout{newAxis('N', 997), newAxis('T', 4), newAxis('T', 1)}, layout{newAxis('N', 997), newAxis('T', 1), newAxis('T', 4)}, "NTT"},
 	} {
 		if got := broadcast(c.a, c.b).axes(); got != c.want {
@@ -131,7 +133,8 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// Inferred shapes equal those of the shape inference of the onnx Python package.
+// Inferred shapes equal those of the shape inference of the onnx Python package, which
+// testdata/shapes.py stores: for each test network, a map from tensor to shape.
 func TestShapesAgreeWithONNX(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/shapes.json.gz")
