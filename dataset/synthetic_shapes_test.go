@@ -22,8 +22,8 @@ func drawn(t interface{ Fatal(...any) }, f Figure, channels, size int) tensor.Te
 	return image
 }
 
-// anyFigure returns a random figure inside the inscribed circle, large enough to measure its area
-// from pixels.
+// anyFigure returns a random figure inside the circle inscribed in the image, large enough to
+// measure its area from pixels.
 func anyFigure(t *rapid.T) Figure {
 	return Figure{
 		Kind:     rapid.SampledFrom(ShapeKinds()).Draw(t, "kind"),
@@ -35,6 +35,8 @@ func anyFigure(t *rapid.T) Figure {
 	}
 }
 
+// TestFiguresAgreeWithNumpy compares figures with those of testdata/synthetic.py, an independent
+// implementation.
 func TestFiguresAgreeWithNumpy(t *testing.T) {
 	t.Parallel()
 	for _, g := range readGolden(t).Figures {
@@ -62,7 +64,7 @@ func shapeArea(kind string) float64 {
 func TestShapeAreas(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]float64{
-		"bar":      16.0 / 17, // 4 : 1, the diagonal is 2
+		"bar":      16.0 / 17, // sides 4 : 1, the diagonal is 2
 		"cross":    2,         // five squares of side 2 / sqrt(10)
 		"disc":     math.Pi,
 		"ring":     math.Pi * (1 - 0.36),
@@ -70,7 +72,7 @@ func TestShapeAreas(t *testing.T) {
 		"star":     10 * math.Tan(math.Pi/10) / (3 - math.Pow(math.Tan(math.Pi/10), 2)), // pentagram of circumradius 1
 		"stripes":  1.2,                                                                 // three fifths of the square
 		"triangle": 3 * math.Sqrt(3) / 4,
-		"blob":     0,
+		"blob":     0, // unknown
 	} {
 		if got := shapeArea(kind); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: area %v, want %v", kind, got, want)
@@ -111,7 +113,8 @@ func TestQuarterTurnIsExact(t *testing.T) {
 	})
 }
 
-func TestAnyTurnIsWithinInterpolation(t *testing.T) {
+// TestRotationByAnyAngle checks that a rotated figure is close to its rotated image.
+func TestRotationByAnyAngle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := anyFigure(t)
@@ -163,6 +166,7 @@ func turn(src tensor.Tensor, degrees float64) tensor.Tensor {
 	return out
 }
 
+// TestWholePixelShift checks that a figure moved by whole pixels is its moved image.
 func TestWholePixelShift(t *testing.T) {
 	t.Parallel()
 	const n = 32
@@ -204,7 +208,7 @@ func TestHue(t *testing.T) {
 	})
 }
 
-// hueOf returns the hexagonal hue of a saturated colour, in degrees.
+// hueOf returns the hue of a saturated colour, as HSV defines it, in degrees.
 func hueOf(r, g, b float64) float64 {
 	high, low := max(r, g, b), min(r, g, b)
 	switch high {
@@ -274,16 +278,16 @@ func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	for _, c := range counts {
 		chi2 += (c - expected) * (c - expected) / expected
 	}
-	if chi2 > 24.3 { // the 0.1 % point with 7 degrees of freedom
+	if chi2 > 24.3 { // the critical value at level 0.1 % for 7 degrees of freedom
 		t.Errorf("labels are not uniform: chi-square %.1f, counts %v", chi2, counts)
 	}
 	for a, u := range units {
 		for b, v := range units {
-			if r := correlation(u, v); a < b && math.Abs(r) > 3.3/math.Sqrt(n) { // the 0.1 % point, two-sided
+			if r := correlation(u, v); a < b && math.Abs(r) > 3.3/math.Sqrt(n) { // two-sided, level 0.1 %
 				t.Errorf("%s and %s correlate: %.3f", a, b, r)
 			}
 		}
-		if d := kolmogorovSmirnov(u); d > 1.95/math.Sqrt(n) { // the 0.1 % point
+		if d := kolmogorovSmirnov(u); d > 1.95/math.Sqrt(n) { // level 0.1 %
 			t.Errorf("%s is not uniform: distance %.4f", a, d)
 		}
 	}
@@ -330,6 +334,7 @@ func TestFixedFactors(t *testing.T) {
 	}
 }
 
+// TestShapesAreFramed checks that a sample has the size and the channels of the frame.
 func TestShapesAreFramed(t *testing.T) {
 	t.Parallel()
 	s := must(OpenShapes(ShapesOptions{N: 1}))
@@ -342,7 +347,7 @@ func TestShapesAreFramed(t *testing.T) {
 func TestShapesFingerprint(t *testing.T) {
 	t.Parallel()
 	base := ShapesOptions{N: 10, Seed: 1}
-	spelled := ShapesOptions{N: 10, Seed: 1, Size: 32, Channels: 3, Kinds: ShapeKinds(), Scale: []float64{0.35, 0.55},
+	explicit := ShapesOptions{N: 10, Seed: 1, Size: 32, Channels: 3, Kinds: ShapeKinds(), Scale: []float64{0.35, 0.55},
 		Rotation: []float64{0, 360}, X: []float64{-0.15, 0.15}, Y: []float64{-0.15, 0.15}, Hue: []float64{0, 360}}
 	seen := map[string]string{}
 	for name, change := range map[string]func(*ShapesOptions){
@@ -354,13 +359,13 @@ func TestShapesFingerprint(t *testing.T) {
 	} {
 		o := base
 		change(&o)
-		print := must(OpenShapes(o)).Fingerprint()
-		if other, twice := seen[print]; twice {
+		fingerprint := must(OpenShapes(o)).Fingerprint()
+		if other, twice := seen[fingerprint]; twice {
 			t.Errorf("changing %s and changing %s give the same fingerprint", name, other)
 		}
-		seen[print] = name
+		seen[fingerprint] = name
 	}
-	if seen[must(OpenShapes(spelled)).Fingerprint()] != "nothing" {
+	if seen[must(OpenShapes(explicit)).Fingerprint()] != "nothing" {
 		t.Error("explicit defaults give another fingerprint")
 	}
 }

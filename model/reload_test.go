@@ -13,14 +13,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestReread checks that a model whose weights were freed computes the same results, and does not
-// take another file's weights.
-func TestReread(t *testing.T) {
+// TestReloadWeights checks that a model whose weights are freed and read again computes the same
+// results, and returns an error if its file has changed.
+func TestReloadWeights(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := testmodel.Write(t, dir, "m", testmodel.Options{})
-	compute := func(reread bool) []float32 {
-		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: reread})
+	compute := func(reload bool) []float32 {
+		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: reload})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestReread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A file of other weights takes the place of the model's.
+	// Replace the model's file by one that differs in one weight.
 	other := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{Poison: 1})
 	if err := os.Rename(other, path); err != nil {
 		t.Fatal(err)

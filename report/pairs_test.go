@@ -9,14 +9,17 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// pairRow makes a similarity of layers of two models.
+// pairRow returns a row with the similarity of a layer of a model and a layer of another one.
 func pairRow(model, other, layer, otherLayer string, depth int, value float64) scores.Row {
 	return scores.Row{Model: model, OtherModel: other, Data: "d", Layer: layer, OtherLayer: otherLayer, Depth: depth,
 		Measure: "similarity", Statistic: "linear-cka", Value: value, Low: nan, High: nan, Null: nan, N: 10}
 }
 
+// TestFindingsOfPairs checks the findings, sentences about the scores, on pairs of layers of two
+// models.
 func TestFindingsOfPairs(t *testing.T) {
 	t.Parallel()
+	// grid returns the similarities of each layer of a, x and y, with each layer of b.
 	grid := func(a, b string, values ...float64) []scores.Row {
 		layers := [][2]string{{"x", "x"}, {"x", "y"}, {"y", "x"}, {"y", "y"}}
 		var rows []scores.Row
@@ -25,9 +28,9 @@ func TestFindingsOfPairs(t *testing.T) {
 		}
 		return rows
 	}
-	chance := grid("a", "b", 0.9, 0.3, 0.5, 0.6)
-	for i := range chance {
-		chance[i].Null = 0.4
+	withNull := grid("a", "b", 0.9, 0.3, 0.5, 0.6)
+	for i := range withNull {
+		withNull[i].Null = 0.4
 	}
 	for _, c := range []struct {
 		name string
@@ -35,10 +38,10 @@ func TestFindingsOfPairs(t *testing.T) {
 		want string
 	}{
 		{"grid", grid("a", "b", 0.9, 0.3, 0.5, 0.6), "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300)."},
-		{"chance", chance, "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300); at 1 of 4 pairs it is no better than chance."},
+		{"one pair below the null", withNull, "Linear CKA is highest between x and x (0.900) and lowest between x and y (0.300); at 1 of 4 pairs it is no better than chance."},
 		{"constant grid", grid("a", "b", 0.9, 0.89, 0.91, 0.9), "Linear CKA stays between 0.890 and 0.910 for all 4 pairs of layers."},
-		{"itself", grid("a", "a", 1, 0.3, 0.5, 1), "Linear CKA is highest between y and x (0.500) and lowest between x and y (0.300)."},
-		{"one partner each", []scores.Row{pairRow("a", "b", "x", "u", 0, 0.9), pairRow("a", "b", "y", "v", 1, 0.7), pairRow("a", "b", "z", "w", 2, 0.2)},
+		{"model with itself, without the pairs of a layer with itself", grid("a", "a", 1, 0.3, 0.5, 1), "Linear CKA is highest between y and x (0.500) and lowest between x and y (0.300)."},
+		{"one pair for each layer", []scores.Row{pairRow("a", "b", "x", "u", 0, 0.9), pairRow("a", "b", "y", "v", 1, 0.7), pairRow("a", "b", "z", "w", 2, 0.2)},
 			"Linear CKA falls from 0.900 at x to 0.200 at z."},
 	} {
 		if got := Findings(c.rows, reporttest.Measures(), nil); !slices.Equal(got, []string{c.want}) {
@@ -47,6 +50,8 @@ func TestFindingsOfPairs(t *testing.T) {
 	}
 }
 
+// TestLabelsOfModels checks the label for the models of a row. An arrow tells that the statistic of
+// (a, b) differs from that of (b, a).
 func TestLabelsOfModels(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,13 +88,13 @@ func TestPairsAtOneLayer(t *testing.T) {
 	}
 }
 
-// TestTiesCountForNeitherSeries checks the sentence on how often one of two models is above the
-// other.
-func TestTiesCountForNeitherSeries(t *testing.T) {
+// TestTiesCountForNeitherModel checks the sentence that says under how many of three transformations
+// one of two models, m and k, is above the other. Equal values count for neither.
+func TestTiesCountForNeitherModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		m, k [3]float64
-		want string // the end of the sentence
+		m, k [3]float64 // values of the models, by transformation
+		want string     // the end of the sentence
 	}{
 		{[3]float64{.5, .5, .9}, [3]float64{.5, .5, .8}, "m is above the other in 1 of 3, in 1 of them by more than their intervals."},
 		{[3]float64{.5, .5, .8}, [3]float64{.5, .5, .9}, "k is above the other in 1 of 3, in 1 of them by more than their intervals."},
@@ -100,14 +105,14 @@ func TestTiesCountForNeitherSeries(t *testing.T) {
 		for i, transform := range []string{"gray", "turn", "tilt"} {
 			rows = append(rows, predictionRow("m", transform, "accuracy", "moved", c.m[i], 0.02), predictionRow("k", transform, "accuracy", "moved", c.k[i], 0.02))
 		}
-		var said []string
+		var sentences []string
 		for _, s := range Statements(rows, reporttest.Measures(), nil) {
 			if s.Kind == ExtremesStatement && len(s.Rows) == len(rows) {
-				said = append(said, s.Text)
+				sentences = append(sentences, s.Text)
 			}
 		}
-		if !slices.ContainsFunc(said, func(text string) bool { return strings.HasSuffix(text, c.want) }) {
-			t.Errorf("m %v, k %v: the sentences are %q; want one that ends with %q", c.m, c.k, said, c.want)
+		if !slices.ContainsFunc(sentences, func(text string) bool { return strings.HasSuffix(text, c.want) }) {
+			t.Errorf("m %v, k %v: the sentences are %q; want one that ends with %q", c.m, c.k, sentences, c.want)
 		}
 	}
 }

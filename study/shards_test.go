@@ -18,6 +18,8 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
+// TestShardsMergeToTheWhole checks that runs of five shards (parts of the samples) merge to the
+// scores of a run over all samples.
 func TestShardsMergeToTheWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +40,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 		mustRun(t, parseIn(t, dir, studyText), out, part)
 	}
 	if _, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out, out + "2"}, o); err == nil || err.Error() != out+"2 is not a run folder" {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("merging a folder that does not exist: error %v", err)
 	}
 	got, err := Merge(t.Context(), parseIn(t, dir, studyText), []string{out}, o)
 	if err != nil {
@@ -46,7 +48,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	}
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 	if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
-		t.Errorf("the merge leaves %v", left)
+		t.Errorf("the merge leaves the states %v", left)
 	}
 	again, err := ReadResult(out)
 	if err != nil {
@@ -54,7 +56,7 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	}
 	sameScores(t, got.Rows, again.Rows, 0)
 	unknown := o
-	unknown.Version = "" // so that all is written again
+	unknown.Version = "" // without a version the files of a finished run are written again
 	reopened := mustRun(t, parseIn(t, dir, studyText), out, unknown)
 	sameScores(t, got.Rows, reopened.Rows, 0)
 	cells, _, err := ReadCells(out)
@@ -74,6 +76,7 @@ func TestMoreShardsThanSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
+	// With so few samples all correlations of SEIS are 1 by chance.
 	text := strings.NewReplacer("n: 150", "n: 4", ", seis]", "]").Replace(studyText)
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
@@ -85,7 +88,7 @@ func TestMoreShardsThanSamples(t *testing.T) {
 		part.Shard = Shard{Index: i, Count: 9}
 		if lo, hi := part.Shard.Positions(layout); lo == hi {
 			if empty++; empty > 1 {
-				continue // one of them runs
+				continue // only one of the empty shards runs
 			}
 		}
 		mustRun(t, parseIn(t, dir, text), out, part)
@@ -100,9 +103,9 @@ func TestMoreShardsThanSamples(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
-// TestShardClaimedTwiceDoesNoHarm checks that a shard that runs twice at once, after it was
-// considered dead, gives the same scores.
-func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
+// TestShardRunTwice checks that a shard that two runs compute at once gives the same scores. This
+// happens when a process is taken for dead and another one starts its shard.
+func TestShardRunTwice(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +117,7 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 			out := filepath.Join(dir, "shared")
-			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
+			o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // save the state after every batch
 			var group errgroup.Group
 			for _, part := range []Shard{{Index: 1, Count: 2}, {Index: 2, Count: 2}, {Index: 1, Count: 2}, {Index: 2, Count: 2}} {
 				group.Go(func() error {
@@ -143,14 +146,14 @@ func TestShardClaimedTwiceDoesNoHarm(t *testing.T) {
 			}
 			sameScores(t, want.Rows, got.Rows, 1e-5)
 			if left, _ := filepath.Glob(filepath.Join(out, "states", "*")); len(left) > 0 {
-				t.Errorf("states remain: %v", left)
+				t.Errorf("the merge leaves the states %v", left)
 			}
 		})
 	}
 }
 
-// TestFinishedShardIsNotOverwritten checks that a slow run of a shard does not overwrite the
-// results of a faster one.
+// TestFinishedShardIsNotOverwritten checks that a slow run of a shard does not overwrite the results
+// of a faster one with a state that is not complete: then the merge would fail.
 func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -158,12 +161,12 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	o := options(t)
 	text := studyText + "batch: 14\n"
 	out := filepath.Join(dir, "shared")
-	o.Shard, o.SaveInterval, o.SaveFraction = Shard{Index: 1, Count: 2}, time.Nanosecond, 1e9
+	o.Shard, o.SaveInterval, o.SaveFraction = Shard{Index: 1, Count: 2}, time.Nanosecond, 1e9 // save the state after every batch
 	slow := o
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	slow.Progress = func(p Progress) {
-		if p.Done > 60 {
+		if p.Done > 60 { // samples of forward passes, a part of all
 			mustRun(t, parseIn(t, dir, text), out, o)
 			cancel(stop)
 		}

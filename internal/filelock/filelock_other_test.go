@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-func TestAgeDecides(t *testing.T) {
+// TestFreeIfNotModified checks that a file that was not modified for a week counts as free.
+func TestFreeIfNotModified(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	free := func(path string) bool {
 		lock, free := TryExclusive(path)
 		if lock != nil {
-			t.Errorf("%q: a lock", path)
+			t.Errorf("TryExclusive(%q) returns a lock, want none", path)
 		}
 		return free
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// TestLocks checks that TryExclusive reports a folder as free if and only if there is no lock on it.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,7 +29,7 @@ func TestLocks(t *testing.T) {
 	}
 	defer lock.Close()
 	if Shared(dir) != nil {
-		t.Error("a shared lock beside an exclusive one")
+		t.Error("Shared takes a lock beside an exclusive one, want nil")
 	}
 	if lock, free := TryExclusive(filepath.Join(dir, "none")); !free || lock != nil {
 		t.Errorf("a file that does not exist: lock %v, free %v", lock, free)

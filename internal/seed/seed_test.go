@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRandIsPinned checks that the draws of a key do not change, since scores depend on them. The
-// values are those of version 0.1.0.
+// TestRandIsPinned checks that the draws of a key do not change between versions of Noether, since
+// scores depend on them. The values are those of version 0.1.0.
 func TestRandIsPinned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -29,8 +29,9 @@ func TestRandIsPinned(t *testing.T) {
 	}
 }
 
-// TestMethodsArePinned fails with a version of Go that changes the methods of rand.Rand, which
-// would change scores. The standard library guarantees the bits of a source only.
+// TestMethodsArePinned fails with a version of Go in which methods of rand.Rand draw other numbers,
+// which would change scores. Go guarantees the values of a source (rand.PCG), but not those of the
+// methods.
 func TestMethodsArePinned(t *testing.T) {
 	t.Parallel()
 	r := Rand(1, "methods")
@@ -40,7 +41,8 @@ func TestMethodsArePinned(t *testing.T) {
 	}
 }
 
-func TestRandRefusesOtherKeys(t *testing.T) {
+// TestRandPanicsOnOtherTypes checks that a part of a key must be a string or an integer.
+func TestRandPanicsOnOtherTypes(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {

@@ -19,6 +19,12 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
+// STIR(b | a), similarity through inverted representations (Nanda et al. 2022), says how far model b
+// shares the invariances of the reference model a. For each image x an inversion finds an image x'
+// with a(x') near a(x); STIR is the similarity, here linear CKA (centred kernel alignment), of b(x)
+// and b(x'). stir.Arbitrary, stir.Adversarial and stir.Controversial document the inversions, and
+// stir.New the statistics.
+
 const side = 6 // of the images of most models here, in pixels: 36 values
 
 // TestModelWithItself checks that a model shares its own invariances.
@@ -40,10 +46,10 @@ func TestModelWithItself(t *testing.T) {
 			t.Errorf("representation distance %v, want at most 0.1, within its interval", d)
 		}
 		if v := value(t, scores, "missed", ""); v.Value != 0 {
-			t.Errorf("%v of the samples missed delta, want 0", v.Value)
+			t.Errorf("a fraction of %v of the samples is farther from the reference representation than delta, want 0", v.Value)
 		}
 		if v := value(t, scores, "agreement", ""); v.Value != 1 {
-			t.Errorf("a model agrees with itself on %v of the samples, want 1", v.Value)
+			t.Errorf("a model agrees with itself on a fraction of %v of the samples, want 1", v.Value)
 		}
 		if v := value(t, scores, "input-distance", ""); v.Value < 1 || v.Value > 6 {
 			t.Errorf("input distance %v, want 1 to 6: pixels that the model ignores should keep their noise", v.Value)
@@ -72,8 +78,9 @@ func TestConstantModel(t *testing.T) {
 	}
 }
 
-// TestNestedInvariances checks that models of different pixels share no invariance, and that a
-// model of some pixels shares the invariances of a model of all, but not the reverse.
+// TestNestedInvariances checks that models that read different pixels share no invariance, and that
+// a model that reads half of the pixels shares the invariances of a model that reads all, but not
+// the reverse.
 func TestNestedInvariances(t *testing.T) {
 	t.Parallel()
 	all, half, other := build(t, "all", linear("a", 0, 36, 36)), build(t, "half", linear("h", 0, 18, 18)), build(t, "other", linear("o", 18, 36, 18))
@@ -83,10 +90,10 @@ func TestNestedInvariances(t *testing.T) {
 	if v := value(t, between(t, all, half, x, s), "stir", ""); v.Value < 0.98 {
 		t.Errorf("STIR(half | all) is %v, want about 1", v.Value)
 	}
-	down := value(t, between(t, half, all, x, s), "stir", "").Value
-	apart := value(t, between(t, half, other, x, s), "stir", "").Value
-	if down > 0.9 || apart > 0.6 || apart > down {
-		t.Errorf("STIR(all | half) is %v, want at most 0.9, and STIR(other | half) %v, want at most 0.6", down, apart)
+	reverse := value(t, between(t, half, all, x, s), "stir", "").Value
+	disjoint := value(t, between(t, half, other, x, s), "stir", "").Value
+	if reverse > 0.9 || disjoint > 0.6 || disjoint > reverse {
+		t.Errorf("STIR(all | half) is %v, want at most 0.9, and STIR(other | half) %v, want at most 0.6", reverse, disjoint)
 	}
 }
 
@@ -110,7 +117,7 @@ func TestAdversarialInversion(t *testing.T) {
 	if near, far := value(t, scores, "input-distance", stir.Controversial).Value, value(t, scores, "input-distance", stir.Adversarial).Value; near <= 0 || near >= far {
 		t.Errorf("controversial stimuli are %v from x, want less than the adversarial ones, %v", near, far)
 	}
-	// Without normalisation the second term is not bounded, and dominates with equal weights.
+	// Without normalisation the term of the second model is not bounded, and it dominates the loss.
 	s.Normalised, s.Inversions = false, []string{stir.Adversarial}
 	plain := between(t, a, b, random(60), s)
 	d := value(t, plain, "representation-distance", stir.Adversarial)
@@ -132,12 +139,12 @@ func TestTrainedNetworks(t *testing.T) {
 		t.Errorf("CKA is %v, STIR %v; want more than 0.8, and 0.2 less", cka, shared)
 	}
 	if v := value(t, scores, "missed", "").Value; v > 0.1 {
-		t.Errorf("%v of the images are far from the reference model's representation, want at most 0.1", v)
+		t.Errorf("a fraction of %v of the images is far from the reference model's representation, want at most 0.1", v)
 	}
 }
 
-// TestMissedDelta checks that a warning has the fraction of images that miss delta after too few
-// steps.
+// TestMissedDelta checks that there is a warning if too few steps leave images farther than delta,
+// the largest relative distance that counts as equal, from the representation.
 func TestMissedDelta(t *testing.T) {
 	t.Parallel()
 	m := build(t, "m", linear("m", 0, 36, 5))
@@ -147,7 +154,7 @@ func TestMissedDelta(t *testing.T) {
 	missed := value(t, scores, "missed", "").Value
 	w := value(t, scores, "stir", "").Warnings
 	if missed == 0 || len(w) == 0 || !strings.Contains(w[len(w)-1], "did not get within 0.1") {
-		t.Errorf("missed %v, warnings %q; want some, and a warning at the end", missed, w)
+		t.Errorf("missed %v, warnings %q; want above 0, and a warning at the end", missed, w)
 	}
 }
 
@@ -227,6 +234,7 @@ func TestDifferentSizes(t *testing.T) {
 func TestLayerGrid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	// "op:Relu" selects the outputs of all ReLUs; each model has one.
 	a := open(t, "a", testmodel.Write(t, dir, "a", testmodel.Options{}), "conv", "op:Relu")
 	b := open(t, "b", testmodel.Write(t, dir, "b", testmodel.Options{}), "conv", "op:Relu", "logits")
 	x, r := tensor.New(12, 3, 16, 16), seed.Rand(2)
@@ -261,10 +269,10 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stop := range []int64{300, 900, 1300} { // in the units of Job.Progress, about a hundred a step
+	for _, stop := range []int64{300, 900, 1300} { // in forward passes of one image, as Job.Progress counts; a step has about 100
 		ctx, cancel := context.WithCancel(t.Context())
 		j := job(a, b, x)
-		ticks := 0
+		steps := 0
 		j.Progress = func(done int64, _ string) {
 			if done >= stop {
 				cancel()
@@ -273,13 +281,13 @@ func TestResume(t *testing.T) {
 		if _, err := m.Run(ctx, j); !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped at %d: error %v, want %v", stop, err, context.Canceled)
 		}
-		j.Progress = func(done int64, _ string) { ticks++ }
+		j.Progress = func(done int64, _ string) { steps++ }
 		got, err := m.Run(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := 30 - int(stop)/100; ticks > most { // a whole job takes about 30 steps
-			t.Errorf("stopped at %d: the rest took %d steps, want at most %d", stop, ticks, most)
+		if most := 30 - int(stop)/100; steps > most { // a whole job takes about 30 steps
+			t.Errorf("stopped at %d: the rest took %d steps, want at most %d", stop, steps, most)
 		}
 		for i := range want {
 			if got[i].Value != want[i].Value || got[i].Statistic != want[i].Statistic {
@@ -327,15 +335,15 @@ func TestSharedInversion(t *testing.T) {
 		return files[key]
 	}
 	for _, other := range []procedure.Subject{b, c} {
-		j, ticks := job(a, other, x), 0
+		j, steps := job(a, other, x), 0
 		j.Shared = shared
-		j.Progress = func(int64, string) { ticks++ }
+		j.Progress = func(int64, string) { steps++ }
 		got, err := m.Run(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if other.Name == "c" && ticks > 3 {
-			t.Errorf("the inversion was not shared: %d steps, want at most 3", ticks)
+		if other.Name == "c" && steps > 3 {
+			t.Errorf("the inversion was not shared: %d steps, want at most 3", steps)
 		}
 		for i, want := range between(t, a, other, x, s) {
 			if got[i].Value != want.Value {

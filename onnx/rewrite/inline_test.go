@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
+// text returns a pointer to s, for an optional field of a message.
 func text(s string) *string { return &s }
 
 func node(op, domain string, in, out []string, attributes ...*pb.AttributeProto) *pb.NodeProto {
@@ -24,6 +25,7 @@ func float(name string, v float32) *pb.AttributeProto {
 	return &pb.AttributeProto{Name: &name, Type: pb.AttributeProto_FLOAT.Enum(), F: &v}
 }
 
+// opsets returns the imports of operator sets, from versions by domain.
 func opsets(versions map[string]int64) []*pb.OperatorSetIdProto {
 	var list []*pb.OperatorSetIdProto
 	for _, domain := range []string{"", "local"} {
@@ -34,9 +36,10 @@ func opsets(versions map[string]int64) []*pb.OperatorSetIdProto {
 	return list
 }
 
-// withFunctions is a model of 4 numbers x to y, whose function twice calls leaky two times. version
-// is the operator set that leaky is written for. The default of leaky's attribute slope, 0.25, is
-// in field 11 of its message, which the package pb does not know.
+// withFunctions returns a model from x to y, vectors of 4 numbers, with two calls of its function
+// "twice". This calls the function "leaky", a LeakyRelu, with slope 0.5 and then with the default
+// slope, 0.25. version is the operator set that leaky imports. ONNX stores the default in
+// field 11 of FunctionProto, attribute_proto, which the package pb does not know.
 func withFunctions(t *testing.T, version int64) *pb.ModelProto {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -63,11 +66,11 @@ func withFunctions(t *testing.T, version int64) *pb.ModelProto {
 		},
 		OpsetImport: opsets(map[string]int64{"": 17, "local": 1}),
 	}
-	preset, err := proto.Marshal(float("slope", 0.25))
+	defaultSlope, err := proto.Marshal(float("slope", 0.25))
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := protowire.AppendBytes(protowire.AppendTag(nil, 11, protowire.BytesType), preset)
+	raw := protowire.AppendBytes(protowire.AppendTag(nil, 11, protowire.BytesType), defaultSlope)
 	leaky.ProtoReflect().SetUnknown(raw)
 	p.Functions = []*pb.FunctionProto{leaky, twice}
 	p.Graph.Node = []*pb.NodeProto{
@@ -77,6 +80,7 @@ func withFunctions(t *testing.T, version int64) *pb.ModelProto {
 	return p
 }
 
+// parsed returns the model that is read from the bytes of p.
 func parsed(t *testing.T, p *pb.ModelProto) *onnx.Model {
 	t.Helper()
 	raw, err := proto.Marshal(p)
@@ -118,7 +122,8 @@ func TestInlineFunctions(t *testing.T) {
 	}
 }
 
-// TestInlineInLargeGraph checks that MaxCalled does not count the nodes of the graph itself.
+// TestInlineInLargeGraph checks that MaxCalled, the largest number of nodes that function calls may
+// expand to, does not count the nodes of the graph itself.
 func TestInlineInLargeGraph(t *testing.T) {
 	t.Parallel()
 	p := withFunctions(t, 17)
@@ -129,8 +134,8 @@ func TestInlineInLargeGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(m.Nodes()); n != onnx.MaxCalled+4 {
-		t.Errorf("%d nodes are left, not %d", n, onnx.MaxCalled+4)
+	if n := len(m.Nodes()); n != onnx.MaxCalled+4 { // the two calls expand to four nodes
+		t.Errorf("%d nodes, want %d", n, onnx.MaxCalled+4)
 	}
 }
 
@@ -140,20 +145,20 @@ func TestInlineErrors(t *testing.T) {
 	for i := range 70 { // each calls the one before it
 		f := proto.Clone(deep.Functions[1]).(*pb.FunctionProto)
 		f.Name = new(fmt.Sprint("deep", i))
-		before := "twice"
+		callee := "twice"
 		if i > 0 {
-			before = fmt.Sprint("deep", i-1)
+			callee = fmt.Sprint("deep", i-1)
 		}
-		f.Node = []*pb.NodeProto{node(before, "local", f.Input, f.Output)}
+		f.Node = []*pb.NodeProto{node(callee, "local", f.Input, f.Output)}
 		deep.Functions = append(deep.Functions, f)
 	}
 	deep.Graph.Node[0].OpType = new("deep69")
-	many := withFunctions(t, 17)
-	many.Graph.Node[1].Input = []string{"h", "h"}
+	tooManyInputs := withFunctions(t, 17)
+	tooManyInputs.Graph.Node[1].Input = []string{"h", "h"}
 	for want, p := range map[string]*pb.ModelProto{
 		"version 15":            withFunctions(t, 15),
 		"deeper than 64 levels": deep,
-		"1 inputs":              many,
+		"1 inputs":              tooManyInputs,
 	} {
 		if _, err := rewrite.Inline(parsed(t, p)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error is %v, want one line with %q", err, want)
@@ -168,12 +173,12 @@ func TestInlineIf(t *testing.T) {
 	branch := func(nodes []*pb.NodeProto, out string) *pb.GraphProto {
 		return &pb.GraphProto{Name: text("branch"), Node: nodes, Output: []*pb.ValueInfoProto{{Name: &out}}}
 	}
-	build := func(data bool) *onnx.Model {
+	build := func(dependsOnData bool) *onnx.Model {
 		b := onnx.NewBuilder(17)
 		x := b.Input("x", onnx.Float, -1, 4)
 		width := b.Slice(b.Shape(x), 0, 1, 2, 1)
 		condition := b.Squeeze(b.Op("Equal", nil, width, b.Ints(4)), 0)
-		if data {
+		if dependsOnData {
 			condition = b.Op("Greater", nil, b.ReduceSum(x, false), b.Scalar(0))
 		}
 		y := b.Op("If", onnx.Attrs{

@@ -1,4 +1,4 @@
-"""timm:NAME, with a replacement of the functions of timm that are used."""
+"""Models that are given as timm:NAME, with a stub in place of the package timm."""
 
 import sys
 import types
@@ -18,7 +18,7 @@ def timm(monkeypatch):
         if name != "net.a1_in1k":
             raise RuntimeError(f"Unknown model ({name})\nmore lines")
         assert pretrained
-        return networks.Shared()
+        return networks.Shared()  # a small convolutional network
 
     package.create_model, package.data = create_model, data
     data.resolve_data_config = lambda options, model: {

@@ -22,7 +22,7 @@ import (
 
 var (
 	clientRows  = flag.Int("client-rows", 2_000, "the number of scores of the largest run that TestManyClients serves")
-	clientTable = flag.String("client-table", "", "the JSON file for the latencies of TestManyClients")
+	clientTable = flag.String("client-table", "", "the JSON file for the latencies of TestManyClients, which the documents' tables are made from")
 )
 
 // clients is the number of clients that TestManyClients runs at once, each with its own connection.
@@ -31,20 +31,22 @@ const clients = 200
 // rounds is how often each client of TestManyClients opens each address.
 const rounds = 3
 
-// TestManyClients checks that 200 clients at once get the answers that a single client gets, of a
-// folder of several runs. It logs the latencies, and asserts nothing of them.
-func TestManyClients(t *testing.T) { // alone, because of the latencies
+// TestManyClients checks that 200 clients at once get the same answers as a single client, from a
+// server of several runs. It logs the latencies, and does not check them.
+func TestManyClients(t *testing.T) { // not parallel: other tests would change the latencies
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c"} {
 		newFolder(t, filepath.Join(dir, name), "net", "other").finish()
 	}
 	newFolder(t, filepath.Join(dir, "unfinished"), "net").finishCell(0)
 	large := newFolder(t, filepath.Join(dir, "large"), "net")
+	// A cell is one measure of one model under one value of a transformation. This one gets 202 scores:
+	// two for each of 101 layers.
 	many := large.cells[0]
 	for i := range 100 {
 		many.Layers = append(many.Layers, scores.Layer{Name: fmt.Sprint("layer", i), Depth: i, Scores: many.Layers[0].Scores})
 	}
-	for i := range *clientRows / 202 { // a cell has 202 scores, two for each of 101 layers
+	for i := range *clientRows / 202 {
 		next := many
 		next.Transform, next.Parameter = fmt.Sprint("angle", i%50), fmt.Sprint(i/50)
 		large.cells = append(large.cells, next)
@@ -115,9 +117,9 @@ func TestManyClients(t *testing.T) { // alone, because of the latencies
 	}
 }
 
-// open returns the body of an answer, which it checks. It asks for compressed answers, as browsers
-// do, and leaves them compressed: 200 clients would spend more time on decompressing than the
-// server has for all of them.
+// open returns the body of an answer after it has checked the status. It asks for compressed answers,
+// as browsers do, and leaves them compressed: decompression by 200 clients would take more time than
+// the server needs for its answers.
 func open(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

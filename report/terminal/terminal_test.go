@@ -60,19 +60,19 @@ func TestMatrix(t *testing.T) {
 	}
 	wide, narrow := printed(t, rows, rec, Options{Width: 300}), printed(t, rows, rec, Options{Width: 80})
 	if n := strings.Count(wide, "0.250* [0.200, 0.300]"); n != 24 {
-		t.Errorf("%d scores of 2 models and 12 transformations, marked as at chance by *, want 24, in\n%s", n, wide)
+		t.Errorf("%d scores with the mark * (no better than chance), want 24 of 2 models and 12 transformations, in\n%s", n, wide)
 	}
 	if n := strings.Count(narrow, "0.250*"); n != 24 {
-		t.Errorf("%d scores of 2 models and 12 transformations, want 24, in\n%s", n, narrow)
+		t.Errorf("%d scores with the mark *, want 24 of 2 models and 12 transformations, in\n%s", n, narrow)
 	}
 	if !strings.Contains(wide, "deepest layer") || !strings.Contains(wide, "--all") || strings.Contains(wide, "best layer") {
 		t.Errorf("the overview does not name the deepest layer and --all, or names the best layer:\n%s", wide)
 	}
 }
 
-// TestMatrixOfNeutral checks that a matrix of a statistic of which neither end is better has no
-// arrow and no mark of chance.
-func TestMatrixOfNeutral(t *testing.T) {
+// TestMatrixWithoutDirection checks that a matrix of a statistic of which neither end is better has
+// no arrow (↑ or ↓) and no mark * (no better than chance).
+func TestMatrixWithoutDirection(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
 	row := rows[0]
@@ -83,7 +83,7 @@ func TestMatrixOfNeutral(t *testing.T) {
 	}
 }
 
-// TestBestAndWorst checks that the best layer of a distance is the one with the lowest value.
+// TestBestAndWorst checks that for a distance the layer with the lowest value is the best.
 func TestBestAndWorst(t *testing.T) {
 	t.Parallel()
 	at := scores.Row{Model: "m", Transform: "t", Measure: "distance", Statistic: "cosine", Low: nan, High: nan, Null: nan, N: 5}
@@ -119,7 +119,8 @@ func TestTiesAreNoRanking(t *testing.T) {
 	}
 }
 
-// TestNullOfPredictions checks that the null of one statistic is shown, and which.
+// TestNullOfPredictions checks that a table of several statistics shows the null (what chance alone
+// gives) of one of them, and says of which.
 func TestNullOfPredictions(t *testing.T) {
 	t.Parallel()
 	row := scores.Row{Model: "m", Transform: "t", Depth: -1, Measure: "prediction-divergence", Low: nan, High: nan, N: 5}
@@ -162,6 +163,7 @@ func TestTerminalFits(t *testing.T) {
 			Unfinished: rapid.Bool().Draw(t, "unfinished"),
 		}
 		if rapid.Bool().Draw(t, "long names") {
+			// The escape sequence would set the title of the window.
 			f.NameOf = func(kind string, i int) string { return strings.Repeat("長い"+kind+"\x1b]0;x\a", 5) + fmt.Sprint(i) }
 		}
 		rows, rec := f.Rows()
@@ -169,7 +171,7 @@ func TestTerminalFits(t *testing.T) {
 		for line := range strings.Lines(printed(t, rows, rec, Options{Width: width, All: rapid.Bool().Draw(t, "all")})) {
 			line = strings.TrimSuffix(line, "\n")
 			if ansi.StringWidth(line) > width {
-				t.Fatalf("a line has %d cells in a terminal of %d: %q", ansi.StringWidth(line), width, line)
+				t.Fatalf("a line has %d columns in a terminal of %d: %q", ansi.StringWidth(line), width, line)
 			}
 			if strings.ContainsAny(line, "\x1b\a") {
 				t.Fatalf("control characters in %q", line)
@@ -178,15 +180,15 @@ func TestTerminalFits(t *testing.T) {
 	})
 }
 
-func TestTerminalOfNothing(t *testing.T) {
+func TestTerminalOfNoScores(t *testing.T) {
 	t.Parallel()
 	if text := printed(t, nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, Options{All: true}); !strings.Contains(text, "There are no scores yet.") {
 		t.Errorf("an empty run prints %q, want that there are no scores yet", text)
 	}
 }
 
-// A measure whose scores all have factors is shown by factor. If there are scores over all samples,
-// those of single classes are not shown.
+// A measure whose scores all have factors (properties of samples) is shown by factor. If there are
+// scores over all samples, those of single classes are not shown.
 func TestTerminalOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(measure, statistic, factor string, value float64) scores.Row {
@@ -200,14 +202,15 @@ func TestTerminalOfFactors(t *testing.T) {
 	if !strings.Contains(text, "factor  layer") {
 		t.Errorf("factors have no heading of their own in\n%s", text)
 	}
-	for want, is := range map[string]bool{"hue": true, "0.750": true, "scale": true, "0.250": true, "0.500": true, "cat": false, "0.125": false} {
-		if strings.Contains(text, want) != is {
-			t.Errorf("the text has %q: %v, want %v, in\n%s", want, !is, is, text)
+	for want, shown := range map[string]bool{"hue": true, "0.750": true, "scale": true, "0.250": true, "0.500": true, "cat": false, "0.125": false} {
+		if strings.Contains(text, want) != shown {
+			t.Errorf("the text has %q: %v, want %v, in\n%s", want, !shown, shown, text)
 		}
 	}
 }
 
-// TestOneErrorOfManyCells checks that an error is printed once, with the number of affected cells.
+// TestOneErrorOfManyCells checks that an error is printed once, with the number of affected cells. A
+// cell is one measure of one model on one data set under one value of a transformation.
 func TestOneErrorOfManyCells(t *testing.T) {
 	t.Parallel()
 	var failed []scores.Failure

@@ -1,8 +1,10 @@
-// The scores of a page: columns in, rows out. It mirrors data.go.
+// The data of a report page: the types of its JSON, which ../../data.go writes, and tables that
+// give the fields of a row. The Go package report explains terms such as variant, factor, null,
+// view and contact sheet.
 
 interface TextColumn {
-  values: string[];
-  codes: number[]; // empty where all rows have the first value
+  values: string[]; // the distinct texts
+  codes: number[]; // of each row, an index into values; empty if all rows have the first
 }
 
 export interface Statistic {
@@ -20,10 +22,10 @@ export type Direction = 'higher' | 'lower';
 
 export interface Measure {
   name: string;
-  key: string; // of its section
-  layered: boolean;
+  key: string; // of its section of the page: the name, or NAME-between for pairs of models
+  layered: boolean; // its scores are of layers
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
-  colours: Record<string, Record<string, ColourScale>>; // by table and statistic
+  colours: Record<string, Record<string, ColourScale>>; // by table (see Chart) and statistic
   charts: Chart[] | null; // the first is shown first
   probes?: boolean; // it trains probes: variants are kinds of probes, and factors stand side by side
   statistics: Statistic[];
@@ -31,7 +33,7 @@ export interface Measure {
 
 export interface Model {
   name: string;
-  tags: Record<string, string>;
+  tags: Record<string, string>; // of the study file, such as family: resnet
 }
 
 /** Samples that a transformation changes most and least. See scores/samplesheet.go. */
@@ -47,15 +49,20 @@ export interface SampleSheet {
   classes: string[] | null;
   samples: { index: number; name: string; label: number }[];
   models: SheetModel[];
-  partings?: { a: number; b: number; counts: number[]; samples: number[] }[]; // model a right, b wrong
-  projected?: { index: number; name: string; label: number }[];
+  // The transformed samples that models[a] classifies correctly and models[b] does not: their
+  // number under each value of the parameter, and the indices of those on the sheet.
+  partings?: { a: number; b: number; counts: number[]; samples: number[] }[];
+  projected?: { index: number; name: string; label: number }[]; // the samples of projections
+  // Positions in the plane of the first two principal components of a layer: of each sample x
+  // (clean) and of T(x) (moved).
   projections?: {
     model: string;
     layer: string;
     depth: number;
     views: { clean: [number, number][]; moved: [number, number][] }[];
   }[];
-  tile?: { width: number; height: number; right: number; down: number }; // pixels; right, down: steps
+  // In pixels. right, down: distances from the edges of an image to those of the next
+  tile?: { width: number; height: number; right: number; down: number };
   type: string; // media type of the image
   image?: string; // base64
 }
@@ -104,58 +111,59 @@ export interface MapSheet {
   measure: string;
   sample: number; // index in the data set
   name: string; // of the sample
-  has_input: boolean; // the first line of tiles shows x and T(x)
+  has_input: boolean; // the first row of tiles shows x and T(x)
   layers:
     | {
         layer: string;
         depth: number;
         height: number;
         width: number;
-        // low, high: the values drawn black and white; error: the norm of the difference, divided
-        // by that of T of f(x)
+        // low, high: the values drawn black and white; error: the norm of f(T(x)) - T f(x), divided
+        // by that of T f(x), where f(x) is the feature map of x
         channels: { channel: number; low: number; high: number; error: number }[];
       }[]
     | null;
-  tile?: { width: number; height: number; right: number; down: number };
-  type: string;
+  tile?: { width: number; height: number; right: number; down: number }; // as in SampleSheet
+  type: string; // media type of the image
   image?: string; // base64
 }
 
 /** The operations of a model between input and output, by column. See report.Network. */
 export interface NetworkGraph {
   model: string;
-  names: string[]; // of groups
-  tensors: string[]; // of operations
-  ops: TextColumn; // operators
-  groups: number[]; // group of each operation
-  reads: number[][]; // for each operation, those whose output it reads
+  names: string[]; // of groups of operations, each drawn as one node
+  tensors: string[]; // names of the outputs of operations
+  ops: TextColumn; // ONNX operators
+  groups: number[]; // of each operation, the index of its group
+  reads: number[][]; // of each operation, the indices of those whose output it reads
 }
 
-/** A field of scores, or of another table, that charts show. */
+/** The name of a field of scores, or of another table, that charts show. */
 export type Field = string;
 
 /** A kind of chart: its mark, its fields and all its texts. See report/chart.go. */
 export interface Chart {
   name: string;
   title: string;
-  mark: 'line' | 'bar' | 'tile' | 'step';
+  mark: 'line' | 'bar' | 'tile' | 'step'; // tile: heat map; step: histogram
+  // bins: of histograms; ranks: of the units of a layer; steps: of tuning curves
   table: 'scores' | 'bins' | 'ranks' | 'steps';
   x: Axis;
   y: Axis;
-  relative?: Axis;
+  relative?: Axis; // horizontal axis of relative depth, 0 to 1
   relativeFirst?: boolean; // depth is relative unless the reader chooses otherwise
-  colour: Field[] | null;
-  spread: Field[] | null;
-  sides?: Sides[];
-  titled: string;
-  untitled: string;
-  wide?: boolean;
-  common?: boolean;
-  legend?: 'page' | 'chart';
-  null?: string;
-  reading: { text: string; when?: string }[];
-  statements: 'curve' | 'extremes' | 'text';
-  texts?: number;
+  colour: Field[] | null; // fields for colours, in order of preference
+  spread: Field[] | null; // fields that the axes show, which neither colour nor divide panels
+  sides?: Sides[]; // fields for the axes, in order of preference
+  titled: string; // title of a panel, if fields divide the chart into panels
+  untitled: string; // title of the only panel
+  wide?: boolean; // a panel has the full width of the page
+  common?: boolean; // panels share the range of values
+  legend?: 'page' | 'chart'; // one for the page, or one in each panel
+  null?: string; // the legend's note on the null
+  reading: { text: string; when?: string }[]; // how to read the chart; see report/readings.go
+  statements: 'curve' | 'extremes' | 'text'; // kind of those below the chart; text: of the table
+  texts?: number; // maximum number of sentences of the table
 }
 
 /** An axis of a chart. See report/chart.go. */
@@ -163,8 +171,8 @@ export interface Axis {
   field: Field;
   end?: Field; // if a mark spans an interval, its end
   title: string;
-  percent?: boolean;
-  free?: boolean;
+  percent?: boolean; // labels are percentages
+  free?: boolean; // the range need not include 0
 }
 
 /** The fields of the vertical and of the horizontal axis of bars and tiles. */
@@ -173,7 +181,7 @@ export interface Sides {
   across?: Field;
 }
 
-/** The colours of a heat map: equally spaced values with the colours of tiles and of text on them. */
+/** The colours of a heat map: equally spaced values, with colours of tiles and of text on them. */
 export interface ColourScale {
   unit: boolean; // the statistic's range is 0 to 1
   signed: boolean; // there are values of both signs, and colours diverge from 0
@@ -182,11 +190,11 @@ export interface ColourScale {
   inks: string[]; // of text on tiles
 }
 
-/** How a series is drawn: an index of the colours, a marker, and dashes. See report/palette.go. */
+/** How a series is drawn: the index of its colour, a marker, and dashes. See report/palette.go. */
 export interface Look {
   colour: number;
   marker: string;
-  dashes: number[];
+  dashes: number[]; // lengths of line and gap in turn, in pixels
 }
 
 /** The relation of a score to accuracy, with its chart. */
@@ -206,11 +214,11 @@ export interface Scatter {
   y: string;
   left: number; // range of the horizontal axis
   right: number;
-  low: number;
+  low: number; // range of the vertical axis
   high: number;
   ticks: { at: number; label: string }[];
   points: ScatterPoint[];
-  line?: { x: number; at: number; low: number; high: number }[];
+  line?: { x: number; at: number; low: number; high: number }[]; // low, high: confidence band
 }
 
 /** A point with the ends of its error bars, which equal its position where there are none. */
@@ -219,35 +227,36 @@ export interface ScatterPoint {
   x: number; // the score
   y: number; // the accuracy
   n: number; // number of samples of the accuracy; 0: unknown
-  at: number; // on the vertical axis
+  at: number; // position on the vertical axis, which may be on the logit scale
   left: number;
   right: number;
   low: number;
   high: number;
 }
 
-/** A sentence about some rows, for beneath a chart that shows them. */
+/** A sentence about some rows, shown below a chart of them. See report/statements.go. */
 export interface Statement {
   kind: 'curve' | 'gap' | 'extremes';
   text: string;
-  weight: number; // how much the values change; large ones are shown first
-  rows: number[]; // the first, then the steps from each to the next, until unpacked
+  weight: number; // how much the values change; the largest are shown first
+  // Indices of rows. In the JSON: the first index, then the differences between successive ones.
+  rows: number[];
 }
 
-/** A score of all models, for the first screen. See report/matrix.go. */
+/** One statistic of all models, by transformation, for the first screen. See report/matrix.go. */
 export interface Matrix {
-  section: string;
+  section: string; // key of its section
   statistic: string;
-  title: string;
-  about: string;
+  title: string; // of the statistic
+  about: string; // description of the statistic
   meaning: string; // what its values mean, one sentence
-  toward: string;
+  toward: string; // what a higher or a lower value means
   lower: boolean; // lower is better
-  layer: boolean;
+  layer: boolean; // the scores are of the deepest layer of each model
   data: string;
-  across: Field;
-  null: string;
-  low: number;
+  across: Field; // the field that the columns show
+  null: string; // what the null is; empty if there is none
+  low: number; // range of the scale of values
   high: number;
   models: string[];
   columns: string[];
@@ -268,11 +277,11 @@ export interface SheetValue {
 
 /** A score of a matrix. See report/matrix.go. */
 export interface MatrixCell {
-  model: number;
-  column: number;
-  row: number;
-  shade: number;
-  chance: boolean;
+  model: number; // index into models
+  column: number; // index into columns
+  row: number; // index of the score in the table of scores
+  shade: number; // of the colour: 0 at the null or the worse end of the range, 1 at the better end
+  chance: boolean; // no better than the null
 }
 
 /** An image of the run folder; sheet describes it if it shows samples and their transforms. */
@@ -293,17 +302,18 @@ export interface ContactSheet {
 export interface PackedTable {
   rows: number;
   texts: Record<string, TextColumn>;
-  numbers: Record<string, (number | null)[]>; // one number where all rows have the same
-  columns?: { name: string; title: string }[]; // what a reader sees of it
-  order?: string[]; // the parts of the ranges of parameters (field "part"), in order
+  numbers: Record<string, (number | null)[]>; // one number if all rows have the same
+  columns?: { name: string; title: string }[]; // the columns that readers see
+  // Names of the parts of the ranges of parameters (field "part"), from the lowest to the highest.
+  order?: string[];
 }
 
 /** All data of a page: the table of scores, and what else is drawn. */
 export interface Packed extends PackedTable {
-  shown: number[]; // see Shown
-  tables: Record<string, PackedTable>;
-  fields: Record<Field, { title: string; empty?: string }>;
-  looks: Look[];
+  shown: number[]; // of each row, a value of Shown
+  tables: Record<string, PackedTable>; // those of Chart.table except scores
+  fields: Record<Field, { title: string; empty?: string }>; // empty: text in place of ''
+  looks: Look[]; // of series, by index
   notices: Record<'empty' | 'hidden' | 'none' | 'images', string>; // where there is nothing to see
   measures: Measure[];
   models: Model[];
@@ -311,22 +321,26 @@ export interface Packed extends PackedTable {
   relations: Relation[] | null;
   pictures: ContactSheet[] | null;
   matrices: Matrix[] | null;
+  // The statistics whose curves over depth the first screen shows.
   curves: { section: string; statistic: string; title: string }[] | null;
   samples: SheetValue[] | null; // values of the samples on contact sheets
   transforms: Record<string, string>; // titles of their parameters, by name
   sheets: SampleSheet[] | null;
-  scales: Record<'drop' | 'share', ColourScale>; // of classes
+  // Colours of the heat map of classes: drop for losses of accuracy, share for effective
+  // invariance.
+  scales: Record<'drop' | 'share', ColourScale>;
   networks: NetworkGraph[] | null;
   maps: MapSheet[] | null;
 }
 
 /**
- * How far a row summarises others, as report.Level: a detail does not, trials is over all trials, and
- * overview also over all values of the parameter, if there is such a mean.
+ * How far a row summarises others, as report.Level does: detail is a row that another one
+ * summarises, trials is over all trials at one value of the parameter, and overview is also over all
+ * values, or over each one if there is no mean over all.
  */
 export const Shown = { detail: 0, trials: 1, overview: 2 };
 
-/** A table gives the fields of a row by its number: '' and null where it has no such column. */
+/** A table gives the fields of a row by its index: '' or null if it has no such column. */
 export class Table {
   private sections?: Map<string, number[]>;
 
@@ -342,7 +356,7 @@ export class Table {
     return column ? column[column.length === 1 ? 0 : row] : null;
   }
 
-  /** How far a row summarises others. */
+  /** The value of Shown of a row. */
   shown(_row: number): number {
     return Shown.overview;
   }
@@ -366,7 +380,7 @@ export class Table {
     return rows.some((row) => this.text(name, row) !== this.text(name, rows[0]));
   }
 
-  /** The rows of each section, all of them. */
+  /** The indices of all rows, by the key of their section. */
   bySection(): Map<string, number[]> {
     if (!this.sections) {
       this.sections = new Map();
@@ -382,7 +396,7 @@ export class Table {
   }
 }
 
-/** The scores of a report, with what else it holds. */
+/** The table of scores of a report, with all other data of the page. */
 export class Scores extends Table {
   readonly tables: Record<string, Table>;
   private readonly tags: Map<string, Map<string, string>>;
