@@ -27,7 +27,7 @@ export interface Measure {
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
   colours: Record<string, Record<string, ColourScale>>; // by table (see Chart) and statistic
   charts: Chart[] | null; // the first is shown first
-  probes?: boolean; // it trains probes: variants are kinds of probes, and factors stand side by side
+  probes?: boolean; // variants are kinds of probes, and factors stand side by side
   statistics: Statistic[];
 }
 
@@ -335,8 +335,8 @@ export interface Packed extends PackedTable {
 
 /**
  * How far a row summarises others, as report.Level does: detail is a row that another one
- * summarises, trials is over all trials at one value of the parameter, and overview is also over all
- * values, or over each one if there is no mean over all.
+ * summarises, trials is over all trials at one value of the parameter, and overview is also over
+ * all values, or over each one if there is no mean over all.
  */
 export const Shown = { detail: 0, trials: 1, overview: 2 };
 
