@@ -129,13 +129,13 @@ func TestRunsInABrowser(t *testing.T) {
 	dir := t.TempDir()
 	newFolder(t, filepath.Join(dir, "alpha"), "net").finish()
 	newFolder(t, filepath.Join(dir, "beta"), "net").finish()
-	going := newFolder(t, filepath.Join(dir, "gamma"), "vgg")
+	unfinished := newFolder(t, filepath.Join(dir, "gamma"), "vgg")
 	url := startServer(t, Options{Dirs: []string{dir}})
 	b := newTab(t, url)
 	visible := `[...document.querySelectorAll('table.runs tbody tr')].filter((r) => !r.hidden).length`
 	b.do(t, chromedp.Navigate(url), until(visible+" === 3"))
 	b.do(t, chromedp.SendKeys("#q", "vgg"), until(visible+" === 1"))
-	going.finishCell(0)
+	unfinished.finishCell(0)
 	b.do(t, until(`document.querySelector('.state.running .progress-text').textContent === 'running, 1 of 2 cells, 50 %'`))
 	b.do(t, until(`[...document.querySelectorAll('.overview th[scope=row]')].some((t) => t.textContent === 'vgg')`)) // without a reload
 	if key := evaluate[string](t, b, `document.querySelector('.key').textContent.trim()`); strings.HasPrefix(key, ".") || strings.Contains(key, "..") {
