@@ -21,20 +21,22 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// brightness is a simple procedure: the mean value of the images of each model, sample by sample,
-// plus the trial. It saves a checkpoint after each sample.
+// brightness is a simple procedure: a measure that reads samples itself, in steps, with
+// checkpoints. A job is one run of it, for a model A or a pair A and B. Its score mean is the mean
+// value of A's images plus the number of the trial; for a pair, difference is that of the mean
+// values of A's and B's images. It saves a checkpoint before each sample.
 type brightness struct {
 	pair   bool                      // it compares two models
 	images int                       // number of samples; 0: all
 	fail   error                     // if not nil, what a run returns
-	resume func(at int)              // if not nil, called with the position where a run resumes
-	share  func(a string, trial int) // if not nil, see common
+	resume func(at int)              // if not nil, called with the number of the sample where a job starts or resumes
+	share  func(a string, trial int) // if not nil, called once for all jobs of the same A and trial; see saveShared
 }
 
-// common calls share, unless an earlier job of the same model A and trial has done so and has
-// shared the name of the model with this job.
-func (b *brightness) common(j *procedure.Job) error {
-	shared := j.Shared("what A sees")
+// saveShared calls share and saves the name of model A in the checkpoint that all jobs of the same
+// A and trial share, unless an earlier job has done so.
+func (b *brightness) saveShared(j *procedure.Job) error {
+	shared := j.Shared("name of A")
 	raw, err := read(shared)
 	if err != nil || string(raw) == j.A.Name {
 		return err
@@ -100,7 +102,7 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 		b.resume(s.Seen)
 	}
 	if b.share != nil {
-		if err := b.common(j); err != nil {
+		if err := b.saveShared(j); err != nil {
 			return nil, err
 		}
 	}
@@ -153,6 +155,9 @@ func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
 	return s
 }
 
+// TestProcedures checks the progress and the scores of jobs on two pairs of models, and that a
+// second run computes nothing. The models one and two take images of the same size, big takes
+// larger ones.
 func TestProcedures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -169,18 +174,18 @@ func TestProcedures(t *testing.T) {
 	r := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, images: 10}), filepath.Join(dir, "run"), o)
 	// Two pairs in two trials, with a note for each of 10 images.
 	if last.Total != 4*10 || last.Done != last.Total || last.Passes != 4 || len(notes) != 40 {
-		t.Errorf("progress ends with %+v after %d notes", last, len(notes))
+		t.Errorf("progress ends with %+v after %d notes, want 40 of 40 samples, 4 passes and 40 notes", last, len(notes))
 	}
 	var got []string
 	for _, row := range r.Rows {
 		if row.Trial == 0 {
 			got = append(got, fmt.Sprintf("%s %s %s>%s n=%d", row.Model, row.Statistic, row.Layer, row.OtherLayer, row.N))
 			if row.OtherModel == "" || row.Data != "shapes" || row.Transform != "" {
-				t.Errorf("the row %+v", row)
+				t.Errorf("the row %+v, want one of a pair of models on shapes, without a transformation", row)
 			}
 		}
 		if row.Trial == scores.MeanOverTrials && row.Statistic == "mean" && !(row.Low < row.Value && row.Value < row.High) {
-			t.Errorf("the mean over trials is %v in [%v, %v]", row.Value, row.Low, row.High)
+			t.Errorf("the mean over trials is %v in [%v, %v], want it within its interval", row.Value, row.Low, row.High)
 		}
 	}
 	penultimate := ""
@@ -188,7 +193,7 @@ func TestProcedures(t *testing.T) {
 		if row.Statistic == "difference" {
 			penultimate = row.Layer
 			if row.Model == "one" && math.Abs(row.Value) > 1e-9 || row.Model == "two" && row.Value == 0 {
-				t.Errorf("images of %s and %s differ by %v", row.Model, row.OtherModel, row.Value)
+				t.Errorf("images of %s and %s differ by %v, want 0 if they have the same size", row.Model, row.OtherModel, row.Value)
 			}
 		}
 	}
@@ -196,7 +201,7 @@ func TestProcedures(t *testing.T) {
 	if fmt.Sprint(got) != want {
 		t.Errorf("rows\n%v, want\n%s", got, want)
 	}
-	again := &brightness{pair: true, images: 10, fail: errors.New("it runs again")}
+	again := &brightness{pair: true, images: 10, fail: errors.New("a finished procedure runs again")}
 	mustRun(t, procedureStudy(t, dir, again), filepath.Join(dir, "run"), o)
 	if left, _ := filepath.Glob(filepath.Join(dir, "run", "states", "*")); len(left) > 0 {
 		t.Errorf("a finished run leaves %v", left)
@@ -223,31 +228,31 @@ func TestStoppedProcedureResumes(t *testing.T) {
 	}
 	var at []int
 	got := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, resume: func(i int) { at = append(at, i) }}), out, o)
-	if fmt.Sprint(at) != "[57 0 0 0]" { // two pairs in two trials, of which the first was stopped at image 57
-		t.Errorf("procedures resumed at %v", at)
+	if fmt.Sprint(at) != "[57 0 0 0]" { // two pairs in two trials, of which the first was stopped at sample 57
+		t.Errorf("the jobs start at the samples %v, want 57 for the first and 0 for the others", at)
 	}
 	sameScores(t, want.Rows, got.Rows, 0)
 }
 
-func TestJobsShareWhatDependsOnTheFirstModel(t *testing.T) {
+func TestJobsShareResultsOfFirstModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
 	o := options(t)
-	var made []string
-	b := &brightness{pair: true, images: 3, share: func(a string, trial int) { made = append(made, fmt.Sprint(a, trial)) }}
+	var shared []string // model A and trial of each job that saves a result for others
+	b := &brightness{pair: true, images: 3, share: func(a string, trial int) { shared = append(shared, fmt.Sprint(a, trial)) }}
 	s := procedureStudy(t, dir, b)
 	s.Measures[0].Between = correlationEntry(t, correlation{}, "between: all").Between
 	mustRun(t, s, filepath.Join(dir, "run"), o)
-	if fmt.Sprint(made) != "[one0 one1 two0 two1 big0 big1]" {
-		t.Errorf("the jobs of six ordered pairs in two trials share %v, want each first model once in a trial", made)
+	if fmt.Sprint(shared) != "[one0 one1 two0 two1 big0 big1]" {
+		t.Errorf("the jobs of six ordered pairs in two trials share results of %v, want each first model once in each trial", shared)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "run", "shared")); !os.IsNotExist(err) {
-		t.Errorf("a finished run keeps what its cells shared: %v", err)
+		t.Errorf("a finished run keeps the folder of shared checkpoints: error %v", err)
 	}
 }
 
-func TestDamagedCheckpointStartsAgain(t *testing.T) {
+func TestDamagedCheckpointIsComputedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writePairs(t, dir)
@@ -278,6 +283,9 @@ func TestDamagedCheckpointStartsAgain(t *testing.T) {
 	}
 }
 
+// TestShardsDoNotDivideProcedures checks that shards, runs on a part of the samples each, divide
+// the cells of procedures (one for each model and trial) among them, and the samples of other
+// measures.
 func TestShardsDoNotDivideProcedures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -285,7 +293,7 @@ func TestShardsDoNotDivideProcedures(t *testing.T) {
 	o := options(t)
 	study := func() *Study {
 		s := procedureStudy(t, dir, &brightness{images: 20})
-		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // and accuracy, whose samples are divided
+		s.Measures = append(s.Measures, parseIn(t, dir, pairsText).Measures...) // accuracy, whose samples are divided
 		return s
 	}
 	want := mustRun(t, study(), filepath.Join(dir, "whole"), o)
@@ -303,7 +311,7 @@ func TestShardsDoNotDivideProcedures(t *testing.T) {
 		part.Shard = Shard{Index: i, Count: 4}
 		mustRun(t, study(), out[i-1], part)
 		if cells, _ := filepath.Glob(filepath.Join(out[i-1], "cells", "*.json")); len(cells) == 0 || len(cells) > 2 {
-			t.Errorf("shard %d of 6 procedures among four finishes %d", i, len(cells))
+			t.Errorf("shard %d of 4 finishes %d of 6 procedures, want 1 or 2", i, len(cells))
 		}
 	}
 	got, err := Merge(t.Context(), study(), out, o)
@@ -320,15 +328,16 @@ func TestProcedureErrors(t *testing.T) {
 	o := options(t)
 	_, err := Run(t.Context(), procedureStudy(t, dir, &brightness{pair: true, images: 2}), filepath.Join(dir, "few"), o)
 	if err == nil || !strings.Contains(err.Error(), "there is nothing to measure: brightness: it needs three samples") {
-		t.Errorf("a study of too few samples: %v", err)
+		t.Errorf("a study of too few samples: error %v, want one that names the reason", err)
 	}
 	_, err = Run(t.Context(), procedureStudy(t, dir, &brightness{pair: true, fail: errors.New("it broke")}), filepath.Join(dir, "broken"), o)
 	if err == nil || !strings.HasSuffix(err.Error(), "brightness of models one and two on shapes: it broke") {
-		t.Errorf("a procedure that fails: %v", err)
+		t.Errorf("a procedure that fails: error %v, want its error and the names of models and data", err)
 	}
 }
 
-func TestProceduresAreInADryRun(t *testing.T) {
+// The plan of a study, which noether run --dry-run prints, includes the cost of procedures.
+func TestPlanIncludesProcedures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
@@ -344,7 +353,7 @@ func TestProceduresAreInADryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cost) != 2 || cost[0].Model != "one, two" || cost[0].Forwards != 80 || cost[0].Cells != 2 || cost[0].Samples != 40 || cost[0].Engine <= 0 {
-		t.Errorf("the cost is %+v", cost)
+		t.Errorf("the cost is %+v, want two entries, the first with 2 cells of one, two, 40 samples and 80 forward passes", cost)
 	}
 }
 
@@ -361,9 +370,13 @@ func TestWorkOfModelsCountsProceduresAndPairs(t *testing.T) {
 	}
 	defer p.Close()
 	work := p.Work(o)
-	// Two trials of 40 samples for the pairs that start with one and with two; big and one on 150
-	// samples, clean and under two rotations, which are equal in both trials.
+	// Two trials of 40 samples for the pairs whose first model is one, and for those of two. The pair
+	// of big and one takes 150 samples for each of the two models: clean and under two rotations,
+	// which are the same in both trials and so count once.
 	want := map[string]int64{"one": 2 * 40, "two": 2 * 40, "big": 2 * 150 * (1 + 2)}
+	if len(work) != len(want) {
+		t.Errorf("work of %d models, want %d", len(work), len(want))
+	}
 	for _, w := range work {
 		if w.Forwards != want[w.Model] {
 			t.Errorf("%s: %d samples, want %d", w.Model, w.Forwards, want[w.Model])

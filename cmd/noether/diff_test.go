@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// TestDiff compares two runs of the same study. The zero value of broken is a small valid study;
+// see mistakes_test.go.
 func TestDiff(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, distance", transform: "{name: quarter, rotate: 90}, {name: half, rotate: 180}"}.text()))
@@ -23,7 +25,7 @@ func TestDiff(t *testing.T) {
 	}
 	var lines []struct {
 		Difference struct{ Value float64 }
-		Beyond     bool
+		Beyond     bool // beyond chance: the interval of the difference excludes 0
 	}
 	if err := json.Unmarshal([]byte(text), &lines); err != nil || len(lines) == 0 {
 		t.Fatalf("%v: %.300s", err, text)
@@ -33,10 +35,11 @@ func TestDiff(t *testing.T) {
 			t.Errorf("a run differs from itself: %+v", l)
 		}
 	}
+	// A condition that ends in ! includes differences that are not beyond chance.
 	for _, c := range []struct {
 		args []string
-		code int
-		want string
+		code int    // exit code
+		want string // part of the final message
 	}{
 		{[]string{a, b, "--fail-if", "accuracy.clean < -0.02"}, 0, ""},
 		{[]string{a, b, "--fail-if", "accuracy.clean > -1!"}, 1, "accuracy.clean > -1!: 1 difference, the largest +0 ("},
@@ -56,8 +59,9 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffWithSTIR checks that STIR is near 1 between two runs of the same model, and that a
-// condition on it passes.
+// TestDiffWithSTIR checks that STIR (similarity through inverted representations: which inputs are
+// the same to one model, and are they to the other?) is near 1 between two runs of the same model,
+// and that a condition on it passes.
 func TestDiffWithSTIR(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy"}.text()))
@@ -85,7 +89,7 @@ func TestDiffWithSTIR(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%v: %.300s", err, text)
 	}
-	found := 0
+	found := 0 // rows of the statistic stir
 	for _, row := range got.STIR {
 		if row.Statistic == "stir" {
 			found++
@@ -153,6 +157,8 @@ func TestCorrelateErrors(t *testing.T) {
 }
 
 // TestDiffOfPredictions checks flips between two runs of the same model, and conditions on them.
+// Flips are samples of which one run predicts the class correctly and the other does not; negative
+// ones are correct in the first run, A, and wrong in the second, B.
 func TestDiffOfPredictions(t *testing.T) {
 	dir := brokenFolder(t)
 	text := smallStudy{measures: "accuracy, distance"}.text()
@@ -178,7 +184,7 @@ func TestDiffOfPredictions(t *testing.T) {
 	}
 	for _, f := range got.Flips {
 		if f.Statistic == "negative-flips" && (f.Value != 0 || !strings.HasSuffix(f.Model, " (A)")) {
-			t.Errorf("a model flips against itself: %+v", f)
+			t.Errorf("flips between runs of the same model: %+v", f)
 		}
 	}
 	if text, err = output(t, "diff", a, b); err != nil || !strings.Contains(text, "negative flips") {

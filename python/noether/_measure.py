@@ -14,7 +14,7 @@ from . import _cache, _data, _models
 from ._command import Error, Progress, call, flags
 from ._run import Run
 
-# The defaults of transforms and measures.
+# The defaults of transforms, with rotations by angles in degrees, and of measures.
 TRANSFORMS: list[dict[str, Any]] = [
     {"name": "quarter", "rotate": {"values": [90, 180, 270]}},
     {"name": "tilt", "rotate": {"values": [-15, -5, 5, 15]}},
@@ -55,8 +55,14 @@ def measure(
     preprocess: as in a study file. Images of floats, also from Datasets, are not resized or cropped.
         If they are normalised, preprocess must have the mean and the standard deviation that were
         used.
+    labels: the classes of the samples of an array.
+    limit: the largest number of samples.
     input: an example or the shape of one sample, to export a module.
     folder: the run folder; by default one in the cache that is determined by the arguments.
+    name: the name of the study, and of a single model.
+    seed, trials, samples: as in a study file.
+    device, threads: as the flags --device and --threads of noether run.
+    quiet: show no progress.
     study: further keys of a study file.
 
     A call that was interrupted continues if it is repeated.
@@ -66,57 +72,62 @@ def measure(
     if not given:
         raise Error("no model is given")
     sources = _data.prepare(data, labels, limit, preprocess)
-    known = sources[0]  # the shape and the labels of all data are taken to be those of the first
+    # What is known of the first data is taken to hold for all: the shape of a sample, whether there
+    # are labels, and framed: whether samples already have the size that the model takes.
+    known = sources[0]
     models = []
-    for called, m in given.items():
+    for key, m in given.items():
         shape = input if input is not None else known.shape if known.framed or preprocess is None else None
         prepared = _models.prepare(m, preprocess, shape)
-        entry: dict[str, Any] = {"name": called or prepared.name, "onnx": prepared.path}
+        entry: dict[str, Any] = {"name": key or prepared.name, "onnx": prepared.path}
         steps = prepared.preprocess
         found = _models.inspect(prepared.path) if layers is None or known.framed and steps is None else {}
         if known.framed:
-            steps = _framed(steps if steps is not None else found.get("preprocess"), known.shape)
+            steps = _framed(steps if steps is not None else inspected.get("preprocess"), known.shape)
         if steps is not None:
             entry["preprocess"] = steps
         chosen = [layers] if isinstance(layers, str) else layers
-        chosen = list(chosen) if chosen is not None else _models.chosen_layers(found)
+        chosen = list(chosen) if chosen is not None else _models.chosen_layers(inspected)
         if chosen is not None:
             entry["layers"] = chosen
         models.append(entry)
     default = (["accuracy"] if known.labelled else []) + MEASURES
-    written = {
+    spec = {
         "name": name or ("models" if several else models[0]["name"]), "seed": seed, "trials": trials, "samples": samples,
         "data": [s.entry for s in sources], "models": models,
         "transforms": _named(TRANSFORMS if transforms is None else transforms),
         "measures": list(default if measures is None else measures), **study,
     }
-    return run(written, folder, quiet=quiet, device=device, threads=threads)
+    return run(spec, folder, quiet=quiet, device=device, threads=threads)
 
 
 def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, **engine: Any) -> Run:
-    """Run a study, by default in a folder of the cache."""
+    """Run a study, by default in a folder of the cache. engine holds flags of noether run.
+
+    If some parts of the study fail, warn and return the run with the others.
+    """
     try:
         text = json.dumps(study, indent=1, default=_plain)
     except TypeError as e:
         raise Error(f"the study cannot be written: {e}") from None
-    at = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256(text.encode()).hexdigest()[:24]
+    run_folder = Path(folder) if folder is not None else _cache.folder("runs") / hashlib.sha256(text.encode()).hexdigest()[:24]
     progress = Progress(quiet)
     failed: Error | None = None
-    with _cache.temporary("runs") as where:
-        path = where / "study.yaml"
+    with _cache.temporary("runs") as temporary:
+        path = temporary / "study.yaml"
         path.write_text(text, "utf-8")
         try:
-            call(["run", str(path), f"--out={at}", "--log=json", *flags(**engine)], progress, silent=True)
+            call(["run", str(path), f"--out={run_folder}", "--log=json", *flags(**engine)], progress, silent=True)
         except Error as e:
             failed = Error(str(e).replace(str(path) + ": ", "").replace(str(path), "the study"))
         finally:
             progress.close()
-    if failed is not None and not ((at / "scores.csv").is_file() and Run(at).failures):
+    if failed is not None and not ((run_folder / "scores.csv").is_file() and Run(run_folder).failures):
         raise failed
-    done = Run(at)
+    result = Run(run_folder)
     if failed is not None:
         warnings.warn(f"noether: {failed}; see .failures", stacklevel=3)
-    return done
+    return result
 
 
 def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
@@ -138,7 +149,7 @@ def _framed(preprocess: Any, shape: tuple[int, ...] | None) -> Any:
 
 
 def _named(transforms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return transformations with names. One without a name gets that of its kind."""
+    """Return transformations with names, by default that of the kind, such as rotate."""
     out: list[dict[str, Any]] = []
     for t in transforms:
         if not isinstance(t, Mapping):
