@@ -1,12 +1,14 @@
-# make demo runs the demo on generated data; make test runs the tests. Both install what they need.
+# make demo measures three small networks on generated data; make test runs the tests. Both install
+# what they need.
 
 GO ?= go
 RUNTIME := runtime/node_modules/onnxruntime-node/package.json
 WEB := report/html/web/node_modules/vega/package.json
-# The commit that noether version prints: 12 digits, and .dirty if files were changed. The version itself is in cmd/noether/version.go.
+# The commit that noether version prints: 12 digits, and .dirty if files were changed. The version
+# itself is in cmd/noether/version.go.
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.dirty 2>/dev/null)
 NPM := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-# Packages of another checkout, to which node_modules may be a link, stay as they are.
+# Installs the npm packages of a folder, unless node_modules is a link to those of another checkout.
 INSTALL := { test -L node_modules || $(NPM); }
 
 .PHONY: build demo demo-networks screenshots wheel release test lint bench fuzz torture vulncheck fixtures generate schemas clean
@@ -17,7 +19,7 @@ build: bin/noether
 bin/noether: $(RUNTIME)
 	$(GO) build -ldflags '-X main.commit=$(COMMIT)' -o bin/noether ./cmd/noether
 
-# The ONNX Runtime library, pinned by the lock file.
+# The ONNX Runtime library, in the version of the lock file of npm.
 $(RUNTIME): runtime/package-lock.json
 	cd runtime && $(INSTALL)
 	@touch $@
@@ -29,11 +31,12 @@ demo: build
 demo-networks: $(RUNTIME)
 	$(GO) run ./internal/demo/networks
 
-# The pictures of reports in README and the tutorial; needs chromium and NOETHER_TESTDATA.
+# The screenshots of reports in README and the tutorial. Needs chromium, and NOETHER_TESTDATA, the
+# folder that make fixtures writes.
 screenshots: build
 	$(GO) run ./internal/screenshots
 
-# The packages of the report, whose licences are part of the wheel and the archive.
+# The npm packages of the report's front end. The wheel and the archive include their licences.
 $(WEB):
 	cd report/html/web && $(INSTALL)
 
@@ -48,7 +51,8 @@ release: $(RUNTIME) $(WEB)
 # The packages with the longest tests, which start first so that no core waits at the end.
 SLOW := ./study ./report/html ./cmd/noether ./measure/similarity ./measure/seis
 
-# Lists what was skipped, and why, at the end. TESTLOG names a file for the results as JSON.
+# Runs the tests, and lists those that were skipped, and why, at the end. TESTLOG names a file for
+# the results as JSON.
 test: $(RUNTIME)
 	$(GO) tool gotestsum --format pkgname --format-hide-empty-pkg $(if $(TESTLOG),--jsonfile $(TESTLOG)) -- $(SLOW) ./...
 
@@ -57,16 +61,18 @@ lint: $(RUNTIME)
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# Speed and peak memory of typical tasks; see docs/results/performance.md. Needs NOETHER_TESTDATA. PEERS names the folder of
-# bench.py, to measure PyTorch and numpy too.
+# Speed and peak memory of typical tasks; see docs/results/performance.md. Needs NOETHER_TESTDATA.
+# TABLES names the tables to measure; by default those that do not take long. PEERS names the folder
+# of bench.py (see bench/main.go), to measure PyTorch and numpy too.
 bench: $(RUNTIME)
 	$(GO) run ./bench $(TABLES)
 
-# The public data of the tests, into fixtures/; set NOETHER_TESTDATA to that folder. Needs python3 with numpy and Pillow.
+# The public data of the tests, into fixtures/; set NOETHER_TESTDATA to that folder. Needs python3
+# with numpy and Pillow.
 fixtures:
 	$(GO) run ./internal/fixtures -o fixtures
 
-# Runs every fuzz target for a minute.
+# Runs every fuzz target for FUZZTIME, by default a minute.
 FUZZTIME ?= 60s
 fuzz: $(RUNTIME)
 	@for pkg in $$($(GO) list ./...); do \
@@ -75,24 +81,27 @@ fuzz: $(RUNTIME)
 		done; \
 	done
 
-# Tests studies under random kills, failing system calls, power losses and mutated files, for a time. TORTURE_TABLE names a JSON
-# file for the counts, such as $(CURDIR)/bench/results/torture.json for docs/results.
+# Tests by fault injection: runs of studies under random kills, failing system calls, power losses
+# and mutated files, for the time TORTURE. TORTURE_TABLE names a JSON file for the numbers of runs,
+# such as $(CURDIR)/bench/results/torture.json for docs/results/torture.md.
 TORTURE ?= 1h
 torture: $(RUNTIME)
 	$(GO) test ./study -run '^TestTorture$$' -v -timeout 0 -torture $(TORTURE) $(if $(TORTURE_TABLE),-torture-table $(TORTURE_TABLE))
 
-# Known vulnerabilities in the dependencies and the standard library; needs vuln.go.dev.
+# Known vulnerabilities in the dependencies and the standard library; needs access to vuln.go.dev.
 vulncheck:
 	$(GO) tool govulncheck ./...
 
-# Generated code and documents: ONNX messages (protoc, Debian: protobuf-compiler), the tables of docs/results, the report's front end,
-# the schemas of study and training files.
+# Generated code and documents: the protobuf messages of ONNX (needs protoc; Debian:
+# protobuf-compiler), the tables of docs/results, the report's front end, and the schemas of study
+# and training files.
 generate: build
 	$(GO) generate ./...
 	cd report/html/web && $(INSTALL) && npm run build
 	$(MAKE) schemas
 
-# The schemas of study and training files, which describe every measure, transformation and kind of data.
+# The JSON schemas of study and training files. They describe every measure, transformation and kind
+# of data.
 schemas: build
 	bin/noether schema > docs/study.schema.json
 	bin/noether schema --training > docs/training.schema.json

@@ -12,12 +12,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// The distributions of a statistic over the samples of two models are histograms with the same
+// bins. Values that are not finite are ignored.
 func TestDistribute(t *testing.T) {
 	t.Parallel()
 	subject := func(model string) Subject {
 		return Subject{Of: "sample", Model: model, Measure: "distance", Statistic: "l2"}
 	}
-	found, notes, err := Distribute(func(each func(Subject, float64)) error {
+	found, omitted, err := Distribute(func(each func(Subject, float64)) error {
 		for i := range 81 {
 			// 0, 0.5, ... 40: two in each bin of width 1, three in the last
 			each(subject("a"), float64(i)/2)
@@ -26,8 +28,8 @@ func TestDistribute(t *testing.T) {
 		each(subject("b"), nan)
 		return nil
 	})
-	if err != nil || len(found) != 2 || len(notes) != 0 {
-		t.Fatal(found, notes, err)
+	if err != nil || len(found) != 2 || len(omitted) != 0 {
+		t.Fatalf("distributions %+v, omitted %+v, error %v; want two distributions", found, omitted, err)
 	}
 	a, b := found[0], found[1]
 	for i, n := range a.Counts {
@@ -36,7 +38,7 @@ func TestDistribute(t *testing.T) {
 			want = 3
 		}
 		if n != want {
-			t.Errorf("bin %d holds %d values, not %d", i, n, want)
+			t.Errorf("bin %d has %d values, want %d", i, n, want)
 		}
 	}
 	if a.Low != 0 || a.High != 40 || a.Mean != 20 {
@@ -47,8 +49,8 @@ func TestDistribute(t *testing.T) {
 	}
 }
 
-// TestDistributionsAreSampledEvenly shows distributions of all models, and the same layers of each,
-// if there are too many.
+// TestDistributionsAreSampledEvenly checks that, if a page cannot show all distributions, it shows
+// some of each model, spread evenly over the layers.
 func TestDistributionsAreSampledEvenly(t *testing.T) {
 	t.Parallel()
 	const layers = 1200
@@ -67,28 +69,37 @@ func TestDistributionsAreSampledEvenly(t *testing.T) {
 	if len(found) > maxDistributions || len(found) < maxDistributions-4 {
 		t.Errorf("%d distributions, want nearly %d", len(found), maxDistributions)
 	}
-	of := map[string][]string{}
+	layersOf := map[string][]string{} // layers of the distributions, by model and measure
 	for _, d := range found {
-		of[d.Model+d.Measure] = append(of[d.Model+d.Measure], d.Layer)
+		key := d.Model + " " + d.Measure
+		layersOf[key] = append(layersOf[key], d.Layer)
 		if d.N() != 1 {
 			t.Fatalf("a distribution of %d values, want 1", d.N())
 		}
 	}
-	first := of["adistance"]
+	first := layersOf["a distance"]
 	for _, model := range []string{"b", "c", "d"} {
-		if got := of[model+"distance"]; len(got)-len(first) > 1 || len(first)-len(got) > 1 || got[0] != "0" || got[len(got)-1] != fmt.Sprint(layers-1) {
+		if got := layersOf[model+" distance"]; len(got)-len(first) > 1 || len(first)-len(got) > 1 || got[0] != "0" || got[len(got)-1] != fmt.Sprint(layers-1) {
 			t.Errorf("model %s has %d layers from %s to %s, want as many as model a has, %d, or one more or less, from 0 to %d",
 				model, len(got), got[0], got[len(got)-1], len(first), layers-1)
 		}
 	}
-	if len(of["daccuracy"]) != 1 || len(omitted) != 1 || omitted[0] != (Omission{"distance", len(found) - 1, 4 * layers}) {
+	if len(layersOf["d accuracy"]) != 1 || len(omitted) != 1 || omitted[0] != (Omission{"distance", len(found) - 1, 4 * layers}) {
 		t.Errorf("the omitted distributions are %+v, want one entry on distance: %d of %d shown", omitted, len(found)-1, 4*layers)
 	}
 	row := scores.Row{Model: "a", Layer: "0", Measure: "distance", Statistic: "cosine", Null: nan}
+	charts := 0
 	for _, c := range ChartsOf(Describe([]scores.Row{row}, nil)[0], []scores.Row{row}, Attachments{Distributions: found, Omitted: omitted}) {
-		if c.Name == DistributionChart.Name && !strings.Contains(c.Reading[len(c.Reading)-1].Text, "of 4,800 distributions are shown") {
+		if c.Name != DistributionChart.Name {
+			continue
+		}
+		charts++
+		if !strings.Contains(c.Reading[len(c.Reading)-1].Text, "of 4,800 distributions are shown") {
 			t.Errorf("the chart does not say that it shows a sample: %v", c.Reading)
 		}
+	}
+	if charts != 1 {
+		t.Errorf("%d charts of distributions, want 1", charts)
 	}
 }
 
@@ -103,6 +114,8 @@ func TestDistributionsOfOneValue(t *testing.T) {
 	}
 }
 
+// ReadAttachments reads what a run folder has besides scores: images in the subfolder pictures,
+// each with a title and a caption in a JSON file of the same name, and per-sample values.
 func TestReadAttachments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,23 +137,24 @@ func TestReadAttachments(t *testing.T) {
 	}
 	write("pictures/a.png", reporttest.Checkerboard(8, 4))
 	write("pictures/a.json", []byte(`{"title": "A <b>", "caption": "What it is."}`))
-	write("pictures/inversion/contact.png", reporttest.Checkerboard(4, 4))
+	write("pictures/inversion/grid.png", reporttest.Checkerboard(4, 4))
 	write("pictures/broken.png", []byte("no image"))
-	write("pictures/cut.png", reporttest.Checkerboard(8, 4)[:20])
+	write("pictures/truncated.png", reporttest.Checkerboard(8, 4)[:20])
 	write("pictures/note.txt", []byte("not an image"))
-	write("pictures/badly.png", reporttest.Checkerboard(4, 4))
-	write("pictures/badly.json", []byte(`{"title":`))
+	write("pictures/untitled.png", reporttest.Checkerboard(4, 4))
+	write("pictures/untitled.json", []byte(`{"title":`))
 	write("samples.parquet", []byte("no Parquet"))
 	if err := os.Symlink(outside, filepath.Join(dir, "pictures", "link.png")); err != nil {
 		t.Fatal(err)
 	}
 	a := ReadAttachments(dir)
-	if len(a.Images) != 2 || a.Images[0].Title != "A <b>" || a.Images[0].Width != 8 || a.Images[1].Title != "inversion/contact" {
-		t.Errorf("images %+v, want a.png with its title and inversion/contact.png", a.Images)
+	if len(a.Images) != 2 || a.Images[0].Title != "A <b>" || a.Images[0].Width != 8 || a.Images[1].Title != "inversion/grid" {
+		t.Errorf("images %+v, want a.png with its title and inversion/grid.png", a.Images)
 	}
-	// broken.png, cut.png, badly.json, samples.parquet and link.png cannot be read.
+	// broken.png, truncated.png, untitled.json and samples.parquet are damaged. link.png is not read,
+	// since it is a link to a file outside the folder.
 	if len(a.Notes) != 5 {
-		t.Errorf("notes %q, want one on each of the 5 files that cannot be read", a.Notes)
+		t.Errorf("notes %q, want one on each of the 5 files that are not read", a.Notes)
 	}
 	for _, note := range a.Notes {
 		if strings.Contains(note, "\n") {
@@ -149,7 +163,7 @@ func TestReadAttachments(t *testing.T) {
 	}
 }
 
-func TestImagesWithinBounds(t *testing.T) {
+func TestImagesHaveMaximumSize(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o755); err != nil {
@@ -165,8 +179,8 @@ func TestImagesWithinBounds(t *testing.T) {
 	}
 }
 
-// TestSamplesOfARun reads the file of per-sample values that a study writes.
-func TestSamplesOfARun(t *testing.T) {
+// TestReadPerSampleValues reads the file of per-sample values that a study writes.
+func TestReadPerSampleValues(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	w := scores.NewSampleWriter(&b)
@@ -190,15 +204,15 @@ func TestSamplesOfARun(t *testing.T) {
 	}
 }
 
-// TestRelations checks that the page's relations are those of package correlation, over models that
-// accuracy orders exactly.
+// TestRelations checks the relation of effective invariance to accuracy, which package correlation
+// fits, over models that both scores rank in the same order.
 func TestRelations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
 	for m := range 8 {
-		ei := 0.2 + 0.09*float64(m)
-		at := scores.Row{Model: string(rune('a' + m)), Data: "d", Transform: "turn", Depth: -1, N: 1000, Low: nan, High: nan, Null: nan}
-		x, y := at, at
+		ei := 0.2 + 0.09*float64(m) // effective invariance
+		row := scores.Row{Model: string(rune('a' + m)), Data: "d", Transform: "turn", Depth: -1, N: 1000, Low: nan, High: nan, Null: nan}
+		x, y := row, row
 		x.Measure, x.Statistic, x.Value = "effective-invariance", "ei", ei
 		y.Measure, y.Statistic, y.Value = "accuracy", "clean", 0.3+0.6*ei
 		rows = append(rows, x, y)

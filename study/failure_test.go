@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,13 +14,13 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// failures runs a study that fails in part, and returns its result and the list of its failures.
+// failures runs a study of which parts fail, and returns its result and its list of failures.
 func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
 	var f *Failures
 	if !errors.As(err, &f) {
-		t.Fatalf("the error is %v, and no list of failures", err)
+		t.Fatalf("the error is %v, want a list of failures", err)
 	}
 	return r, f
 }
@@ -37,7 +36,9 @@ transforms: [{name: quarter, rotate: {values: [90, 180]}}]
 measures: [accuracy, distance, seis]
 `
 
-func TestModelThatCannotLoadFailsAlone(t *testing.T) {
+// TestMissingModelFailsAlone checks that a study of two models, one without a file, gives the
+// scores of the other model, and that running it again with the file computes only what is missing.
+func TestMissingModelFailsAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -49,7 +50,7 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 	if len(f.Failed) != 1 || f.Failed[0].Model != "other" || !strings.Contains(f.Error(), "other.onnx") {
 		t.Errorf("failures %+v: %v", f.Failed, f)
 	}
-	sameScores(t, alone.Rows, withStudy(r.Rows, "two"), 1e-9)
+	sameScores(t, alone.Rows, r.Rows, 1e-9)
 	again, err := ReadResult(out)
 	if err != nil || len(again.Record.Failed) != 1 || len(again.Rows) != len(r.Rows) || again.Record.Failed[0].Describe() != "model other" {
 		t.Errorf("the folder records %+v and has %d rows: %v", again.Record.Failed, len(again.Rows), err)
@@ -60,25 +61,16 @@ func TestModelThatCannotLoadFailsAlone(t *testing.T) {
 		t.Errorf("with FailFast the error is %v, want the first one instead of a list", err)
 	}
 
-	testmodel.Write(t, dir, "other", testmodel.Options{}) // the file is repaired, and the study run again
+	testmodel.Write(t, dir, "other", testmodel.Options{})
 	models := map[string]bool{}
 	o.Progress = func(p Progress) { models[p.Model] = true }
-	mended := mustRun(t, parseIn(t, dir, twoModels), out, o)
-	if models["good"] || !models["other"] || len(mended.Rows) != 2*len(r.Rows) {
-		t.Errorf("the second run ran %v and gave %d rows after %d", models, len(mended.Rows), len(r.Rows))
+	complete := mustRun(t, parseIn(t, dir, twoModels), out, o)
+	if models["good"] || !models["other"] || len(complete.Rows) != 2*len(r.Rows) {
+		t.Errorf("the second run ran %v and gave %d rows, want only other and twice %d rows", models, len(complete.Rows), len(r.Rows))
 	}
 	if left, _ := os.ReadDir(filepath.Join(out, "failures")); len(left) > 0 {
 		t.Errorf("failures are still recorded: %v", left)
 	}
-}
-
-// withStudy returns a copy of the rows with another name of the study.
-func withStudy(rows []scores.Row, name string) []scores.Row {
-	out := slices.Clone(rows)
-	for i := range out {
-		out[i].Study = name
-	}
-	return out
 }
 
 func TestDataThatCannotBeOpenedFailAlone(t *testing.T) {
@@ -93,17 +85,17 @@ func TestDataThatCannotBeOpenedFailAlone(t *testing.T) {
 	}
 }
 
-// A faulty measure fails in a chosen way.
+// A faulty measure is a measure whose second accumulator returns an error or panics.
 type faulty struct {
 	measure.Measure
-	how  string
-	made *int // number of accumulators so far: the second one fails
+	how  string // where it fails: new, update or scores; "crash in ..." for a panic
+	made *int   // number of accumulators so far
 }
 
 func (f faulty) New(s measure.Site) (measure.Accumulator, error) {
 	*f.made++
 	if *f.made == 2 && f.how == "new" {
-		return nil, errors.New("out of luck")
+		return nil, errors.New("injected failure")
 	}
 	acc, err := f.Measure.New(s)
 	if *f.made != 2 {
@@ -115,16 +107,16 @@ func (f faulty) New(s measure.Site) (measure.Accumulator, error) {
 type faultyAccumulator struct {
 	measure.Accumulator
 	how string
-	n   int
+	n   int // number of updates so far
 }
 
 func (f *faultyAccumulator) Update(b *measure.Batch) error {
-	if f.n++; f.n == 3 { // the third batch
+	if f.n++; f.n == 3 {
 		switch f.how {
 		case "update":
-			return errors.New("out of luck")
+			return errors.New("injected failure")
 		case "crash in update":
-			panic("out of luck")
+			panic("injected failure")
 		}
 	}
 	return f.Accumulator.Update(b)
@@ -133,16 +125,17 @@ func (f *faultyAccumulator) Update(b *measure.Batch) error {
 func (f *faultyAccumulator) Scores() ([]measure.Score, error) {
 	switch f.how {
 	case "scores":
-		return nil, errors.New("out of luck")
+		return nil, errors.New("injected failure")
 	case "crash in scores":
-		panic("out of luck")
+		panic("injected failure")
 	}
 	return f.Accumulator.Scores()
 }
 
-// TestCellThatFailsKeepsItsErrorAndTheRestGoesOn checks that a model with NaN in one weight fails
-// its own cells, each with its error, and leaves those of another model unchanged.
-func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
+// TestNaNFailsOnlyCellsOfItsModel checks that all cells of a model with NaN in one weight fail,
+// each with its error, and that those of another model do not. A cell is a measure for one model,
+// data set, transformation value and trial.
+func TestNaNFailsOnlyCellsOfItsModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -155,12 +148,12 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	}
 	files, _ := filepath.Glob(filepath.Join(out, "failures", "*.json"))
 	if len(files) != 6 {
-		t.Errorf("files %v", files)
+		t.Errorf("files %v, want one for each of 6 failures", files)
 	}
 	for _, file := range files {
 		x, err := scores.ReadFailure(file)
 		if err != nil || x.Model != "other" || !strings.Contains(x.Error, "NaN") || len(x.Inputs) == 0 || len(x.Log) == 0 || x.When.IsZero() {
-			t.Errorf("%s: %v %+v", file, err, x)
+			t.Errorf("%s: error %v, failure %+v; want the error NaN of other, with the inputs, the log and the time", file, err, x)
 		}
 	}
 	for _, row := range r.Rows {
@@ -170,19 +163,20 @@ func TestCellThatFailsKeepsItsErrorAndTheRestGoesOn(t *testing.T) {
 	}
 	_, f = failures(t, parseIn(t, dir, twoModels), out, options(t)) // it fails in the same way again
 	if len(f.Failed) != 6 {
-		t.Errorf("%d failures the second time", len(f.Failed))
+		t.Errorf("%d failures in a second run, want 6", len(f.Failed))
 	}
 	fast := options(t)
 	fast.FailFast = true
 	_, err := Run(t.Context(), parseIn(t, dir, twoModels), filepath.Join(dir, "fast"), fast)
 	if err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), "NaN") {
-		t.Errorf("with FailFast the error is %v, want the NaN instead of a list", err)
+		t.Errorf("with FailFast the error is %v, want the first one, on NaN, instead of a list", err)
 	}
 }
 
-// TestFailureOfOneViewLeavesThePassGoing checks that a failure under one value of a transformation
-// fails its cell and the means over the values, but no other cells of the pass.
-func TestFailureOfOneViewLeavesThePassGoing(t *testing.T) {
+// TestFailureUnderOneValue checks that, if a measure fails under one value of a transformation,
+// that cell and the means over the values have no scores, but the other cells that the same pass
+// over the data computes have.
+func TestFailureUnderOneValue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -195,7 +189,7 @@ batch: 8
 `
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
-	var rest []scores.Row
+	var rest []scores.Row // of the values that do not fail
 	for _, r := range want.Rows {
 		if r.Parameter == "10" || r.Parameter == "30" {
 			rest = append(rest, r)
@@ -208,18 +202,20 @@ batch: 8
 			s.Measures[0].Method = faulty{s.Measures[0].Method.(measure.Measure), how, new(int)}
 			got, err := Run(t.Context(), s, filepath.Join(t.TempDir(), "run"), o)
 			var f *Failures
-			if !errors.As(err, &f) || len(f.Failed) != 1 || f.Failed[0].Parameter != "20" || !strings.Contains(f.Error(), "out of luck") {
+			if !errors.As(err, &f) || len(f.Failed) != 1 || f.Failed[0].Parameter != "20" || !strings.Contains(f.Error(), "injected failure") {
 				t.Fatalf("error %v, want the failure of the cell of the value 20 alone", err)
 			}
 			if strings.HasPrefix(how, "crash") && !strings.Contains(strings.Join(f.Failed[0].Log, "\n"), "failure_test.go") {
-				t.Errorf("the log does not contain the place of the crash: %q", f.Failed[0].Log)
+				t.Errorf("the log does not contain the stack trace of the panic: %q", f.Failed[0].Log)
 			}
 			sameScores(t, rest, got.Rows, 1e-9)
 		})
 	}
 }
 
-func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
+// TestMergeNamesFailedShard checks that the merge of two shards, runs on half of the samples each,
+// repeats the errors of the shards.
+func TestMergeNamesFailedShard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -228,18 +224,18 @@ func TestShardThatFailsIsNamedByTheMerge(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	for i := 1; i <= 2; i++ {
 		o.Shard = Shard{Index: i, Count: 2}
-		o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
+		o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // save after every batch
 		failures(t, parseIn(t, dir, twoModels), out, o)
 	}
 	o.Shard = Shard{}
 	r, err := Merge(t.Context(), parseIn(t, dir, twoModels), []string{out}, o)
 	var f *Failures
 	if !errors.As(err, &f) || len(f.Failed) != 6 || f.Done != 6 || len(r.Rows) == 0 {
-		t.Fatalf("error %v, want failures of the 6 cells of other", err)
+		t.Fatalf("error %v, want failures of the 6 cells of other and scores of good", err)
 	}
 	for _, want := range []string{"lacks every shard", "shard 1/2 failed", "NaN"} {
 		if !strings.Contains(f.Failed[0].Error, want) {
-			t.Errorf("%q does not say %q", f.Failed[0].Error, want)
+			t.Errorf("error %q does not contain %q", f.Failed[0].Error, want)
 		}
 	}
 }

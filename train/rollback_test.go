@@ -10,8 +10,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// With a learning rate that is far too large many epochs increase the objective. With rollback the
-// objective never increases, the rate is reduced, and a resumed training gives identical results.
+// The objective is the validation loss plus the penalty. With a learning rate that is far too
+// large, many epochs increase it. Rollback restores the weights before such an epoch and reduces
+// the rate, so the objective never increases. A training run that is interrupted resumes with the
+// same results.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.5}, Schedule: MultiStep(0.1, 0.9),
@@ -23,11 +25,11 @@ func TestRollback(t *testing.T) {
 		epochs, err := tr.Fit(t.Context(), linearData(150, 1), linearData(40, 2), f)
 		return tr, epochs, err
 	}
-	_, free, err := fit(FitOptions{Epochs: 30, Seed: 9, KeepLast: true})
+	_, withoutRollback, err := fit(FitOptions{Epochs: 30, Seed: 9, KeepLast: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, rolledBack := checkRollbacks(t, free, 1); rolledBack > 0 {
+	if _, rolledBack := checkRollbacks(t, withoutRollback, 1); rolledBack > 0 {
 		t.Errorf("%d epochs are rolled back without the option", rolledBack)
 	}
 	f := FitOptions{Epochs: 30, Seed: 9, KeepLast: true, RollbackFactor: 0.5}
@@ -39,7 +41,7 @@ func TestRollback(t *testing.T) {
 	if increases > 0 || rolledBack < 3 || rolledBack > 20 {
 		t.Errorf("the objective increases %d times, want 0, and %d epochs are rolled back, want 3 to 20", increases, rolledBack)
 	}
-	if a, b := epochs[29].Objective, free[29].Objective; !(a < b) {
+	if a, b := epochs[29].Objective, withoutRollback[29].Objective; !(a < b) {
 		t.Errorf("the final objective is %g, want one below %g, the one without rollback", a, b)
 	}
 	_, byLoss, err := fit(FitOptions{Epochs: 30, Seed: 9, KeepLast: true, RollbackFactor: 0.5, RollbackByLoss: true})
@@ -49,7 +51,7 @@ func TestRollback(t *testing.T) {
 	before := math.Inf(1)
 	for _, e := range byLoss {
 		if e.RolledBack != (e.Validation > before) {
-			t.Errorf("rollback by the loss, after a validation loss of %g: %+v", before, e)
+			t.Errorf("rollback by the validation loss: after a loss of %g the epoch is %+v, want it rolled back if its loss is larger", before, e)
 		}
 		if !e.RolledBack {
 			before = e.Validation
@@ -67,7 +69,7 @@ func TestRollback(t *testing.T) {
 	if math.Abs(metrics.Loss-last.Validation) > 1e-12 || math.Abs(metrics.Loss+penalty-last.Objective) > 1e-12 || penalty <= 0 {
 		t.Errorf("the final loss is %g and the penalty %g; the last epoch that was not rolled back is %+v", metrics.Loss, penalty, last)
 	}
-	// An interrupted training resumes with identical results.
+	// Training that is interrupted resumes with identical results.
 	for _, stop := range []int{2, 7, 15} {
 		saved := &stoppingCheckpoint{stopAfter: stop}
 		f.Checkpoint = saved
@@ -82,7 +84,7 @@ func TestRollback(t *testing.T) {
 			epochs[i].Seconds, again[i].Seconds = 0, 0
 		}
 		if fmt.Sprint(again) != fmt.Sprint(epochs) || fmt.Sprint(resumed.Weights()) != fmt.Sprint(tr.Weights()) {
-			t.Errorf("interrupted after %d epochs: other results", stop)
+			t.Errorf("results differ after an interruption at epoch %d", stop)
 		}
 	}
 }
@@ -98,7 +100,7 @@ func checkRollbacks(t *testing.T, epochs []Epoch, factor float64) (increases, ro
 			scheduled *= 0.1
 		}
 		if want := scheduled * math.Pow(factor, float64(rolledBack)); math.Abs(e.Rate/want-1) > 1e-9 {
-			t.Errorf("epoch %d has the rate %g, not %g", e.Number, e.Rate, want)
+			t.Errorf("epoch %d has the rate %g, want %g", e.Number, e.Rate, want)
 		}
 		if e.RolledBack {
 			rolledBack++
@@ -124,7 +126,7 @@ func TestRollbackErrors(t *testing.T) {
 		want       string
 	}{{1, linearData(10, 2), "between 0 and 1"}, {-1, linearData(10, 2), "between 0 and 1"}, {math.NaN(), linearData(10, 2), "between 0 and 1"}, {0.5, nil, "needs validation"}} {
 		if _, err := tr.Fit(t.Context(), linearData(20, 1), c.validation, FitOptions{Epochs: 1, RollbackFactor: c.factor}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: %v", c.factor, err)
+			t.Errorf("factor %v: error %v, want one with %q", c.factor, err, c.want)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func moments(x tensor.Tensor) (mean, deviation float64) {
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
+// The input is grey, 0.5 everywhere. Replace replaces each value by noise.
 func TestNoiseMoments(t *testing.T) {
 	t.Parallel()
 	src := tensor.New(3, 100, 100)
@@ -48,7 +49,7 @@ func TestGaussianNoiseIsClipped(t *testing.T) {
 	t.Parallel()
 	got := apply(GaussianNoise{Fixed(3)}.Draw(seed.Rand(1)), randomImage(1, 1, 20, 20))
 	if slices.Min(got.Data) != 0 || slices.Max(got.Data) != 1 {
-		t.Errorf("values from %g to %g", slices.Min(got.Data), slices.Max(got.Data))
+		t.Errorf("values from %g to %g, want 0 to 1", slices.Min(got.Data), slices.Max(got.Data))
 	}
 }
 
@@ -60,6 +61,8 @@ func TestReplaceIgnoresTheInput(t *testing.T) {
 	}
 }
 
+// An Op is a transformation with drawn parameters, such as a standard deviation, and drawn noise.
+// Renew draws only the noise again, for another sample.
 func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	t.Parallel()
 	src := randomImage(1, 3, 5, 5)
@@ -70,7 +73,7 @@ func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 			t.Errorf("%+v: the noise of two samples is the same", tr)
 		}
 		if !slices.Equal(apply(a, src).Data, apply(Renew(op, seed.Rand(1, 0)), src).Data) {
-			t.Errorf("%+v: the noise of one sample differs", tr)
+			t.Errorf("%+v: the noise differs between two calls with the same seed", tr)
 		}
 		p, _ := Parameter(op)
 		if q, _ := Parameter(a); p != q {
@@ -79,7 +82,7 @@ func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	}
 	op := Rotate{Angle: Fixed(30)}.Draw(nil)
 	if Renew(op, nil) != op {
-		t.Error("an Op without noise was renewed")
+		t.Error("Renew changes an Op without noise")
 	}
 }
 
@@ -93,14 +96,14 @@ func TestRandomCropCoversTheImage(t *testing.T) {
 	for range draws {
 		top, left, h, w := Crop{Size: Fixed(0.5), Side: true, RandomPosition: true}.Draw(r).(cropOp).box(4, 6)
 		if h != 2 || w != 3 {
-			t.Fatalf("the box is %d x %d", h, w)
+			t.Fatalf("the box is %d x %d, want 2 x 3", h, w)
 		}
 		seen[[2]int{top, left}]++
 	}
 	for top := range 3 {
 		for left := range 4 {
 			if n := seen[[2]int{top, left}]; n < draws/12*7/10 || n > draws/12*13/10 {
-				t.Errorf("the box at row %d, column %d was drawn %d times of %d", top, left, n, draws)
+				t.Errorf("the box at row %d, column %d was drawn %d times of %d, want %d within 30 %%", top, left, n, draws, draws/12)
 			}
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// ChannelsLast moves channels to the last axis, and ChannelsFirst back.
+// ChannelsLast moves the channels from the second axis to the last one, and ChannelsFirst moves
+// them back. They are native operators, here run with two threads and one output.
 func TestLayoutChanges(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		shape := []int{rapid.IntRange(0, 3).Draw(r, "samples"), rapid.IntRange(1, 150).Draw(r, "channels")}
@@ -26,22 +27,26 @@ func TestLayoutChanges(t *testing.T) {
 			r.Fatal(err)
 		}
 		if want := toNHWC(x); !slices.Equal(last[0].Shape, want.Shape) || !slices.Equal(last[0].Data, want.Data) {
-			r.Fatalf("%v in NHWC has shape %v", shape, last[0].Shape)
+			r.Fatalf("shape %v in NHWC is %v, want %v with the same values", shape, last[0].Shape, want.Shape)
 		}
 		first, err := run(t, "ChannelsFirst", nil, 2, 1, last[0])
 		if err != nil || !slices.Equal(first[0].Shape, shape) || !slices.Equal(first[0].Data, x.Data) {
-			r.Fatalf("%v has shape %v after both: %v", shape, first[0].Shape, err)
+			r.Fatalf("a tensor of shape %v changes in both steps: %v, error %v", shape, first, err)
 		}
 	})
 	if _, err := run(t, "ChannelsLast", nil, 1, 1, filled(1, 4)); err == nil || !strings.Contains(err.Error(), "fewer than two axes") {
-		t.Error(err)
+		t.Errorf("a tensor of one axis: error %v, want one on fewer than two axes", err)
 	}
 }
 
-// Constant weights of convolutions in NHWC, which are packed or transformed once, give the same
-// result to the bit as weights that are inputs.
+// Convolutions in NHWC give the same result, bit for bit, with constant weights as with weights
+// that are inputs. Constant weights are prepared once, as panels for vectors or transformed for
+// Winograd's algorithm. The attribute side is that of its output tiles.
 func TestConvolutionNHWCConstantWeights(t *testing.T) {
-	for _, c := range []struct{ size, stride, out int }{{1, 1, 70}, {1, 2, 33}, {3, 2, 20}, {3, 1, 40}, {7, 2, 16}} {
+	for _, c := range []struct {
+		size, stride int // of the kernel, a square
+		out          int // channels of the output
+	}{{1, 1, 70}, {1, 2, 33}, {3, 2, 20}, {3, 1, 40}, {7, 2, 16}} {
 		x, w, bias := toNHWC(filled(1, 2, 50, 9, 13)), filled(3, c.out, 50, c.size, c.size), filled(4, c.out)
 		pad := c.size / 2
 		attrs := onnx.Attrs{"strides": []int{c.stride, c.stride}, "dilations": []int{1, 1}, "pads": []int{pad, pad, pad, pad}, "relu": 1, "side": 4}
