@@ -184,3 +184,13 @@ func TestAnswersWithoutCompression(t *testing.T) {
 		}
 	}
 }
+
+// TestRemaining checks that halves are rounded up, as the page's script does.
+func TestRemaining(t *testing.T) {
+	t.Parallel()
+	for seconds, want := range map[int]string{0: "", 119: "about 119 s left", 150: "about 3 min left", 7199: "about 120 min left", 9000: "about 3 h left"} {
+		if got := (Progress{State: running, Left: seconds}).Remaining(); got != want {
+			t.Errorf("%d s: %q, want %q", seconds, got, want)
+		}
+	}
+}

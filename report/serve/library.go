@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -346,9 +347,9 @@ func (p Progress) Remaining() string {
 	case left < 2*time.Minute:
 		return fmt.Sprintf("about %d s left", p.Left)
 	case left < 2*time.Hour:
-		return fmt.Sprintf("about %.0f min left", left.Minutes())
+		return fmt.Sprintf("about %.0f min left", math.Round(left.Minutes())) // as in serve.js: %.0f rounds halves to even
 	default:
-		return fmt.Sprintf("about %.0f h left", left.Hours())
+		return fmt.Sprintf("about %.0f h left", math.Round(left.Hours()))
 	}
 }
 
