@@ -183,6 +183,11 @@ func TestClasses(t *testing.T) {
 	}
 	// share is the statistic effective invariance.
 	v.do(t, press("classes", "share"), until(`document.querySelector("#classes .reading").textContent.includes("effective invariance is 0.400")`), until(complete))
+	// drop is the loss of accuracy, the default. The keyboard stays on the control, which is drawn anew.
+	v.do(t, press("classes", "drop"), until(`document.querySelector("#classes .reading").textContent.includes("its accuracy is")`), until(complete))
+	if got := evaluate[string](t, v, `document.activeElement.value ?? ""`); got != "drop" {
+		t.Errorf("the focus is on %q after the loss of accuracy was chosen, want drop", got)
+	}
 	v.quiet(t)
 }
 

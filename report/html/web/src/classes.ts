@@ -59,8 +59,9 @@ export class Classes {
   }
 
   // choose keeps a choice of the reader, and the keyboard focus on the control, which is drawn anew.
-  private choose(name: string, value: string): void {
-    this.state.set(`classes.${name}`, value);
+  // value is that of the control; stored is the value in the page's address, '' for a default.
+  private choose(name: string, value: string, stored = value): void {
+    this.state.set(`classes.${name}`, stored);
     this.update();
     this.part('controls')
       .querySelector<HTMLElement>(
@@ -113,7 +114,7 @@ export class Classes {
         'Statistic',
         Object.entries(statistics).map(([value, title]) => ({ value, title })),
         statistic,
-        (v) => this.choose('statistic', v === 'drop' ? '' : v),
+        (v) => this.choose('statistic', v, v === 'drop' ? '' : v),
       ),
       ...list('data', 'Data', data, validOrFirst(data, chosenFor('data'))),
       ...list('model', 'Model', models, model),
