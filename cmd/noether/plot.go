@@ -37,7 +37,8 @@ func plotCommand() *cobra.Command {
 		Long: `Draws a figure of the scores of one or several runs, without a browser. The format is that of the file extension.
 
 The charts: depth (curves over layers), parameter (curves over a transformation's values), bars, heat (a matrix), distribution
-(histograms of per-sample values, of runs with samples: true), scatter (a score against accuracy, as noether correlate).
+(histograms of the per-sample values that a run keeps: of 500 samples, or of all with samples: true), scatter (a score
+against accuracy, as noether correlate), confidence (curves over the threshold of confidence of boxes).
 Filters are names or patterns such as 'resnet*', and may be repeated.`,
 		Example: "  noether plot runs/first --chart depth --measure seis -o depth.pdf\n" +
 			"  noether plot runs/first --chart parameter --statistic ei --columns 2 -o curve.svg\n" +
