@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// The example builds a graph and executes it. Input and output stay in the memory of the tensors.
+// The example builds a graph and executes it. ONNX Runtime reads the input from the slice that Wrap
+// gets, and writes the output into the memory of out, without copies.
 func Example() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 2) // -1: a batch of any size
@@ -19,7 +20,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	path, _, err := ort.Find("")
+	path, _, err := ort.Find("") // the ONNX Runtime library; "": in the usual folders
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -133,7 +133,7 @@ type parser struct {
 	fields [][]byte
 	column int
 	err    error
-	texts  columnTexts
+	texts  columnTexts // the texts read before: each is in memory once
 }
 
 // row parses the fields of one line, in the order of Columns.

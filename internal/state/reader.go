@@ -12,8 +12,8 @@ import (
 )
 
 // A Reader reads the values of a state in the order in which they were written. After the first
-// error every method returns zero, and Close returns the error. A length is compared with the
-// remaining bytes before memory is allocated.
+// error every method returns zero, and Close returns the error. Whatever length a state claims, no
+// more memory is allocated than it has bytes for.
 type Reader struct {
 	rest []byte // with NewReader: the bytes that are not read yet
 	err  error
@@ -134,8 +134,8 @@ func (r *Reader) Bool() bool {
 // String reads a string.
 func (r *Reader) String() string { return string(r.Raw()) }
 
-// Raw reads the bytes that String or Nested wrote. They may share memory with the data of
-// NewReader.
+// Raw reads the bytes that the String or Nested of a Writer wrote: a string, or the output of a
+// function, such as another state. They may share memory with the data of NewReader.
 func (r *Reader) Raw() []byte {
 	n := r.Int()
 	if r.from == nil {

@@ -31,15 +31,16 @@ func Information(fires, all []int) float64 {
 	return max(sum, 0)
 }
 
-// classCounts counts the inputs of each class at which units of a chunk fire, with the labels and
-// with shuffled labels.
+// classCounts counts the inputs of each class at which units of a chunk (a range of units of one
+// layer) fire, with the labels and with shuffled labels. A unit fires at high values (sign 1) or at
+// low ones (sign -1). A side is an index in signs.
 type classCounts struct {
 	n           int        // classes
-	fires, null [2][]int32 // for each sign: units x classes
+	fires, null [2][]int32 // by side: units x classes
 }
 
 // newClassCounts returns empty counts of a number of units, for n classes. sides is the number of
-// signs, 1 or 2.
+// signs that are considered, 1 or 2.
 func newClassCounts(units, n, sides int) *classCounts {
 	c := &classCounts{n: n}
 	for s := range sides {
@@ -71,7 +72,8 @@ func (t *classCounts) information(u, side int, all []int) (value, null float64) 
 	return Information(ofUnit(t.fires[side]), all), Information(ofUnit(t.null[side]), all)
 }
 
-// labels holds the labels of the inputs, by place. Inputs without a label are left out.
+// labels holds the labels of the inputs, by place: the position in the random order in which the
+// study reads samples. Inputs without a label are left out.
 type labels struct {
 	class    map[int]int // the label
 	shuffled map[int]int // the labels, permuted at random among these inputs
@@ -109,7 +111,7 @@ func (r *run) newLabels(class map[int]int) labels {
 }
 
 // classStage returns the stage, a pass over all inputs, that counts by class how often the units of
-// a group fire.
+// a group of chunks fire.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels

@@ -12,7 +12,8 @@ import (
 const minOutputChannels = 4
 
 // rewriteGradients replaces convolutions with variable weights, and the gradients that package grad
-// writes for convolutions, by native operators. It reports whether it has replaced any.
+// writes for convolutions, by native operators: those that this project implements in C. It reports
+// whether it has replaced any.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -27,7 +28,7 @@ func rewriteGradients(b *onnx.Builder) bool {
 	return found
 }
 
-// A nativeNode describes a native operator.
+// A nativeNode describes a node whose operator is native.
 type nativeNode struct {
 	op      string
 	attrs   onnx.Attrs
