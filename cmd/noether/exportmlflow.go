@@ -161,9 +161,10 @@ func (l *mlflowLog) models(ctx context.Context) error {
 	return nil
 }
 
-// metrics returns the scores of a model, as means over trials. A statistic that each layer has is
-// one metric whose steps are the depths of the layers. Scores of whole models come with the bounds
-// of their intervals, as the metrics KEY/low and KEY/high.
+// metrics returns the scores of a model, as means over trials (a trial is one random draw of the
+// transformations). A statistic that each layer has is one metric whose steps are the depths of the
+// layers. Scores of whole models come with the bounds of their intervals, as the metrics KEY/low
+// and KEY/high.
 func (l *mlflowLog) metrics(model string) []mlflow.Metric {
 	at := l.record.Started
 	if l.record.Finished != nil {

@@ -57,7 +57,7 @@ func TestSEISPositions(t *testing.T) {
 		{"wide maps", []onnx.Layer{wide}, 200, 256},
 		{"few samples", []onnx.Layer{wide}, 20, 0},
 		{"one narrow map", []onnx.Layer{narrow}, 200, 0},
-		{"scores of several maps", []onnx.Layer{narrow, narrow}, 200, 256},
+		{"two narrow maps", []onnx.Layer{narrow, narrow}, 200, 256},
 		{"many tokens", []onnx.Layer{tokens, tokens, tokens, tokens}, 400, 0},
 		{"small maps", []onnx.Layer{deep, deep}, 1000, 0},
 		{"unknown shape", []onnx.Layer{unknown}, 1000, 0},
@@ -69,7 +69,7 @@ func TestSEISPositions(t *testing.T) {
 }
 
 // TestTemplateOfLongStudy checks that the template of a long study limits its samples and the
-// positions of SEIS, and that it can be parsed.
+// positions of SEIS, and that it can be parsed. Space: the model has a layer with positions.
 func TestTemplateOfLongStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

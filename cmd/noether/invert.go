@@ -68,7 +68,7 @@ A stopped search resumes when the command is run again.`,
 	p.StringVar(&f.data, "data", "", "images: a folder, CIFAR (.bin), IDX, npy or npz")
 	p.StringVarP(&f.out, "out", "o", "", "output folder")
 	p.StringVar(&f.layer, "layer", "penultimate", "layer whose representation is matched; see noether inspect")
-	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none, a preprocessor_config.json, or a mapping such as '{resize: 256, crop: 224}' (default: the one beside the model)")
+	p.StringVar(&f.preprocess, "preprocess", "", "imagenet, cifar10, clip, none, a preprocessor_config.json, or a mapping such as '{resize: 256, crop: 224}' (default: preprocessor_config.json beside the model, else the model's metadata)")
 	p.IntVar(&f.size, "size", 0, "side of the images, for a model of free size")
 	p.IntVar(&f.limit, "limit", 16, "number of images, selected at random")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
@@ -80,7 +80,7 @@ A stopped search resumes when the command is run again.`,
 	p.Float64Var(&f.radius, "radius", 0, "radius of the ball; images have values from 0 to 1")
 	p.StringVar(&f.against, "against", "", "second model, in which the distance is maximised")
 	p.StringVar(&f.againstLayer, "against-layer", "penultimate", "layer of the second model")
-	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "preprocessing of the second model (default: --preprocess, else the one beside that model)")
+	p.StringVar(&f.againstPreprocess, "against-preprocess", "", "preprocessing of the second model (default: --preprocess, else found as for the first model)")
 	p.BoolVar(&f.controversial, "controversial", false, "start from x with little noise")
 	p.BoolVar(&f.normalised, "normalised", false, "with --against: relative distances, with the second weighted by --beta")
 	p.Float64Var(&f.beta, "beta", 0.1, "weight of the second distance, with --normalised")
@@ -218,7 +218,8 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 	return m, m.Layers()[0], nil
 }
 
-// read reads images from the data, selected at random and resized for the model.
+// read reads images from the data, selected at random, with the size and channels that the frame,
+// a part of the model's preprocessing, asks for.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
 	src, err := spec.OpenPath(ctx, f.data)
 	if err != nil {

@@ -189,9 +189,10 @@ func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
 // equal to their nulls, and to the nulls of activations that are related.
 func TestNullIsScoreOfUnrelatedActivations(t *testing.T) {
 	t.Parallel()
-	// NewLayout makes blocks of 15 samples of 300, and of 32 samples of 640. Only in blocks of a
-	// multiple of four samples do the shuffled pairs form cycles of four observations, for which
-	// shuffledPairs.match is not nil.
+	// NewLayout makes blocks of 15 samples of 300, and of 32 samples of 640. An observation is one
+	// channel of one sample. Only in blocks of a multiple of four samples do the shuffled pairs
+	// form cycles of four observations a to d (z of a with zt of b, b with c, c with d, d with a),
+	// for which shuffledPairs.match is not nil.
 	for _, n := range []int{300, 640} {
 		z, unrelated := smooth(1, n, 4, 5, 5), smooth(2, n, 4, 5, 5)
 		site := siteOf("NCHW", z)

@@ -8,10 +8,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// startImages returns the images from which an inversion of a kind starts: those that the settings
-// ask for or, for controversial stimuli, images near x. The noise of an image depends only on the
-// job's key, the kind of start and the image, so STIR(m2 | m1), STIR(m1 | m2) and all layers of a
-// study start from the same noise.
+// startImages returns the images from which an inversion starts: those that the settings ask for
+// or, if the kind of inversion is Controversial, images near x. The noise of an image depends only
+// on the seed, the data, the trial, the start and the image, so STIR(m2 | m1), STIR(m1 | m2) and
+// all layers of a study start from the same noise.
 func (r *run) startImages(kind string) (tensor.Tensor, error) {
 	start := invert.StartKind(r.settings.Start)
 	if kind == Controversial {
