@@ -348,8 +348,8 @@ func TestJVPErrors(t *testing.T) {
 		{"no such output", grad.Options{Of: "logit", By: []string{"pixels"}}, []string{`of "logit"`, "no such tensor", `"logits"`}},
 		{"no such input", grad.Options{Of: "logits", By: []string{"pixel"}}, []string{`by "pixel"`, "no such tensor", `"pixels"`}},
 		{"integer input", grad.Options{Of: "logits", By: []string{"ids"}}, []string{`"ids"`, "int64"}},
-		{"integer output", grad.Options{Of: "places", By: []string{"pixels"}}, []string{`"places"`, "int64"}},
-		{"no rule", grad.Options{Of: "odd", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
+		{"integer output", grad.Options{Of: "argmax", By: []string{"pixels"}}, []string{`"argmax"`, "int64"}},
+		{"no rule", grad.Options{Of: "determinant", By: []string{"pixels"}}, []string{`node "Det" (Det)`, "no rule"}},
 		{"twice", grad.Options{Of: "logits", By: []string{"pixels", "pixels"}}, []string{`"pixels"`, "twice"}},
 	} {
 		_, err := grad.AddJVP(modelWithoutRule(t), c.options)
