@@ -10,9 +10,9 @@ import (
 
 // forWebGPU returns a model that computes what m computes, without nodes that ONNX Runtime's WebGPU
 // execution provider accepts and then fails to run. BatchNormalization in training mode is replaced
-// by other operators. MaxPool that also returns the positions of the largest elements, which
-// gradients need, must run on the CPU: onCPU has the names of these nodes. If m has no nodes of
-// either kind, forWebGPU returns m itself.
+// by other operators, if the number of axes of its input is known. MaxPool that also returns the
+// positions of the largest elements, which gradients need, must run on the CPU: onCPU has the names
+// of these nodes. If m has no nodes of either kind, forWebGPU returns m itself.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
 	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) }) {
 		return m, nil, nil

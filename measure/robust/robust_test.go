@@ -100,7 +100,7 @@ func TestLinearClassifier(t *testing.T) {
 	}
 	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
 		s := robust.Defaults()
-		// The mean margin of correct predictions is about 0.2, so about half of them are robust.
+		// The median margin of correct predictions is above 0.2, so more than half of them are robust.
 		s.Norm, s.Radius = norm, 0.2/slope
 		s.Random = false // start at the image, so that all steps are towards the decision boundary
 		robustScore, clean := run(t, s, job(m, source{x, labels}))

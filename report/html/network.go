@@ -5,10 +5,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A networkData is a report.Network in the data of a page, with the operations as columns.
+// A networkData is a report.Network in the data of a page, with the operations as columns. The page
+// draws a group of operations as one node.
 type networkData struct {
 	Model   string     `json:"model"`
-	Names   []string   `json:"names"`   // of groups of operations
+	Names   []string   `json:"names"`   // of the groups
 	Tensors []string   `json:"tensors"` // of each operation, the name of its output
 	Ops     textColumn `json:"ops"`     // of each operation, its ONNX operator
 	Groups  []int      `json:"groups"`  // of each operation, the index of its group in Names

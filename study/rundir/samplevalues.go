@@ -12,8 +12,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// sampleValues holds the per-sample values of the cells of one transformation of a data set. A view
-// is one value of the transformation.
+// sampleValues holds the per-sample values for a sample sheet, which shows the samples that one
+// transformation of a data set changes most and least. They are from cells: the scores of a measure
+// for one model, data set, transformation value and trial. A view is one value of the
+// transformation.
 type sampleValues struct {
 	cells         []*plan.Cell // of the first model, one for each value of the parameter
 	samples       map[int]plan.Described
@@ -201,7 +203,7 @@ func (s *sampleValues) readModel(v *sourceValues, name string) modelValues {
 }
 
 // cellSamples returns the per-sample values of a cell. If several layers have values, it returns
-// those of the last.
+// those of the last: each task of the cell is the measure at one layer, or of the prediction.
 func (f Folder) cellSamples(c *plan.Cell) (cellValues, error) {
 	byTask, err := f.readSampleFiles(c.Key)
 	if err != nil {

@@ -6,7 +6,8 @@ import "github.com/noether-ml/noether/scores"
 // samples) of 12 samples of 4 classes under the transformation with the given index in the
 // generated run. Its Parameters are values, or "" alone without values. Sample i is of class i mod
 // 4, and its value falls with i. At the last parameter, model m classifies all samples from 6 + 2m
-// on wrongly, and their values are 0.
+// on wrongly, and their values are 0. A lower value means a larger change (Lower). If there are two
+// models, model 0 classifies some samples wrongly that model 1 classifies correctly (Partings).
 func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet {
 	if len(values) == 0 {
 		values = []string{""}
