@@ -6,8 +6,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// arraySource returns an array of samples x channels x ... as a matrix with a row for each sample:
-// the flattened sample or, if pooled, the mean of each channel over the axes after it.
+// arraySource returns the array in a file, of shape samples x channels x ..., as a matrix with a
+// row for each sample: the flattened sample or, if pooled, the mean of each channel over the axes
+// after it. A similarity.Source is such a matrix, of which rows can be read.
 func arraySource(a *dataset.ArrayFile, pooled bool) (similarity.Source, error) {
 	shape := a.Shape()
 	flat := flatArray{a, shape[0], tensor.Size(shape[1:])}
@@ -28,5 +29,5 @@ func (f flatArray) Dims() (n, p int) { return f.n, f.p }
 // Single reports whether float32 represents all values of the type of the file exactly.
 func (f flatArray) Single() bool { return f.array.Single() }
 
-// Read reads rows as similarity.Source requires.
+// Read reads the rows with the given indices into dst, one after another (see similarity.Source).
 func (f flatArray) Read(index []int, dst []float64) error { return f.array.Rows(index, dst) }

@@ -12,14 +12,13 @@ import (
 )
 
 // interruptGrace is the time after a signal at which the program exits if it has not ended
-// normally, so that a signal ends it within two seconds. Files are written atomically, so it can
-// exit at any time.
+// normally. Files are written atomically, so it can exit at any time.
 const interruptGrace = 1500 * time.Millisecond
 
 // interruptible returns a context that is cancelled at SIGINT or SIGTERM, and a function that stops
 // the handling of both signals. A second signal ends the program at once. The program ends within
 // interruptGrace, but after SIGTERM, which schedulers send some time before they kill a process, it
-// first saves unfinished work without a time limit.
+// first saves unfinished work without a time limit (see package unsaved).
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ctx, work := unsaved.NewContext(ctx)

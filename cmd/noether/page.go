@@ -17,14 +17,14 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// showResult writes the report into the run folder and prints the scores, even if the report cannot
-// be written.
+// showResult writes the report (the page report.html) into the run folder out, which holds the
+// results of a study, and prints the scores, even if the report cannot be written.
 func showResult(result *study.Result, out string, p printFlags) error {
-	machine.AllowGarbage() // the process ends after this, so the limit is not restored
+	machine.AllowGarbage() // lifts the limit on heap garbage; the process ends soon, so for good
 	return showPage(result, out, p, readAttached(out, result.Cells))
 }
 
-// showPage does what showResult does. attached returns what readAttached reads.
+// showPage does what showResult does. attached returns what the report shows besides the scores.
 func showPage(result *study.Result, out string, p printFlags, attached func() report.Attachments) error {
 	written := make(chan error, 1)
 	go func() {
@@ -42,7 +42,8 @@ func showPage(result *study.Result, out string, p printFlags, attached func() re
 	return errors.Join(failed, unwritten)
 }
 
-// writePage writes the report, unless the folder has it.
+// writePage writes the report, unless the run computed nothing new and the folder has the report of
+// the same results by the same version of the program. source is a checksum of the results.
 func writePage(result *study.Result, out string, attached func() report.Attachments) error {
 	file := filepath.Join(out, "report.html")
 	source, err := study.PageSource(out)
@@ -56,8 +57,10 @@ func writePage(result *study.Result, out string, attached func() report.Attachme
 	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
 }
 
-// readAttached returns a function that reads what a report shows besides the scores. If cells is
-// nil, the function reads them from the folder.
+// readAttached returns a function that reads what a report shows besides the scores. cells are the
+// results of the run, one Cell for each unit of work: a measure of one model on one data set under
+// one transformation value in one trial (repetition of all random draws). If cells is nil, the
+// function reads them from the folder.
 func readAttached(out string, cells []scores.Cell) func() report.Attachments {
 	return func() report.Attachments {
 		attachments := make(chan report.Attachments)
@@ -72,8 +75,9 @@ func readAttached(out string, cells []scores.Cell) func() report.Attachments {
 	}
 }
 
-// replicatesOf returns the replicates of the scores of cells, from which a report computes intervals
-// of paired differences. If cells is nil, it reads the cells of the run folder out.
+// replicatesOf returns the jackknife replicates of the scores of cells, from which a report
+// computes intervals of differences that are paired by sample. If cells is nil, it reads the cells
+// of the run folder out.
 func replicatesOf(cells []scores.Cell, out string) (*report.Replicates, error) {
 	if cells == nil {
 		var err error

@@ -48,7 +48,7 @@ row for each.`,
 				if every < 1 {
 					return usagef(c, "--checkpoints is %d; it must be a number of epochs, 1 or more", every)
 				}
-				for _, t := range f.Trainings() {
+				for _, t := range f.Trainings() { // several if the file has the key vary
 					t.Save = every
 				}
 			}
@@ -68,6 +68,7 @@ row for each.`,
 	return c
 }
 
+// runTraining runs the trainings of a file in the folder out and prints their summaries.
 func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, asJSON bool) error {
 	progress, done := showProgress(os.Stderr)
 	summaries, err := recipe.RunAll(c.Context(), f, out, recipe.Options{
@@ -95,8 +96,8 @@ func runTraining(c *cobra.Command, f *recipe.File, out string, o study.Options, 
 	return nil
 }
 
-// metricsText formats a loss and, where they are not NaN, the accuracy of a classifier and the mean
-// IoU (intersection over union) of classes of pixels.
+// metricsText formats a loss and, where they are not NaN, the accuracy of a classifier or of the
+// pixels of a segmentation and the mean IoU (intersection over union) of the classes of pixels.
 func metricsText(m train.Metrics) string {
 	if math.IsNaN(m.Accuracy) {
 		return fmt.Sprintf("loss %.4g", m.Loss)

@@ -8,13 +8,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A chunk is a range of units of one layer, from lo (inclusive) to hi (exclusive).
+// A chunk is a range of units (values: one channel at one position) of one layer, from lo
+// (inclusive) to hi (exclusive).
 type chunk struct{ layer, lo, hi int }
 
 func (c chunk) count() int { return c.hi - c.lo }
 
-// A group is a list of chunks whose accumulators fit in memory together. Each group needs its own
-// passes over the data.
+// A group is a list of chunks whose accumulators (running results) fit in memory together. Each
+// group needs its own passes (readings of the samples).
 type group []chunk
 
 // layers returns the indices of the layers of the group.
@@ -49,18 +50,20 @@ func groups(counts []int, limit int) []group {
 	return out
 }
 
-// A layout describes how the work of a job is divided. It depends on the memory of the job; scores
-// do not depend on it.
+// A layout describes how the work of a job, one run of the measure on a model and its data, is
+// divided. It depends on the memory of the job; scores do not depend on it. A reference stimulus is
+// one of the inputs that activate a unit most; its trajectory is itself and its changed versions.
 type layout struct {
 	rank         int          // k: the threshold of a unit is its k-th largest value
 	references   int          // number of reference stimuli of a unit
-	trajectories []trajectory // the kinds of trajectory
+	trajectories []trajectory // the kinds of trajectory, such as phase and orientation of gratings
 	groups       []group      // of units
 	batch        int          // images in one run of the model
 }
 
-// minInputs returns the smallest number of inputs with which a unit can fire at the rate that the
-// settings ask for. With fewer, a unit that fires at a single input already exceeds that rate.
+// minInputs returns the smallest number of inputs with which a unit can fire, that is, reach its
+// threshold, at the rate that the settings ask for. With fewer, a unit that fires at a single input
+// already exceeds that rate.
 func (s Settings) minInputs() int {
 	n := int(1 / s.Rate)
 	for float64(n)*s.Rate < 1-1e-9 { // below 1 by more than rounding
@@ -86,12 +89,12 @@ func (m *firing) newLayout(j *procedure.Job) layout {
 
 // unitBytes returns the peak memory for one unit, in bytes.
 func (m *firing) unitBytes(j *procedure.Job, l layout) int64 {
-	// The largest values for both signs. Then the assignments to references (see referenceUnits),
-	// of 4 bytes: for both signs, references and random inputs, and at most two kinds of
-	// trajectory.
+	// The largest values for both signs: of the activation and its negative, either of which a unit
+	// may respond with. Then the assignments to references (see referenceUnits), of 4 bytes: for
+	// both signs, references and random inputs, and at most two kinds of trajectory.
 	bytes := 2*topValuesBytes(l.rank, l.references, m.settings.tolerance()) + int64(2*2*2*4*l.references)
 	for _, p := range l.trajectories {
-		bytes = max(bytes, m.fullStatsBytes(p))
+		bytes = max(bytes, m.fullStatsBytes(p)) // statistics over the trajectories of all samples
 	}
 	if m.settings.also(NormalThreshold) {
 		bytes += 16 // two float64: the mean, and the sum of squared deviations from it
@@ -147,17 +150,17 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 	var once int64
 	n := int64(j.Data.Len())
 	once += n
-	if sketched(l.rank, m.settings.tolerance()) {
+	if sketched(l.rank, m.settings.tolerance()) { // approximate thresholds need a second pass
 		once += n
 	}
 	for _, p := range l.trajectories {
 		once += int64(p.total)
-		// The threshold stage has run the references themselves. Those that are random inputs of
-		// the null run again.
+		// The pass for thresholds has run the references themselves. Those that are random inputs
+		// of the null (the score that chance alone gives) run again.
 		if p.exclusive {
 			once -= max(0, n-maxNulls)
 		}
-		if m.needsFullTrajectories() && p.tmeasures {
+		if m.needsFullTrajectories() && p.tmeasures { // trajectories of all samples
 			once += n * int64(len(p.amounts))
 		}
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // rankOf returns k = ceil(rate n), at least 1 and at most n, for n inputs. The threshold of a unit
-// is the k-th largest of its n values.
+// (one value of a layer) is the k-th largest of its n values, so that it fires, that is, reaches
+// its threshold, for about the fraction rate of the inputs.
 func rankOf(n int, rate float64) int {
 	k := int(math.Ceil(rate*float64(n) - 1e-9)) // in float64, 0.01 x 700 is a little more than 7
 	return min(max(k, 1), n)
@@ -36,8 +37,9 @@ func firingRate(values []float32, q float32) float64 {
 	return float64(count) / float64(len(values))
 }
 
-// Score returns S = L / G, the local divided by the global firing rate. G is above 0, since a unit
-// fires at the input that defines its threshold.
+// Score returns S = L / G, the local firing rate (on transformed versions of the inputs that
+// activate a unit most) divided by the global one (on all inputs). G is above 0, since a unit fires
+// at the input that defines its threshold.
 func Score(local, global float64) float64 { return local / global }
 
 // NetworkScore returns Inv_p, the mean of the highest scores of units: of a proportion p of them,

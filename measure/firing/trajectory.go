@@ -15,9 +15,11 @@ import (
 )
 
 // A trajectory describes one kind of trajectory that the samples of a job have, such as rotation,
-// or the phase of gratings.
+// or the phase of gratings (images of sinusoidal stripes). A job is one run of the measure on a
+// model and its data. The trajectory of a sample is the sample itself, called the reference, and
+// its changed versions. The place of a sample is its position in the random order of the study.
 type trajectory struct {
-	factor  string    // Factor of the scores; "" if the transformation or the data have only one kind
+	factor  string    // Factor of the scores, such as phase; "" if the transformation or the data have only one kind
 	amounts []float64 // parameter of each step (gamma in Goodfellow et al. 2009); 0 for the reference itself
 	centre  int       // index of the step that is the reference itself
 
@@ -38,8 +40,8 @@ type trajectory struct {
 	exclusive bool
 }
 
-// An image is one input of the model. Its number identifies it among the images of a kind of
-// trajectory.
+// An image is one input of the model, which may also be audio. Its number identifies it among the
+// images of a kind of trajectory.
 type image struct {
 	number   int
 	index    int // of the sample
@@ -53,7 +55,7 @@ func newImage(number int, s dataset.Sample) image {
 	return image{number, s.Index, s.Label, s.Name, s.Input, s.Waveform}
 }
 
-// transformed returns the input transformed by an Op.
+// transformed returns the input transformed by an Op, a transformation with fixed parameters.
 func (p image) transformed(op transform.Op) (tensor.Tensor, error) {
 	return dataset.Sample{Index: p.index, Name: p.name, Input: p.input, Waveform: p.waveform}.Apply(op)
 }
@@ -224,9 +226,9 @@ func (m *firing) stepsOf(j *procedure.Job) []step {
 	return out
 }
 
-// draw returns the transformation of a sample at a step, where value is an index into the values of
-// the job's transformation. With per: trial in the study file all samples of a trial, a repetition
-// of all random draws, have the same parameters, but each has its own noise.
+// draw returns the random transformation of a sample at a step, where value is an index into the
+// values of the job's transformation. With per: trial in the study file all samples of a trial, a
+// repetition of all random draws, have the same parameters, but each has its own noise.
 func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	k := j.Key
 	k.Trial = k.Trial*maxSteps + step // so that draws of different steps and trials are independent
@@ -262,12 +264,14 @@ const noiseRate = 8000
 
 var errNoTrajectory = errors.New("the study names no transformation, and the data have no trajectories, as gratings and video have")
 
-// eligible reports whether the sample at a place can be a reference: its trajectories are complete.
+// eligible reports whether the sample at a place can be a reference of a unit: its trajectories are
+// complete.
 func eligible(kinds []trajectory, place int) bool {
 	return !slices.ContainsFunc(kinds, func(p trajectory) bool { return p.images(place) == nil })
 }
 
-// referencesOf returns the number of reference stimuli of each unit.
+// referencesOf returns the number of reference stimuli of each unit (one value of a layer): the
+// inputs that activate it most.
 func (m *firing) referencesOf(j *procedure.Job) int {
 	switch {
 	case m.settings.References > 0:
