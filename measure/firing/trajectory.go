@@ -19,7 +19,7 @@ import (
 // model and its data. The trajectory of a sample is the sample itself, called the reference, and
 // its changed versions. The place of a sample is its position in the random order of the study.
 type trajectory struct {
-	factor  string    // Factor of the scores, such as phase; "" if the transformation or the data have only one kind
+	factor  string    // Factor of the scores, such as phase; "" if there is only one kind of trajectory
 	amounts []float64 // parameter of each step (gamma in Goodfellow et al. 2009); 0 for the reference itself
 	centre  int       // index of the step that is the reference itself
 

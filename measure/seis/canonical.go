@@ -9,11 +9,11 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// moments are the scatters of the coordinates x and y of observations in two bases, in some
-// precision.
+// moments are the scatters (sums of products of deviations from the mean) of the coordinates x and
+// y of observations in two bases: x of the activations of inputs, y of those of transformed inputs.
 type moments interface {
 	// correlations returns the canonical correlations of x and y, descending, and the absolute
-	// cosine of each pair of canonical vectors in space.
+	// cosine of each pair of canonical vectors in the space of the activations.
 	correlations() (rho, cos []float64, err error)
 }
 

@@ -11,10 +11,12 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A cleanView holds what the accumulators of a layer compute from its clean activations. These are
-// the same under every transformation, so accumulators that are updated one after another share it.
-// A result is found by a hash of the numbers that it was computed from. Nothing is kept if there is
-// only one accumulator.
+// A cleanView caches what the accumulators (running sums) of a layer compute from its clean
+// activations x, those of inputs that are not transformed; y are those of transformed inputs. An
+// observation is one channel of one sample, with a value for each of the d positions. The results
+// for x are the same under every transformation, so accumulators that are updated one after another
+// share them. A result is found by a hash of the numbers that it was computed from. Nothing is kept
+// if there is only one accumulator.
 type cleanView struct {
 	accumulators atomic.Int32 // number of accumulators that were created with this view
 
@@ -26,7 +28,7 @@ type cleanView struct {
 	scored  *cleanScores // results of the accumulator whose scores were computed last; nil: none yet
 }
 
-// A cleanSegment holds the products of x with x of a segment.
+// A cleanSegment holds the products of x with x of a segment, some consecutive samples.
 type cleanSegment struct {
 	hash     uint64 // of the rows of x before they were centred
 	n        int    // number of observations
@@ -37,8 +39,8 @@ type cleanSegment struct {
 // shared reports whether the layer has several accumulators.
 func (c *cleanView) shared() bool { return c.accumulators.Load() > 1 }
 
-// withProducts calls f with the products of x with x of a block, in which x has at most tile
-// variables. The products are valid during the call.
+// withProducts calls f with the products of x with x of a block, the centred observations of a
+// segment, in which x has at most tile variables. The products are valid during the call.
 func (c *cleanView) withProducts(b block, f func(products []float32)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +82,7 @@ type cleanViews struct {
 }
 
 // view returns the clean view of a layer for a new accumulator. It creates one if no accumulator of
-// the layer has one.
+// the layer has one. site describes what the accumulator measures, such as the layer and the data.
 func (s *cleanViews) view(site measure.Site, p featureMaps) *cleanView {
 	key := cleanKey{site.Layer.Name, p.channels, p.positions(), site.Key.Data}
 	s.mu.Lock()
@@ -99,7 +101,7 @@ func (s *cleanViews) view(site measure.Site, p featureMaps) *cleanView {
 
 var hashSeed = maphash.MakeSeed()
 
-// hashClean returns a hash of the x of observations of (x, y), 2 d values each.
+// hashClean returns a hash of the x of observations of (x, y), which have d values each.
 func hashClean(rows []float32, d int) uint64 {
 	var h maphash.Hash
 	h.SetSeed(hashSeed)
@@ -109,8 +111,10 @@ func hashClean(rows []float32, d int) uint64 {
 	return h.Sum64()
 }
 
-// cleanScores holds what Scores computes from x alone: the subspace, and the scatters of each
-// group's coordinates in that subspace.
+// cleanScores holds what the method Scores of an accumulator computes from x alone: the subspace
+// (of the leading eigenvectors), and the scatters (sums of products of deviations from the mean) of
+// each group's coordinates in that subspace. A group is a part of the samples that the jackknife
+// leaves out.
 type cleanScores struct {
 	hash   uint64               // of the moments of x of all observations
 	space  subspace             // of all observations

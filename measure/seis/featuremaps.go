@@ -11,9 +11,9 @@ import (
 
 // A featureMaps describes where a sample's observations are in its activations. Each channel of a
 // sample is one observation of d values, one for each position (after pooling). The value of
-// channel c at position i has the index base + c channelStep + i positionStep. Positions are
-// numbered over the grid, row by row. Values before base belong to tokens without a position, such
-// as a class token.
+// channel c at position i has the index base + c channelStep + i positionStep. Positions, the
+// points of the grid, are numbered row by row. Values before base belong to tokens without a
+// position, such as a class token.
 type featureMaps struct {
 	channels                        int
 	grid                            []int // height and width, or the length of one-dimensional maps
@@ -86,8 +86,9 @@ func pooledGrid(grid []int, limit int) []int {
 }
 
 // observe writes the observations of (z, z') of sample i of a batch, a row of 2 d values for each
-// channel, and adds them to sum. The sum is tested for NaN and infinity, which is faster than
-// testing each value.
+// channel, and adds them to sum. z is the activation for the clean sample, which is not
+// transformed, and z' that for the transformed one. The sum is tested for NaN and infinity, which
+// is faster than testing each value.
 func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i int) error {
 	stride := 2 * p.positions()
 	clean, transformed := b.Clean.At(i), b.Transformed.At(i)
@@ -103,7 +104,7 @@ func (p featureMaps) observe(rows []float32, sum []float64, b *measure.Batch, i 
 	if transformed.FirstNonFinite() >= 0 {
 		return &measure.NonFinite{View: "transformed", Index: b.Index[i]}
 	}
-	return nil // all values are finite; subspaces returns an error if an average overflows
+	return nil // all values are finite; the method subspaces returns an error if an average overflows
 }
 
 // finite reports whether no value is NaN or infinite.

@@ -15,15 +15,16 @@ import (
 // variance is asked for, or if there is hardly any variance.
 const noiseFloor = 1e-7
 
-// A subspace is spanned by the leading eigenvectors of a scatter matrix. A few more eigenvectors,
-// its margin, are kept to compute the effect of a higher rank.
+// A subspace is spanned by the leading eigenvectors of a scatter matrix: sums of products of
+// deviations from the mean, here of the values at the d positions of a feature map. A few more
+// eigenvectors, its margin, are kept to compute the effect of a higher rank.
 type subspace struct {
 	resample.Cutoff            // the rank K, and the eigenvalues
 	basis           *mat.Dense // d x (K + margin), orthonormal columns; nil where K is 0
 }
 
-// margin returns the largest number of eigenvectors that are kept beyond the first k, at least the
-// step of resample.NearbyRanks.
+// margin returns the largest number of eigenvectors that are kept beyond the first k. It is at
+// least the step by which resample.NearbyRanks changes a rank.
 func margin(k int) int { return 1 + k/50 }
 
 // leading returns the subspace of the fewest leading eigenvectors of a scatter matrix that hold at
@@ -72,7 +73,9 @@ func countAbove(values []float64, floor float64) int {
 	return n
 }
 
-// subspaces finds the leading subspaces of the clean and of the transformed activations.
+// subspaces finds the leading subspaces x of the clean activations, those of inputs that are not
+// transformed, and y of the transformed ones. Their margins are kept for intervals, which need
+// groups of samples that a jackknife leaves out.
 func (a *accumulator) subspaces() (x *cleanScores, y subspace, err error) {
 	d := a.maps.positions()
 	for i, v := range a.total.Diagonal() {

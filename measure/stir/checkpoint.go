@@ -13,8 +13,10 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A jobCheckpoint is the checkpoint of a job: finished inversions, and the state of the current
-// one. It implements train.Checkpoint for the search of the current inversion.
+// A jobCheckpoint is the checkpoint of a job, one run of the measure on two models. It holds the
+// finished inversions, and the state of the current one. An inversion is a search by gradient
+// descent for images that have the representation of given images in a model. A jobCheckpoint
+// implements train.Checkpoint for the search of the current inversion.
 type jobCheckpoint struct {
 	store   train.Checkpoint
 	shape   []int                     // of the images: n x c x h x w
@@ -23,7 +25,7 @@ type jobCheckpoint struct {
 }
 
 const (
-	stateKind     = "stir"
+	stateKind     = "stir" // written at the start of a file, to recognise it
 	stateVersion  = 2
 	maxInversions = 1 << 16 // in one job
 )
@@ -83,7 +85,7 @@ func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 	})
 }
 
-// noState writes an empty state: between two searches there is none.
+// noState writes an empty state, for the time between two searches.
 func noState(io.Writer) error { return nil }
 
 // readResult reads the result of an inversion of images of a shape.
@@ -96,7 +98,7 @@ func readResult(r *state.Reader, shape []int) *invert.Result {
 			r.Fail(fmt.Errorf("image %d of %d is listed as dropped", i, shape[0]))
 			return f
 		}
-		f.Dropped = append(f.Dropped, i)
+		f.Dropped = append(f.Dropped, i) // its loss or gradient became NaN or infinite
 	}
 	return f
 }
@@ -108,12 +110,13 @@ func writeResult(w *state.Writer, f *invert.Result) {
 }
 
 const (
-	sharedKind    = "stir: inversion"
+	sharedKind    = "stir: inversion" // as stateKind
 	sharedVersion = 2
 )
 
-// loadShared reads an inversion that another job with the same reference model has saved. It
-// returns nil if there is none for images of the given shape.
+// loadShared reads an inversion that another job with the same reference model, the one whose
+// representation the images shall have, has saved. It returns nil if there is none for images of
+// the given shape.
 func loadShared(from train.Checkpoint, shape []int) (found *invert.Result, err error) {
 	err = state.Load(from, sharedKind, sharedVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {

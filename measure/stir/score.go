@@ -15,7 +15,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// modelSimilarity returns the similarity of m1(X) and m2(X), which ignores invariances.
+// modelSimilarity returns the similarity of m1(X) and m2(X), the representations of the images X in
+// the two models (r.a and r.b), for each pair of layers. It ignores invariances: whether other
+// images have the same representations too.
 func (r *run) modelSimilarity(ctx context.Context) ([]measure.PairScore, error) {
 	var out []measure.PairScore
 	for _, p := range r.job.Pairs {
@@ -50,8 +52,10 @@ func (r *run) similarity(ctx context.Context, x, y tensor.Tensor) ([]measure.Sco
 	return similarity.Compare(ctx, a, b, o)
 }
 
-// score returns the scores of an inversion. It runs both models on the images that the inversion
-// has found.
+// score returns the scores of an inversion: a search by gradient descent for images x' that have
+// the representation of the images x in the reference model, the first of the two. It runs both
+// models on the images x' that the inversion has found. No similarity of x and x' is computed for a
+// Controversial inversion, which starts near x and moves x' away from x in the other model.
 func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]measure.PairScore, error) {
 	rows, warnings := r.rows(found)
 	if len(rows) < 2 {
@@ -100,14 +104,14 @@ func (r *run) score(ctx context.Context, v inversion, found *invert.Result) ([]m
 
 // statistic returns the name of the statistic of a kind of inversion.
 func statistic(kind string) string {
-	if kind == Adversarial {
+	if kind == Adversarial { // x' also differs in the other model's representation
 		return "stir-adversarial"
 	}
 	return "stir"
 }
 
-// rows returns the indices of the samples that the search did not drop, and a warning about those
-// that it did.
+// rows returns the indices of the samples that the search did not drop because their loss became
+// NaN or infinite, and a warning about those that it did.
 func (r *run) rows(found *invert.Result) (rows []int, warnings []string) {
 	dropped := map[int]bool{}
 	for _, i := range found.Dropped {

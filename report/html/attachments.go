@@ -9,10 +9,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// The tables below are those of a page's attachments: the contents of a run folder other than its
-// scores (report.Attachments).
+// The tables below are those of a page's attachments: the contents of a run folder (the results of
+// a study) other than its scores (report.Attachments). They are data for charts. A unit is one
+// value of a layer: a channel at a position.
 
-// binTable has a row for each bin of each distribution.
+// binTable has a row for each bin of each distribution, a histogram of the values of samples or
+// units.
 func binTable(all []report.Distribution, models []scores.ModelRecord) tableData {
 	type bin struct {
 		*report.Distribution
@@ -40,7 +42,7 @@ func binTable(all []report.Distribution, models []scores.ModelRecord) tableData 
 // ranks is the number of equal shares of the units of a layer, ordered by their values.
 const ranks = 40
 
-// rankTable has a row for each share of the units of each layer.
+// rankTable has a row for each share of the units of each layer, with the value in its middle.
 func rankTable(all []report.Distribution, models []scores.ModelRecord) tableData {
 	type rank struct {
 		*report.Distribution
@@ -66,7 +68,7 @@ func rankTable(all []report.Distribution, models []scores.ModelRecord) tableData
 }
 
 // stepTable has a row for each step of each tuning curve, the response of a unit at the steps of a
-// trajectory (report.TuningCurve).
+// trajectory, an input and its transformed versions in order (report.TuningCurve).
 func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData {
 	type step struct {
 		*report.TuningCurve
@@ -97,7 +99,8 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 }
 
 // subjectColumns returns the columns that the tables of all attachments have. Those named by shown
-// get a title, with which the page shows them.
+// get a title, with which the page shows them. subject returns what a row describes. The column of
+// says whether it is one of a sample, of a unit or of a step.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{
@@ -112,7 +115,7 @@ func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.
 		{name: "statistic", text: func(r T) string { return subject(r).Statistic }},
 		{name: "depth", number: func(r T) float64 { return float64(depth(subject(r).Model, subject(r).Layer)) }},
 	}
-	for i, c := range columns {
+	for i, c := range columns { // titles by report.Field, a property of scores that charts show
 		if slices.Contains(shown, c.name) {
 			columns[i].title = report.Field(c.name).Title()
 		}
@@ -120,8 +123,8 @@ func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.
 	return columns
 }
 
-// printableImages returns the images with printable texts. The caption or title of an image
-// replaces a missing alternative text.
+// printableImages returns the images with printable texts, without control characters. The caption
+// or title of an image replaces a missing alternative text.
 func printableImages(images []report.Image) []report.Image {
 	out := slices.Clone(images)
 	for i := range out {

@@ -18,31 +18,32 @@ import (
 
 // pageData is the data of a page: the table of scores, tables of what else the charts draw, and the
 // descriptions of the charts. The code in the browser reads it by these keys (web/src/data.ts).
-// Package report explains terms such as variant, factor and contact sheet.
+// Package report explains terms such as variant, factor and contact sheet. Its types that occur
+// here describe contents of the page.
 type pageData struct {
 	tableData                                    // of scores: row i is Run.Rows[i]
-	Shown     []int                              `json:"shown"`  // the report.Level of each row
+	Shown     []int                              `json:"shown"`  // the report.Level of each row: a detail, or a summary over trials or values
 	Tables    map[string]tableData               `json:"tables"` // see report.Chart.Table
 	Fields    map[report.Field]report.FieldLabel `json:"fields"`
-	Looks     []report.Look                      `json:"looks"`   // of series, by index
+	Looks     []report.Look                      `json:"looks"`   // colour, marker and dashes of series, by index
 	Notices   map[string]string                  `json:"notices"` // see notices
 	Measures  []measureData                      `json:"measures"`
 	Models    []modelData                        `json:"models"`
 
-	Statements []report.Statement `json:"statements"`
-	Relations  []relationData     `json:"relations"`
+	Statements []report.Statement `json:"statements"` // sentences about scores
+	Relations  []relationData     `json:"relations"`  // of scores to accuracy
 	Images     []report.Image     `json:"pictures"`
 
-	Matrices   []report.Matrix     `json:"matrices"`
-	Curves     []report.CurvePanel `json:"curves"`
+	Matrices   []report.Matrix     `json:"matrices"`   // of a statistic, models x transformations
+	Curves     []report.CurvePanel `json:"curves"`     // statistics with curves over depth
 	Samples    []report.SheetValue `json:"samples"`    // values for the samples on contact sheets
 	Transforms map[string]string   `json:"transforms"` // titles of their parameters, by name
 
-	Sheets []report.SampleSheet          `json:"sheets"`
+	Sheets []report.SampleSheet          `json:"sheets"` // the samples that a transformation changes most and least
 	Scales map[string]report.ColourScale `json:"scales"` // of classes
 
-	Networks []networkData     `json:"networks"`
-	Maps     []report.MapSheet `json:"maps"`
+	Networks []networkData     `json:"networks"` // graphs of the models
+	Maps     []report.MapSheet `json:"maps"`     // drawings of feature maps
 }
 
 // A tableData is a table stored by column, with texts as indices into their distinct values:
@@ -102,9 +103,9 @@ type textColumn struct {
 // A measureData describes a measure for its charts.
 type measureData struct {
 	measure.Descriptor
-	Key     string                                   `json:"key"` // of the section
-	Layered bool                                     `json:"layered"`
-	Toward  map[string]string                        `json:"toward"`  // by statistic, see report.DirectionNote
+	Key     string                                   `json:"key"`     // of the section of the page
+	Layered bool                                     `json:"layered"` // it scores layers that can be compared
+	Toward  map[string]string                        `json:"toward"`  // by statistic: what a high or low value means
 	Colours map[string]map[string]report.ColourScale `json:"colours"` // by table and statistic
 	Charts  []report.Chart                           `json:"charts"`  // the first is shown first
 }
@@ -128,7 +129,8 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// newPageData returns the data of a page.
+// newPageData returns the data of a page: of the scores, the record (what was measured, and how)
+// and the attachments (other contents of the run folder) of a run.
 func newPageData(r Run) pageData {
 	rows, rec := r.Rows, r.Record
 	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
@@ -158,7 +160,7 @@ func newPageData(r Run) pageData {
 			values[of] = append(values[of], rows[i].Value)
 		}
 	}
-	units := make(map[[2]string][]float64)
+	units := make(map[[2]string][]float64) // ranges of the values of units: channels at positions of a layer
 	for _, d := range r.Distributions {
 		of := [2]string{d.Measure, d.Statistic}
 		units[of] = append(units[of], d.Low, d.High)
@@ -192,7 +194,7 @@ var notices = map[string]string{
 	"images": "The filters hide all images.",
 }
 
-// printableSheets returns sample sheets with printable names.
+// printableSheets returns sample sheets with printable names, without control characters.
 func printableSheets(sheets []report.SampleSheet) []report.SampleSheet {
 	out := slices.Clone(sheets)
 	printable := func(names []string) []string {
@@ -251,7 +253,7 @@ func printableMaps(sheets []report.MapSheet, rec *scores.Record) []report.MapShe
 }
 
 // classScales returns the colour scales of the heat map of classes: drop for losses of accuracy and
-// share for effective invariance.
+// share for effective invariance, a score of how well predictions are preserved.
 func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
 	var drops []float64
 	for _, s := range sheets {
@@ -320,7 +322,9 @@ func compressJSON(v any) (string, error) {
 func scoreTable(rows []scores.Row, measures report.Measures, sections []report.Section, models []scores.ModelRecord) tableData {
 	type row struct {
 		*scores.Row
-		part, pair string // set for measures whose variants are kinds of probes, else ""
+		// Part of the range of the transformation, and factor (property of samples) with
+		// transformation. Set for measures whose variants are kinds of probes, else "".
+		part, pair string
 	}
 	probed := make(map[string]bool)
 	for _, m := range measures {
@@ -335,7 +339,7 @@ func scoreTable(rows []scores.Row, measures report.Measures, sections []report.S
 		}
 	}
 	depth, relative, places := depths(models), report.RelativeDepth(rows), report.NewPlaces(rows)
-	branch := report.Branches(models)
+	branch := report.Branches(models) // whether a layer is on a path that a shortcut passes by
 	columns := []column[row]{
 		{name: "measure", text: func(r row) string { return r.Measure }},
 		{name: "section", text: func(r row) string {
@@ -372,7 +376,7 @@ func scoreTable(rows []scores.Row, measures report.Measures, sections []report.S
 	return t
 }
 
-// packText returns a column of printable texts.
+// packText returns a column of printable texts; field returns that of a row.
 func packText[T any](rows []T, field func(T) string) textColumn {
 	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
 	raw, printable := make(map[string]int), make(map[string]int)
@@ -401,8 +405,8 @@ func packText[T any](rows []T, field func(T) string) textColumn {
 	return c
 }
 
-// depths returns a function that returns the depth of a model's layer, or scores.NoDepth if there
-// is no such layer.
+// depths returns a function that returns the depth of a model's layer (the number of operations on
+// the longest path from the input), or scores.NoDepth if there is no such layer.
 func depths(models []scores.ModelRecord) func(model, layer string) int {
 	known := make(map[[2]string]int)
 	for _, m := range models {

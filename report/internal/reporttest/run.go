@@ -17,7 +17,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A FakeRun describes the size of a generated run.
+// A FakeRun describes the size of a generated run: the scores (rows) and the record (what was
+// measured, and how) that the report of a study shows.
 type FakeRun struct {
 	Models, Layers, Transforms int
 	Data                       int // number of data sets; 0 counts as 1
@@ -63,7 +64,8 @@ func (f FakeRun) Name(kind string, i int) string {
 	}
 }
 
-// Rows returns the rows and the record of the generated run. The result is deterministic.
+// Rows returns the rows (one score each) and the record of the generated run. The result is
+// deterministic.
 func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows []scores.Row
@@ -71,6 +73,7 @@ func (f FakeRun) Rows() ([]scores.Row, scores.Record) {
 	for d := range max(1, f.Data) {
 		for m := range f.Models {
 			for t := range f.Transforms {
+				// Depth -1 is that of no layer; a trial is a repetition of all random draws.
 				at := scores.Row{Study: rec.Study, Model: f.Name("model", m), Data: f.Name("data", d),
 					Transform: f.Name("transform", t), Depth: -1, Trial: 0}
 				rows = append(rows, f.predictions(r, at, m, t)...)
@@ -113,10 +116,12 @@ func parameters(t int) []string {
 func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for k, parameter := range parameters(t) {
+		// Effective invariance: agreement of clean and transformed predictions, and their
+		// confidence.
 		ei := 0.4 + 0.12*float64(m%4) + 0.17*float64(t) - 0.05*float64(k%2) + 0.02*r.Float64()
 		ei = min(ei, 0.985)
 		clean := 0.81 + 0.015*float64(m%4)
-		// half is half of the width of the interval.
+		// half is half of the width of the interval; null is the value that chance alone gives.
 		add := func(measure, statistic string, value, half, null float64) {
 			row := at
 			row.Measure, row.Statistic, row.Parameter = measure, statistic, parameter
@@ -129,6 +134,7 @@ func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row
 				rows = append(rows, row)
 			}
 		}
+		// clean: on the samples; moved: on the transformed samples.
 		add("accuracy", "clean", clean, 0.017, math.NaN())
 		add("accuracy", "moved", clean*ei, 0.021, math.NaN())
 		add("accuracy", "drop", clean-clean*ei, 0.018, math.NaN())
@@ -142,7 +148,8 @@ func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row
 }
 
 // depths returns the scores of the layers of model m under transformation t, as curves over depth
-// with a little noise. at holds what the rows share.
+// with a little noise. The depth of a layer is the number of operations on the longest path from
+// the input. at holds what the rows share.
 func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for l := range f.Layers {
