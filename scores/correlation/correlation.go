@@ -1,11 +1,13 @@
 // Package correlation measures how well one score predicts another, over many models on one test
-// set or over many test sets for one model. For instance, are more invariant models more accurate,
-// and how accurate is a model on unlabelled data?
+// set or over many test sets for one model. Each model or test set is a point of the correlation.
+// For instance, are more invariant models more accurate, and how accurate is a model on unlabelled
+// data?
 //
-// It follows Deng et al. 2022 (effective invariance), section 4.3. Accuracies are transformed to
-// the logit scale, which expands the range near 1. The strength of the relation is given by
-// Pearson's r and Spearman's rho, with intervals by Fisher's transformation. The line is Huber's
-// M-estimator, which is robust against outliers. Its band holds 95 % of the lines fitted to
+// It follows Deng et al. 2022, section 4.3. Their effective invariance, X in the example, is a
+// score of how well predictions are preserved when the input is transformed. Accuracies are
+// transformed to the logit scale, which expands the range near 1. The strength of the relation is
+// given by Pearson's r and Spearman's rho, with intervals by Fisher's transformation. The line is
+// Huber's M-estimator, which is robust against outliers. Its band holds 95 % of the lines fitted to
 // resampled points.
 //
 //	points := []correlation.Point{{Label: "resnet20", X: 0.61, Y: 0.81, N: 10000}, ...}
@@ -29,7 +31,7 @@ import (
 // undefined.
 type Coefficient struct {
 	Value, Low, High float64
-	N                int // number of independent units: see Point.Unit
+	N                int // number of independent units: points that belong together count as one
 }
 
 // String returns the coefficient with its interval.

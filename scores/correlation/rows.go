@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// By is the kind of the points of a correlation.
+// By is the kind of the points of a correlation: models or data sets.
 type By string
 
 // The two analyses of Deng et al. 2022: over models on one test set (section 5), and over test sets
@@ -20,19 +20,20 @@ const (
 
 // A Relation specifies a correlation: the score X, and the score Y that is predicted from X.
 type Relation struct {
-	X, Y scores.Selector
+	X, Y scores.Selector // each matches score rows by measure, statistic and transformation
 	By   By
 	// AboveNull subtracts the null of X, the value expected by chance. A model that predicts a
 	// single class is trivially invariant, and its null accounts for that.
 	AboveNull bool
 	// Group returns the group of a model, for colouring; may be nil.
 	Group func(model string) string
-	// Units maps the name of a model or data set to its independent unit, see Point.
+	// Units maps the name of a model or data set to its independent unit: points with the same
+	// unit, such as checkpoints of one training, count as one.
 	Units map[string]string
 }
 
 // A Set holds the points of one correlation: all models on the data set Name, or all data sets of
-// the model Name.
+// the model Name. A Point has the scores X and Y of a model or data set.
 type Set struct {
 	Name   string
 	Points []Point
@@ -115,6 +116,7 @@ const measureName = "correlation"
 // as data set, if they are data sets, as model; rows of single points have the other name too.
 func (r Relation) Rows(set Set, fit *Fit) []scores.Row {
 	nan := math.NaN()
+	// A trial is a repetition of all random draws of a study.
 	base := scores.Row{Depth: scores.NoDepth, Transform: r.X.Transform, Parameter: r.X.Parameter, Trial: scores.MeanOverTrials, Measure: measureName,
 		Variant: r.variant(), Low: nan, High: nan, Null: nan, N: fit.Units, Warning: strings.Join(fit.Warnings, "; ")}
 	withSubject := func(row scores.Row, setName, label string) scores.Row {

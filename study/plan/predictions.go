@@ -14,8 +14,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// addPredictions adds a cell that compares the predictions of two models on the same inputs: clean,
-// or both under a view (a transformation value in a trial).
+// addPredictions adds a cell that compares the predictions of two models on the same inputs: clean
+// (not transformed), or both under a view (a transformation value in a trial, which is a repetition
+// of all random draws). A cell is a unit of work of a study: a measure of a model or two, on a data
+// set, under a view. Its tasks are the parts that one accumulator (running sums) does each, here
+// one.
 func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: a, other: b, Data: d, View: v, Method: meas}
 	for _, m := range []*Model{a, b} {
@@ -28,7 +31,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 	if err != nil {
 		return p.failCell(c, err)
 	}
-	site := measure.Site{
+	site := measure.Site{ // what the measure reads, for which it makes an accumulator
 		Layer:  onnx.Layer{Depth: scores.NoDepth, Shape: []int{len(joint.names)}, Axes: "NC"},
 		Layout: d.Layout, Classes: joint.names, KeepSamples: p.Study.Samples,
 		PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform),
@@ -39,7 +42,7 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 		return nil
 	}
 	target := &siteTarget{measure: meas, model: a, other: b, joint: joint, site: site, transformed: v.Name != ""}
-	cost := meas.Cost(site) // the accumulator has no measure.Store, so cost and FullCost are equal
+	cost := meas.Cost(site) // bytes of memory; FullCost is the same, for nothing is kept on disk
 	c.Tasks = []*Task{{target: target, Cell: c, cost: cost, FullCost: cost}}
 	p.add(c)
 	return nil
@@ -58,7 +61,7 @@ type jointClasses struct {
 // joinClasses matches the classes of the predictions of two models by name, or by order if those of
 // one of them have no names. It returns an error if they are not the same classes.
 func (p *Plan) joinClasses(d *Data, a, b *Model) (*jointClasses, error) {
-	if a == b { // the data are those of the model
+	if a == b { // labels of the data are already outputs of the model
 		return &jointClasses{names: d.classNames(a.Net.Classes()), unlabelled: d.Source.Classes() == nil || d.mismatch != nil}, d.listedMismatch()
 	}
 	data := [2]*Data{p.dataFor(d, a), p.dataFor(d, b)}
@@ -102,8 +105,8 @@ func (d *Data) listedMismatch() error {
 }
 
 // labelPositions returns, for each class of raw, its position among the outputs of a model that d
-// keeps, or dataset.NoLabel. d is raw as mapped to this model, which has the given number of
-// classes.
+// keeps, or dataset.NoLabel. d has the data of raw, with labels that are outputs of this model,
+// which has the given number of classes.
 func (d *Data) labelPositions(raw *Data, classes int) ([]int, error) {
 	outputs, _, err := d.Entry.Outputs(raw.Source.Classes(), classes, d.modelClassNames)
 	if err != nil {
@@ -193,7 +196,8 @@ func normaliseLogs(logs []float32) {
 	}
 }
 
-// depends returns what the scores depend on besides the models and the data.
+// depends returns what the scores depend on besides the models and the data. Finished scores are
+// found again by it.
 func (c *jointClasses) depends() []string {
 	return []string{fmt.Sprint("classes ", c.names, c.columns, c.subset, c.labels, c.unlabelled)}
 }

@@ -2,5 +2,6 @@
 
 package rundir
 
-// lockStates does nothing, because this system cannot lock folders.
+// lockStates would lock the folder of states (saved running sums) against other processes. It does
+// nothing, because this program locks folders on Unix systems only.
 func (f Folder) lockStates() (unlock func()) { return func() {} }

@@ -7,18 +7,21 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// projectionPrefix starts the names of the per-sample values that hold the projection of a layer:
-// two coordinates of the clean sample, and two of the transformed one.
+// projectionPrefix starts the names of the per-sample values that hold the projection of a layer to
+// two dimensions: two coordinates of the clean sample, which is not transformed, and two of the
+// transformed one.
 const projectionPrefix = "projection-"
 
 // addProjections adds the two-dimensional projections of layers to the sample sheet of a
-// transformation. The cells hold the projections as per-sample values. Samples that lack a
+// transformation, which shows its effect on single samples. Each of the cells has the results of a
+// measure for one model, data set, transformation value and trial (repetition of all random draws),
+// with a task for each layer. They hold the projections as per-sample values. Samples that lack a
 // projection in a layer or view (a value of the transformation) are left out.
 func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cells []*plan.Cell) error {
 	type key struct{ model, layer string }
 	type point struct {
-		view  int
-		index int
+		view  int // index into sheet.Parameters
+		index int // of the sample
 	}
 	found := map[key]map[point]*[4]float32{} // coordinates: clean 1 and 2, moved (transformed) 1 and 2
 	depth := map[key]int{}

@@ -15,7 +15,8 @@ import (
 )
 
 // writeSamples writes the per-sample values of cells (each a measure for one model, data set,
-// transformation value and trial) that have them as Parquet.
+// transformation value and trial, which is a repetition of all random draws) that have them as
+// Parquet. It reads n cells at a time, as many as the size of those before allows.
 func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
 	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
 	out := scores.NewSampleWriter(w)
@@ -73,7 +74,8 @@ func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.Sample
 	return out, nil
 }
 
-// describeSamples returns the samples whose values a run keeps, by index, without their inputs.
+// describeSamples returns the samples whose values a run keeps, by index, without their inputs: all
+// samples if the study asks for them, else the first ones.
 func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]plan.Described, error) {
 	if r.Plan.Study.Samples {
 		return d.Describe(ctx)
@@ -88,7 +90,9 @@ func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]pla
 	return found, err
 }
 
-// readSampleFiles reads the per-sample values of a cell, by task. It returns nil if there are none.
+// readSampleFiles reads the per-sample values of the cell with a key (a hash of all that its scores
+// depend on), by the name of the task: the layer, or "" for the prediction. It returns nil if there
+// are none.
 func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, error) {
 	path := f.Path("cells", key+samplesSuffix)
 	raw, err := os.ReadFile(path)

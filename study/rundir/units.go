@@ -14,8 +14,10 @@ import (
 )
 
 // unitFiles collects the scores and tuning curves of units (values of a layer, each a channel at a
-// position) of a procedure (a measure that works in steps) until its cell is written. It holds them
-// as Parquet, which takes about a tenth of the memory of the rows.
+// position) of a procedure (a measure that works in steps) until its cell is written. A tuning
+// curve is the response of a unit to an input and its transformed versions. A cell is a unit of
+// work: a measure for one model, data set, transformation and trial. unitFiles holds the rows as
+// Parquet, which takes about a tenth of the memory of the rows.
 type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell
@@ -27,7 +29,7 @@ type unitFiles struct {
 // NewUnitFiles returns the collector of the unit scores and curves of a procedure's cell.
 func (r *Writer) NewUnitFiles(c *plan.Cell) *unitFiles { return &unitFiles{writer: r, cell: c} }
 
-// AddUnits adds scores of units. A procedure calls it as Job.Units.
+// AddUnits adds scores of units. A procedure calls it as Units of its procedure.Job.
 func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	if u.unitWriter == nil {
 		u.unitWriter = scores.NewUnitWriter(&u.units)
@@ -45,7 +47,7 @@ func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 	return nil
 }
 
-// AddCurves adds tuning curves of units. A procedure calls it as Job.Curves.
+// AddCurves adds tuning curves of units. A procedure calls it as Curves of its procedure.Job.
 func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 	if u.curveWriter == nil {
 		u.curveWriter = scores.NewCurveWriter(&u.curves)
@@ -91,8 +93,8 @@ const (
 	curvesSuffix = ".curves.parquet"
 )
 
-// copyFiles copies the files of a cell with the given suffixes from another folder, in order.
-// Missing files are skipped.
+// copyFiles copies the files of the cell with a key (a hash of all that its scores depend on) and
+// the given suffixes from another run folder, in order. Missing files are skipped.
 func (f Folder) copyFiles(from Folder, key string, suffixes ...string) error {
 	for _, suffix := range suffixes {
 		raw, err := os.ReadFile(from.Path("cells", key+suffix))

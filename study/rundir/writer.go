@@ -12,7 +12,7 @@ import (
 
 // A Writer writes the results of a run into a run folder: the scores of its cells (a measure for
 // one model, data set, transformation value and trial each), or the states of shards (running sums
-// over parts of the samples).
+// over parts of the samples). A trial is a repetition of all random draws. A merge combines shards.
 type Writer struct {
 	Plan        *plan.Plan
 	Folder      Folder
@@ -28,16 +28,16 @@ type Writer struct {
 	failedBefore filesByKey // failures that were in the folder at the start
 
 	mu       sync.Mutex                // guards records, peak and peakRead
-	records  map[*plan.Cell]cellRecord // see ForgetRecords; nil: none are kept
-	peak     int64                     // see peakMemory
+	records  map[*plan.Cell]cellRecord // of finished cells; see ForgetRecords; nil: none are kept
+	peak     int64                     // peak memory of the process at peakRead, in bytes
 	peakRead time.Time
 
 	before     *scores.Record // in run.json before this run, nil if there was none
-	recordsSum string         // see scores.Record.Records
+	recordsSum string         // checksum of the files of the cells, see scores.Record.Records
 
 	mergedDirs []string // folders that a merge reads; nil unless merging
 
-	imageless []string // why data sets have no contact sheet, if the study asks for images
+	imageless []string // why data sets have no contact sheet (image of several samples), if the study asks for images
 
 	described map[*plan.Data]map[int]plan.Described // the first samples; see describeSamples
 }
