@@ -99,8 +99,8 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 }
 
 // subjectColumns returns the columns that the tables of all attachments have. Those named by shown
-// get a title, with which the page shows them. subject returns what a row describes. The column of
-// says whether it is one of a sample, of a unit or of a step.
+// get a title, with which the page shows them. subject returns what a row describes. Column "of"
+// says what each value is of: a sample, a unit or a step.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{
