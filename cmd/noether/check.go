@@ -11,6 +11,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// checkCommand returns the command noether check. A run folder holds the results of one execution
+// of a study.
 func checkCommand(engine *engineFlags) *cobra.Command {
 	var fix, asJSON bool
 	c := &cobra.Command{
@@ -64,7 +66,8 @@ func unrepaired(dir string, found []study.Finding) error {
 	return fmt.Errorf("%s in %s: noether check --fix repairs the folder", plural.Of(problems, "problem"), dir)
 }
 
-// printFound prints a table of findings.
+// printFound prints a table of findings. Their kinds, such as damaged, are constants of package
+// study/rundir.
 func printFound(found []study.Finding) error {
 	if len(found) == 0 {
 		fmt.Println("no problems were found")

@@ -17,10 +17,12 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// plan opens the study at path, determines the costs of its models, and divides it into tasks.
-// Without --dry-run it creates the run folder and writes the study into it, with absolute paths and
-// hashes. It is an error if all cells (scores of one measure for a model, data, transformation
-// value and trial) are finished.
+// plan opens the study at path, determines the costs of its models (in time and memory), and
+// divides it into tasks, the processes that the scheduler of the cluster runs. The profile p holds
+// settings of the cluster, such as the cores of a task. Without --dry-run plan creates the run
+// folder, which gets the results, and writes the study into it, with absolute paths and hashes. It
+// is an error if all cells (scores of one measure for a model, data, transformation value and
+// trial, a repetition of all random draws) are finished.
 func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.Study, path, run string, p cluster.Profile) (*cluster.Submission, error) {
 	engine.device = p.Device
 	o, err := engine.open()
@@ -127,7 +129,10 @@ func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path str
 		return cost, err
 	}
 	if peak := peakMemory(cmd.ProcessState); peak > 0 {
-		cost.Memory = peak + w.Bytes // the measured peak includes the accumulators of one transformation only, and a pass has more
+		// The measured peak includes the accumulators (running sums of measures) of one
+		// transformation only. A pass, one reading of the samples for many cells, has those of
+		// several.
+		cost.Memory = peak + w.Bytes
 	}
 	return cost, nil
 }

@@ -85,8 +85,8 @@ column of r / rho for each.`,
 	return c
 }
 
-// relationFlags are the flags that choose the scores X and Y, the kind of the points, and options
-// of the analysis.
+// relationFlags are the flags that specify a relation, a correlation of two scores X and Y: the
+// scores, the kind of the points, and options of the analysis.
 type relationFlags struct {
 	x                 []string
 	y, by, group      string
@@ -140,9 +140,9 @@ func (r *relationFlags) relations(c *cobra.Command) ([]correlation.Relation, cor
 // independent units, by name: models with the same tag "run", such as checkpoints of one training,
 // are one unit, and so are data sets with the same kind of corruption.
 type runDetails struct {
-	tags       map[string]map[string]string
-	units      map[correlation.By]map[string]string
-	parameters map[string]string // titles of the parameters of transformations, by name
+	tags       map[string]map[string]string         // by model: the values of its tags in the study, by tag
+	units      map[correlation.By]map[string]string // unit of each model and data set
+	parameters map[string]string                    // titles of the parameters of transformations, by name
 }
 
 // readRuns reads the scores of several runs, and the tags and units of their models and data sets.
@@ -215,8 +215,9 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// correlate analyses each relation on each of its sets of points. It prints the errors of sets that
-// cannot be analysed, and returns an error if none of them can.
+// correlate analyses each relation on each of its sets of points: the models on one data set, or
+// the data sets of one model. It prints the errors of sets that cannot be analysed, and returns an
+// error if none of them can.
 func correlate(relations []correlation.Relation, rows []scores.Row, o correlation.Options) ([]correlationResult, error) {
 	var results []correlationResult
 	var failed []string
@@ -271,7 +272,7 @@ func resultOf(r correlation.Relation, set correlation.Set, fit *correlation.Fit,
 	return out
 }
 
-// nameOf returns the name of the score X.
+// nameOf returns the name of the score X. The null is its value by chance.
 func nameOf(r correlation.Relation) string {
 	if r.AboveNull {
 		return r.X.String() + " above its null"
@@ -319,8 +320,9 @@ func coefficient(c interval) string {
 	return fmt.Sprintf("%+.3f", float64(c.Value))
 }
 
-// printColumns prints several scores like Table 1 of Deng et al. 2022: a row for each test set or
-// model, a column for each score, with Pearson's r / Spearman's rho.
+// printColumns prints several scores like Table 1 of Deng, Gould and Zheng 2022, on effective
+// invariance: a row for each test set or model, a column for each score, with Pearson's r /
+// Spearman's rho.
 func printColumns(w io.Writer, results []correlationResult, width int) {
 	var sets, columns []string
 	cells := map[[2]string]string{}

@@ -14,7 +14,9 @@ import (
 )
 
 // dryRun prints what a run of a study would compute, its estimated time and memory, what fails
-// already and what is skipped. Cells that the run folder out holds already are left out.
+// already and what is skipped, since a measure does not apply. A cell is one measure of one model
+// on one data set, under one transformation value, in one trial (a repetition of all random draws).
+// Cells whose results the run folder out holds already are left out.
 func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, asJSON bool) error {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {
@@ -43,7 +45,11 @@ func dryRun(ctx context.Context, s *study.Study, out string, o study.Options, as
 	return nil
 }
 
-// printCosts prints a table with a row for each model and data set, and a line with the totals.
+// printCosts prints a table with a row for each model and data set, and a line with the totals. A
+// pass reads the samples once for many cells. The column forward counts samples in forward passes,
+// memory is that of the measures' running sums, and peak that of the process. The times from open
+// to save are for opening models, reading samples, forward passes in ONNX Runtime (the engine),
+// updating the sums, computing scores and saving.
 func printCosts(costs []study.Cost) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\tdata\tsamples\tlayers\tcells\tpasses\tforward\tmemory\tpeak\topen\tread\tengine\tmeasure\tscore\tsave\ttotal")

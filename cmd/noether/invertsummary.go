@@ -24,7 +24,7 @@ type inversionSummary struct {
 	Against   string            `json:"against,omitempty"`      // path of the second model
 	Other     string            `json:"againstLayer,omitempty"` // its layer
 	Data      string            `json:"data"`
-	Start     string            `json:"start"`
+	Start     string            `json:"start"` // what the search starts from, such as noise
 	Optimiser string            `json:"optimiser"`
 	Steps     int               `json:"steps"`
 	StepSize  float64           `json:"stepSize"`
@@ -48,7 +48,8 @@ type sampleInversion struct {
 	Dropped       bool     `json:"dropped,omitempty"`                 // the loss or a gradient became NaN or infinite
 }
 
-// caption returns the caption of the contact sheet in a report.
+// caption returns the title and the caption of the contact sheet (all x and x' in one image) in a
+// report.
 func (s *inversionSummary) caption() report.ImageText {
 	model := spec.NameOf(s.Model)
 	what := fmt.Sprintf("Each x beside an x' that %s maps to the same representation at %s, found from %s in %s.", model, s.Layer, s.Start, plural.Of(s.Steps, "step"))
@@ -58,7 +59,9 @@ func (s *inversionSummary) caption() report.ImageText {
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " Image content that the layer ignores stays as in the start image.", Model: model, Measure: "stir"}
 }
 
-// summarise computes the distances of the found images from x.
+// summarise computes the distances of the found images from x. The terms of the objective are the
+// model and layer whose representation is matched and, with --against, the second ones, whose
+// representation of x' must differ.
 func (f *invertFlags) summarise(ctx context.Context, path string, objective invert.Distances, samples []dataset.Sample, x tensor.Tensor, found *invert.Result) (*inversionSummary, error) {
 	o, err := f.options().WithDefaults()
 	if err != nil {

@@ -9,6 +9,11 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
+// A checkpoint holds the state of a run, the work on one model and data set. The run divides the
+// units of all layers into groups that fit into memory. For each group it goes through stages, each
+// a pass over images. A chunk is the part of a group that is in one layer. An image is any input on
+// a trajectory: an input and its transformed versions.
+
 const (
 	stateKind    = "firing"
 	stateVersion = 3
@@ -28,8 +33,9 @@ func (r *run) saveIfDue() error {
 // with other stages.
 const stageVersion = 3
 
-// division describes how the work is divided into groups and batches. A checkpoint with another
-// division cannot be used.
+// division describes how the work is divided into groups and chunks. A checkpoint with another
+// division cannot be used. rank is k, where the threshold of a unit is its k-th largest value, and
+// references the number of reference stimuli of a unit, the inputs that activate it most.
 func (r *run) division() []int {
 	out := []int{stageVersion, r.job.Data.Len(), len(r.trajectories), len(r.groups), r.rank, r.references}
 	for _, g := range r.groups {
@@ -52,7 +58,10 @@ func (r *run) save() error {
 	return err
 }
 
-// write writes the state of the run.
+// write writes the state of the run: its progress, the sample index and label by place (the
+// position in the random order of the samples), the results by layer, and the accumulators of the
+// current group by chunk. A side is an index of a sign: 0 if units fire at high values, 1 if at low
+// ones. null counts what chance gives.
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.Ints(r.division())
@@ -180,7 +189,10 @@ func (r *run) readLength(f *state.Reader, g group) bool {
 // scores.
 var additionalNames = []string{statTransformational, statSample, statNormalised, statSame, statNormal}
 
-// write writes the results of a layer.
+// write writes the results of a layer, by unit: for each side, the threshold q, the largest value,
+// the number of inputs at which the unit fires and the index of its strongest input; for each kind
+// of trajectory, such as rotation, the counts of firing; and the mutual information of firing and
+// class.
 func (f *layerResult) write(w *state.Writer) {
 	for side := range f.sides() {
 		w.Float32s(f.q[side])

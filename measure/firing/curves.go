@@ -7,7 +7,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// reportUnits passes the scores of single units and the tuning curves to the job.
+// reportUnits passes the scores of single units and the tuning curves to the job. A unit is one
+// value of a layer. A trajectory is an input and its transformed versions, in steps; kind is the
+// index of a kind of trajectory, such as rotation, or the phase of gratings.
 func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.results {
@@ -39,7 +41,7 @@ func (r *run) reportUnits(ctx context.Context) error {
 // A curve is the tuning curve of a unit: its values along the trajectory of its strongest input.
 type curve struct {
 	layer, unit int
-	side        int                    // index in signs, of the sign of the unit
+	side        int                    // index in signs, of the unit's sign: it fires at high values (1) or low ones (-1)
 	rows        []measure.UnitResponse // by step
 }
 
@@ -51,8 +53,8 @@ type point struct{ curve, step int }
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve
-	var g group
-	pointsOf := map[int][]point{} // by image number
+	var g group // the chunks, ranges of units of a layer, whose values are read
+	pointsOf := map[int][]point{} // by number of the image, which is an input on a trajectory
 	for layer, f := range r.results {
 		units := r.bestUnits(layer, kind)
 		if len(units) > 0 {
@@ -97,7 +99,9 @@ func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, err
 	return out, err
 }
 
-// response returns a point of a curve: the value of its unit at a step of a kind of trajectory.
+// response returns a point of a curve: the value of its unit at a step of a kind of trajectory,
+// where the parameter of the transformation is amounts[step]. q is the threshold at which the unit
+// fires, for its sign times its value.
 func (r *run) response(c *curve, kind, step int, value float32) measure.UnitResponse {
 	f := r.results[c.layer]
 	return measure.UnitResponse{Layer: c.layer, Factor: r.trajectories[kind].factor, Unit: c.unit, Sign: int(signs[c.side]),

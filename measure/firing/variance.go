@@ -9,7 +9,8 @@ import (
 // The statistics below are those of the library tmeasures (Quiroga et al., "Measuring (in)variances
 // in convolutional networks", 2019, and "Invariance and same-equivariance measures for
 // convolutional neural networks", 2020). a(x, t) is a unit's value on t(x), for all samples x and
-// all steps t of their trajectories, including the identity:
+// all steps t of their trajectories (a sample and its transformed versions), including the
+// identity:
 //
 //	transformational variance  TV = mean over x of the standard deviation over t of a(x, t)
 //	sample variance            SV = mean over t of the standard deviation over x of a(x, t)
@@ -119,13 +120,13 @@ func (m *moments) threshold(u int, rate float64) float64 {
 }
 
 // needsFullTrajectories reports whether the model runs on the trajectories of all samples, not only
-// of the references.
+// of the references, the inputs that activate a unit most.
 func (m *firing) needsFullTrajectories() bool {
 	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
 }
 
 // fullStatsBytes returns the memory for one unit, in bytes, while the model runs on the
-// trajectories of all samples.
+// trajectories of all samples: of the fields of a fullStats. p.amounts has one value for each step.
 func (m *firing) fullStatsBytes(p trajectory) int64 {
 	var bytes int64
 	if m.settings.also(Variance) {

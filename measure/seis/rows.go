@@ -16,13 +16,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// fewRows reports whether a site has so few observations that a rowAccumulator is cheaper than an
-// accumulator of moments: n observations of d positions with 4 n <= d.
+// fewRows reports whether a site (a layer on some data under a transformation) has so few
+// observations that a rowAccumulator is cheaper than an accumulator of moments: n observations of d
+// positions with 4 n <= d. An observation is one channel of one sample, and a position a row and
+// column of its feature map. The layout is the random order of the samples.
 func fewRows(s measure.Site, p featureMaps) bool {
 	return 4*int64(s.Layout.N)*int64(p.channels) <= int64(p.positions())
 }
 
-// rowBytes returns the size of all observations of a site, in bytes.
+// rowBytes returns the size of all observations of a site in both views (clean, that is of x, and
+// transformed, of T(x)), in bytes.
 func rowBytes(s measure.Site, p featureMaps) int64 {
 	return single * int64(s.Layout.N) * int64(p.channels) * 2 * int64(p.positions())
 }
@@ -36,14 +39,14 @@ type rowAccumulator struct {
 	measure *seis
 	site    measure.Site
 	maps    featureMaps
-	samples map[int][]float32 // by place: the observations of (z, z'), channels x 2 d; never changed
+	samples map[int][]float32 // by place: the activations (z, z') on x and T(x), channels x 2 d; never changed
 }
 
 func newRowAccumulator(m *seis, s measure.Site, p featureMaps) *rowAccumulator {
 	return &rowAccumulator{m, s, p, map[int][]float32{}}
 }
 
-// Update adds the samples of a batch.
+// Update adds the samples of a batch. The place of a sample is its position in the random order.
 func (a *rowAccumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
@@ -95,7 +98,8 @@ func (a *rowAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// header returns the numbers in which a state must agree with the accumulator.
+// header returns the numbers in which a state (a saved accumulator) must agree with the
+// accumulator.
 func (a *rowAccumulator) header() []int {
 	l := a.site.Layout
 	return []int{a.maps.channels, 2 * a.maps.positions(), l.N, l.Block, l.Groups}

@@ -23,7 +23,7 @@ func (w *workspace) values(n int) []float32 {
 	s := &w.slices[w.used]
 	w.used++
 	if cap(*s) < n {
-		*s = make([]float32, n+n/32) // with room for a rank that is one or two higher next time
+		*s = make([]float32, n+n/32) // with room for a matrix of slightly higher rank next time
 	}
 	return (*s)[:n]
 }
