@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// MarshalJSON encodes the cell, with null for NaN and "inf" and "-inf" for infinities. The text is
-// that of encoding/json for a cellJSON without its checksum, in a fifth of the time: a merge of
-// shards may write 100,000 cells.
+// MarshalJSON encodes the cell (the scores of one measure for one model, data set, transformation
+// value and trial), with null for NaN and "inf" and "-inf" for infinities. The text is that of
+// encoding/json for a cellJSON without its checksum, in a fifth of the time: a merge of shards
+// (parts of the samples that were measured separately) may write 100,000 cells.
 func (c Cell) MarshalJSON() ([]byte, error) {
 	b := strconv.AppendInt(append(make([]byte, 0, 1024), `{"format":`...), cellFormat, 10)
 	b = appendText(b, `,"measure":`, c.Measure)
@@ -41,6 +42,7 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// appendLayer appends the scores of a layer, or of a layer compared with another one.
 func appendLayer(b []byte, l Layer) []byte {
 	b = append(b, '{')
 	if l.Name != "" {
@@ -51,6 +53,9 @@ func appendLayer(b []byte, l Layer) []byte {
 	return append(appendList(append(b, `,"scores":`...), l.Scores, appendScore), '}')
 }
 
+// appendScore appends a score. Its null is the value by chance, and its replicates are values
+// without some of the samples, for a jackknife interval; "left" is the number of observations left
+// out.
 func appendScore(b []byte, s measure.Score) []byte {
 	b = appendText(b, `{"statistic":`, s.Statistic)
 	b = appendOptional(b, `,"variant":`, s.Variant)

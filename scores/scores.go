@@ -1,4 +1,5 @@
-// Package scores holds the scores of a study and reads and writes their files.
+// Package scores holds the scores of a study (what to measure, on which models and data) and reads
+// and writes their files.
 //
 // A Cell is what a run stores: the scores of one measure for one model, data set, value of a
 // transformation and trial (a repetition of all random draws). A Row is one score with everything

@@ -9,7 +9,7 @@ import (
 
 // reportUnits passes the scores of single units and the tuning curves to the job. A unit is one
 // value of a layer. A trajectory is an input and its transformed versions, in steps; kind is the
-// index of a kind of trajectory, such as rotation, or the phase of gratings.
+// index of a kind of trajectory, such as rotation, or the phase of gratings (images of stripes).
 func (r *run) reportUnits(ctx context.Context) error {
 	if r.job.Units != nil {
 		for layer := range r.results {
@@ -53,7 +53,8 @@ type point struct{ curve, step int }
 func (r *run) curves(ctx context.Context, kind int) ([]measure.UnitResponse, error) {
 	p := r.trajectories[kind]
 	var all []curve
-	var g group // the chunks, ranges of units of a layer, whose values are read
+	// g holds the chunks, ranges of units of a layer, whose values are read.
+	var g group
 	pointsOf := map[int][]point{} // by number of the image, which is an input on a trajectory
 	for layer, f := range r.results {
 		units := r.bestUnits(layer, kind)

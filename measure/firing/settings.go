@@ -9,7 +9,8 @@ import (
 
 // Settings are the settings of the measure: do units (single values of a layer) that fire at an
 // input also fire at its transformed versions? The input and these versions are a trajectory. A
-// unit fires if s h reaches a threshold, where h is its value and the sign s is 1 or -1.
+// unit fires if s h reaches a threshold, where h is its value and the sign s is 1 or -1. Gratings
+// are images of stripes.
 type Settings struct {
 	Rate       float64  `key:"rate" json:"rate" default:"0.01" min:"0" max:"1" doc:"global firing rate, which determines thresholds: the fraction of the data at which units fire (more if values tie)"`
 	Top        float64  `key:"top" json:"top" default:"0.2" min:"0" max:"1" doc:"p: a layer's score is the mean over this fraction of its units, those with the best scores"`

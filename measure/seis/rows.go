@@ -99,7 +99,7 @@ func (a *rowAccumulator) Merge(other measure.Accumulator) error {
 }
 
 // header returns the numbers in which a state (a saved accumulator) must agree with the
-// accumulator.
+// accumulator. A block of the layout is up to 32 samples in sequence, and a group a set of blocks.
 func (a *rowAccumulator) header() []int {
 	l := a.site.Layout
 	return []int{a.maps.channels, 2 * a.maps.positions(), l.N, l.Block, l.Groups}

@@ -14,9 +14,12 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// New returns the measure stir. Its statistics are stir, stir-adversarial, cka, similarity (for
-// similarities other than linear CKA), agreement, representation-distance, missed (the fraction of
-// the inputs found whose representation distance is above the setting delta) and input-distance.
+// New returns the measure stir (Similarity Through Inverted Representations): how similar are the
+// second model's representations of images and of inverted images, which the first one, the
+// reference, maps to the same representations as the images? Its statistics are stir,
+// stir-adversarial, cka, similarity (for similarities other than linear CKA), agreement,
+// representation-distance, missed (the fraction of the inputs found whose representation distance
+// is above the setting delta) and input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -94,14 +97,16 @@ func (m *stir) Work(j *procedure.Job) int64 {
 	return work + 2*n // both models run on the samples
 }
 
-// An inversion is one search, which inverts all images together.
+// An inversion is one search, which inverts all images together. An Adversarial or Controversial
+// one also makes the second model represent the result differently from the images.
 type inversion struct {
 	kind  string   // Arbitrary, Adversarial or Controversial
 	a, b  int      // index of the layer of each model; b is -1 if only the reference model is used
 	pairs [][2]int // of layers that are scored with the result
 }
 
-// name returns a name that is unique among the inversions of a job.
+// name returns a name that is unique among the inversions of a job, which is one run of the measure
+// on two models A (the reference) and B.
 func (v inversion) name() string { return fmt.Sprintf("%s %d %d", v.kind, v.a, v.b) }
 
 // inversions returns the inversions of a job: one for each layer of the reference model, or for
@@ -191,7 +196,7 @@ func (m *stir) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	if err := r.dropNonFinite(ctx); err != nil {
 		return nil, err
 	}
-	if j.Repeated {
+	if j.Repeated { // a trial is a repetition of the measure with other images and noise
 		r.warnings = append(r.warnings, "earlier trials take some of these images too, since there are too few for each: the interval over trials is too narrow; set images lower, or take more data")
 	}
 	r.checkpoint, err = loadCheckpoint(j.Checkpoint, r.x.Shape)

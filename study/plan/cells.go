@@ -14,10 +14,12 @@ import (
 )
 
 // addCells lists the cells of the study, the combinations of a measure, one or two models, a data
-// set, a transformation value and a trial: first those of single models, then those of two models.
+// set, a transformation value and a trial (a repetition of all random draws): first those of single
+// models, then those of two models.
 //
 // A view is a transformation value in a trial. A procedure is a measure that works in steps, such
-// as training a probe; the cells of other measures have a task for each layer.
+// as training a probe; the cells of other measures have a task for each layer, whose accumulator
+// (the running sums of the measure) is updated while a pass reads the samples.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
 		if !p.includes(m.Entry.Name) {
@@ -74,7 +76,7 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 	d := p.dataFor(raw, m)
 	views := views(p.Study, d)
 	for _, spec := range p.Study.Measures {
-		if spec.Between.Given() {
+		if spec.Between.Given() { // it compares models, see addCellsBetween
 			continue
 		}
 		var err error
@@ -82,6 +84,8 @@ func (p *Plan) addCellsOf(m *Model, raw *Data) error {
 		case measure.Measure:
 			err = forEachView(views, func(v View) error { return p.addMeasure(m, d, v, method) })
 		case measure.Comparison:
+			// A layer on the clean (not transformed) input is compared with itself on the
+			// transformed one.
 			err = forEachView(views, func(v View) error { p.addCleanTransformed(m, d, v, method); return nil })
 		case procedure.Procedure:
 			err = forEachView(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
@@ -100,11 +104,13 @@ func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) erro
 		return forEachView(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
 	}
 	if a == b {
-		d = p.dataFor(d, a) // shared with the model's other cells, so that one pass feeds all
+		// The data are shared with the model's other cells, so that one pass (a reading of the
+		// samples) feeds all.
+		d = p.dataFor(d, a)
 	}
 	views := views(p.Study, d)
 	if views[0].Name != "" {
-		views = append([]View{{}}, views...)
+		views = append([]View{{}}, views...) // the zero View is the clean input
 	}
 	if method, ok := spec.Method.(measure.Measure); ok {
 		return forEachView(views, func(v View) error { return p.addPredictions(a, b, d, v, method) })
@@ -131,7 +137,10 @@ func (p *Plan) skip(c *Cell, layer, why string) {
 }
 
 // addMeasure adds a cell with a task for each layer that its measure applies to. The other layers
-// are recorded as skipped.
+// are recorded as skipped. A site is what a task measures: a layer on some data under a
+// transformation. Instead of layers a measure may need the prediction (class scores), or the
+// decoded output, such as boxes or a class map; its truth is the labelled boxes or masks of the
+// data.
 func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: m, Data: d, View: v, Method: meas}
 	needs := meas.Needs()
@@ -143,6 +152,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		p.skip(c, "", why)
 		return nil
 	}
+	// d.mismatch is why the labels of the data cannot be mapped to the outputs of the model.
 	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
 		return p.failCell(c, d.mismatch)
 	}
@@ -190,7 +200,7 @@ func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error
 		}
 		t.cost = meas.Cost(site)
 		if b, ok := meas.(measure.Borrower); ok {
-			t.Borrowed = b.Borrowed(site)
+			t.Borrowed = b.Borrowed(site) // bytes from a pool that accumulators share
 		}
 		c.Tasks = append(c.Tasks, t)
 	}
@@ -250,6 +260,6 @@ func (p *Plan) key(c *Cell) measure.Key {
 	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 }
 
-// costStore tells Measure.Cost that there is a store on disk, so that the cost leaves out the bytes
-// that the store holds. It is never written.
+// costStore tells Measure.Cost that there is a store on disk, where accumulators put what they need
+// only at the end, so that the cost leaves out the bytes that the store holds. It is never written.
 type costStore struct{ measure.Store }

@@ -14,11 +14,12 @@ import (
 )
 
 // A FailureLog collects the failures of a run: of models, data sets and cells (a measure for one
-// model, data set, transformation value and trial). The zero FailureLog is empty.
+// model, data set, transformation value and trial, a repetition of all random draws). The zero
+// FailureLog is empty.
 type FailureLog struct {
 	Failed []scores.Failure
 	Causes []error         // Causes[i] is that of Failed[i]
-	keys   map[string]bool // of Failed
+	keys   map[string]bool // of Failed; a key identifies a cell, model or data set
 }
 
 // Add adds to a failure the text of its cause, the time, the host, and for a panic the stack. It

@@ -14,17 +14,17 @@ import (
 )
 
 // Options are the settings of a run that scores do not depend on. A cell is a measure for one
-// model, data set, transformation value and trial; its states are its saved running sums, the
-// accumulators.
+// model, data set, transformation value and trial (a repetition of all random draws); its states
+// are its saved running sums, the accumulators.
 type Options struct {
 	Runtime *ort.Runtime
-	Threads int             // threads of the engine; 0: all cores
+	Threads int             // threads of the engine, ONNX Runtime; 0: all cores
 	Device  string          // "" or "cpu", "cuda", ...
 	BLAS    *linalg.Backend // matrix library, whose number of threads is set during the run; may be nil
-	Shard   Shard           // the shard of the samples to run; zero: all samples
+	Shard   Shard           // the shard (part) of the samples to run; zero: all samples
 	// Only holds the names of the models whose cells to run; nil: all models. A cell that compares
-	// two models runs with the first of them. A run with Only writes study.yaml, cells and states.
-	// Merge writes the rest of the folder.
+	// two models runs with the first of them. A run with Only writes study.yaml, cells and states
+	// into the run folder. Merge, which combines such runs and shards, writes the rest.
 	Only         []string
 	Complete     bool                // with a Shard: at the end, finish the cells of which the folder then has all shards
 	Replace      bool                // remove the run of another study from the folder; if it is not set, such a run is an error
@@ -47,9 +47,9 @@ type Options struct {
 // each pass (a reading of the samples).
 type Progress struct {
 	Done, Total         int64
-	Pass, Passes        int // each procedure counts as a pass
+	Pass, Passes        int // each procedure (a measure that works in steps) counts as a pass
 	Samples, AllSamples int // samples that the current pass has read, of the number that it reads
-	Scored, ToScore     int // tasks that the current pass has scored, of their number; both 0 while it reads samples
+	Scored, ToScore     int // tasks (layers of cells) that the current pass has scored, of their number; both 0 while it reads samples
 	Model, Data         string
 	Note                string // status text of a procedure, such as the distance reached
 }

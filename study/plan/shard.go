@@ -7,8 +7,9 @@ import (
 )
 
 // A Shard is one of Count parts of the samples, such as shard 3 of 16. It consists of whole blocks:
-// runs of consecutive samples in the random order, see measure.Layout. The parts differ in size by
-// at most one block, and may be empty. Index counts from 1. The zero Shard is all samples.
+// sequences of samples in the random order in which a study reads them, see measure.Layout. The
+// parts differ in size by at most one block, and may be empty. Index counts from 1. The zero Shard
+// is all samples.
 type Shard struct {
 	Index int `json:"index"`
 	Count int `json:"of"`
@@ -40,9 +41,9 @@ func (s Shard) String() string {
 }
 
 // Positions returns the half-open range [lo, hi) of the shard's positions in the random order of
-// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators of all
-// shards together process the same blocks as an undivided run. It is empty for some shards if there
-// are more shards than blocks.
+// the samples (see measure.Layout). It consists of whole blocks, so that the accumulators (running
+// sums of measures) of all shards together process the same blocks as an undivided run. It is empty
+// for some shards if there are more shards than blocks.
 func (s Shard) Positions(l measure.Layout) (lo, hi int) {
 	if s.Whole() {
 		return 0, l.N

@@ -18,9 +18,10 @@ const tileSide = 64 // pixels of the longer side of a tile
 
 // draw returns four tiles (small images) of a channel: f(x), f(T(x)) and tau f(x) in shades of
 // grey, and the difference f(T(x)) - tau f(x) in blue and orange. Here f(x) are the maps of sample
-// x, T is the transformation, and tau its action on maps. Positions where tau f(x) is not defined
-// are transparent in the last two. MapChannel.Error is the norm of the difference divided by that
-// of tau f(x); it is 0 if the difference is 0, and else 1 if tau f(x) is 0.
+// x, T is the transformation, and tau its action on maps. Positions p (a row and column) where tau
+// f(x) is not defined, with inside[p] false, are transparent in the last two. MapChannel.Error is
+// the norm of the difference divided by that of tau f(x); it is 0 if the difference is 0, and else
+// 1 if tau f(x) is 0.
 func (z *layerMaps) draw(channel int) (scores.MapChannel, []image.Image) {
 	h, w, _ := z.Size()
 	low, high := math.Inf(1), math.Inf(-1)

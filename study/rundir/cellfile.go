@@ -19,7 +19,7 @@ import (
 // A finishedTask is the payload of a finished task in a state file, as JSON. A task is the part of
 // a cell (a measure for one model, data set, transformation value and trial, a repetition of all
 // random draws) that one accumulator (the running sums of a measure) computes, such as a measure at
-// one layer.
+// one layer. A state file holds the progress of a cell until all its tasks are finished.
 type finishedTask struct {
 	Cell    scores.Cell // only the layers of this task
 	Samples []statisticValues
@@ -99,9 +99,9 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 // samplesSuffix is the end of the name of a cell's file of per-sample values.
 const samplesSuffix = ".samples.json"
 
-// writeCell writes the record of a finished cell, which it returns. The per-sample values are
-// written first, so that a record never lacks them; if a loss of power removes them, the record's
-// checksums tell. The caller syncs the folder.
+// writeCell writes the record of a finished cell, a JSON file with its scores, and returns the
+// record. The per-sample values are written first, so that a record never lacks them; if a loss of
+// power removes them, the record's checksums tell. The caller syncs the folder.
 func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 	record := cellRecord{Cell: c.Identity()}
 	record.Layers = c.ScoredLayers()
@@ -147,7 +147,7 @@ func (f Folder) writeEntry(name string, content []byte) error {
 }
 
 // cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,
-// values per unit, and tuning curves.
+// values per unit (one value of a layer), and tuning curves of units.
 var cellSuffixes = []string{samplesSuffix, unitsSuffix, curvesSuffix}
 
 // sumCellFiles returns the checksums of the files of a cell besides its record.

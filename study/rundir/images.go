@@ -24,9 +24,9 @@ import (
 )
 
 // A contact sheet of a transformation has a row for each of the first samples of the data: the
-// clean image, then the image under each value of the transformation. Images have the size of the
-// first model's input and are not normalised by mean and standard deviation. The report shows the
-// sheets.
+// clean (not transformed) image, then the image under each value of the transformation. Images have
+// the size of the first model's input and are not normalised by mean and standard deviation. The
+// report shows the sheets.
 
 const (
 	maxValues    = 7  // values of a transformation on a sheet
@@ -54,7 +54,10 @@ func (r *Writer) writeImages(ctx context.Context) error {
 	views := map[subject][]*plan.Cell{}
 	var order []subject
 	seen := map[[3]string]bool{}
-	// One cell for each value of each transformation of the input, of any model, in the first trial.
+	// One cell for each value of each transformation of the input, of any model, in the first
+	// trial. A cell is one measure of one model on one data set, under one transformation value, in
+	// one trial (a repetition of all random draws). Its View is the transformation value in the
+	// trial.
 	for _, c := range r.Plan.Cells {
 		id := [3]string{c.Data.Entry.Name, c.View.Name, c.View.Parameter}
 		if c.Model == nil || c.View.Transform == nil || c.View.On != "input" || c.View.Trial != 0 || seen[id] {
@@ -80,7 +83,7 @@ func (r *Writer) writeImages(ctx context.Context) error {
 			drawn[s.data.Entry.Name] = true
 		}
 	}
-	r.imageless = nil
+	r.imageless = nil // warnings that say why data sets have no contact sheet
 	for _, d := range r.Plan.Data {
 		switch name := d.Entry.Name; {
 		case !r.Plan.Study.AsksForImages() || drawn[name]:
@@ -111,8 +114,9 @@ func (f Folder) removeSheets(folder string, written map[string]bool) error {
 	return nil
 }
 
-// writeSheet writes the contact sheet of one transformation and its caption. It returns false if
-// the data are not images.
+// writeSheet writes the contact sheet of one transformation and its caption. A random parameter is
+// drawn for each sample or, if Per is "trial", once for all. It returns false if the data are not
+// images.
 func (r *Writer) writeSheet(ctx context.Context, name string, cells []*plan.Cell) (bool, error) {
 	cells = cells[:min(len(cells), maxValues)]
 	first := cells[0]

@@ -21,9 +21,10 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// WriteProgress updates study.yaml and run.json. It does nothing in a run of some of the models
+// WriteProgress updates study.yaml, which holds the resolved study (with absolute paths and
+// hashes), and run.json, the record of the run. It does nothing in a run of some of the models
 // (Options.Only), whose plan lacks the cells of the others. A cell is one measure of one model on
-// one data set under one value of a transformation (see plan.Cell).
+// one data set under one value of a transformation in one trial (see plan.Cell).
 func (r *Writer) WriteProgress() error {
 	if r.Options.Only != nil {
 		return nil
@@ -33,7 +34,8 @@ func (r *Writer) WriteProgress() error {
 }
 
 // WriteStart writes study.yaml and run.json before there are scores. A run of some of the models
-// writes only study.yaml, which Merge needs, and only if its content changes.
+// writes only study.yaml, which Merge (it combines such runs) needs, and only if its content
+// changes. KeepHashes keeps the hashes of the models that this run does not open.
 func (r *Writer) WriteStart() error {
 	if r.Options.Only == nil {
 		return r.WriteProgress()
@@ -89,10 +91,12 @@ func (r *Writer) Record(done bool) scores.Record {
 	}
 	if done {
 		now := time.Now().UTC()
-		out.Finished, out.Records = &now, r.recordsSum
+		out.Finished, out.Records = &now, r.recordsSum // a checksum over the files of all cells
 	}
 	if p.Only == nil { // else the plan lacks the cells of other models
-		means := map[[5]string]int{} // number of each group of cells that are averaged
+		// means has the number of each group of cells that are averaged over transformation values
+		// and trials.
+		means := map[[5]string]int{}
 		for _, c := range p.Cells {
 			id := c.Identity()
 			group := [5]string{id.Model, id.OtherModel, id.Data, id.Transform, id.Measure}
@@ -102,6 +106,7 @@ func (r *Writer) Record(done bool) scores.Record {
 			out.Keys, out.Means = append(out.Keys, c.Key), append(out.Means, means[group])
 		}
 	}
+	// A merge found states (saved sums) of some shards only; a shard is a part of the samples.
 	for _, m := range r.missing {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("missing: %s of model %s, for lack of %s", plural.Of(m.Cells, "cell"), m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
@@ -150,6 +155,8 @@ func descriptors(p *plan.Plan) []measure.Descriptor {
 	return out
 }
 
+// modelRecord returns the description of a model for the record of the run. Branch says that a
+// shortcut bypasses the layer.
 func modelRecord(m *plan.Model) scores.ModelRecord {
 	out := scores.ModelRecord{Name: m.Entry.Name, Path: redactURL(m.Entry.ONNX.String()), SHA256: m.Net.SHA256(), Opset: m.Net.Opset(), Tags: m.Entry.Tags}
 	inside := blocks.InBranches(m.Net.Graph(), m.Net.Input().Name, m.Net.Output(), m.Net.Layers())
@@ -180,7 +187,7 @@ func dataWarnings(d *plan.Data) []string {
 	for _, note := range dataset.Notes(d.Source) {
 		out = append(out, fmt.Sprintf("data %s: %s", d.Entry.Name, note))
 	}
-	out = append(out, d.Redrawn.Warnings(d.Entry.Name)...)
+	out = append(out, d.Redrawn.Warnings(d.Entry.Name)...) // on parameter values that were drawn again
 	if names := d.Unreadable.Names(); len(names) > 0 {
 		out = append(out, fmt.Sprintf("data %s: %d of %s cannot be read and are left out: %s",
 			d.Entry.Name, len(names), plural.Of(d.Layout.N, "sample"), firstNames(names, 10)))
