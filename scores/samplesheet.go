@@ -2,17 +2,18 @@ package scores
 
 // A SampleSheet describes what a transformation of the input does to single samples: those that it
 // changes most and least, with the predictions of each model, and counts for each class. It is
-// stored as JSON; an image file of the same name has a row for each sample: the clean sample, then
-// the sample under each value of the transformation's parameter.
+// stored as JSON; an image file of the same name, the sheet, has a row for each sample: the clean
+// (not transformed) sample, then the sample under each value of the transformation's parameter.
 type SampleSheet struct {
 	Data       string   `json:"data"`
 	Transform  string   `json:"transform"`
-	Parameters []string `json:"parameters"` // "" for a transformation without a list of values
+	Parameters []string `json:"parameters"` // values of the parameter; "" for a transformation without a list of them
 	Of         int      `json:"of"`         // number of samples with values, from which Samples were chosen
-	// Measure and Statistic name the values of samples, SheetView.Value: effective invariance if
-	// models predict classes, else the first of these that a run has: the Jensen-Shannon divergence,
-	// the agreement of class maps or of boxes, the cosine at the last layer, and the relative error of
-	// maps of values.
+	// Measure and Statistic name the values of samples, SheetView.Value: effective invariance (the
+	// geometric mean of the probabilities of the predicted class on x and T(x), or 0 if the classes
+	// differ) if models predict classes, else the first of these that a run has: the Jensen-Shannon
+	// divergence, the agreement of class maps or of boxes, the cosine at the last layer, and the
+	// relative error of maps of values.
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
 	Title     string        `json:"title"`   // the statistic's name for readers, such as "effective invariance"

@@ -13,8 +13,8 @@ import (
 //
 // for instance effective-invariance.ei@rotation, accuracy.clean,
 // seis.equivariance@shift=0.25/relu3. An omitted part matches everything, provided that one score
-// remains. If a score has several trials or parameter values, the selector refers to the mean over
-// them.
+// remains. If a score has several trials (repetitions of all random draws) or parameter values, the
+// selector refers to the mean over them.
 type Selector struct {
 	Measure, Statistic   string
 	Transform, Parameter string // any if ""
@@ -50,8 +50,9 @@ func (s Selector) String() string {
 }
 
 // Select returns the selected rows in their order, at most one for each model (or pair of models)
-// and data set. Rows with a variant or a factor are ignored. It is an error if no row matches, or
-// if several different scores match for one model and data set.
+// and data set. Rows with a variant (a version of a statistic, such as the kind of probe) or a
+// factor (a known property of samples, such as hue) are ignored. It is an error if no row matches,
+// or if several different scores match for one model and data set.
 func (s Selector) Select(rows []Row) ([]Row, error) {
 	matching := s.matching(rows)
 	if len(matching) == 0 {

@@ -68,7 +68,7 @@ func (t *textTable) widths() []int {
 
 // fits reports whether the columns side by side fit a width; 0 is no limit.
 func (t *textTable) fits(width int) bool {
-	total := -2
+	total := -2 // there is no gap after the last column
 	for _, w := range t.widths() {
 		total += w + 2
 	}

@@ -22,11 +22,11 @@ import (
 // engineFlags are the flags of the commands that run models with the engine, ONNX Runtime.
 type engineFlags struct {
 	command    *cobra.Command // the command that has the flags
-	library    string
-	device     string
-	threads    int
-	accelerate bool
-	timeout    time.Duration // time limit of one run of the engine; 0: none
+	library    string         // path of the ONNX Runtime library; "": it is searched for
+	device     string         // where models run, such as "cpu"
+	threads    int            // 0: one for each core
+	accelerate bool           // use Noether's own faster replacements of operators of ONNX Runtime
+	timeout    time.Duration  // time limit of one run of the engine; 0: none
 }
 
 // deviceUsage describes --device.
@@ -47,7 +47,8 @@ func addEngineFlags(c *cobra.Command) *engineFlags {
 	return e
 }
 
-// open loads the runtime library and a fast BLAS. It prints a note if there is no fast BLAS.
+// open loads the ONNX Runtime library and a fast BLAS, and returns the options of a study with
+// them. It prints a note if there is no fast BLAS.
 func (e *engineFlags) open() (study.Options, error) {
 	o, err := e.openRuntime()
 	if err != nil {
@@ -65,8 +66,8 @@ func (e *engineFlags) open() (study.Options, error) {
 	return o, nil
 }
 
-// openRuntime checks the flags and loads the runtime library alone: the options have Runtime,
-// Threads and Device.
+// openRuntime checks the flags and loads the ONNX Runtime library alone: the options have only
+// Runtime, Threads and Device.
 func (e *engineFlags) openRuntime() (study.Options, error) {
 	if e.threads < 0 {
 		return study.Options{}, usagef(e.command, "--threads is %d; it must be a number of threads, or 0 for all cores", e.threads)
@@ -92,8 +93,8 @@ func (e *engineFlags) openRuntime() (study.Options, error) {
 	return o, nil
 }
 
-// jpegDecoder returns what the record of a run states as the decoder of JPEG images: the path of
-// libjpeg-turbo, or "Go" for the standard library.
+// jpegDecoder returns what the record of a run (its file run.json) states as the decoder of JPEG
+// images: the path of libjpeg-turbo, or "Go" for the standard library.
 func jpegDecoder() string {
 	if path, err := turbojpeg.Find(); err == nil {
 		return path

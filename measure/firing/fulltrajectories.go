@@ -8,18 +8,20 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// fullStats accumulates the statistics of the library tmeasures (see variances) for a chunk, over
-// the trajectories of all samples.
+// fullStats accumulates the statistics of the Python library tmeasures (see variances) for a chunk,
+// which is a range of units of one layer. They are over the trajectories of all samples. The
+// trajectory of a sample is the sample and its transformed versions, each at one step.
 type fullStats struct {
 	images    int        // number of images so far, trajectory by trajectory and step by step
 	plain     *variances // of the units; nil if not needed
 	inverted  *variances // of the units after the inverse transformation; nil if not needed
-	threshold []float64  // of each unit, from a normal distribution with its moments; nil if not needed
+	threshold []float64  // of each unit: a quantile of the normal distribution with its mean and variance; nil if not needed
 	base      []float64  // for each unit: number of untransformed samples at which it exceeds its threshold
 	local     []float64  // for each unit: number of images of all trajectories at which it does
 }
 
-// newFullStats returns empty statistics for chunk c, whose index in the current group is at.
+// newFullStats returns empty statistics for chunk c, whose index in the current group is at. A
+// group is a list of chunks whose statistics fit into memory together.
 func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	m := &fullStats{}
 	n := c.count()
@@ -38,7 +40,7 @@ func (r *run) newFullStats(c chunk, at int, p trajectory) *fullStats {
 	return m
 }
 
-// fullStage is a pass over the complete trajectories of all samples.
+// fullStage returns the stage of the run that reads the complete trajectories of all samples once.
 func (r *run) fullStage(g group, p trajectory) stage {
 	return stage{
 		name: "whole trajectories",
@@ -52,7 +54,7 @@ func (r *run) fullStage(g group, p trajectory) stage {
 		},
 		numbers: func() []int { // of the images that the stage reads, for the samples that could be read
 			var out []int
-			for _, place := range r.readable {
+			for _, place := range r.readable { // a place is a position in the random order of the samples
 				out = append(out, p.images(place)...)
 			}
 			return out
@@ -95,7 +97,7 @@ func (r *run) updateFullStats(g group, s *activations, p trajectory) {
 	}
 }
 
-// countAbove counts the units that exceed their thresholds on an image. row has the values of the
+// countAbove adds 1 for each unit that exceeds its threshold on an image. row has the values of the
 // units from lo on. centre reports whether the image is the sample itself.
 func (m *fullStats) countAbove(row []float32, lo int, centre bool) {
 	for i, v := range row {
@@ -128,11 +130,12 @@ func (r *run) inverseValues(g group, s *activations, p trajectory) map[int]unitV
 	return out
 }
 
-// hasFeatureMaps reports whether a layer's values are feature maps that can be transformed.
+// hasFeatureMaps reports whether a layer's values are feature maps that can be transformed: its
+// axes are batch (N), channels (C), rows (H) and columns (W).
 func hasFeatureMaps[S ~string](axes S) bool { return axes == "NCHW" || axes == "NHWC" }
 
-// transformMaps applies an Op to one sample's feature maps: h x w x c if channelsLast, else
-// c x h x w. A nil Op copies them.
+// transformMaps applies an Op (a transformation with drawn parameters) to one sample's feature
+// maps: h x w x c if channelsLast, else c x h x w. A nil Op copies them.
 func transformMaps(op transform.Op, dst, src tensor.Tensor, channelsLast bool) {
 	if op == nil {
 		copy(dst.Data, src.Data)

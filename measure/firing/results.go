@@ -7,6 +7,8 @@ import (
 
 // A layerResult holds the results for the units of a layer. Slices are indexed by unit. Arrays of
 // two are indexed by side: 0 for the sign s = 1, and 1 for s = -1. h is the activation of a unit.
+// The trajectory of an input is the input and its transformed versions. Its kind is what varies
+// along it, such as the angle of a rotation or the phase of gratings.
 type layerResult struct {
 	units           *unitSet
 	q               [2][]float32         // thresholds: a unit fires where s h is at least q
@@ -19,8 +21,8 @@ type layerResult struct {
 	informationNull [2][]float64         // the same for shuffled labels
 }
 
-// trajectoryCounts are firing counts on one kind of trajectory, of the references and of random
-// inputs.
+// trajectoryCounts are firing counts on one kind of trajectory, of the references of a unit (the
+// inputs that activate it most) and of random inputs.
 type trajectoryCounts struct {
 	fires [2][]int32 // number of images on the references' trajectories at which a unit fires
 	null  [2][]int32 // the same for trajectories of random inputs
@@ -40,7 +42,8 @@ func newLayerResult(u *unitSet, sides, kinds int) *layerResult {
 	return f
 }
 
-// count adds 1 for each unit of a chunk that fires at one input. row holds the units' activations.
+// count adds 1 for each unit of a chunk (a range of units of the layer) that fires at one input.
+// row holds the units' activations.
 func (f *layerResult) count(row []float32, c chunk) {
 	for side := range f.sides() {
 		fires, q, sign := f.fires[side][c.lo:c.hi], f.q[side][c.lo:c.hi], signs[side]
@@ -52,7 +55,7 @@ func (f *layerResult) count(row []float32, c chunk) {
 	}
 }
 
-// sides returns the number of signs: 1 for sparse units, else 2.
+// sides returns the number of signs: 1 for sparse units, which fire at high values only, else 2.
 func (f *layerResult) sides() int {
 	if f.q[1] == nil {
 		return 1
@@ -73,8 +76,8 @@ func nans(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 // A unitScore is the score of a unit on one kind of trajectory, for the better sign.
 type unitScore struct {
 	side                 int     // index in signs
-	global, local, score float64 // G, L and S
-	null                 float64 // S for random inputs, the larger one of both signs
+	global, local, score float64 // firing rates on all inputs (G) and on trajectories (L), and S = L / G
+	null                 float64 // S with random inputs in place of the references, the larger one of both signs
 	always               bool    // it fires at every input, for both signs
 	// rare reports whether a unit fires at every input without being constant: it exceeds its
 	// smallest value at a fraction of the inputs below Settings.Rate, so that value is its

@@ -11,21 +11,25 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Names of statistics.
+// Names of statistics. A unit fires at an input if its activation, times its sign, reaches its
+// threshold. Its references are the inputs that activate it most. The trajectory of an input is the
+// input and its transformed versions.
 const (
-	statInvariance       = "invariance"
-	statLocal            = "local-rate"
-	statGlobal           = "global-rate"
-	statSelective        = "selective"
+	statInvariance = "invariance"  // L / G
+	statLocal      = "local-rate"  // L: how often a unit fires on the trajectories of its references
+	statGlobal     = "global-rate" // G: how often it fires on all inputs
+	statSelective  = "selective"   // fraction of the units that do not fire at every input
+	// The others are Settings.Also; see variances for the first four.
 	statTransformational = "transformational-variance"
 	statSample           = "sample-variance"
 	statNormalised       = "normalised-variance"
 	statSame             = "same-equivariance"
-	statNormal           = "goodfellow-normal"
-	statInformation      = "mutual-information"
+	statNormal           = "goodfellow-normal"  // L / G of all samples, at thresholds from a normal distribution
+	statInformation      = "mutual-information" // of firing and the class
 )
 
-// scores returns the scores of every layer.
+// scores returns the scores of every layer, on each kind of trajectory (what varies along it, such
+// as the phase of gratings).
 func (r *run) scores() []measure.PairScore {
 	var out []measure.PairScore
 	for layer, f := range r.results {
@@ -54,10 +58,11 @@ func (r *run) unitScores(f *layerResult, kind int) []unitScore {
 	return out
 }
 
-// referenceCount returns the number of reference stimuli of each unit.
+// referenceCount returns the number of references of each unit: as many as the settings ask for, or
+// all inputs with complete trajectories if they are fewer.
 func (r *run) referenceCount() int {
 	n := 0
-	for _, place := range r.readable {
+	for _, place := range r.readable { // a place is a position in the random order of the samples
 		if n < r.references && eligible(r.trajectories, place) {
 			n++
 		}
@@ -66,7 +71,8 @@ func (r *run) referenceCount() int {
 }
 
 // firingScores returns the scores of a layer on one kind of trajectory: invariance, local rate,
-// global rate and the fraction of selective units.
+// global rate and the fraction of selective units. The first three are means over the top units:
+// the fraction Settings.Top of the units, those with the highest invariance.
 func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	units := r.unitScores(f, kind)
 	n := len(units)
@@ -94,7 +100,7 @@ func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 		return s
 	}
 	// A score L / G is at most 1 / G, since L is at most 1. If no values tie with the threshold,
-	// that is N / k: the number of inputs by the rank of the threshold.
+	// that is N / k: N inputs, of which a unit fires at the k = r.rank that activate it most.
 	s := meanOfTop(statInvariance, func(v unitScore) float64 { return v.score }, max(float64(len(r.readable))/float64(r.rank), 1/slices.Min(column(func(v unitScore) float64 { return v.global }))))
 	s.Low, s.High = r.interval(f, column(func(v unitScore) float64 { return v.score }), best, s.Value)
 	s.High = min(s.High, s.Max)
@@ -152,8 +158,8 @@ func meanOver(v []float64, at []int) float64 {
 }
 
 // interval returns the interval of full, the mean of v over the top units. best are the units in
-// descending order of v. The interval is from a jackknife over groups of channels, since units of
-// one channel at different positions are not independent.
+// descending order of v. The interval is from a jackknife, which leaves out each group of channels
+// once, since units of one channel at different positions are not independent.
 func (r *run) interval(f *layerResult, v []float64, best []int, full float64) (low, high float64) {
 	groups := min(measure.MaxGroups, f.units.channels)
 	if groups < 2 {
@@ -194,6 +200,7 @@ func (r *run) additionalScores(layer int, f *layerResult) []measure.Score {
 			out = append(out, meanOfUnits(name, v))
 		}
 	}
+	// tmeasures: the statistics of the library tmeasures apply to the trajectories (see variances).
 	if r.settings.also(SameEquivariance) && f.additional[statSame] == nil && r.trajectories[0].tmeasures {
 		s := measure.Plain(statSame, math.NaN(), 0)
 		s.Warnings = []string{"the transformation has no inverse for feature maps"}
@@ -245,7 +252,7 @@ func (r *run) informationScore(f *layerResult) measure.Score {
 	}
 	s := measure.Plain(statInformation, NetworkScore(value, r.settings.Top), len(value))
 	s.Null = NetworkScore(null, r.settings.Top)
-	s.Max = math.Ln2
+	s.Max = math.Ln2 // in nats: a unit fires or does not
 	s.Low, s.High = r.interval(f, value, ranking(value), s.Value)
 	return s
 }
@@ -280,7 +287,8 @@ func (r *run) table(layer, kind, lo, hi int) []measure.UnitScore {
 	return out
 }
 
-// bestUnits returns the units of a layer whose tuning curves are recorded: the best selective ones.
+// bestUnits returns the units of a layer whose tuning curves (their values along the trajectory of
+// the strongest input) are recorded: the best ones that do not fire at every input.
 func (r *run) bestUnits(layer, kind int) []int {
 	units := r.unitScores(r.results[layer], kind)
 	values := make([]float64, len(units))

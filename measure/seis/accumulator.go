@@ -10,18 +10,22 @@ import (
 )
 
 // An accumulator holds the second moments of (z, z') over all observations of a layer, and a
-// segment that is not full yet.
+// segment that is not full yet. z and z' are activations on the clean and the transformed input. An
+// observation is one channel of one sample, with d values in each, one for each position. The place
+// of a sample is its position in the random order of the study. A block is up to 32 samples at
+// consecutive places (measure.Layout).
 type accumulator struct {
 	measure        *seis
-	site           measure.Site
+	site           measure.Site // what is measured: a layer of a model under a transformation
 	maps           featureMaps
 	poolingWarning string   // warning that the feature maps are pooled; empty: they are not
-	segments       segments // how blocks are divided
+	segments       segments // how blocks are divided into segments
 
-	// total holds the moments of all observations. If there are groups of samples, it holds those
-	// of the open group alone, the one that observations are added to.
+	// total holds the moments of all observations. If there are groups of samples (parts of the
+	// data, from which the interval is computed), it holds those of the open group alone, the one
+	// that observations are added to.
 	total   *linalg.Scatter[float64]
-	null    *linalg.CrossScatter[float64] // of shuffled pairs; nil if the settings ask for no null
+	null    *linalg.CrossScatter[float64] // of shuffled pairs (z of one sample, z' of another); nil if the settings ask for no null
 	groups  *groups                       // for the interval; empty if there is no interval
 	segment segment                       // that is being filled
 	clean   *cleanView                    // results of clean activations, shared in the layer
@@ -32,7 +36,8 @@ type accumulator struct {
 	pendingGroup int
 }
 
-// A segment holds consecutive samples whose products are added to the moments together.
+// A segment holds consecutive samples of one block, whose products are added to the moments
+// together.
 type segment struct {
 	from, to int       // half-open range of places
 	last     int       // place of the last sample
@@ -166,6 +171,7 @@ func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
 		memory = new(scratch)
 	}
 	defer a.measure.scratch.Put(memory)
+	// In this package, the type block is the observations of a segment, not samples of the layout.
 	b := block{rows: c.rows[:a.valuesOf(c.samples)], d: a.maps.positions()}
 	if b.d <= tile && a.clean.shared() {
 		b.clean, b.hash = a.clean, hashClean(b.rows, b.d)

@@ -45,9 +45,9 @@
 //
 // # Limitations
 //
-//   - The transformation must be the same for all samples (per: trial in a study file). SEIS finds
-//     one linear map, and there is none for angles that are drawn for each sample. The scores then
-//     have a warning.
+//   - The transformation must be the same for all samples: drawn once for each repetition of the
+//     study's random draws (per: trial in a study file). SEIS finds one linear map, and there is
+//     none for angles that are drawn for each sample. The scores then have a warning.
 //   - If canonical correlations are equal (for a flip, or a translation by whole positions), the
 //     canonical vectors are not unique, and invariance depends on the solver. It then has a warning.
 //     Equivariance is not affected.
@@ -78,8 +78,9 @@
 // The interval is made of seven halves of the samples (resample.HalfSamples). Their scores are
 // computed in float32 in the subspaces of all samples. The number of patterns that hold 99 % of the
 // variance differs between halves; the effect of such a change of the ranks is estimated to first
-// order (resample.RankSpread). The moments of eight groups of samples are kept for the interval in a
-// measure.Store, a file or memory, if they fit into the memory bound (measure.Site.Budget).
+// order (resample.RankSpread). The moments of eight groups of samples, of which the halves consist,
+// are kept in a measure.Store, a file or memory, if they fit into the memory bound
+// (measure.Site.Budget).
 //
 // In the source, x and y are the observations of z and z', the clean and the transformed view, d
 // values each. The place of a sample is its position in the random order of a study

@@ -5,8 +5,10 @@ import (
 	"math"
 )
 
-// shuffledPairs are the pairs for the null of a block of observations: the x of observation i is
-// paired with the y of observation order[i]. order is a permutation of the block's observations.
+// shuffledPairs are the pairs for the null (the scores by chance) of a block of observations: the x
+// of observation i is paired with the y of observation order[i]. order is a permutation of the
+// block's observations. An observation is one channel of a sample; x and y are its values on the
+// clean and on the transformed input.
 type shuffledPairs struct {
 	order []int
 	match []int // if the pairs form cycles of four, see cyclesOfFour; else nil
@@ -36,8 +38,9 @@ func cyclesOfFour(match []int) shuffledPairs {
 //	a = (z_0 + z_1 + z_2 + z_3) / 2,  c = (z_0 - z_2) / √2,
 //	b = (z_0 - z_1 + z_2 - z_3) / 2,  e = (z_1 - z_3) / √2,
 //
-// which are stored in the quarters of the rows, 4 len(match) x p, in the order a, c, b, e. The
-// transform is orthogonal, so the sum of the outer products of the observations does not change.
+// which are stored in the quarters of the rows in the order a, c, b, e. There are 4 len(match) rows
+// of p values. The transform is orthogonal, so the sum of the outer products of the observations
+// does not change.
 func transformCycles(rows []float32, p int, match []int) {
 	q := len(match)
 	row := func(quarter, i int) []float32 { return rows[(quarter*q+i)*p : (quarter*q+i+1)*p] }

@@ -10,8 +10,9 @@ import (
 	"github.com/noether-ml/noether/measure/similarity"
 )
 
-// Kinds of inversions: how the image x' is found for an image x. m1 and m2 are the reference model
-// and the other one.
+// Kinds of inversions: how the image x' is found for an image x. m1, the reference model, is the
+// one whose representation x' matches; m2 is the other one. STIR is the similarity of the
+// representations of images and their x' by m2.
 const (
 	// Arbitrary inversion starts from noise, or as Settings.Start says, and finds an x' that has the
 	// same representation by m1 as x.
@@ -22,7 +23,8 @@ const (
 	Controversial = "controversial"
 )
 
-// Settings are the settings of the measure.
+// Settings are the settings of the measure. X and X' are all images and those found for them.
+// Equation 2 is that of Nanda et al. 2022. A trial is a repetition of all random draws of a study.
 type Settings struct {
 	Images     int      `key:"images" json:"images" default:"1000" min:"2" doc:"largest number of images, taken in random order; each trial takes the next ones"`
 	Inversions []string `key:"inversions" json:"inversions" default:"[arbitrary]" doc:"how x' is found: arbitrary, adversarial, controversial"`
@@ -86,7 +88,7 @@ func (s Settings) check() error {
 	return err
 }
 
-// options returns the options of the search.
+// options returns the options of the search for x'.
 func (s Settings) options() invert.Options {
 	return invert.Options{Optimiser: invert.Optimiser(s.Optimiser), Steps: s.Steps, StepSize: s.StepSize, Batch: s.Batch}
 }

@@ -1,5 +1,5 @@
-// Package html writes the report of a run as a single HTML file that works without an internet
-// connection.
+// Package html writes the report of a run (one execution of a study) as a single HTML file that
+// works without an internet connection.
 //
 //	result, err := study.ReadResult("runs/first")
 //	page := html.Run{Rows: result.Rows, Record: result.Record}
@@ -29,7 +29,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Run holds what a page shows: the scores and the record of a run, and its attachments.
+// A Run holds what a page shows: the scores of a run, its record (models, data, times, warnings),
+// and its attachments, such as images and curves.
 type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
@@ -85,10 +86,10 @@ type page struct {
 	Took      string        // how long the run took, in words
 	Sentences []report.Sentence
 	Measures  []section
-	Skipped   []report.Note
+	Skipped   []report.Note // what was not measured, because a measure does not apply
 	Failures  []report.Note
 	Warnings  []report.Note
-	Empty     bool
+	Empty     bool // there are no scores
 
 	// Whether the page has relations of scores with accuracy, images, a summary of the scores
 	// (report.Matrix), scores of single samples and of classes, samples as points in the plane of
@@ -96,7 +97,9 @@ type page struct {
 	Relations, Images, Summary, Samples, Classes, Space, Networks bool
 
 	Fitted bool // the chart of a relation has a fitted line
-	Folded bool // all images are contact sheets, which the first screen shows; their section is closed
+	// Folded: all images are contact sheets (several samples side by side), which the first screen
+	// shows; their section is closed.
+	Folded bool
 }
 
 // A section is the text of one measure.

@@ -9,7 +9,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// takes returns the kind of the samples that a model takes.
+// takes returns the kind of the samples that a model takes: arrays, audio or images.
 func takes(m *Model) string {
 	switch {
 	case m.Net.TakesArrays():
@@ -24,6 +24,7 @@ func takes(m *Model) string {
 // its preprocessing sets one. Sizes cannot be mixed in a batch, and the shapes of layers would
 // differ between data.
 func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
+	// A frame is how images are resized and cropped; a size of 0 is not set.
 	if f := m.Net.Frame(); f.Height > 0 || f.Resize > 0 || takes(m) != "images" {
 		return nil
 	}
@@ -55,7 +56,7 @@ func cropText(size [2]int) string {
 // samples.
 func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
 	taken := takes(m)
-	needed := false // some data need transformations: they are not ready-made pairs
+	needed := false // some data need transformations: their files do not hold pairs of x and T(x)
 	for _, d := range p.Data {
 		info := d.inputInfo(ctx)
 		if kind := info.kind(); kind != taken {
@@ -67,7 +68,7 @@ func (p *Plan) checkInputs(ctx context.Context, m *Model) error {
 		needed = needed || d.Entry.Pairs == nil
 	}
 	for _, t := range p.Study.Transforms {
-		for _, c := range t.Cells {
+		for _, c := range t.Cells { // one for each value of the transformation's parameters
 			switch {
 			case t.On == "activations" || c.Transform == nil:
 			case taken == "arrays" && needed:

@@ -9,8 +9,10 @@ import (
 )
 
 // pairLayers returns the layers of two models that a measure's entry in the study compares, and the
-// pairs as indices into these layers. They are nil for a measure that reads no layers. It is an
-// error if the layers are to be paired by order and the models have different numbers of them.
+// pairs as indices into these layers. They are nil for a measure that reads no layers. Penultimate
+// layers are the inputs of the models' final classifiers; Same pairs layers by name, else by order;
+// Grid pairs each layer with each. It is an error if the layers are to be paired by order and the
+// models have different numbers of them.
 func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
 	switch m.LayerPairing() {
 	case procedure.Penultimate:
@@ -35,7 +37,7 @@ func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer,
 	return nil, nil, nil, nil
 }
 
-// sameNames pairs layers of equal names. It returns nil unless every layer of both sides has a
+// sameNames pairs layers of equal names. It returns nil unless every layer of both models has a
 // partner.
 func sameNames(a, b []onnx.Layer) [][2]int {
 	if len(a) != len(b) {

@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// openModel opens a model entry: graph, preprocessing and layers. If neither the model nor the
-// preprocessing sets the size of images or the length of audio, it takes those of the data.
+// openModel opens a model that an entry of the study names: graph, preprocessing and layers. If
+// neither the model nor the preprocessing sets the size of images or the length of audio, it takes
+// those of the data.
 func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
 	path, err := s.FindModel(ctx, entry)
 	if err != nil {
@@ -99,7 +100,8 @@ func RandomWarning(m *model.Model) string {
 // their number, or "".
 func guessedTokens(layers []onnx.Layer) string {
 	for _, l := range layers {
-		maps, why := l.Maps()
+		maps, why := l.Maps() // why the layer has no feature maps; "" if it has some
+		// NTC: batch, tokens, channels
 		if l.Axes != "NTC" || l.Tokens != nil || why != "" {
 			continue
 		}
@@ -150,20 +152,21 @@ func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
 }
 
 // canonical returns the properties of a model on which its scores depend, without those of single
-// layers, such as axes and tokens. Those are returned by target.depends and ProcedureRun.depends.
+// layers, such as axes and tokens. Those are returned by target.depends and ProcedureRun.depends,
+// for what an accumulator measures and for a measure that works in steps (a procedure).
 func (m *Model) canonical() any {
 	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output.Scores, m.Entry.Scores}
 }
 
 // A Model is an opened model of the study.
 type Model struct {
-	Entry      spec.Model
-	Net        *model.Model
+	Entry      spec.Model   // the model as written in the study file
+	Net        *model.Model // the opened ONNX file
 	preprocess model.Preprocess
 	layers     []onnx.Layer // layers chosen by the study
 	classNames []string     // the names of the classes; nil if they are not known
 
-	penultimate []onnx.Layer // the penultimate layer, if some measure reads it
+	penultimate []onnx.Layer // the input of the final classifier, if some measure reads it
 }
 
 // checkModelNames returns an error if a name is not that of a model of the study.

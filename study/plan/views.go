@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// forEachView calls f for each view (a transformation value in a trial) and stops at the first
-// error.
+// forEachView calls f for each view and stops at the first error. A view is a transformation value
+// in a trial, one of several repetitions of all random draws.
 func forEachView(views []View, f func(View) error) error {
 	for _, v := range views {
 		if err := f(v); err != nil {
@@ -21,12 +21,14 @@ func forEachView(views []View, f func(View) error) error {
 
 // procedureViews returns the views of a procedure (a measure that works in steps): one for each
 // trial and, if the procedure takes a transformation, each transformation. A view has all values of
-// its transformation. Ready-made pairs of clean and transformed samples count as a transformation.
+// its transformation. Ready-made pairs of clean (not transformed) and transformed samples from
+// files count as a transformation, named "pair".
 func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 	bases := []View{{}}
 	switch {
 	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
 	case d.Entry.Pairs != nil:
+		// On is what is transformed; Per is what random parameters are drawn for.
 		bases[0] = View{Name: "pair", On: "input", Per: "trial"}
 		if method.Needs().ReadyPairs {
 			bases[0].allValues = procedure.ReadyPairs
@@ -47,7 +49,7 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 }
 
 // hasTrajectories reports whether a source provides variants of each sample itself, without a
-// transformation, such as gratings of several phases.
+// transformation, such as gratings of several phases or neighbouring frames of a video.
 func hasTrajectories(src dataset.Source) bool {
 	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
 }
@@ -58,7 +60,8 @@ func procedureView(t *spec.Transform) View {
 }
 
 // views returns the views of a data set: all values and trials of the study's transformations, or
-// the zero View if it has none. Ready-made pairs have one view per trial.
+// the zero View if it has none. Ready-made pairs have one view per trial. t.Cells are the values of
+// a transformation.
 func views(s *spec.Study, d *Data) []View {
 	var out []View
 	if d.Entry.Pairs != nil {

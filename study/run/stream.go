@@ -20,9 +20,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A batch holds samples and the inputs of one forward pass of each model on them: clean, or under
-// one view, which is a transformation value in a trial. Unreadable samples are left out. The order
-// is that in which the pass reads the samples of the data set (plan.Pass).
+// A batch holds samples and the inputs of one forward pass of each model on them: clean (not
+// transformed), or under one view, which is a transformation value in a trial (a repetition of all
+// random draws). Unreadable samples are left out. The order is the random one in which a pass reads
+// the samples of the data set once (plan.Pass).
 type batch struct {
 	view      int                // plan.CleanView, or index of the view
 	positions []int              // of the samples in the order, ascending
@@ -31,7 +32,7 @@ type batch struct {
 	names     []string           // of the samples
 	truth     [][]*dataset.Truth // for each model of the pass: labelled boxes or masks of the samples; nil if the data have none
 	inputs    [][]tensor.Tensor  // for each model of the pass: one input per sample; nil if the model need not run
-	ops       []transform.Op     // the transformation of each sample; nil for clean inputs, and for data that are pairs
+	ops       []transform.Op     // the transformation of each sample; nil for clean inputs, and for data whose files hold both x and T(x)
 	end       int                // the position after the last sample of the batch, unreadable ones included
 }
 
@@ -64,7 +65,8 @@ type stream struct {
 // err returns why the stream ended early. It is valid once batches is closed.
 func (s *stream) err() error { return s.failure }
 
-// prepare starts the stream of a pass. The stream holds at most a few batches at a time.
+// prepare starts the stream of the pass that the feeder runs. The stream holds at most a few
+// batches at a time.
 func (f *feeder) prepare(ctx context.Context) *stream {
 	s := &stream{batches: make(chan *batch, 1)}
 	go func() {
@@ -272,8 +274,8 @@ func (f *feeder) transformBatch(samples [][]dataset.Sample, clean *batch, view i
 	return b, err
 }
 
-// transformSamples transforms samples in parallel, each by its Op. Pairs already hold their
-// transformed images.
+// transformSamples transforms samples in parallel, each by its Op (a transformation with drawn
+// parameters). Samples of data that are pairs already hold their transformed images.
 func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, v plan.View) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(samples))
 	var group errgroup.Group
@@ -289,6 +291,7 @@ func (f *feeder) transformSamples(samples []dataset.Sample, ops []transform.Op, 
 		group.Go(func() error {
 			return guard.Run(func() error {
 				var err error
+				// Some transformations reject drawn parameters and draw again.
 				if rejected := transform.RejectedDraws(ops[i]); rejected > 0 || v.Redraws() {
 					f.Data().Redrawn.Add(v.Name, rejected)
 				}

@@ -22,9 +22,10 @@ type taskTime struct {
 }
 
 // shapeTimes are the times of tasks of one shape, which take equally long (see plan.Task.Shape): at
-// index firstView for the first view (a transformation value in a trial) of a layer in a pass (a
-// reading of the samples), at laterView for the others. Later views may be faster, because a
-// measure may share what it computes from the clean activations between views.
+// index firstView for the first view (a transformation value in a trial, which is a repetition of
+// all random draws) of a layer in a pass (a reading of the samples), at laterView for the others.
+// Later views may be faster, because a measure may share what it computes from the clean
+// activations (of inputs that are not transformed) between views.
 type shapeTimes [2]taskTime
 
 const (
@@ -47,8 +48,9 @@ type timedTask struct {
 	err         error
 }
 
-// addTime stores the times of a task as those of its shape. The times under a first view also stand
-// for later views until those of a later view are stored.
+// addTime stores the times of a task as those of its shape, from which the estimator predicts the
+// time of a run. The times under a first view also stand for later views until those of a later
+// view are stored.
 func (e *estimator) addTime(t *timedTask) {
 	shape, name := t.task.Shape(), t.task.Cell.Method.Name()
 	times, timed := e.shapes[shape]
@@ -129,8 +131,8 @@ func (f *feeder) feedTimedTasks(tasks []*timedTask, b *batch, k, batches int, la
 }
 
 // timedStarts returns the half-open ranges of positions at which tasks are fed: all batches if the
-// data have at most timedBlocks blocks, else one batch at the beginning of each of the first
-// blocks.
+// data have at most timedBlocks blocks (up to 32 samples each, of which jackknife groups consist),
+// else one batch at the beginning of each of the first timedBlocks blocks.
 func timedStarts(l measure.Layout, batch int) (ranges [][2]int) {
 	if l.N <= timedBlocks*l.Block {
 		for at := 0; at < l.N; at += batch {

@@ -40,10 +40,10 @@ const (
 	Unknown   = "unknown"   // not checked, because the study cannot be opened
 )
 
-// Check examines every file of a run folder. It reports damaged and foreign records of cells (a
-// measure for one model, data set, transformation value and trial each), states (their saved
-// progress) and failures, files of finished work, temporary files, and tables that differ from the
-// cells.
+// Check examines every file of a run folder. It reports damaged and foreign records of cells,
+// states (the saved progress of unfinished cells) and failures, files of finished work, temporary
+// files, and tables that differ from the cells. A cell is a measure for one model, data set,
+// transformation value and trial (repetition of all random draws); its record holds its scores.
 //
 // With fix it repairs what it finds: damaged and foreign files are moved into the subfolder aside,
 // temporary and unwanted files are removed (tables of a cell without its record are moved aside),
@@ -199,8 +199,8 @@ func (c *checker) temporaryFiles() error {
 	return nil
 }
 
-// Names of files. 24 hexadecimal digits are the key of a cell or a hash; "3of16" is shard 3 of 16,
-// and "all" stands for all samples.
+// Names of files. 24 hexadecimal digits are the key of a cell or a hash; "3of16" is shard 3 of 16
+// (parts of the samples that separate processes measure), and "all" stands for all samples.
 var (
 	cellName  = regexp.MustCompile(`^([0-9a-f]{24})(\.samples\.json|\.units\.parquet|\.curves\.parquet|\.json)$`)
 	stateName = regexp.MustCompile(`^([0-9a-f]{24})\.(all|\d+of\d+)\.bin$`)
@@ -328,7 +328,8 @@ func (c *checker) state(name string) error {
 	switch {
 	case !f.isIntact():
 		return c.report(file, Damaged, errDamaged.Error(), c.moveAside)
-	case f.Cell != m[1] && f.Cell != name: // a procedure's checkpoint names its file
+	// The checkpoint of a procedure (a measure that works in steps) names its file.
+	case f.Cell != m[1] && f.Cell != name:
 		return c.report(file, Foreign, "it is the state of another cell than its name says", c.moveAside)
 	case c.isValid(m[1]):
 		return c.report(file, Unwanted, "its cell is done", c.remove)
@@ -342,7 +343,7 @@ func (c *checker) state(name string) error {
 	return nil
 }
 
-// shared checks the checkpoints that procedures share.
+// shared checks the checkpoints that several cells of a procedure share.
 func (c *checker) shared() error {
 	names, err := c.files("shared")
 	for _, name := range names {
@@ -367,7 +368,8 @@ func (c *checker) shared() error {
 	return err
 }
 
-// checkState reads every task of a cell that a state file holds.
+// checkState reads every task of a cell (such as a measure at one layer) that a state file holds:
+// its scores, or its accumulator (running sums).
 func checkState(c *plan.Cell, f *stateFile) error {
 	for _, t := range c.Tasks {
 		e := f.entry(t.Name())

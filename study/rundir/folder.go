@@ -47,7 +47,9 @@ func Create(dir string, warnf func(format string, args ...any)) (Folder, error) 
 	return f, nil
 }
 
-// writtenFolders are the subfolders in which a run writes files; "" is the folder itself.
+// writtenFolders are the subfolders in which a run writes files; "" is the folder itself. A cell is
+// a measure for one model, data set, transformation value and repetition of the random draws; a
+// state is the saved progress of an unfinished cell.
 var writtenFolders = []string{"", "cells", "states", "failures", "shared", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder}
 
 // An obstacle has the name of one of a run's files or subfolders but is something else.
@@ -56,7 +58,7 @@ type obstacle struct{ path, why string } // the path is relative to the run fold
 // obstacles returns the obstacles in the folder. A symbolic link is judged by its target.
 func (f Folder) obstacles() []obstacle {
 	var out []obstacle
-	// "pictures" is the parent of the folders of sheets.
+	// "pictures" is the parent of the folders of contact sheets (images of several samples).
 	for _, sub := range append([]string{"pictures"}, writtenFolders[1:]...) {
 		if mode, ok := f.mode(sub); ok && !mode.IsDir() {
 			out = append(out, obstacle{sub, "it is not a folder"})
@@ -174,8 +176,8 @@ func (f Folder) Path(elem ...string) string {
 // cell returns the path of a cell's record.
 func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json") }
 
-// state returns the path of a cell's state for a shard (the running sums over a part of the
-// samples), or of the checkpoint of a procedure, a measure that works in steps.
+// state returns the path of a cell's state for a shard (a part of the samples), or of the
+// checkpoint of a procedure, a measure that works in steps.
 func (f Folder) state(c *plan.Cell, p plan.Shard) string {
 	if c.Procedure != nil {
 		p = plan.Shard{}

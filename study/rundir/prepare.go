@@ -2,14 +2,16 @@ package rundir
 
 import "github.com/noether-ml/noether/study/plan"
 
-// Resume marks in a plan the cells (each a measure for one model, data set, transformation value
-// and trial) that the run folder dir already holds, and the saved states of the others.
+// Resume marks in a plan the cells that the run folder dir already holds, and the states (saved
+// progress) of the others. A cell is a measure for one model, data set, transformation value and
+// trial (repetition of all random draws).
 func Resume(p *plan.Plan, dir string, o plan.Options) error {
 	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
 }
 
-// Prepare makes the run folder dir and writes run.json and the resolved study (study.yaml, with the
-// hashes of models and data), which runs of some of the models (Options.Only) need.
+// Prepare makes the run folder dir and writes the record of the run (run.json) and the resolved
+// study (study.yaml, with the hashes of models and data). Runs that each take only some of the
+// models (Options.Only) need them.
 func Prepare(p *plan.Plan, dir string, o plan.Options) error {
 	folder, err := Create(dir, o.Warnf)
 	if err != nil {

@@ -13,8 +13,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A Writer keeps the records that it has read or written if they are needed again soon: a study may
-// have 100,000 of them, and reading them takes most of the time of a merge.
+// A Writer writes a run folder. It keeps the records of cells that it has read or written if they
+// are needed again soon: a study may have 100,000 of them, and reading them takes most of the time
+// of a merge (which combines runs over parts of the samples). A cell is a measure for one model,
+// data set, transformation value and repetition of the random draws; its record holds its scores.
 
 // ForgetRecords frees the records of finished cells, which Finish then reads again. Call it after
 // Resume if there is work left, which needs the memory.

@@ -10,10 +10,11 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// SaveCell writes the state of an unfinished cell: the accumulator of each of its tasks, such as a
-// measure at one layer, or the task's scores. It writes nothing if a concurrent run has finished
-// the cell or saved more of it. If the context ends before the state is written, SaveCell returns
-// the error of the context, and the earlier state stays.
+// SaveCell writes the state of an unfinished cell: the accumulator (running sums) of each of its
+// tasks, such as a measure at one layer, or the task's scores. A cell is a measure for one model,
+// data set, transformation value and repetition of the random draws. SaveCell writes nothing if a
+// concurrent run has finished the cell or saved more of it. If the context ends before the state is
+// written, SaveCell returns the error of the context, and the earlier state stays.
 func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
 	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true
@@ -21,7 +22,8 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 	}
 	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil && accs[t] == nil }) {
 		// Tasks of other passes (readings of the samples) are copied from the current file. What a
-		// concurrent run of the shard saves between reading and writing would be lost.
+		// concurrent run of the shard (a part of the samples) saves between reading and writing
+		// would be lost.
 		defer r.Folder.lockStates()()
 	}
 	path := r.Folder.state(c, r.Options.Shard)
