@@ -18,6 +18,8 @@ import (
 	"github.com/noether-ml/noether/internal/plural"
 )
 
+// clusterCommand returns the command cluster. The flags of the engine are those of ONNX Runtime,
+// which runs the models. The state of unfinished work is its running sums, saved in the run folder.
 func clusterCommand(engine *engineFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
@@ -34,8 +36,8 @@ results. Tasks that are killed, preempted or reach their time limit resume from 
 }
 
 // openSubmission reads a submission (a study divided into tasks, and their jobs) of a run folder by
-// its number; 0 is the last one. It also returns the absolute path of the folder and its record of
-// all submissions.
+// its number; 0 is the last one. A run folder holds the results of a study. openSubmission also
+// returns the absolute path of the folder and its record of all submissions.
 func openSubmission(run string, number int) (string, *cluster.Record, *cluster.Submission, error) {
 	run, err := filepath.Abs(run)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// invertFlags are the flags of invert; invertCommand describes them.
+// invertFlags are the flags of the command invert; invertCommand describes them.
 type invertFlags struct {
 	data, out, layer, preprocess, start, optimiser string
 	limit, steps, size                             int
@@ -38,6 +38,8 @@ type invertFlags struct {
 	controversial, normalised, json                bool
 }
 
+// invertCommand returns the command invert. The penultimate layer is the input of the final
+// classifier. The flags of the engine are those of ONNX Runtime, which runs the models.
 func invertCommand(engine *engineFlags) *cobra.Command {
 	var f invertFlags
 	c := &cobra.Command{
@@ -218,8 +220,8 @@ func (f *invertFlags) open(ctx context.Context, o study.Options, address, layer,
 	return m, m.Layers()[0], nil
 }
 
-// read reads images from the data, selected at random, with the size and channels that the frame,
-// a part of the model's preprocessing, asks for.
+// read reads images from the data, selected at random. The frame, a part of the model's
+// preprocessing, gives their size and number of channels.
 func (f *invertFlags) read(ctx context.Context, frame dataset.Frame) ([]dataset.Sample, error) {
 	src, err := spec.OpenPath(ctx, f.data)
 	if err != nil {

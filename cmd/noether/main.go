@@ -15,9 +15,9 @@
 // results. A cell is a unit of its work: one measure of one model on one data set under one value
 // of a transformation in one trial. A pass is one reading of the data, and a shard a part of the
 // samples that one process measures. An accumulator holds the running sums of a measure. The null
-// of a score is what chance alone gives, and a replicate is the score without one group of samples,
-// from which a jackknife interval is computed. A submission divides a study into the tasks of a
-// cluster.
+// of a score is the value that chance alone gives, and a replicate is the score without one group
+// of samples, from which a jackknife interval is computed. A submission divides a study into tasks,
+// each of which a job of a cluster runs.
 package main
 
 import (

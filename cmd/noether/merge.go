@@ -17,6 +17,9 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// mergeCommand returns the command merge. A shard is a part of the samples of a study that one
+// process measures. A cell is a unit of a study's work: one measure of one model on one data set,
+// under one transformation value, in one trial.
 func mergeCommand(engine *engineFlags) *cobra.Command {
 	var p printFlags
 	var observe *observeFlags
@@ -81,7 +84,7 @@ func reportCommand() *cobra.Command {
 		Short: "Print the scores of a run folder and write its report again",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			machine.AllowGarbage()
+			machine.AllowGarbage() // fewer garbage collections while many scores are read
 			attached := sync.OnceValue(readAttached(args[0], nil))
 			go attached() // while the scores are read
 			result, err := study.ReadResult(args[0])
