@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// Information returns the mutual information in nats between firing and class (Goodfellow et al.
-// 2009, section 8). all[c] is the number of inputs of class c, and fires[c] the number of those at
-// which the unit fires. p are relative frequencies, and f is 1 if the unit fires, else 0:
+// Information returns the mutual information in nats between the firing of a unit (one value of a
+// layer) and the class (Goodfellow et al. 2009, section 8). all[c] is the number of inputs of class
+// c, and fires[c] the number of those at which the unit fires. p are relative frequencies, and f is
+// 1 if the unit fires, else 0:
 //
 //	I = sum over f, c of p(f, c) ln(p(f, c) / (p(f) p(c)))
 func Information(fires, all []int) float64 {
@@ -32,8 +33,9 @@ func Information(fires, all []int) float64 {
 }
 
 // classCounts counts the inputs of each class at which units of a chunk (a range of units of one
-// layer) fire, with the labels and with shuffled labels. A unit fires at high values (sign 1) or at
-// low ones (sign -1). A side is an index in signs.
+// layer) fire, with the labels and with shuffled labels. A unit of activation h and sign s fires
+// where s h reaches its threshold: at high h for s = 1, at low h for s = -1. A side is an index in
+// signs, which holds both s.
 type classCounts struct {
 	n           int        // classes
 	fires, null [2][]int32 // by side: units x classes
@@ -92,7 +94,7 @@ func (l labels) hasTwoClasses() bool {
 }
 
 // newLabels returns the labels of the samples that can be read. class holds the class of each
-// place; for the null, the same classes are shuffled among these samples.
+// place; for the null, the value that chance alone gives, they are shuffled among these samples.
 func (r *run) newLabels(class map[int]int) labels {
 	l := labels{class: class, shuffled: map[int]int{}, all: make([]int, len(r.job.Data.Classes()))}
 	var places []int
@@ -110,8 +112,8 @@ func (r *run) newLabels(class map[int]int) labels {
 	return l
 }
 
-// classStage returns the stage, a pass over all inputs, that counts by class how often the units of
-// a group of chunks fire.
+// classStage returns the stage, a reading of all inputs, that counts by class how often the units
+// of a group of chunks (those whose counts fit in memory together) fire.
 func (r *run) classStage(g group) stage {
 	n := len(r.job.Data.Classes())
 	var l labels

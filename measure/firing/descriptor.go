@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// Descriptor describes the measure with its default settings.
+// Descriptor describes the measure with its default settings. A unit is one value of a layer. A
+// trajectory is an input and its transformed versions.
 func Descriptor() measure.Descriptor { return descriptor(Defaults().Rate) }
 
 // descriptor describes the measure for units that fire for the fraction rate of all inputs.

@@ -9,15 +9,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A ThresholdEstimator finds the thresholds and global firing rates of many units, and their
-// reference stimuli (the inputs that activate them most), in one pass over the inputs. By default
-// it is exact: for each sign s of an activation h it stores the k largest s h, of which the least
-// is the threshold, and counts the values that equal it. If ThresholdOptions.Error allows it, it
-// stores a quantile sketch, whose size grows with log k only. It then finds thresholds but no
-// firing rates.
+// A ThresholdEstimator finds the thresholds of many units (values of a layer), their global firing
+// rates (the fractions of inputs at which they reach the threshold) and their reference stimuli
+// (the inputs that activate them most). It reads the inputs once, batch by batch. By default it is
+// exact: for each sign s of an activation h it stores the k largest s h, of which the least is the
+// threshold, and counts the values that equal it. If ThresholdOptions.Error allows it, it stores a
+// quantile sketch, whose size grows with log k only. It then finds thresholds but no firing rates.
 type ThresholdEstimator struct {
 	units int          // number of units
-	sides []*topValues // for the sign s = 1, and for s = -1 unless the units are sparse
+	sides []*topValues // for the sign s = 1, and for s = -1 unless only s = 1 is considered
 }
 
 // ThresholdOptions are the options of a ThresholdEstimator.
@@ -60,7 +60,7 @@ var signs = [2]float32{1, -1}
 // An Input describes one input of a ThresholdEstimator.
 type Input struct {
 	Index     int  // in the data; of inputs that activate a unit equally, the one with the lower index is stronger
-	Reference bool // the input can be a reference stimulus: its trajectory is complete
+	Reference bool // it can be a reference stimulus: all its transformed versions are available
 }
 
 // Update adds the responses of all units to b inputs: b x units, finite. Another shape is an error;
@@ -131,7 +131,7 @@ func (g *ThresholdEstimator) References() int { return g.sides[0].eligible }
 
 // Threshold returns the threshold q of unit u for a sign of 1 or -1: the unit, of activation h,
 // fires where sign h >= q. global is the fraction of inputs at which it fires. With a sketch global
-// is NaN, and must be counted in a second pass over the inputs.
+// is NaN, and must be counted in a second reading of the inputs.
 func (g *ThresholdEstimator) Threshold(u, sign int) (q float32, global float64) {
 	t := g.side(sign)
 	q, count := t.threshold(u)
@@ -159,6 +159,7 @@ func (g *ThresholdEstimator) side(sign int) *topValues {
 	return g.sides[0]
 }
 
+// write writes the state: what an interrupted run needs to continue.
 func (g *ThresholdEstimator) write(w *state.Writer) {
 	w.Ints([]int{g.units, len(g.sides), g.sides[0].rank, g.sides[0].references, g.sides[0].n, g.sides[0].eligible})
 	for _, t := range g.sides {

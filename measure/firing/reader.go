@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A reader runs a model on batches of images and returns the activations of the layers of a group.
+// A reader runs a model on batches of images and returns the activations of the layers of a group:
+// a list of chunks, which are ranges of units (values) of one layer each.
 type reader struct {
 	job     *procedure.Job
 	group   group
@@ -29,7 +30,7 @@ type reader struct {
 func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
 	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
 	var err error
-	const withScores = false
+	const withScores = false // the class scores of the model are not needed
 	if r.session, err = j.A.Model.NewSession(layersOf(j, g), withScores); err != nil {
 		return nil, err
 	}
@@ -120,9 +121,10 @@ type batch struct {
 	err    error
 }
 
-// forEach runs the model on the images of the given numbers (image.number), which are ascending, in
-// batches of size images, and passes the activations to each. seen is the number of images so far,
-// including those that cannot be read. The next batch is read while the model runs.
+// forEach runs the model on the images of the given numbers (image.number identifies an image),
+// which are ascending, in batches of size images, and passes the activations to each. seen is the
+// number of images so far, including those that cannot be read. The next batch is read while the
+// model runs.
 func (r *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := make(chan batch, 1)

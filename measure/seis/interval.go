@@ -11,16 +11,19 @@ import (
 // errSingular is returned if the scores of a half of the samples cannot be computed.
 var errSingular = errors.New(warnSingular)
 
-// A replicate holds the scores of a half of the samples (four of their eight groups), computed in
-// the principal subspaces of all samples.
+// A replicate holds the scores of a half of the samples (four of their eight groups). They are
+// computed in two principal subspaces: of the clean activations x and of the transformed ones y of
+// all samples. An observation is the values of one channel of one sample at all positions.
 type replicate struct {
 	result
 	left       int            // observations left out
-	rankChange resample.Ranks // fractional ranks (resample.Cutoff) of the half less those of all samples
+	rankChange resample.Ranks // fractional ranks (resample.Cutoff): of the half less of all
 }
 
 // interval writes the replicates into t, and the shifts of their scores that follow from the
-// changes of the ranks.
+// changes of the ranks. A rank is the dimension of a subspace; a fractional rank is interpolated
+// between two dimensions. c holds the sums of products of all observations, in coordinates of the
+// subspaces.
 func (a *accumulator) interval(c coordinates, t *table) error {
 	replicates, err := a.replicates(c)
 	if err != nil {
@@ -69,7 +72,7 @@ func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
 			halves.addAllObservations(half, c)
 		}
 	}
-	// The sum of the influences (see subsets.add) of the groups of each half.
+	// For each half, the sum of its groups' influences on the ranks (see subsets.add).
 	var rankChanges [len(resample.HalfSamples)]resample.Ranks
 	group := 0
 	err = a.eachGroup(last, func(g *linalg.Scatter[float32]) error {

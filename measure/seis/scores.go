@@ -9,7 +9,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Warnings of scores.
+// Warnings of scores. Correlations are the canonical ones between the clean and the transformed
+// feature maps. Patterns are the principal components of these maps over their positions. The null
+// is the value of a score for shuffled pairs: one sample with the transformed version of another.
 const (
 	warnPerSample = "the transformation is drawn per sample: SEIS assumes one linear map for all (per: trial)"
 	warnTies      = "canonical correlations tie: invariance depends on the solver"
@@ -21,7 +23,8 @@ const (
 	warnSingular  = "no interval: half of the samples do not span the layer's patterns"
 )
 
-// Scores computes the statistics of all samples so far.
+// Scores computes the statistics of all samples so far, from the running sums that the accumulator
+// holds.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	a, err := a.withPending()
 	if err != nil {
@@ -30,11 +33,11 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.total.N < 2 {
 		return nil, measure.ErrTooFew
 	}
-	clean, v, err := a.subspaces()
+	clean, v, err := a.subspaces() // v: the principal subspace of the transformed feature maps
 	if err != nil {
 		return nil, err
 	}
-	u := clean.space
+	u := clean.space // that of the clean ones; K is the dimension of a subspace
 	t := table{n: a.total.N, rank: min(u.K, v.K), warnings: a.warnings()}
 	if t.rank == 0 {
 		nan := math.NaN()
@@ -45,7 +48,7 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	if t.n <= u.K+v.K {
 		t.warnings = append(t.warnings, warnFew)
 	}
-	d := a.maps.positions()
+	d := a.maps.positions() // observations are 2 d values: d clean ones, then d transformed ones
 	f := newBases(clean, v)
 	c := f.coordinates(a.total.Between(0, d, 2*d))
 	if t.scores, err = resultOf(c.leading()); err != nil {
@@ -64,7 +67,8 @@ func (a *accumulator) Scores() ([]measure.Score, error) {
 	return t.rows(a.null != nil), nil
 }
 
-// warnings returns the warnings that concern all statistics.
+// warnings returns the warnings that concern all statistics. The site is what the accumulator
+// measures: a layer under a transformation. The groups of samples are those of the interval.
 func (a *accumulator) warnings() []string {
 	var w []string
 	if a.poolingWarning != "" {
@@ -100,7 +104,8 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		// A sample that is alone in its segment is in no shuffled pair, so the sums are scaled up.
+		// Pairs are shuffled within segments (some consecutive samples). A sample that is alone in
+		// its segment is in no shuffled pair, so the sums are scaled up.
 		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err
@@ -108,9 +113,9 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 
 // A table holds the values of all statistics.
 type table struct {
-	n, rank      int          // number of observations, and r of the package comment
-	scores, null result       // of the pairs, and of shuffled pairs
-	replicates   []replicate  // empty: there is no interval
+	n, rank      int          // number of observations, and of canonical correlations
+	scores, null result       // of the pairs (x and T(x) of a sample), and of shuffled pairs
+	replicates   []replicate  // scores of halves of the samples; empty: there is no interval
 	shifts       [2][]float64 // for both scores: corrections of the replicates (resample.RankSpread.Shifts)
 	warnings     []string
 }
