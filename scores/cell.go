@@ -8,10 +8,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A Cell holds the scores of one measure for one model, data set, parameter value and trial. A
-// study stores each cell in its own file (see WriteCell). Rows, and means over values and trials
-// (see Table), are computed from cells, because only cells have the replicates (jackknife
-// estimates) that the interval of a mean needs.
+// A Cell holds the scores of one measure for one model (or pair of models), data set, value of a
+// transformation's parameter, and trial (a repetition of all random draws). A study stores each
+// cell in its own file (see WriteCell). Rows, and means over values and trials (see Table), are
+// computed from cells, because only cells have the replicates that the interval of a mean needs:
+// the values of a statistic without one group of the samples.
 type Cell struct {
 	Model      string
 	OtherModel string // "" if the measure is of one model
@@ -43,7 +44,7 @@ const NoDepth = -1
 // A Layer holds the scores of one layer, or of a pair of layers of two models.
 type Layer struct {
 	Name   string // "" for the whole model
-	Depth  int    // in the graph; NoDepth for the whole model
+	Depth  int    // nodes on the longest path from the input; NoDepth for the whole model
 	Other  string // the layer that it is compared with; "" if it is not compared
 	Scores []measure.Score
 }

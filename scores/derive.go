@@ -12,8 +12,10 @@ import (
 )
 
 // overValues returns, for each transformation with a list of values, the means over these values as
-// a cell with an empty Parameter. For the effective invariance under rotations of 90, 180 and 270
-// degrees this is the rotation invariance of Deng et al. 2022.
+// a cell with an empty Parameter. A cell holds the scores of one measure of one model on one data
+// set, under one value of a transformation, in one trial (a repetition of all random draws). For
+// the effective invariance under rotations of 90, 180 and 270 degrees this is the rotation
+// invariance of Deng et al. 2022.
 //
 // All values are measured on the same samples and are therefore not independent observations. So N
 // is that of one value (the smallest). The replicates (the values of the statistic without one
@@ -41,9 +43,9 @@ func overTrials(cells []Cell) []Cell {
 }
 
 // derive returns the means of groups of cells. project returns the cell that a given cell's mean
-// belongs to, or false if the given cell is to be ignored. Cells whose projections have
-// the same identity form a group. Groups of a single cell have no mean. The function mean computes the mean of a score. The
-// result is in the order of the groups' first cells.
+// belongs to, or false if the given cell is to be ignored. Cells whose projections have the same
+// identity form a group. Groups of a single cell have no mean. The function mean computes the mean
+// of a score. The result is in the order of the groups' first cells.
 func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.Score) measure.Score) []Cell {
 	index := map[cellID]int{}
 	var groups [][]*Cell
@@ -206,8 +208,8 @@ func meanScore(scores []measure.Score) measure.Score {
 // to the range of the statistic. If the values do not vary at all (a proportion that is 1
 // everywhere, a transformation without random draws), that interval has no width, which overstates
 // the precision. setInterval then uses the mean of the intervals of the scores, which is at least
-// as wide. If all scores agree in value and interval, as clean accuracy does under all
-// transformations, m gets their interval.
+// as wide. If all scores agree in value and interval, m gets their interval. The accuracy on clean
+// (not transformed) inputs, for instance, is the same under all transformations.
 func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, high float64)) {
 	if first := scores[0]; !slices.ContainsFunc(scores, func(s measure.Score) bool {
 		return s.Value != first.Value || s.Low != first.Low || s.High != first.High
@@ -225,8 +227,8 @@ func setInterval(m *measure.Score, scores []measure.Score, compute func() (low, 
 	}
 }
 
-// meanReplicates returns the replicates averaged over the scores, one for each jackknife group. It
-// returns nil if the groups of the scores differ in number or size.
+// meanReplicates returns the replicates averaged over the scores, one for each group of samples. It
+// returns nil if these groups differ in number or size between the scores.
 func meanReplicates(scores []measure.Score) []measure.Replicate {
 	out := slices.Clone(scores[0].Replicates)
 	for _, s := range scores[1:] {

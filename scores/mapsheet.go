@@ -2,9 +2,9 @@ package scores
 
 // A MapSheet describes drawings of the feature maps f of one sample x under a transformation T. The
 // drawings are in a PNG file, named as the JSON file of the MapSheet apart from the extension. It
-// has a row of four tiles for each channel in Layers: f(x), f(T(x)), tau f(x) and f(T(x)) - tau
-// f(x), where tau f(x) is T applied to the maps f(x). If HasInput is set, the first row has x and
-// T(x).
+// has a row of four small images, the tiles, for each channel in Layers: f(x), f(T(x)), tau f(x)
+// and the difference f(T(x)) - tau f(x), where tau f(x) is T applied to the maps f(x). If HasInput
+// is set, the first row has x and T(x).
 type MapSheet struct {
 	Model     string     `json:"model"`
 	Data      string     `json:"data"`
@@ -18,7 +18,8 @@ type MapSheet struct {
 	Tile      SheetTile  `json:"tile"`
 }
 
-// A MapLayer describes the maps of a layer on a sheet.
+// A MapLayer describes the maps of a layer in the drawing. Depth is the number of nodes on the
+// longest path from the input to the layer.
 type MapLayer struct {
 	Layer    string       `json:"layer"`
 	Depth    int          `json:"depth"`
