@@ -12,10 +12,11 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// addCleanTransformed adds a cell that compares each layer on an input x with the same layer on the
-// transformed input T(x), under a view v: a transformation value in a trial. Pairs of layers that
-// are compared form a grid (measure.Grid), and the cell has a task for each part into which the
-// grid is split.
+// addCleanTransformed adds a cell (a unit of a study's work) that compares each layer on an input x
+// with the same layer on the transformed input T(x). It does so under a view v: a transformation
+// value in a trial, which is a repetition of all random draws. Pairs of layers that are compared
+// form a grid (measure.Grid). The cell has a task for each part into which the grid is split: the
+// work of one accumulator, which holds the running sums.
 func (p *Plan) addCleanTransformed(m *Model, d *Data, v View, comparison measure.Comparison) {
 	c := &Cell{Model: m, Data: d, View: v, Method: comparison}
 	if v.Name == "" {
@@ -109,7 +110,7 @@ func (p *Plan) addGrid(c *Cell, whole gridTarget) {
 		for _, g := range splitGrid(whole.comparison, part, int64(p.Study.Memory)) {
 			target := whole
 			target.grid = g
-			cost := whole.comparison.Cost(g) // accumulators of comparisons keep nothing in a store, so both costs are equal
+			cost := whole.comparison.Cost(g) // all in memory, nothing in a file, so both costs are equal
 			c.Tasks = append(c.Tasks, &Task{target: &target, Cell: c, cost: cost, FullCost: cost})
 		}
 	}
@@ -161,9 +162,9 @@ func (g *gridTarget) names(i, j int) [2]string {
 	return [2]string{g.grid.A[i].Name, g.grid.B[j].Name}
 }
 
-// Name returns a hash of the pairs of layers. It names the task in the files of saved states. The
-// index of the grid among the parts of the split would not do: the split depends on the costs that
-// comparisons declare, which another version may change.
+// Name returns a hash of the pairs of layers. It names the task in the files of states (saved
+// accumulators). The index of the grid among the parts of the split would not do: the split depends
+// on the costs that comparisons declare, which another version may change.
 func (g *gridTarget) Name() string {
 	sum := sha256.Sum256([]byte(strings.Join(g.depends(), "\n")))
 	return "grid " + hex.EncodeToString(sum[:6])

@@ -18,14 +18,18 @@ import (
 )
 
 // A ProcedureRun is the work of the cell of a procedure: a measure that works in steps on samples
-// in memory, such as the training of probes.
+// in memory, such as the training of probes. A cell is a unit of a study's work: one measure of one
+// model (or pair of models) on one data set under one view. The job is what the procedure gets:
+// models, layers, samples and transformation.
 type ProcedureRun struct {
 	Method procedure.Procedure
 	Job    procedure.Job
 	Scored []scores.Layer // set when it is done
 }
 
-// addProcedure adds a cell of a procedure on model a, or on models a and b if b is not nil.
+// addProcedure adds a cell of a procedure on model a, or on models a and b if b is not nil. raw is
+// the data with its own labels, not yet mapped to outputs of a model. v is the view: a
+// transformation in a trial, which is a repetition of all random draws.
 func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpec) error {
 	d := p.dataFor(raw, a)
 	method := spec.Method.(procedure.Procedure)
@@ -66,8 +70,8 @@ func (p *Plan) addProcedure(a, b *Model, raw *Data, v View, spec spec.MeasureSpe
 	return nil
 }
 
-// procedureSkip returns why a procedure that transforms inputs cannot use the view (a
-// transformation in a trial), or "" if it can.
+// procedureSkip returns why a procedure that transforms inputs cannot use the view, or "" if it
+// can.
 func (v View) procedureSkip() string {
 	switch {
 	case v.Name == "":
@@ -81,7 +85,8 @@ func (v View) procedureSkip() string {
 }
 
 // checkNames returns an error if a setting names something that the job's data lack, such as a
-// factor. A name that may be meant for other data is accepted if some data of the study have it.
+// factor (a known property of samples). A name that may be meant for other data is accepted if some
+// data of the study have it.
 func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 	checker, ok := spec.Method.(procedure.Checker)
 	if !ok {
@@ -112,7 +117,7 @@ func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, er
 		}
 	}
 	needs := c.Method.(procedure.Procedure).Needs()
-	order := c.Data.Order
+	order := c.Data.Order // indices of the samples, in the study's random order
 	n := len(order)
 	if needs.Samples > 0 {
 		n = min(n, needs.Samples)
@@ -195,8 +200,9 @@ func (w *ProcedureRun) Gather(pairScores []measure.PairScore) ([]scores.Layer, e
 	return out, nil
 }
 
-// Layer returns the entry of a record, without scores, for layer a of the first model, paired with
-// layer b of the second model if there is one. A negative index leaves that layer out.
+// Layer returns the entry of a cell's stored scores, without scores yet, for layer a of the first
+// model, paired with layer b of the second model if there is one. A negative index leaves that
+// layer out.
 func (w *ProcedureRun) Layer(a, b int) (scores.Layer, error) {
 	out := scores.Layer{Depth: scores.NoDepth}
 	if a >= len(w.Job.A.Layers) || b >= len(w.Job.B.Layers) && w.Job.B.Model != nil {

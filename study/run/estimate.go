@@ -15,9 +15,11 @@ import (
 )
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It opens
-// each pass (a reading of the samples) as a run does, reads a few batches and times the engine on
-// them. Of each measure and layer size it feeds and scores one accumulator, or two if the layer is
-// measured under several views (transformation values in a trial). Finished cells are left out.
+// each pass (a reading of the samples) as a run does, reads a few batches and times the engine,
+// ONNX Runtime, on them. Of each measure and layer size it feeds and scores one accumulator (the
+// running sums), or two if the layer is measured under several views (transformation values in a
+// trial). Finished cells are left out. A cell is a unit of work: one measure of one model on one
+// data set under one view. A task is the part of a cell that one accumulator computes.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
 	if len(p.Cells) >= 1000 { // otherwise garbage collections take a third of the time
 		defer machine.AllowGarbage()()
@@ -47,7 +49,7 @@ type estimator struct {
 	costIndex     map[string]int          // index into costs, by models and data
 	countedCells  map[*plan.Cell]bool     // cells that Cost.Cells includes
 	countedLayers map[string]bool         // layers that Cost.Layers includes
-	shapes        map[string]shapeTimes   // by Task.Shape
+	shapes        map[string]shapeTimes   // by Task.Shape, equal for tasks that take equally long
 	timedTasks    map[string][]*plan.Task // one timed task of each shape, by measure
 	passTimes     map[string]passTime     // by models, data and layers; by models and data alone: the times of the last such pass
 	start         time.Time
@@ -214,8 +216,8 @@ func parallelTime(tasks []time.Duration, cores int) time.Duration {
 	return max(longest, sum/time.Duration(cores))
 }
 
-// savingTime returns the time that a pass of the given duration spends on saving the states of its
-// accumulators and the records of its cells.
+// savingTime returns the time that a pass of the given duration spends on saving its accumulators
+// and the records (files of scores) of its cells.
 func (e *estimator) savingTime(p *plan.Pass, duration time.Duration) time.Duration {
 	timer := newSaveTimer(e.Options.SaveInterval, e.Options.SaveFraction)
 	var bytes int64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A saveTimer decides when states (the accumulators of unfinished cells) are saved: at most once in
+// A saveTimer decides when states (the running sums of unfinished work) are saved: at most once in
 // an interval, and so seldom that saving takes at most a fraction of the time. States of some
 // gigabytes can take longer to write than the work since the last save took. The time of a save can
 // only be estimated from earlier ones: many disks write a short burst much faster than gigabytes. A

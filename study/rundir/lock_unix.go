@@ -10,8 +10,8 @@ import (
 
 // lockStates locks the folder of states (saved running sums) against other processes and runs that
 // save at the same time, and returns a function that ends the lock. A stopped process may hold the
-// lock, so after waiting for lockTimeout it returns without one. So it does on a file system
-// without locks.
+// lock, so after waiting for lockTimeout it returns without having the lock. It also does so on a
+// file system without locks.
 func (f Folder) lockStates() (unlock func()) {
 	d, err := os.Open(f.Path("states"))
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 
 // Images of a model, such as one that shows its filters, are PNG files in a folder beside the model
 // file: MODEL.pictures for MODEL.onnx. A JSON file of the same name may hold the title and the
-// caption of an image. A run copies these files into its folder for the report.
+// caption of an image. A run of a study copies these files into its folder, where the report finds
+// them.
 
 const (
 	modelImageFolder = "pictures/models" // in the run folder

@@ -11,20 +11,24 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// resetCell discards the progress of a cell. Each of its tasks, the work of one accumulator, is to
-// read its samples from the first one again, and loses its scores.
+// resetCell discards the progress of a cell, a unit of a study's work: one measure of one model on
+// one data set, under one transformation value, in one trial. Each of its tasks, the work of one
+// accumulator (the running sums), is to read its samples from the first one again, and loses its
+// scores.
 func resetCell(c *plan.Cell) {
 	for _, t := range c.Tasks {
 		t.Fed, t.Scored, t.Saved, t.SavedScores = 0, nil, 0, false
 	}
 }
 
-// Resume marks in the plan what the folder already holds: finished cells, and the saved states of
-// the others. The records of finished cells stay in memory until ForgetRecords. A damaged state is
-// a warning, and its cell starts from the first sample; one that cannot be read is an error.
+// Resume marks in the plan what the folder already holds: finished cells, and the states (saved
+// accumulators) of the others. The records of finished cells stay in memory until ForgetRecords. A
+// damaged state is a warning, and its cell starts from the first sample; one that cannot be read is
+// an error.
 func (r *Writer) Resume() error {
 	r.readUnreadable()
-	// With Only, the folder may hold states of many other models, and listing them is slow.
+	// With Only, the names of the models to run, the folder may hold states of many other models,
+	// and listing them is slow.
 	if r.Options.Only == nil {
 		var err error
 		if r.states, err = listByKey([]string{r.Folder.dir}, "states", ".bin"); err != nil {
@@ -39,7 +43,7 @@ func (r *Writer) Resume() error {
 		if _, c.Done = r.records[c]; c.Done {
 			continue
 		}
-		if c.Procedure != nil { // a procedure loads its own checkpoint
+		if c.Procedure != nil { // a measure that works in steps; it loads its own checkpoint
 			continue
 		}
 		f, err := openState(r.Folder.state(c, r.Options.Shard))
@@ -106,7 +110,8 @@ func restoreCell(c *plan.Cell, f *stateFile) error {
 }
 
 // Accumulator returns a task's accumulator, restored from the state of an earlier run if there is
-// one. With a damaged state it warns and returns an empty accumulator.
+// one. With a damaged state it warns and returns an empty accumulator. The store is a file for what
+// the accumulator need not keep in memory.
 func (r *Writer) Accumulator(t *plan.Task, store measure.Store) (plan.Accumulator, error) {
 	acc, err := t.Open(store)
 	if err != nil {

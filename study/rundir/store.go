@@ -7,9 +7,9 @@ import (
 )
 
 // A Store is the measure.Store of a pass (one reading of the samples): an unnamed file in the run
-// folder, made at the first use, in which accumulators keep what need not be in memory. The system
-// removes it when the process ends. On systems that cannot unlink open files, a later run removes
-// it like other temporary files.
+// folder, made at the first use, in which accumulators (running sums) keep what need not be in
+// memory. The system removes it when the process ends. On systems that cannot unlink open files, a
+// later run removes it like other temporary files.
 type Store struct {
 	Dir  string       // folder of the file
 	end  atomic.Int64 // number of bytes that are reserved
@@ -30,8 +30,8 @@ func (s *Store) ReadAt(p []byte, at int64) (int, error) {
 	return n, SaveError(err)
 }
 
-// WriteAt implements measure.Store. IsSaveError holds for its errors, as for those of ReadAt, so
-// they end the run.
+// WriteAt implements measure.Store. Its errors, like those of ReadAt, end the run, since
+// IsSaveError reports true for them.
 func (s *Store) WriteAt(p []byte, at int64) (int, error) {
 	if err := s.open(); err != nil {
 		return 0, err
