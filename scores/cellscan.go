@@ -9,9 +9,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// scanCell decodes a cell that is laid out exactly as WriteCell writes it: fields in order, no
-// spaces and no escapes. It returns false for any other text, which may still be a valid cell. It
-// takes a quarter of the time of encoding/json, and a study may have 100,000 cells.
+// scanCell decodes a cell (the scores of one measure for one model, data set, transformation value
+// and trial; a trial is a repetition of all random draws) from JSON that is laid out exactly as
+// WriteCell writes it: fields in order, no spaces and no escapes. It returns false for any other
+// text, which may still be a valid cell. It takes a quarter of the time of encoding/json, and a
+// study may have 100,000 cells.
 func scanCell(data []byte) (Cell, bool) {
 	known := knownTexts.Get().(texts)
 	defer knownTexts.Put(known)
@@ -52,6 +54,7 @@ func scanCell(data []byte) (Cell, bool) {
 	}
 	s.want("}")
 	s.take("\n")
+	// MeanOverTrials, -1, is the lowest value of Trial.
 	valid := !s.failed && len(s.rest) == 0 && c.Measure != "" && c.Model != "" && c.Data != "" && c.Trial >= MeanOverTrials
 	return c, valid
 }
@@ -203,7 +206,7 @@ func (s *cellScanner) layer() (l Layer) {
 	}
 	s.want(`"depth":`)
 	l.Depth = s.int()
-	l.Other = s.optional(`,"other":`)
+	l.Other = s.optional(`,"other":`) // the layer that it is compared with
 	s.want(`,"scores":`)
 	s.list(func() {
 		if l.Scores == nil { // room for all, since a score is large
@@ -233,7 +236,7 @@ func (s *cellScanner) score() (m measure.Score) {
 	if s.take(`,"warnings":`) {
 		s.list(func() { m.Warnings = append(m.Warnings, s.text()) })
 	}
-	if s.take(`,"replicates":`) {
+	if s.take(`,"replicates":`) { // values of the statistic, each without one part of the samples
 		s.list(func() { m.Replicates = append(m.Replicates, measure.Replicate{Value: s.number()}) })
 		s.want(`,"left":`) // numbers of observations that the replicates leave out
 		i := 0

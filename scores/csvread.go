@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// ReadCSV reads rows that WriteCSV wrote. Errors name the line and the column.
+// ReadCSV reads rows (one score each) that WriteCSV wrote. Errors name the line and the column.
 func ReadCSV(r io.Reader) ([]Row, error) {
 	p := &csvReader{lines: bufio.NewReaderSize(r, 1<<16), parser: parser{texts: columnTexts{known: texts{}}}}
 	if file, ok := r.(fs.File); ok {
@@ -136,7 +136,9 @@ type parser struct {
 	texts  columnTexts // the texts read before: each is in memory once
 }
 
-// row parses the fields of one line, in the order of Columns.
+// row parses the fields of one line, in the order of Columns. An empty depth is that of a score of
+// the whole model (NoDepth), and an empty trial a mean over trials, the repetitions of all random
+// draws (MeanOverTrials).
 func (p *parser) row(fields [][]byte) (Row, error) {
 	p.fields, p.column, p.err = fields, 0, nil
 	r := Row{
@@ -158,6 +160,7 @@ func (p *parser) text() string {
 	return p.texts.text(p.column-1, field)
 }
 
+// int parses an integer, or returns the given value for an empty field.
 func (p *parser) int(empty int) int {
 	s := p.next()
 	if len(s) == 0 {

@@ -41,8 +41,9 @@ func SumFile(path string) (FileSum, error) {
 	}
 }
 
-// sumBuffers are buffers of SumFile. Merging the folders of shards sums hundreds of thousands of
-// small files, and a buffer for each would be most of its garbage.
+// sumBuffers are buffers of SumFile. Merging the folders of shards (parts of the samples that one
+// process measures) sums hundreds of thousands of small files, and a buffer for each would be most
+// of its garbage.
 var sumBuffers = sync.Pool{New: func() any { return new([1 << 15]byte) }}
 
 // SumOf returns the FileSum of a file with the given content.

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// WithoutFormulas returns the rows with an apostrophe before every text that a spreadsheet would
-// parse as a formula. Names of models, layers and data may come from untrusted files.
+// WithoutFormulas returns the rows of a table of scores with an apostrophe before every text that a
+// spreadsheet would parse as a formula. Names of models, layers and data may come from untrusted
+// files.
 func WithoutFormulas(rows []Row) []Row {
 	rows = slices.Clone(rows)
 	for i := range rows {
@@ -21,7 +22,7 @@ func WithoutFormulas(rows []Row) []Row {
 	return rows
 }
 
-// isNumber reports whether a text is a number, such as the parameter -15.
+// isNumber reports whether a text is a number, such as the parameter -15 of a rotation.
 func isNumber(text string) bool {
 	p := &parser{fields: [][]byte{[]byte(text)}}
 	p.float()

@@ -2,9 +2,9 @@ package scores
 
 import "encoding/json"
 
-// MarshalJSON encodes a row as an object whose keys are the names of the columns. Fields that are
-// empty in CSV are omitted, except value, which is null. Infinite numbers are the strings "inf" and
-// "-inf".
+// MarshalJSON encodes a row (one score) as an object whose keys are the names of the columns.
+// Fields that are empty in CSV are omitted, except value, which is null. Infinite numbers are the
+// strings "inf" and "-inf".
 func (r Row) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Study      string  `json:"study"`
@@ -31,7 +31,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	o := object{Study: r.Study, Model: r.Model, Layer: r.Layer, OtherModel: r.OtherModel, OtherLayer: r.OtherLayer, Data: r.Data,
 		Transform: r.Transform, Parameter: r.Parameter, Measure: r.Measure, Variant: r.Variant, Factor: r.Factor, Statistic: r.Statistic,
 		Value: number{value: r.Value}, Low: optionalNumber(r.Low), High: optionalNumber(r.High), Null: optionalNumber(r.Null), N: r.N, Warning: r.Warning}
-	if r.Depth != NoDepth {
+	if r.Depth != NoDepth { // not a score of the whole model
 		o.Depth = &r.Depth
 	}
 	if r.Trial != MeanOverTrials {
@@ -41,7 +41,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 }
 
 func optionalNumber(v float64) *number {
-	if v != v {
+	if v != v { // NaN
 		return nil
 	}
 	return &number{value: v}

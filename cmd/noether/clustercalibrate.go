@@ -11,7 +11,7 @@ import (
 )
 
 // clusterCalibrateCommand returns the hidden command that noether cluster submit runs for each
-// model. It prints the cost as JSON.
+// model. It prints the model's cost as JSON: its times in seconds and its peak memory.
 func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 	var vars []string
 	var model, memory string
@@ -35,7 +35,7 @@ func clusterCalibrateCommand(engine *engineFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			work, err := study.Remaining(plan, "", o)
+			work, err := study.Remaining(plan, "", o) // "": no run folder, so all work of the model
 			plan.Close()
 			if err != nil {
 				return err

@@ -20,7 +20,8 @@ import (
 
 // submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them. memory
 // is --memory, which bounds the accumulators (the running sums of measures); mem and limit are
-// --mem and --time, what a task requests.
+// --mem and --time, what a task (the part of the study that one process of the cluster computes)
+// requests.
 type submitFlags struct {
 	out, profile, memory             string
 	vars                             []string
@@ -80,7 +81,8 @@ manifest for kubectl apply. Flags override the profile.`,
 	return c
 }
 
-// loadProfile reads the profile and overrides it by the flags.
+// loadProfile reads the profile (the file with the settings of the cluster) and overrides it by the
+// flags.
 func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 	p, err := cluster.LoadProfile(f.profile)
 	if err != nil {
@@ -129,7 +131,8 @@ func (f *submitFlags) loadProfile(c *cobra.Command) (cluster.Profile, error) {
 	return p, nil
 }
 
-// parseChange reads --mem and --time. What is not given is 0.
+// parseChange reads --mem and --time, which override the resources of a task. What is not given is
+// 0.
 func parseChange(c *cobra.Command, memory, limit string) (cluster.Change, error) {
 	var out cluster.Change
 	var err error
@@ -154,7 +157,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 		return err
 	}
 	f.out = cmp.Or(f.out, defaultFolder(s.Name))
-	run, err := filepath.Abs(f.out)
+	run, err := filepath.Abs(f.out) // the run folder
 	if err != nil {
 		return err
 	}
@@ -168,6 +171,7 @@ func (f *submitFlags) submit(c *cobra.Command, engine *engineFlags, path string,
 	if f.dryRun {
 		return f.printDry(run, s.Name, sub)
 	}
+	// The record lists all submissions to the run folder; added is this one, with its number.
 	record, added, err := cluster.New(run, s.Name, *sub)
 	if err != nil {
 		return err
@@ -242,7 +246,9 @@ func (f *submitFlags) printDry(run, studyName string, s *cluster.Submission) err
 	return err
 }
 
-// printTasks prints the cost of each model, and the number of tasks with their estimated times.
+// printTasks prints the cost of each model, and the number of tasks with their estimated times. A
+// cost has the peak memory and the times of opening the model, of reading and measuring all
+// samples, and of computing the scores.
 func printTasks(s *cluster.Submission) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "model\topen\tsamples\tscores\tmemory\t")

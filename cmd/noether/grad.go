@@ -30,7 +30,7 @@ type gradientModel struct {
 	Gradients map[string]string `json:"gradients,omitempty"` // names of outputs, by tensor
 	Tangents  map[string]string `json:"tangents,omitempty"`  // with --jvp: names of inputs, by tensor
 	JVP       string            `json:"jvp,omitempty"`       // with --jvp: name of the output
-	By        []string          `json:"-"`                   // the keys of Gradients or Tangents, in order
+	By        []string          `json:"-"`                   // the tensors to differentiate by: the keys of Gradients or Tangents, in order
 	Nodes     int               `json:"nodes"`
 	Added     int               `json:"added"` // nodes added to the model
 	Inputs    []port            `json:"inputs"`
@@ -93,7 +93,7 @@ func gradCommand() *cobra.Command {
 }
 
 // differentiate writes the model with gradients, or with a Jacobian-vector product, to out, and
-// describes it.
+// describes it. Weights of 16 bits become float32.
 func differentiate(path, out string, o grad.Options, sum, jvp bool) (*gradientModel, error) {
 	m, err := rewrite.ReadFloat32(path)
 	if err != nil {

@@ -27,7 +27,7 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 	var short []int
 	n := min(data.Len(), 16)
 	for i := range n {
-		s, err := data.At(ctx, i*data.Len()/n, dataset.Frame{})
+		s, err := data.At(ctx, i*data.Len()/n, dataset.Frame{}) // the zero Frame: neither resized nor cropped
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			continue
 		}
@@ -53,10 +53,11 @@ func sizesOf(ctx context.Context, data dataset.Source) (imageSizes, error) {
 // deviation to normalise by, unless the model normalises its input itself.
 func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	preset := "none"
-	height, width := m.Frame().Height, m.Frame().Width // 0: any
+	height, width := m.Frame().Height, m.Frame().Width // of the images that the model takes; 0: any
 	if height == 0 || width == 0 {
 		height, width = freeSize(sizes)
 	}
+	// inside reports whether the model normalises its input itself.
 	inside := m.Normalisation() != nil || m.Input().Type == onnx.Uint8
 	switch {
 	case inside || m.Frame().Channels != 3:
@@ -77,7 +78,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 		keys = append(keys, fmt.Sprintf("resize: %d", resize), "crop: "+side(height, width))
 	}
 	if n := m.Normalisation(); n != nil && n.Range[1] == 255 && m.Input().Type != onnx.Uint8 {
-		keys = append(keys, "range: [0, 255]")
+		keys = append(keys, "range: [0, 255]") // the values of black and white
 	}
 	switch text := "{" + strings.Join(keys, ", ") + "}"; text {
 	case "{}":
@@ -99,7 +100,7 @@ func recordedPreprocess(m *model.Model, sizes imageSizes) (text string, found bo
 	if !found || err != nil {
 		return "", false, err
 	}
-	height, width := m.Frame().Height, m.Frame().Width // 0: any
+	height, width := m.Frame().Height, m.Frame().Width // of the images that the model takes; 0: any
 	if fits := sizes.same && sizes.height == height && sizes.width == width; fits || height == 0 || width == 0 || p.Frame.Resize > 0 || p.Frame.Height > 0 {
 		return text, true, nil
 	}

@@ -31,7 +31,7 @@ type inspection struct {
 	Half       string         `json:"half,omitempty"` // 16-bit type of the weights, if they have one
 	Inputs     []port         `json:"inputs"`
 	Outputs    []port         `json:"outputs"`
-	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays"
+	Takes      string         `json:"takes,omitempty"`               // "images 3 x 32 x 32", "audio of 16000 samples", or "arrays" (other tensors)
 	Classes    int            `json:"classes"`                       // 0: the model gives no class scores
 	ClassNames []string       `json:"class_names,omitempty"`         // by output, if a config.json names them
 	Scores     string         `json:"scores,omitempty"`              // "logits" or "probabilities"
@@ -47,9 +47,9 @@ type inspection struct {
 // decoded.
 type decodedValues struct {
 	Kind     string   `json:"kind"`   // "class-map", "boxes", "keypoints" or "values", as in a study file
-	Layout   string   `json:"layout"` // for instance "yolov8"
+	Layout   string   `json:"layout"` // how the values lie in the outputs, for instance "yolov8"
 	Outputs  []string `json:"outputs"`
-	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; candidates, columns; or keypoints, 3
+	Shape    []int    `json:"shape"`             // of one sample: channels, height, width; boxes before suppression, values of each; or keypoints, 3
 	Classes  int      `json:"classes,omitempty"` // 0: unknown
 	Names    []string `json:"class_names,omitempty"`
 	Most     int      `json:"most,omitempty"`     // largest number of boxes of an image
@@ -96,8 +96,8 @@ type imageValues struct {
 	Interpolation string    `json:"interpolation,omitempty"`
 	Mean          []float32 `json:"mean,omitempty"`
 	Std           []float32 `json:"std,omitempty"`
-	Range         []float32 `json:"range,omitempty"`
-	Order         string    `json:"order,omitempty"`
+	Range         []float32 `json:"range,omitempty"` // values of black and white
+	Order         string    `json:"order,omitempty"` // of the channels: "rgb" or "bgr"
 }
 
 // preprocessing reads the preprocessor_config.json beside the model at path or, if there is none,
@@ -136,7 +136,7 @@ type layerEntry struct {
 	Depth int    `json:"depth"`          // number of nodes on the longest path from the input
 	Shape []int  `json:"shape"`          // of one sample; null where it is not known
 	Axes  string `json:"axes"`           // such as NCHW, see the help of the command
-	Role  string `json:"role,omitempty"` // of a layer that noether init chooses, such as "stage 1, block 1 of 3"
+	Role  string `json:"role,omitempty"` // of a layer that noether init writes into a new study file, such as "stage 1, block 1 of 3" of the network
 }
 
 func inspectCommand(engine *engineFlags) *cobra.Command {

@@ -9,9 +9,10 @@ import (
 )
 
 // A trackIndex states which samples lie on one track. A track is a group of samples whose
-// trajectories have images in common, such as the frames that a video shows at one position of a
-// scene. (dataset.Places calls this group a place; here a place is a sample's position in the
-// random order.) A unit often fires on the trajectories of all samples of a track, or of none.
+// trajectories (a sample and its transformed versions) have images in common, such as the frames
+// that a video shows at one position of a scene. (dataset.Places calls this group a place; here a
+// place is a sample's position in the random order.) A unit often fires (exceeds its threshold) on
+// the trajectories of all samples of a track, or of none.
 type trackIndex struct {
 	of []int32 // number of the track of the sample at each place; nil: every sample has its own track
 }
@@ -43,8 +44,9 @@ func (t trackIndex) track(place int) int32 {
 	return t.of[place]
 }
 
-// nullInputs are the inputs that are drawn at random for the null. A run is a sequence of inputs
-// that follow one another on one track.
+// nullInputs are the inputs that are drawn at random for the null: the score of a unit with these
+// inputs in place of its references, the inputs that activate it most. Here a run is a sequence of
+// inputs that follow one another on one track. (The type run is the computation of the measure.)
 type nullInputs struct {
 	places []int // of the inputs of all runs, one run after another
 	first  []int // index in places of the first input of each run, then the number of all inputs

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Responses holds the activations of some units, computed by Noether or by another program.
+// Responses holds the activations of some units, computed by Noether or by another program. P(x) is
+// the distribution of the inputs. A trajectory is an input and its transformed versions.
 type Responses struct {
 	Inputs tensor.Tensor // n x units: responses to the inputs from P(x)
 	Images tensor.Tensor // m x units: responses to the images on trajectories
@@ -17,7 +18,9 @@ type Responses struct {
 	Steps func(i int) []int
 }
 
-// A Unit is the score of one unit.
+// A Unit is the score of one unit. h(x) is its activation. G and L are the global and the local
+// firing rate: the fractions of the inputs, and of the images on the trajectories of Z, at which
+// the unit fires. The inputs in Z are called references.
 type Unit struct {
 	Sign      int     // s: 1 or -1
 	Threshold float64 // q: the unit fires where Sign h(x) >= q
@@ -28,10 +31,11 @@ type Unit struct {
 	Constant  bool    // the unit is constant on the inputs, so that it fires at all of them
 }
 
-// ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate,
-// References (default 10) and whether Sparse is empty. The measure computes the same without
-// storing the responses. Other shapes, NaN, infinity, too few inputs for the rate, and the lack of
-// a complete trajectory are errors, the last two measure.ErrTooFew.
+// ScoreUnits returns the scores of units from their responses. Of the settings it uses Rate (the
+// smallest global firing rate), References (the size of Z, default 10) and whether Sparse is empty;
+// if not, the sign is 1. The measure computes the same without storing the responses. Other shapes,
+// NaN, infinity, too few inputs for the rate, and the lack of a complete trajectory are errors, the
+// last two measure.ErrTooFew.
 func ScoreUnits(r Responses, s Settings) ([]Unit, error) {
 	if r.Inputs.Rank() != 2 || r.Images.Rank() != 2 || r.Inputs.Shape[1] != r.Images.Shape[1] {
 		return nil, fmt.Errorf("firing: responses have shapes %v (inputs) and %v (images): they must be inputs x units and images x units", r.Inputs.Shape, r.Images.Shape)

@@ -10,14 +10,18 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// A run is one job in progress. Each group of units goes through the same stages, and a stage is
-// one pass over images. A chunk is the part of a group that is in one layer.
+// A run is one job in progress: the measure of one model on its data, under one transformation.
+// Units are divided into groups that fit into memory. Each group goes through the same stages, and
+// a stage is one pass over images. A chunk is the part of a group that is in one layer. The place
+// of a sample is its position in the random order in which the study reads the data. A trajectory
+// is an input and its transformed versions. The references of a unit are the inputs that activate
+// it most. The null is the score with random inputs in place of the references.
 type run struct {
 	*firing
 	layout
 	job     *procedure.Job
 	units   map[int]*unitSet // by layer
-	sparse  []bool           // by layer
+	sparse  []bool           // by layer: its units fire only at high values (the sign s is 1)
 	results []*layerResult   // by layer
 
 	index    []int32    // sample index by place; unread if the sample cannot be read
@@ -34,7 +38,7 @@ type run struct {
 	saveTime           time.Duration // duration of the last save
 
 	estimators  []*ThresholdEstimator // by chunk of the group
-	moments     []*moments            // by chunk; nil without NormalThreshold
+	moments     []*moments            // by chunk: mean and variance of each unit; nil without NormalThreshold
 	fullStats   []*fullStats          // by chunk; only in the stage of full trajectories
 	classCounts []*classCounts        // by chunk; only in the stage of classes
 }
@@ -109,10 +113,11 @@ func (r *run) stages(g group) []stage {
 	if sketched(r.rank, r.settings.tolerance()) {
 		out = append(out, r.rateStage(g))
 	}
-	for kind := range r.trajectories {
+	for kind := range r.trajectories { // such as the phase and the orientation of gratings
 		out = append(out, r.localStage(g, kind))
 	}
 	for _, p := range r.trajectories {
+		// p.tmeasures: the variances of the library tmeasures are defined for this kind.
 		if r.needsFullTrajectories() && p.tmeasures {
 			out = append(out, r.fullStage(g, p))
 		}
@@ -171,7 +176,8 @@ func (r *run) runStage(ctx context.Context, e *reader, s stage) error {
 	return s.finish()
 }
 
-// thresholdStage finds thresholds over P(x), the distribution of the inputs.
+// thresholdStage finds the thresholds at which units fire, over P(x), the distribution of the
+// inputs.
 func (r *run) thresholdStage(g group) stage {
 	return stage{
 		name: "thresholds",
@@ -294,7 +300,7 @@ func (r *run) storeThresholds(g group) error {
 			return fmt.Errorf("%w: no input has a complete trajectory", measure.ErrTooFew)
 		}
 		result := r.results[c.layer]
-		for side, top := range r.estimators[at].sides {
+		for side, top := range r.estimators[at].sides { // the signs s = 1 and s = -1
 			for u := range c.count() {
 				q, count := top.threshold(u)
 				result.q[side][c.lo+u], result.fires[side][c.lo+u], result.largest[side][c.lo+u] = q, int32(count), top.largest(u)

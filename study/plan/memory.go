@@ -13,13 +13,13 @@ import (
 const (
 	maxBatch         = 64       // larger batches are not faster: activations no longer fit the cache
 	maxDeviceBatch   = 256      // on a graphics processor
-	activationMemory = 64 << 20 // bytes for the activations of a clean and a transformed batch
+	activationMemory = 64 << 20 // bytes for the activations of a clean (not transformed) and a transformed batch
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime)
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
 	// On the CPU a batch has for each core coreImages samples, or as many as have activations of
-	// coreActivations bytes if these are more. Activations are then still in the cache when they are
-	// measured.
+	// coreActivations bytes if these are more. Activations are then still in the cache when they
+	// are measured.
 	coreImages      = 8        // fewer are slower to compute
 	coreActivations = 12 << 20 // bytes; those of clean and transformed samples
 )
@@ -73,7 +73,7 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 // engine keeps buffers of other sizes.
 func (l *MemoryLimits) useDevice(a gpu.Adapter) {
 	l.slots = 2
-	if a.Kind != gpu.Software {
+	if a.Kind != gpu.Software { // a graphics processor, not one that the CPU emulates
 		l.batch = maxDeviceBatch
 	}
 	free := cmp.Or(a.Free, a.Memory/4*3)
@@ -106,7 +106,7 @@ func (l MemoryLimits) cachedBatch(read int64) int64 {
 // memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if s.Batch > 0 {
-		return max(1, min(s.Batch, p.Hi-p.lo))
+		return max(1, min(s.Batch, p.Hi-p.lo)) // the pass has Hi - lo samples
 	}
 	var activations, read, images, device int64
 	for _, m := range p.Models {
@@ -115,7 +115,7 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 		for _, l := range layers {
 			bound += 4 * int64(tensor.Size(l.Shape))
 		}
-		working := m.Net.WorkingBytes()
+		working := m.Net.WorkingBytes() // what the engine needs for one sample besides the buffers
 		if limits.slots > 1 {
 			device += bound + working
 			working = 0
@@ -132,7 +132,8 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 		batch = min(batch, limits.device/max(device, 1))
 	}
 	if block := int64(p.Data().Layout.Block); batch > block {
-		// A multiple of the block (measure.Layout): measures that work on blocks need not buffer parts.
+		// A multiple of the block (32 consecutive samples, see measure.Layout): measures that work
+		// on blocks need not buffer parts.
 		batch -= batch % block
 	}
 	return int(max(1, min(batch, int64(p.Hi-p.lo))))

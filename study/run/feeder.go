@@ -16,11 +16,12 @@ import (
 )
 
 // A feeder runs a pass: it reads the samples once, runs the models on them, and feeds the
-// activations to the accumulators of several tasks, such as a measure at one layer. It holds the
-// sessions of ONNX Runtime and the accumulators.
+// activations to the accumulators (running sums) of several tasks, such as a measure at one layer.
+// A task is a part of a cell: a measure for one model, data set, transformation value and trial.
+// The feeder holds the sessions of ONNX Runtime and the accumulators.
 type feeder struct {
 	*plan.Pass
-	cores     int
+	cores     int       // goroutines that feed accumulators
 	readers   []*reader // of the pass's models, in their order
 	accs      map[*plan.Task]plan.Accumulator
 	stats     *telemetry.Stats
@@ -98,7 +99,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		if c.err != nil {
 			return c.err
 		}
-		if c.view != plan.CleanView {
+		if c.view != plan.CleanView { // the clean batch, which comes before those of views, is measured with each
 			c.show(f.readers)
 			if err := f.update(c.batch); err != nil {
 				return err
@@ -117,7 +118,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 		return err
 	}
 	for _, t := range f.AllTasks() {
-		t.Fed = f.Hi
+		t.Fed = f.Hi // the position after the last sample of the pass
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (f *feeder) run(ctx context.Context, tick func(forwards int) error) error {
 func (f *feeder) update(b *batch) error {
 	defer f.stats.During(telemetry.Measuring)()
 	tasks := f.pendingTasks(b.view)
-	if f.Views[b.view].On == "activations" {
+	if f.Views[b.view].On == "activations" { // what is transformed: these instead of the input
 		f.transformActivations(b)
 	}
 	errs, dropped := make([]error, len(tasks)), make([][]error, len(tasks))
@@ -139,8 +140,8 @@ func (f *feeder) update(b *batch) error {
 			})
 		}
 	}
-	// Few goroutines, and this one among them: each new one must be woken, and grow its stack.
-	// One is more than needed: idle threads take the newest goroutine of a running one only after a
+	// Few goroutines, and this one among them: each new one must be woken, and grow its stack. One
+	// is more than needed: idle threads take the newest goroutine of a running one only after a
 	// sleep, which is long compared with a batch.
 	var group sync.WaitGroup
 	if n := min(f.cores, len(tasks)); n > 1 {
@@ -200,21 +201,22 @@ func errorOrder(tasks []*plan.Task, errs []error) []int {
 // the task cannot continue, err is the error of the first layer, from which NaN may have spread to
 // the others.
 func (f *feeder) updateTask(t *plan.Task, b *batch) (dropped []error, err error) {
-	from, _ := slices.BinarySearch(b.positions, t.Fed)
+	from, _ := slices.BinarySearch(b.positions, t.Fed) // a resumed task has read the samples before t.Fed
 	if end := len(b.positions); from < end {
 		var z []tensor.Tensor
-		for _, r := range t.Readings() {
+		for _, r := range t.Readings() { // the tensors that it reads: layers or predictions, clean or transformed
 			z = append(z, f.reader(r).tensor(r, f.Views[b.view]).Slice(from, end))
 		}
 		ids, acc := plan.SampleIDs{Position: b.positions[from:], Index: b.indices[from:], Label: b.labels[from:]}, f.accs[t]
 		if len(b.ops) > 0 {
 			ids.Ops = b.ops[from:]
 		}
-		if len(b.truth) > 0 {
+		if len(b.truth) > 0 { // labelled boxes or masks
 			ids.Truth = b.truth[slices.Index(f.Models, t.Readings()[0].Model)][from:]
 		}
 		for cause := acc.Feed(ids, z); cause != nil; cause = acc.Feed(ids, z) {
 			dropped = append(dropped, t.Explain(b.nameSample(cause)))
+			// The grid is the list of pairs of layers that the task compares.
 			if f.warnDropped == nil || !t.DropGridLayer(acc, cause) {
 				return nil, dropped[0]
 			}

@@ -9,7 +9,8 @@ import (
 )
 
 // InMemory runs every cell of a plan (a measure for one model, data set, transformation value and
-// trial) without a run folder. The scores are in the fields Scored of the cells' tasks.
+// trial, a repetition of all random draws) without a run folder. The scores are in the fields
+// Scored of the cells' tasks, each the work of one accumulator.
 func InMemory(ctx context.Context, p *plan.Plan) error {
 	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}

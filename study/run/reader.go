@@ -19,7 +19,7 @@ type reader struct {
 	session     *model.Session
 	layerIndex  map[string]int           // index of each layer in the session
 	prediction  bool                     // the class scores are read too
-	clean       *activations             // of the clean inputs
+	clean       *activations             // of the clean (not transformed) inputs
 	transformed *activations             // of the transformed inputs
 	scratch     map[string]tensor.Tensor // transformed activations, by layer (see transformActivation)
 	// The activations of the batches in progress; clean and transformed are elements of these
@@ -90,14 +90,14 @@ func (r *reader) runInto(ctx context.Context, images []tensor.Tensor, b *activat
 	return nil
 }
 
-// tensor returns the activations or log-probabilities that a task reads under a view (a
-// transformation value in a trial), for the b samples of the last batch: b x the shape of the
-// layer, or b x classes.
+// tensor returns the activations or log-probabilities that a task (a measure at one layer, for
+// instance) reads under a view (a transformation value in a trial), for the b samples of the last
+// batch: b x the shape of the layer, or b x classes.
 func (r *reader) tensor(reading plan.Reading, v plan.View) tensor.Tensor {
 	switch {
 	case reading.IsPrediction():
 		return r.buffers(reading.Transformed).logProbs
-	case reading.Transformed && v.On == "activations":
+	case reading.Transformed && v.On == "activations": // the view transforms these instead of the input
 		return r.scratch[reading.Layer.Name]
 	}
 	return r.buffers(reading.Transformed).Layer(r.layerIndex[reading.Layer.Name])

@@ -19,8 +19,9 @@ import (
 // value and trial) in a run folder, then writes scores.csv, scores.parquet and run.json. If it is
 // interrupted, finished work stays and the next Run continues from the last save. After a cancelled
 // context Run saves once more; after a kill or on a full disk the work since the last save is lost.
-// With a shard of the samples (Options.Shard) it saves states, with some of the models
-// (Options.Only) cells; Merge then writes the tables.
+// With a shard, a part of the samples (Options.Shard), it saves states, the accumulators or
+// checkpoints of unfinished cells. With some of the models (Options.Only) it saves cells. Merge
+// then writes the tables.
 //
 // A failed model, data set or cell does not end the run. Run then returns a *Failures beside the
 // Result.
@@ -45,7 +46,7 @@ func Run(ctx context.Context, s *spec.Study, dir string, o plan.Options) (result
 	return execute(ctx, plan, folder, o)
 }
 
-// execute runs a plan in its folder: first passes, which read the samples once for several
+// execute runs a plan in its folder: first passes, each of which reads the samples once for several
 // measures, then procedures, the measures that work in steps.
 func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Options) (*rundir.Result, error) {
 	w, err := rundir.NewWriter(p, folder, o)
@@ -108,8 +109,8 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	return r.Finish(ctx)
 }
 
-// runPass feeds a pass and scores the complete cells. If a part of the pass fails, the rest is
-// tried again without it.
+// runPass feeds a pass to its accumulators (running sums), and scores the complete cells. If a part
+// of the pass fails, the rest is tried again without it.
 func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	ctx, pass := telemetry.Span(ctx, "pass", attribute.String("models", p.Title()), attribute.String("data", p.Data().Entry.Name))
 	defer func() { telemetry.EndSpan(pass, err) }()
@@ -138,7 +139,7 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 	return err
 }
 
-// feedPass feeds the samples of a pass to its tasks.
+// feedPass feeds the samples of a pass to its tasks, each the work of one accumulator.
 func (r *runner) feedPass(ctx context.Context, p *plan.Pass) (*feeder, error) {
 	r.Log.Info("pass", "number", r.progress.Pass, "of", r.progress.Passes, "models", p.Title(), "data", p.Data().Entry.Name,
 		"views", len(p.Views), "from", p.Start(), "to", p.Hi)
@@ -212,9 +213,9 @@ func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	if !r.Options.FailFast {
 		f.warnDropped = r.warnDropped
 	}
-	slots := 1
+	slots := 1 // number of batches whose activations are in memory
 	if !ort.OnCPU(r.Options.Device) {
-		slots = 2
+		slots = 2 // one is computed while another one is measured
 	}
 	for _, m := range p.Models {
 		layers, prediction := p.Layers(m)

@@ -16,11 +16,12 @@ import (
 const (
 	// timedSamples is the number of samples of a pass that are run; two batches if these are more.
 	timedSamples = 32
-	// After engineTimeLimit, a batch that starts is the last, unless it is the first, and no further
-	// view (a transformation value in a trial) is transformed.
+	// After engineTimeLimit, a batch that starts is the last, unless it is the first, and no
+	// further view (a transformation value in a trial) is transformed.
 	engineTimeLimit = 4 * time.Second
-	// timedBlocks is the number of blocks of measure.Layout that accumulators are fed: one of each
-	// jackknife group (a part of the samples that an interval leaves out once).
+	// timedBlocks is the number of blocks (32 consecutive samples, see measure.Layout) that
+	// accumulators (running sums of measures) are fed: one of each jackknife group (a part of the
+	// samples that an interval leaves out once).
 	timedBlocks = 20
 )
 
@@ -33,16 +34,19 @@ type passTime struct {
 	peak   int64                         // peak memory of the process with all accumulators of the pass, in bytes
 }
 
-// A timedBatch is a clean batch, with its samples in each frame (size and crop) that models need.
+// A timedBatch is a clean (not transformed) batch, with its samples in each frame (size and crop)
+// that models need.
 type timedBatch struct {
 	samples [][]dataset.Sample
 	clean   *batch
 }
 
 // timePass opens a pass, times a few batches of it, and times its tasks (accumulators, each of one
-// measure at one layer under one view), except those for which an equal one has been timed.
+// measure at one layer under one view), except those like one that has been timed: of the same
+// measure, with a layer of the same shape.
 func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
+	// The store is a temporary file for what accumulators need not hold in memory.
 	e.store = &rundir.Store{Dir: os.TempDir()}
 	defer e.store.Close()
 	start := time.Now()

@@ -11,9 +11,9 @@ import (
 )
 
 // Failures is the error of a run that finished, but in which some models, data or cells failed. A
-// cell is the scores of a measure for a model, data, a value of a transformation and a trial. The
-// results of the other cells are in the run folder. Each failure has a file under failures/.
-// Running the study again retries what failed.
+// cell is the scores of a measure for a model, data, a value of a transformation and a trial (a
+// repetition of all random draws). The results of the other cells are in the run folder. Each
+// failure has a file under failures/. Running the study again retries what failed.
 type Failures struct {
 	Failed      []scores.Failure
 	Done, Cells int     // number of finished cells, and of all cells of the study
@@ -46,7 +46,7 @@ func (r *Writer) FailCell(c *plan.Cell, layer string, inputs []string, cause err
 	f := c.FailureRecord()
 	f.Layer, f.Inputs = layer, inputs
 	f.Log = r.Log.Recent()
-	if !r.Options.Shard.Whole() {
+	if !r.Options.Shard.Whole() { // a shard is a part of the samples
 		f.Shard = r.Options.Shard.String()
 	}
 	f = r.failures.Add(f, cause)
@@ -101,8 +101,8 @@ func (f Folder) writeFailure(x scores.Failure) error {
 	return scores.WriteFailure(f.Path("failures", name+".json"), x)
 }
 
-// RemoveFailures removes the failure files of a key, those of its shards (runs on parts of the
-// samples) included. Errors are ignored.
+// RemoveFailures removes the failure files of a key, with which their names begin: that of a cell,
+// a model or data. The files of its shards are included. Errors are ignored.
 func (f Folder) RemoveFailures(key string) {
 	files, _ := f.list("failures", key+".", ".json")
 	for _, file := range files {

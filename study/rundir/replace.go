@@ -14,8 +14,8 @@ import (
 )
 
 // CheckStudy returns an error if the folder holds the run of another study: one of another name
-// that shares no cell (a measure for one model, data set, transformation value and trial) with the
-// plan. With replace it removes that run instead.
+// that shares no cell (a measure for one model, data set, transformation value and trial, which is
+// a repetition of all random draws) with the plan. With replace it removes that run instead.
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {
@@ -35,7 +35,8 @@ func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 // clear removes the files of a run, and all .csv and .parquet files. Other files stay.
 func (f Folder) clear() error {
 	var errs []error
-	// "shared" has the checkpoints that several cells of a procedure share.
+	// "states" has the saved progress of cells, and "shared" the checkpoints that several cells of
+	// a procedure (a measure that works in steps) share. The folders in constants have images.
 	for _, name := range []string{"cells", "states", "shared", "failures", viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder, "study.yaml", "run.json", "report.html"} {
 		errs = append(errs, filesys.RemoveAll(f.Path(name)))
 	}

@@ -4,10 +4,10 @@ import "github.com/noether-ml/noether/scores"
 
 // SampleSheet returns a sample sheet (scores.SampleSheet: what a transformation does to single
 // samples) of 12 samples of 4 classes under the transformation with the given index in the
-// generated run. Its Parameters are values, or "" alone without values. Sample i is of class i mod
-// 4, and its value falls with i. At the last parameter, model m classifies all samples from 6 + 2m
-// on wrongly, and their values are 0. A lower value means a larger change (Lower). If there are two
-// models, model 0 classifies some samples wrongly that model 1 classifies correctly (Partings).
+// generated run f. Its Parameters are values, or "" alone without values. Sample i is of class i
+// mod 4, and its value falls with i. At the last parameter, model m classifies all samples from 6 +
+// 2m on wrongly, and their values are 0. A lower value means a larger change (Lower). If there are
+// two models, model 0 classifies some samples wrongly that model 1 classifies correctly (Partings).
 func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet {
 	if len(values) == 0 {
 		values = []string{""}
@@ -24,6 +24,8 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 	for m := range f.Models {
 		model := scores.SheetModel{Model: f.Name("model", m), Right: 400, Labelled: 500}
 		for i := range samples {
+			// Predictions for the clean (not transformed) samples; Moved below: for the transformed
+			// ones.
 			model.Clean, model.Confidence = append(model.Clean, i%classes), append(model.Confidence, 0.9)
 		}
 		for c := range classes {
@@ -31,6 +33,7 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 			model.Confusion = append(model.Confusion, [3]int{c, c, 100}, [3]int{c, (c + 1) % classes, 25})
 		}
 		for k := range values {
+			// The predictions under one value of the parameter, and counts over all 500 samples.
 			v := scores.SheetView{Changed: 150 + 50*k - 20*m, Failed: 120 + 40*k - 10*m, Mean: 0.6 - 0.1*float64(k) + 0.05*float64(m)}
 			for i := range samples {
 				wrong := k == len(values)-1 && i >= 6+2*m
@@ -56,6 +59,8 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 		s.Models = append(s.Models, model)
 	}
 	for l := range 2 {
+		// The samples in the plane of a layer's first two principal components: clean, and
+		// transformed (Moved).
 		p := scores.Projection{Model: f.Name("model", 0), Layer: f.Name("layer", l), Depth: 3 + 5*l}
 		for k := range values {
 			var v scores.ProjectionView
