@@ -132,8 +132,8 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 		batch = min(batch, limits.device/max(device, 1))
 	}
 	if block := int64(p.Data().Layout.Block); batch > block {
-		// A multiple of the block (32 consecutive samples, see measure.Layout): measures that work
-		// on blocks need not buffer parts.
+		// A multiple of the block (up to 32 consecutive samples, see measure.Layout): measures that
+		// work on blocks need not buffer parts.
 		batch -= batch % block
 	}
 	return int(max(1, min(batch, int64(p.Hi-p.lo))))

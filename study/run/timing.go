@@ -19,7 +19,7 @@ const (
 	// After engineTimeLimit, a batch that starts is the last, unless it is the first, and no
 	// further view (a transformation value in a trial) is transformed.
 	engineTimeLimit = 4 * time.Second
-	// timedBlocks is the number of blocks (32 consecutive samples, see measure.Layout) that
+	// timedBlocks is the number of blocks (up to 32 consecutive samples, see measure.Layout) that
 	// accumulators (running sums of measures) are fed: one of each jackknife group (a part of the
 	// samples that an interval leaves out once).
 	timedBlocks = 20
