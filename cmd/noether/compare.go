@@ -32,8 +32,9 @@ type compareFlags struct {
 	seed       uint64
 }
 
-// defaultStatistics returns the default statistics: a selection of the common kinds, without those
-// that take minutes on large arrays.
+// defaultStatistics returns the default statistics: a selection of the common ones, without those
+// that take minutes on large arrays. They belong to the measure similarity, which compares two sets
+// of activations of the same inputs.
 func defaultStatistics() []string {
 	return []string{
 		similarity.LinearCKA, similarity.DebiasedCKA, similarity.SVCCA, similarity.PWCCA, similarity.Procrustes, similarity.MutualKNN,
@@ -71,7 +72,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 			if blas := linalg.LoadBackend(); blas.Hint != "" {
 				note("no fast BLAS was found: " + blas.Hint)
 			}
-			var cells []scores.Cell
+			var cells []scores.Cell // the statistics of one pair of arrays each
 			for _, p := range pairs {
 				cell, err := flags.compare(c.Context(), p)
 				if err != nil {
@@ -108,7 +109,7 @@ all of them: --measure all. With --measure seis, the second array is the same la
 }
 
 // resolve replaces --measure by names of statistics and checks them. Without --measure, and for
-// similarity, the name of the measure in studies, it takes the default statistics.
+// similarity, the measure's name in study files, it takes the default statistics.
 func (f *compareFlags) resolve(c *cobra.Command) error {
 	switch {
 	case len(f.measures) == 0 || slices.Equal(f.measures, []string{"similarity"}):
@@ -163,8 +164,8 @@ func parseArrayName(arg string) arrayName {
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a model instead of an array. It leaves HDF5 files, which
-// may hold a network of Keras or arrays, to the error of reading arrays.
+// checkArrays returns an error if a file is a model instead of an array. It leaves HDF5 files,
+// which may hold a network of Keras or arrays, to the error of reading arrays.
 func checkArrays(args []string) error {
 	for _, path := range args {
 		arrays := slices.Contains([]string{".npz", ".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))
@@ -218,7 +219,8 @@ func (f *compareFlags) compare(ctx context.Context, p arrayPair) (scores.Cell, e
 	return cell, err
 }
 
-// compareSEIS reads both arrays whole and computes SEIS.
+// compareSEIS reads both arrays whole and computes SEIS (Subspace-based Equivariance and Invariance
+// Scores): of a layer's activations on inputs x and on the transformed inputs T(x).
 func (f *compareFlags) compareSEIS(ctx context.Context, p arrayPair) ([]measure.Score, error) {
 	z, err := dataset.ReadArray(ctx, p[0].path, p[0].key)
 	if err != nil {
@@ -258,7 +260,7 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 	if asJSON {
 		rows := []scores.Row{}
 		for _, c := range cells {
-			rows = append(rows, c.Rows("compare")...)
+			rows = append(rows, c.Rows("compare")...) // in place of a study's name
 		}
 		return printJSON(rows)
 	}
@@ -274,7 +276,9 @@ func printComparisons(cells []scores.Cell, asJSON bool) error {
 	return nil
 }
 
-// printComparison prints a row for each statistic, in a table of a width; 0 is no limit.
+// printComparison prints a row for each statistic: its value, the ends of its 95 % interval, the
+// null (the value that chance alone gives) and the number n of observations. width is that of the
+// table; 0 is no limit.
 func printComparison(w io.Writer, found []measure.Score, width int) {
 	t := textTable{header: []string{"statistic", "value", "low", "high", "null", "n"}}
 	var warnings []string

@@ -26,6 +26,8 @@ type component struct {
 	Needed  bool   `json:"needed"`         // the program does not work without it
 }
 
+// doctorCommand returns the command doctor. engine holds the flags that choose and configure ONNX
+// Runtime, the library that runs the models.
 func doctorCommand(engine *engineFlags) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -108,6 +110,8 @@ func examineDevices(engine *engineFlags) component {
 	return f
 }
 
+// examineAcceleration describes the state of package accel: operators of Noether that replace
+// slower ones of ONNX Runtime on the CPU.
 func examineAcceleration(engine *engineFlags) component {
 	state := fmt.Sprintf("on, with vectors of %d floats", accel.Width())
 	switch {
@@ -155,6 +159,8 @@ func printFindings(found []component) {
 	}
 }
 
+// schemaCommand returns the command schema. A study file says what noether run measures; a training
+// file says how noether train trains a network.
 func schemaCommand() *cobra.Command {
 	var ofTraining bool
 	c := &cobra.Command{

@@ -21,6 +21,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
+// initCommand returns the command init. A study file says what noether run measures: data, models,
+// transformations and measures.
 func initCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var force, asJSON bool
@@ -34,6 +36,7 @@ func initCommand(engine *engineFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// cost is the estimated time of the study; 0: unknown
 			text, cost, err := limitFirstRun(c.Context(), engine, &info, filepath.Dir(out))
 			if err != nil {
 				return err
@@ -77,8 +80,8 @@ type initOutput struct {
 }
 
 // inspectForStudy opens the model to determine its layers and preprocessing, and the data to
-// determine their kind and classes. address is the path or URL of the model. Paths in the result
-// are relative to the folder of the study.
+// determine whether they are images or audio, and their classes. address is the path or URL of the
+// model. Paths in the result are relative to the folder of the study.
 func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath, folder string) (spec.TemplateInfo, error) {
 	localData, err := spec.UnpackedData(ctx, dataPath)
 	if err != nil {
@@ -119,14 +122,14 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
-	if f, _ := m.Decoded(); f != nil {
+	if f, _ := m.Decoded(); f != nil { // boxes or masks, for instance
 		g.Decoded = fmt.Sprintf("{%s: %s}", f.Kind, f.Layout)
 	}
 	for _, l := range m.Layers() {
 		g.Space = g.Space || strings.ContainsAny(string(l.Axes), "HT") // height, or time or tokens
 	}
 	if rate == 0 {
-		g.Positions = seisPositions(chosen, min(data.Len(), 1000)) // the template reads at most 1000
+		g.Positions = seisPositions(chosen, min(data.Len(), 1000)) // the study reads at most 1000
 		sizes, err := sizesOf(ctx, data)
 		if err != nil {
 			return spec.TemplateInfo{}, err
@@ -150,8 +153,9 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 	return g, nil
 }
 
-// layersOf chooses the layers that the study file names: the ends of the model's blocks and the
-// input of its classifier or, without these, all. out are their entries in the file, with comments.
+// layersOf chooses the layers that the study file names: the ends of the model's blocks, such as
+// residual blocks, and the input of its classifier or, without these, all. out are their entries in
+// the file, with comments.
 func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
 	for _, l := range blocks.Choose(m.Graph(), m.Input().Name, m.Output(), m.Layers()) {
 		out = append(out, spec.TemplateLayer{Pattern: l.Name, Comment: fmt.Sprintf("%s (%s)", l.Role, extent(l.Layer))})
@@ -166,7 +170,7 @@ func layersOf(m *model.Model) (out []spec.TemplateLayer, chosen []onnx.Layer) {
 
 // extent describes the shape of one sample of a layer: "28 x 28, 512 channels".
 func extent(l onnx.Layer) string {
-	size := func(i int) int { return l.Shape[i-1] }
+	size := func(i int) int { return l.Shape[i-1] } // Shape, unlike Axes, omits the batch axis
 	switch l.Axes {
 	case "NCHW":
 		return fmt.Sprintf("%d x %d, %s", size(2), size(3), plural.Of(size(1), "channel"))

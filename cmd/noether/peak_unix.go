@@ -14,7 +14,7 @@ func peakMemory(s *os.ProcessState) int64 {
 	if !ok {
 		return 0
 	}
-	peak := int64(usage.Maxrss) // 32 bits wide on some systems
+	peak := int64(usage.Maxrss) // in bytes on macOS, in KiB elsewhere; 32 bits wide on some systems
 	if runtime.GOOS == "darwin" {
 		return peak
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
+// varyCommand returns the command vary. Studies, what noether run measures, may relate scores to
+// accuracy over many models.
 func varyCommand() *cobra.Command {
 	var out string
 	var p rewrite.Perturbation

@@ -8,9 +8,10 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A sketch stores, for each unit, a sample of its largest values from which the k-th largest can be
-// found with a given error. It is the quantile sketch of Karnin, Lang and Liberty, "Optimal
-// quantile approximation in streams" (2016), for the upper tail only.
+// A sketch stores, for each unit (a channel at a position of a layer), a sample of its largest
+// values over the inputs, from which the k-th largest can be found with a given error. That value
+// is the threshold at which the unit counts as firing. The sketch is the quantile sketch of Karnin,
+// Lang and Liberty, "Optimal quantile approximation in streams" (2016), for the upper tail only.
 //
 // The sample is divided into levels, whose values each represent a number of values, their weight.
 // Values at or below a bound are dropped. The others are added to level 0, with weight 1. When
@@ -27,7 +28,7 @@ import (
 // dropped and the bound is raised.
 type sketch struct {
 	units       int       // number of units
-	first       int       // index of the first unit in its layer, for the hash
+	first       int       // index of the first unit in its layer, for the hash in draw
 	k           int       // rank of the threshold
 	target      int       // total weight that remains when values are dropped: see keptWeight
 	step        int       // binary logarithm of the weight of a value at level 1
@@ -131,6 +132,7 @@ func sketchBytes(k int, relative float64) int64 {
 	return int64(bytes)
 }
 
+// levels returns the number of levels.
 func (s *sketch) levels() int { return len(s.offsets) - 1 }
 
 // shift returns the binary logarithm of the weight of a value at level h.
@@ -294,6 +296,7 @@ func (s *sketch) threshold(u int) float32 {
 	return s.bound[u]
 }
 
+// write writes the values into the state, the saved form of an unfinished measurement.
 func (s *sketch) write(w *state.Writer) {
 	w.Float32s(s.items)
 	w.Uint16s(s.counts)
@@ -301,6 +304,8 @@ func (s *sketch) write(w *state.Writer) {
 	w.Float32s(s.bound)
 }
 
+// read reads what write wrote. A level with more values than it may have is an error. Level 0 is
+// never full, since it is compacted at once.
 func (s *sketch) read(r *state.Reader) {
 	r.Float32sInto(s.items)
 	r.Uint16sInto(s.counts)

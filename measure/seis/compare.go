@@ -12,7 +12,8 @@ import (
 
 // Compare returns the scores of activations in memory: z on some inputs and zt on the transformed
 // ones, both b x c x h x w or, for maps of one dimension, b x c x t. The inputs may be in any
-// order: partners for the null and groups for the interval are drawn at random.
+// order: the partners in the shuffled pairs of the null (the scores that chance alone gives) and
+// the groups of samples from which the interval is computed are drawn at random.
 func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	axes := map[int]onnx.Axes{4: "NCHW", 3: "NCT"}[z.Rank()]
 	if axes == "" {
@@ -22,7 +23,7 @@ func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 		return nil, fmt.Errorf("seis needs activations of one shape, not %v and %v", z.Shape, zt.Shape)
 	}
 	n := z.Shape[0]
-	site := measure.Site{
+	site := measure.Site{ // what to measure: a layer, with the order and groups of samples
 		Layer:  onnx.Layer{Name: "activations", Shape: z.Shape[1:], Axes: axes},
 		Layout: measure.NewLayout(n),
 	}
@@ -30,6 +31,7 @@ func Compare(z, zt tensor.Tensor, s Settings) ([]measure.Score, error) {
 	if err != nil {
 		return nil, err
 	}
+	// place is the position of sample i in the random order.
 	for place, i := range seed.Rand(0, "seis compare").Perm(n) {
 		b := &measure.Batch{Place: []int{place}, Index: []int{i}, Clean: z.Slice(i, i+1), Transformed: zt.Slice(i, i+1)}
 		if err := a.Update(b); err != nil {

@@ -10,22 +10,24 @@ import (
 // tile is the side of the square tiles that products are computed in, as in linalg.
 const tile = 1024
 
-// A scratch is memory for the products of a segment. Accumulators use it one after another.
+// A scratch is memory for the products of a segment (consecutive samples whose observations are
+// multiplied at once). Accumulators, the running sums of the measure, use it one after another.
 type scratch struct {
 	products linalg.Scratch
-	shuffled []float32 // products of shuffled pairs
+	shuffled []float32 // products of shuffled pairs: x of one sample with y of another
 	rows     []float32 // permuted or transformed observations of a block
 }
 
 // scratchSize returns the bytes of a scratch for blocks of n observations of (x, y), d variables
-// each.
+// each. single is the size of a float32.
 func scratchSize(n, d int) int64 {
 	side := int64(min(d, tile))
 	return linalg.ScratchSize(d) + single*(side*side+int64(n)*int64(d))
 }
 
 // A block is a segment's observations of (x, y), 2 d variables, centred and ready to be added to
-// scatters.
+// scatters (sums of centred products). An observation is one channel of one sample: x are its d
+// positions on the clean input, y those on the transformed input.
 type block struct {
 	linalg.Block
 	rows  []float32  // the observations; adding shuffled pairs overwrites them
@@ -34,7 +36,8 @@ type block struct {
 	hash  uint64     // of the rows of x before they were centred, if clean is not nil
 }
 
-// addViews adds the products of x with x, and of y with y, to scatters of (x, y).
+// addViews adds the products of x with x, and of y with y, to scatters of (x, y): all is that of
+// all observations, part that of a group of samples, which may be the zero Update.
 func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32], memory *scratch) {
 	for top := 0; top < b.d; top += tile {
 		bottom := min(top+tile, b.d)
@@ -58,7 +61,8 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 }
 
 // addPairs adds the products of x with y to scatters of (x, y), and those of shuffled pairs to the
-// null. Without a null, pairs is nil. It overwrites the block's observations.
+// null (from which the scores that chance alone gives are computed). Without a null, pairs is nil.
+// It overwrites the block's observations.
 func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs *shuffledPairs, memory *scratch) {
 	products := b.unshuffledProducts
 	var shuffled linalg.CrossUpdate[float64]

@@ -9,15 +9,17 @@ import (
 )
 
 // segmentRows is the number of observations that a segment should have. With so many, matrix
-// products are fast, and adding a product to the moments takes little time in comparison.
+// products are fast, and adding a product to the second moments takes little time in comparison. An
+// observation is one channel of one sample: its values at all positions, clean and transformed.
 const segmentRows = 1024
 
 // minSegment is the smallest number of samples in a segment of a full block. With only two samples,
-// each would always be paired with the other for the null.
+// each would always be paired with the other for the null, the scores of shuffled pairs.
 const minSegment = 4
 
 // segments divides the blocks of a layout into segments of consecutive samples, whose observations
-// are multiplied at once. The bounds of segments depend only on the layout and the number of
+// are multiplied at once. A layout is the random order in which samples are read, and a block up to
+// 32 consecutive samples in it. The bounds of segments depend only on the layout and the number of
 // channels.
 type segments struct {
 	layout measure.Layout
@@ -30,7 +32,8 @@ func newSegments(l measure.Layout, channels int) segments {
 	return segments{l, min(max(size, minSegment), l.Block)}
 }
 
-// bounds returns the half-open range of places of the segment that contains a place.
+// bounds returns the half-open range of places of the segment that contains a place (the position
+// of a sample in the layout's order).
 func (c segments) bounds(place int) (from, to int) {
 	block := place / c.layout.Block * c.layout.Block
 	end := min(block+c.layout.Block, c.layout.N)

@@ -17,8 +17,8 @@ type Settings struct {
 	Interval  bool    `key:"interval" json:"interval" default:"true" doc:"compute an interval from groups of samples, if memory allows"`
 }
 
-// Defaults returns the settings of the SEIS paper, with null and interval, for maps of at most
-// 32 x 32 positions.
+// Defaults returns the settings of the SEIS paper, with null (scores of shuffled pairs, which
+// chance alone gives) and interval, for maps of at most 32 x 32 positions.
 func Defaults() Settings {
 	return Settings{Variance: 0.99, Positions: 32 * 32, Null: true, Interval: true}
 }
@@ -36,11 +36,14 @@ func (s Settings) check() error {
 // New returns the measure seis: equivariance, invariance, rank, null-equivariance, null-invariance.
 func New(s Settings) measure.Measure { return &seis{settings: s} }
 
+// seis implements measure.Measure. It makes accumulators, each the running sums of one layer under
+// one transformation. They add samples in segments: consecutive samples whose observations are
+// multiplied at once. An observation, or row, is one channel of one sample, clean and transformed.
 type seis struct {
 	settings Settings
-	scratch  sync.Pool // of *scratch: an accumulator needs one only while it adds a segment
-	clean    cleanViews
-	rows     sync.Pool // of *[]float32: an accumulator needs rows only while its segment is not empty
+	scratch  sync.Pool  // of *scratch: an accumulator needs one only while it adds a segment
+	clean    cleanViews // results of clean activations, which accumulators of a layer share
+	rows     sync.Pool  // of *[]float32: an accumulator needs rows only while its segment is not empty
 }
 
 // takeRows returns memory for n values. Its contents are undefined.
@@ -64,6 +67,8 @@ func (m *seis) Settings() any { return m.settings }
 
 func (*seis) Needs() measure.Needs { return measure.Needs{Transformed: true} }
 
+// Skip implements measure.Measure: it returns why a site (a layer, with the data and transformation
+// that it is measured on) cannot be measured, or "".
 func (m *seis) Skip(s measure.Site) string {
 	_, why := featureMapsOf(s.Layer, m.settings.Positions)
 	return why
@@ -106,12 +111,14 @@ func (n memoryNeed) all() int64 { return n.base + n.groups + n.scratch }
 
 func (m *seis) memory(s measure.Site, p featureMaps) memoryNeed {
 	d := int64(p.positions())
-	triangle := d * (2*d + 1)
+	triangle := d * (2*d + 1) // elements of the upper triangle of a 2d x 2d matrix
 	rows := int64(newSegments(s.Layout, p.channels).longest()) * int64(p.channels)
-	b := memoryNeed{base: double * (triangle + 4*d)} // moments of (z, z'), and sums
-	b.base += single * rows * 2 * d                  // the observations of a segment
+	// moments of (z, z'), the activations on x and on T(x), and sums; double and single are the
+	// bytes of a float64 and of a float32
+	b := memoryNeed{base: double * (triangle + 4*d)}
+	b.base += single * rows * 2 * d // the observations of a segment
 	if d <= tile {
-		b.base += single * d * d // clean products, which accumulators of the layer share
+		b.base += single * d * d // products of clean activations, which accumulators of the layer share
 	}
 	b.scratch = scratchSize(int(rows), int(d))
 	if m.settings.Null { // moments of z with z' of shuffled pairs
@@ -133,11 +140,13 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 	return n
 }
 
-// maxGroups is the number of groups of which the half-samples for the interval consist. It is
-// smaller than measure.MaxGroups, since the moments of each group are kept.
+// maxGroups is the number of groups of samples for the interval, which is computed from
+// half-samples of half of the groups each. It is smaller than measure.MaxGroups, since the moments
+// of each group are kept.
 const maxGroups = resample.HalfGroups
 
-// intervalGroups returns maxGroups, or 0 if the layout has fewer groups.
+// intervalGroups returns maxGroups, or 0 if the layout (the order of the samples and its division
+// into groups) has fewer groups.
 func intervalGroups(l measure.Layout) int {
 	if l.Groups < maxGroups {
 		return 0
