@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
-// A Filter selects rows. Each list holds names or patterns such as "resnet*"; an empty list matches
-// all rows. In a pattern * matches any text, including slashes.
+// A Filter selects rows of the table of scores. Each list holds names or patterns such as
+// "resnet*"; an empty list matches all rows. In a pattern * matches any text, including slashes.
+// Parameter is the value of the transformation's parameter, such as 30 (degrees). Variant is a
+// version of a statistic, such as the kind of probe. Factor is a known property of samples, such as
+// hue, or a class.
 type Filter struct {
 	Measure, Statistic, Model, Data, Transform, Parameter, Layer, Variant, Factor []string
 }

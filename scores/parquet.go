@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// parquetRow is a Row in a Parquet file: the columns of scores.csv, with nulls for fields that do
-// not apply.
+// parquetRow is a Row, one score, in a Parquet file: the columns of scores.csv, with nulls of
+// Parquet for numbers that do not apply. Row describes the fields.
 type parquetRow struct {
 	Study      string   `parquet:"study,dict"`
 	Model      string   `parquet:"model,dict"`
@@ -24,16 +24,16 @@ type parquetRow struct {
 	Data       string   `parquet:"data,dict"`
 	Transform  string   `parquet:"transform,dict"`
 	Parameter  string   `parquet:"parameter,dict"`
-	Trial      *int64   `parquet:"trial"`
+	Trial      *int64   `parquet:"trial"` // which repetition of the random draws
 	Measure    string   `parquet:"measure,dict"`
-	Variant    string   `parquet:"variant,dict"`
-	Factor     string   `parquet:"factor,dict"`
+	Variant    string   `parquet:"variant,dict"` // version of the statistic
+	Factor     string   `parquet:"factor,dict"`  // known property of samples, or class
 	Statistic  string   `parquet:"statistic,dict"`
 	Value      *float64 `parquet:"value"`
-	Low        *float64 `parquet:"low"`
+	Low        *float64 `parquet:"low"` // ends of the 95 % interval
 	High       *float64 `parquet:"high"`
-	Null       *float64 `parquet:"null"`
-	N          int64    `parquet:"n"`
+	Null       *float64 `parquet:"null"` // value of the statistic that chance alone gives
+	N          int64    `parquet:"n"`    // number of observations
 	Warning    string   `parquet:"warning,dict"`
 }
 
@@ -65,8 +65,9 @@ func ReadParquet(r io.ReaderAt, size int64) (rows []Row, err error) {
 	return rows, err
 }
 
-// ReadFile reads a Parquet file by read, which is ReadUnits, ReadCurves or ReadSamples, and calls
-// each with every row in order.
+// ReadFile reads a Parquet file by read and calls each with every row in order. read is ReadUnits,
+// ReadCurves or ReadSamples: of values by unit (channel or position of a layer), of tuning
+// curves (the values of a unit against the amount of a transformation), or of values by sample.
 func ReadFile[T any](path string, read func(io.ReaderAt, int64, func(T)) error, each func(T)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -176,7 +177,8 @@ func columnChecks(fields []parquet.Field) []columnCheck {
 	return out
 }
 
-// textOf returns the text in a column of a row, "" for null.
+// textOf returns the text in a column of a row, "" for null. A columnTexts keeps each of the texts
+// that occur again and again in memory once.
 func (c *columnTexts) textOf(row parquet.Row, column int) string {
 	return c.text(column, row[column].ByteArray())
 }

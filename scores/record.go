@@ -12,7 +12,10 @@ import (
 )
 
 // A Record describes a run besides its scores (run.json): what was run, with which versions and
-// input files, and what was left out. A report is made from rows and a record only.
+// input files, and what was left out. A report is made from rows (the table of scores) and a record
+// only. A run computes cells: the scores of one measure for one model, data set, transformation
+// value and trial (a repetition of all random draws). The key of a cell is a hash of all that its
+// scores depend on.
 type Record struct {
 	Study       string     `json:"study"`
 	Description string     `json:"description,omitempty"` // the study's text for readers; may have several paragraphs
@@ -20,7 +23,7 @@ type Record struct {
 	Noether     string     `json:"noether"` // version of this program
 	Started     time.Time  `json:"started"`
 	Finished    *time.Time `json:"finished,omitempty"` // absent while the run is in progress
-	Cells       int        `json:"cells"`              // number of planned cells, see Cell
+	Cells       int        `json:"cells"`              // number of planned cells
 	Done        int        `json:"done"`               // number of finished cells
 	// Measures describes the measures of the study. Records of earlier versions have none.
 	Measures []measure.Descriptor `json:"measures,omitempty"`
@@ -31,7 +34,7 @@ type Record struct {
 	Transforms []TransformRecord `json:"transforms,omitempty"`
 	Engine     EngineRecord      `json:"engine"`
 	Skipped    []Skip            `json:"skipped,omitempty"`
-	Missing    []Missing         `json:"missing,omitempty"` // cells that the last merge could not complete
+	Missing    []Missing         `json:"missing,omitempty"` // cells that the last merge of partial runs could not complete
 	Warnings   []string          `json:"warnings,omitempty"`
 	Used       *Resources        `json:"used,omitempty"`    // by the run that wrote the record
 	Work       *Work             `json:"work,omitempty"`    // progress of the run that wrote the record
@@ -60,7 +63,7 @@ type Work struct {
 }
 
 // A Stage is the time that a run spent on one kind of work. Samples are decoded and transformed
-// while the engine runs, so the stages add up to more than the total.
+// while the engine, ONNX Runtime, runs, so the stages add up to more than the total.
 type Stage struct {
 	Name    string  `json:"stage"`
 	Seconds float64 `json:"seconds"`
@@ -103,17 +106,17 @@ type DataRecord struct {
 	Name        string   `json:"name"`
 	Kind        string   `json:"kind"` // the source's key in the study file, for instance "cifar10"
 	N           int      `json:"n"`
-	Fingerprint string   `json:"fingerprint"`
+	Fingerprint string   `json:"fingerprint"`          // hash of the samples
 	Unreadable  []string `json:"unreadable,omitempty"` // names of samples that could not be decoded
 	// Corruption is the kind of corruption of the samples, without its severity. Records of earlier
 	// versions have none.
 	Corruption string `json:"corruption,omitempty"`
 }
 
-// Units returns the names of the independent units that models and data sets belong to, by the
-// names of these; "" if a model or data set is a unit of its own. Models with the same value of the
-// tag "run", such as checkpoints of one training, are one unit, and so are data sets with the same
-// kind of corruption.
+// Units returns the names of the independent units (groups that count as one in a correlation) that
+// models and data sets belong to, by the names of these; "" if a model or data set is a unit of its
+// own. Models with the same value of the tag "run", such as checkpoints of one training, are one
+// unit, and so are data sets with the same kind of corruption.
 func (r *Record) Units() (models, data map[string]string) {
 	models, data = map[string]string{}, map[string]string{}
 	for _, m := range r.Models {
@@ -154,7 +157,7 @@ type Skip struct {
 }
 
 // A Missing summarises the cells of a model that a merge could not complete because the same shards
-// are missing.
+// (parts of the samples that one process measures) are missing.
 type Missing struct {
 	Model   string   `json:"model"`
 	Cells   int      `json:"cells"`

@@ -14,8 +14,8 @@ type SampleRow struct {
 	Layer     string // "" for values of the whole model
 	Data      string
 	Transform string
-	Parameter string
-	Trial     int
+	Parameter string // value of the transformation's parameter
+	Trial     int    // which repetition of the random draws, from 0; or MeanOverTrials
 	Measure   string
 	Statistic string
 	Index     int    // index of the sample in its data set
@@ -32,6 +32,7 @@ var SampleColumns = []string{
 	"study", "model", "layer", "data", "transform", "parameter", "trial", "measure", "statistic", "index", "name", "label", "value", "other_model",
 }
 
+// parquetSample is a SampleRow in a Parquet file.
 type parquetSample struct {
 	Study     string   `parquet:"study,dict"`
 	Model     string   `parquet:"model,dict"`
@@ -62,7 +63,7 @@ func NewSampleWriter(w io.Writer) *RowWriter[SampleRow] {
 // ReadSamples reads a file of per-sample values of the given size in bytes and calls each with
 // every row in order.
 func ReadSamples(r io.ReaderAt, size int64, each func(SampleRow)) error {
-	t := columnTexts{known: texts{}}
+	t := columnTexts{known: texts{}} // keeps repeated texts in memory once
 	return readParquetRows[parquetSample](r, size, SampleColumns[:len(SampleColumns)-1], func(r parquet.Row) error {
 		each(SampleRow{ // values in the order of the fields of parquetSample
 			t.textOf(r, 0), t.textOf(r, 1), t.textOf(r, 2), t.textOf(r, 3), t.textOf(r, 4), t.textOf(r, 5), intOf(r[6], MeanOverTrials), t.textOf(r, 7), t.textOf(r, 8),

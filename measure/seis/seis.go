@@ -76,9 +76,9 @@ func (m *seis) Skip(s measure.Site) string {
 
 // Cost implements measure.Measure: it returns the memory in bytes. That is the memory of the second
 // moments, of the segment that is being filled and, if Site.Budget allows them and there is no
-// Site.Store for them, of the moments of groups for the interval; with few observations, that of
-// the observations instead. It does not include about ten d x d matrices of float64 that Scores
-// needs.
+// Site.Store (usually a file) for them, of the moments of groups for the interval; with few
+// observations, that of the observations instead. It does not include about ten d x d matrices of
+// float64 that Scores needs.
 func (m *seis) Cost(s measure.Site) int64 {
 	p, why := featureMapsOf(s.Layer, m.settings.Positions)
 	if why != "" || s.Layout.Block < 1 {

@@ -12,23 +12,26 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// singleMoments are moments in float32. They are used for replicates: there are many, and they
-// differ by far more than the rounding of float32.
+// singleMoments are moments in float32: the scatters (sums of centred products) of x and y, the
+// coordinates of clean and transformed feature maps in two orthonormal bases. They are used for
+// replicates, the scores of parts of the samples from which an interval is computed: there are
+// many, and they differ by far more than the rounding of float32.
 type singleMoments struct {
 	xx, yy  blas32.General // p x p and q x q, symmetric, upper triangles
 	xy      blas32.General // p x q
 	overlap blas32.General // p x q: inner products of the axes of x with those of y
 
-	work *workspace
+	work *workspace // memory that successive computations reuse
 }
 
-// correlations implements moments. With the Cholesky factors xx = Lᵀ L and yy = Mᵀ M,
+// correlations implements moments: it returns the canonical correlations and the cosines of the
+// canonical vectors, the columns of W and V. With the Cholesky factors xx = Lᵀ L and yy = Mᵀ M,
 //
 //	L⁻ᵀ xy M⁻¹ = P diag(rho) Qᵀ,  W = L⁻¹ P,  V = M⁻¹ Q.
 //
 // The variables are scaled to unit variance first, so that relative rounding errors are as small
-// for patterns of little variance as for others. xx, yy and xy are overwritten. It is an error if a
-// scatter is not positive definite.
+// for coordinates of little variance as for others. xx, yy and xy are overwritten. It is an error
+// if a scatter is not positive definite.
 func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	sx, sy := scales(p.xx), scales(p.yy)
 	l, okx := factorSingle(scaleTriangle(p.xx, sx))
@@ -50,7 +53,8 @@ func (p singleMoments) correlations() (rho, cos []float64, err error) {
 	return rho, cos, nil
 }
 
-// principalSingleMoments are principalMoments in float32, except for the diagonals.
+// principalSingleMoments are principalMoments in float32, except for the diagonals: singleMoments
+// in principal axes, in which the scatters of x and of y are diagonal.
 type principalSingleMoments struct {
 	xx, yy      []float64
 	xy, overlap blas32.General
@@ -72,7 +76,7 @@ func (p principalSingleMoments) correlations() (rho, cos []float64, err error) {
 
 // scaledBack returns the correlations, descending, and the cosines of the canonical vectors in the
 // variables before scaling by sx and sy. The vectors are rows, in the order of ascending
-// correlations.
+// correlations. overlap has the inner products of the axes of x with those of y.
 func scaledBack(left blas32.General, rho []float64, right blas32.General, sx, sy []float32, overlap blas32.General, work *workspace) (descending, cos []float64) {
 	scaleColumns(left, sx)
 	scaleColumns(right, sy)

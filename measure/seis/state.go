@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// MarshalBinary returns the state, including the samples of a segment that is not full.
+// MarshalBinary returns the state, from which an interrupted run continues. It includes the samples
+// of a segment that is not full (consecutive samples that are added to the moments together).
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
 	err := a.WriteState(&out)
@@ -21,8 +22,8 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 func (a *accumulator) WriteState(to io.Writer) error {
 	w := state.Stream(to, "seis", a.measure.Version())
 	w.Ints([]int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
-	w.Bool(a.null != nil)
-	if a.groups.len() == 0 {
+	w.Bool(a.null != nil)    // the moments of shuffled pairs
+	if a.groups.len() == 0 { // else groups of samples hold the moments of the total
 		a.total.Write(w)
 	}
 	if a.null != nil {
@@ -41,7 +42,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 }
 
 // UnmarshalBinary replaces the state by one that MarshalBinary returned for an accumulator of the
-// same site. After an error the accumulator must not be used.
+// same site (layer, data and transformation). After an error the accumulator must not be used.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "seis", a.measure.Version())
 	if err != nil {
@@ -73,7 +74,8 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 }
 
 // readSegment reads the segment that was not full: the number of its samples, the place of the last
-// one, and the observations.
+// one (its position in the random order of the samples), and the observations. Each channel of a
+// sample is one observation, of P values: the clean and the transformed feature map.
 func (a *accumulator) readSegment(r *state.Reader) {
 	a.segment = segment{}
 	samples := r.Int()
@@ -95,7 +97,8 @@ func (a *accumulator) readSegment(r *state.Reader) {
 	}
 }
 
-// writeNull writes the scatter of shuffled pairs. The means of both views are written as one array.
+// writeNull writes the scatter of shuffled pairs. The means of the clean and of
+// the transformed feature maps are written as one array.
 func writeNull(w *state.Writer, null *linalg.CrossScatter[float64]) {
 	w.Int(null.N)
 	w.Floats(slices.Concat(null.MeanX, null.MeanY))

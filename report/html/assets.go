@@ -33,5 +33,7 @@ func seriesStyle() string {
 	return fmt.Sprintf(":root{%[1]s}@media (prefers-color-scheme:dark){:root{%[2]s}}@media print{:root{%[1]s}}\n", &light, &dark)
 }
 
+// pageText is the template of a report's page.
+//
 //go:embed page.html
 var pageText string

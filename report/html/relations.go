@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A relationData describes how a score relates to accuracy over models or data sets, see
-// report.Relation.
+// A relationData describes how a score of a model's predictions relates to accuracy, over models or
+// data sets (see report.Relation), for the front end of the report.
 type relationData struct {
 	Score string         `json:"score"` // MEASURE.STATISTIC@TRANSFORM
 	Name  string         `json:"name"`  // title of the score in the list of scores
@@ -17,7 +17,9 @@ type relationData struct {
 	Text  string         `json:"text"` // how to read the chart, and how well the score predicts accuracy
 }
 
-// packRelations returns the relations of scores with accuracy.
+// packRelations returns the relations of scores with accuracy. rows are the scores of a study, and
+// record describes the run that computed them. report.Printable replaces control characters in
+// names from the study.
 func packRelations(rows []scores.Row, record *scores.Record) []relationData {
 	var out []relationData
 	for _, r := range report.Relations(rows, record) {

@@ -11,12 +11,14 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A gridAccumulator is the accumulator of a grid: a comparison of one or several pairs of layers.
+// A gridAccumulator is the accumulator, the running sums, of a grid: a comparison of one or several
+// pairs of layers, the first of side A and the second of side B. A side is a model on clean or on
+// transformed inputs.
 // If the activations of a layer hold NaN or infinity, it drops that layer: the scores of the
 // layer's pairs are undefined.
 type gridAccumulator struct {
 	measure.GridAccumulator
-	target  *gridTarget
+	target  *gridTarget          // the sides, layers and pairs
 	dropped map[gridLayer]string // why layers were dropped
 }
 
@@ -28,7 +30,7 @@ type gridLayer struct {
 
 // Feed implements Accumulator. A dropped layer is fed zeros.
 func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
-	n := len(a.target.grid.A)
+	n := len(a.target.grid.A) // z has the activations of the layers of A, then those of B
 	if len(a.dropped) > 0 {
 		z = slices.Clone(z)
 	}
@@ -71,9 +73,11 @@ func (a *gridAccumulator) dropReason(pair [2]int) string {
 	return a.dropped[gridLayer{measure.SideB, pair[1]}]
 }
 
-// DropGridLayer makes the task's accumulator continue without a layer of its grid, if err says that
-// the layer's activations hold NaN or infinity and another pair of layers of the cell is left. It
-// reports whether it did. Then the batch can be fed again.
+// DropGridLayer makes the accumulator of a task (a grid, or a measure at one layer, of a cell: the
+// work for one measure, data set, transformation value and trial, a repetition of the random draws)
+// continue without a layer of its grid, if err says that the layer's activations hold NaN or
+// infinity and another pair of layers of the cell is left. It reports whether it did. Then the
+// batch can be fed again.
 func (t *Task) DropGridLayer(acc Accumulator, err error) bool {
 	a, ok := acc.(*gridAccumulator)
 	var bad *measure.NonFiniteIn
@@ -83,7 +87,7 @@ func (t *Task) DropGridLayer(acc Accumulator, err error) bool {
 	return a.drop(bad) || len(t.Cell.Tasks) > 1
 }
 
-// Join implements Accumulator.
+// Join implements Accumulator: it adds the samples of another accumulator of the same grid.
 func (a *gridAccumulator) Join(other Accumulator) error {
 	o := other.(*gridAccumulator)
 	if a.dropped == nil {
@@ -97,7 +101,8 @@ func (a *gridAccumulator) Join(other Accumulator) error {
 	return a.Merge(o.GridAccumulator)
 }
 
-// The name and the version that start the state of an accumulator with dropped layers.
+// The name and the version that start the state (the saved form) of an accumulator with dropped
+// layers.
 const (
 	droppedState        = "grid with lost layers"
 	droppedStateVersion = 1
@@ -148,7 +153,7 @@ func (a *gridAccumulator) UnmarshalBinary(data []byte) error {
 	return a.GridAccumulator.UnmarshalBinary(raw)
 }
 
-// Finish implements Accumulator.
+// Finish implements Accumulator: it returns the scores of all pairs.
 func (a *gridAccumulator) Finish() (*TaskScores, error) {
 	all, err := a.Scores()
 	if err != nil {

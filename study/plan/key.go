@@ -11,8 +11,9 @@ import (
 )
 
 // cellKey returns a hash of everything that the scores of a cell (a measure for one model, data
-// set, transformation value and trial) depend on. Settings that do not affect scores, such as the
-// batch size, are not part of it. The hash is 12 bytes of SHA-256, in hexadecimal.
+// set, transformation value and trial, a repetition of the random draws) depend on. Settings that
+// do not affect scores, such as the batch size, are not part of it. The hash is 12 bytes of
+// SHA-256, in hexadecimal.
 func (p *Plan) cellKey(c *Cell) string {
 	sum := sha256.Sum256([]byte(p.keyText(c)))
 	return hex.EncodeToString(sum[:12])
@@ -21,10 +22,10 @@ func (p *Plan) cellKey(c *Cell) string {
 // keyText returns what the scores of a cell depend on as a JSON object with sorted names.
 func (p *Plan) keyText(c *Cell) string {
 	var layers []string
-	for _, t := range c.Tasks {
+	for _, t := range c.Tasks { // each measures one layer, or pairs of layers
 		layers = append(layers, t.depends()...)
 	}
-	if c.Procedure != nil {
+	if c.Procedure != nil { // a measure that works in steps has no tasks
 		layers = c.Procedure.depends()
 	}
 	var b strings.Builder
@@ -47,7 +48,7 @@ func (p *Plan) keyText(c *Cell) string {
 	}
 	field("samples", spec.CanonicalJSON(p.Study.Samples))
 	field("seed", spec.CanonicalJSON(p.Study.Seed))
-	v := c.View
+	v := c.View // the transformation with one value of its parameter, in one trial
 	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })
 	kind := p.encode([3]string{v.On, v.Per, string(v.canonical)}, func() any { return []any{v.On, v.Per, v.canonical} })
 	// One JSON list: Name, Parameter, Trial, On, Per and canonical of the View.

@@ -47,8 +47,8 @@ func (u *UnreadableSamples) add(name string, cause error) {
 }
 
 // NoteUnreadable records a sample that cannot be read. If there are too many unreadable samples
-// (see TooMany), it looks for further ones, read in the frame f, and returns an error that names
-// them.
+// (see TooMany), it looks for further ones and returns an error that names them. They are read in
+// the frame f: the size and the preprocessing that a model asks for.
 func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dataset.Frame) error {
 	d.Unreadable.add(bad.Name, bad.Err)
 	if d.Unreadable.TooMany() == nil {
@@ -117,8 +117,10 @@ type RedrawCounts struct {
 	jobs map[string]bool    // trials and transformations already counted
 }
 
-// AddJob counts the draws for the samples of a job of a procedure (a measure that works in steps).
-// Several measures share the same draws, so each transformation is counted once per trial.
+// AddJob counts the draws for the samples of a job, one run of a procedure (a measure that works in
+// steps).
+// Several measures share the same draws, so each transformation is counted once per trial
+// (a repetition of all random draws).
 func (r *RedrawCounts) AddJob(ctx context.Context, j *procedure.Job) {
 	if j.Transform == nil || !slices.ContainsFunc(j.Transform.Values, func(v procedure.Value) bool { return redraws(v.Transform) }) {
 		return

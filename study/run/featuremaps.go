@@ -21,14 +21,16 @@ import (
 )
 
 const (
-	mapLayers   = 4 // largest number of layers of a sheet
+	mapLayers   = 4 // largest number of layers of a sheet, the image with the maps of one cell
 	mapChannels = 3 // largest number of channels of a layer
 )
 
 // writeFeatureMaps draws the feature maps of the first sample for those cells of equivariance
-// errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. In a
-// sharded run only the first shard does. If drawing fails, it warns and goes on with the next model
-// or data set. It returns an error if a file cannot be saved or ctx is cancelled.
+// errors (package measure/equivariance) that rundir.MapCells chooses and that lack them. A cell is
+// a measure for one model, data set, transformation value and trial (a repetition of all random
+// draws). In a sharded run, whose processes measure different samples, only the first shard does.
+// If drawing fails, it warns and goes on with the next model or data set. It returns an error if a
+// file cannot be saved or ctx is cancelled.
 func (r *runner) writeFeatureMaps(ctx context.Context) error {
 	if r.Options.Shard.Index > 1 {
 		return nil
@@ -86,10 +88,11 @@ func (r *runner) drawModelMaps(ctx context.Context, cells []*plan.Cell) error {
 		return err
 	}
 	defer reader.session.Close()
-	if err := reader.run(ctx, []tensor.Tensor{sample.Input}, false); err != nil {
+	if err := reader.run(ctx, []tensor.Tensor{sample.Input}, false); err != nil { // false: clean
 		return err
 	}
 	for _, c := range cells {
+		// The same draw as that of the cell: its view is a transformation with one value and a trial.
 		key := measure.Key{Seed: r.Plan.Study.Seed, Data: d.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
 		op := procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index)
 		transformed, err := sample.Apply(op)
@@ -128,7 +131,7 @@ func firstSample(ctx context.Context, d *plan.Data, m *plan.Model) (dataset.Samp
 // spaced in the order of depth, the first and the last included.
 func mappedLayers(c *plan.Cell) []onnx.Layer {
 	var candidates []onnx.Layer
-	for _, t := range c.Tasks {
+	for _, t := range c.Tasks { // one for each layer
 		l := t.ScoredLayer()
 		maps, why := l.Maps()
 		if why != "" || t.NonFinite {
@@ -150,7 +153,8 @@ func mappedLayers(c *plan.Cell) []onnx.Layer {
 }
 
 // drawMaps draws the feature maps of a cell from the last batch of the reader, clean and
-// transformed by op. It returns the sheet and its PNG, or nil if no layer has maps to draw.
+// transformed by op, T with the values drawn for the sample. It returns the sheet and its PNG, or
+// nil if no layer has maps to draw.
 func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Sample, transformed tensor.Tensor) (*scores.MapSheet, []byte, error) {
 	settings, _ := rundir.MapSettings(c)
 	sheet := &scores.MapSheet{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name, Parameter: c.View.Parameter,

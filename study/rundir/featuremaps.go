@@ -13,10 +13,11 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A run keeps drawings of the feature maps of one sample for each model and transformation whose
-// equivariance errors are measured. They are named by the key of a cell (the measure for one model,
-// data set, transformation value and trial), a hash of all that its scores depend on, so that they
-// are drawn again if anything that they depend on changes.
+// A run keeps drawings of the feature maps of one sample for each model, data set and
+// transformation whose equivariance errors are measured, each on a sheet: an image with its
+// description. They are named by the key of a cell (the measure for one model, data set,
+// transformation value and trial, a repetition of the random draws), a hash of all that its scores
+// depend on, so that they are drawn again if anything that they depend on changes.
 
 const (
 	mapSheetFolder = "pictures/maps"
@@ -33,6 +34,7 @@ func (r *Writer) MapCells() []*plan.Cell {
 	byTransform := map[string][]subject{}
 	var transforms []string
 	for _, c := range r.Plan.Cells {
+		// The view of a cell is its transformation with one value, in one trial.
 		if _, ok := MapSettings(c); !ok || c.Failed || c.Model == nil || c.View.Transform == nil || c.View.On != "input" || c.View.Trial != 0 {
 			continue
 		}
@@ -88,8 +90,8 @@ func (r *Writer) WriteMaps(c *plan.Cell, sheet *scores.MapSheet, png []byte) err
 	return r.Folder.write(mapSheetFolder+"/"+text, func(w io.Writer) error { return json.NewEncoder(w).Encode(sheet) })
 }
 
-// collectMaps copies feature maps from the folders that a merge reads, and removes those of former
-// runs.
+// collectMaps copies feature maps from the folders that a merge (of runs on parts of the samples)
+// reads, and removes those of former runs.
 func (r *Writer) collectMaps() error {
 	if r.Plan.Study.Images == 0 {
 		return nil

@@ -9,8 +9,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// model returns the counts of a model over all samples, and its values for the chosen ones. Counts
-// by class are those of the given classes.
+// model returns the part of a sample sheet on a model. The sheet shows the samples that a
+// transformation changes most and least: the chosen ones, as positions in s.indices. The counts are
+// over all samples that have values, and those by class are of the given classes only. A view is
+// one value of the transformation.
 func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool) scores.SheetModel {
 	out := scores.SheetModel{Model: m.name}
 	for i := range s.indices {
@@ -21,7 +23,7 @@ func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool)
 			out.Right++
 		}
 	}
-	if s.predicted {
+	if s.predicted { // predicted classes are known
 		out.Clean, out.Confidence = pick(m.clean, chosen), float32s(pick(m.confidence, chosen))
 		out.ByClass, out.Confusion = s.byClass(m.clean, nil, classes)
 	}
@@ -46,7 +48,8 @@ func (s *sampleValues) model(m *modelValues, chosen []int, classes map[int]bool)
 	return out
 }
 
-// largestClasses returns the maxSheetClasses classes with the most samples.
+// largestClasses returns the maxSheetClasses classes with the most samples, for the tables by
+// class.
 func (s *sampleValues) largestClasses() map[int]bool {
 	n := map[int]int{}
 	for _, label := range s.labels {
@@ -63,8 +66,8 @@ func (s *sampleValues) largestClasses() map[int]bool {
 }
 
 // byClass returns for each listed class the numbers of samples and of correct predictions, and the
-// mean of value (nil: none). The confusion has triples of label, predicted class and number of
-// samples.
+// mean of value, the statistic that is shown (nil: none). The confusion has triples of label,
+// predicted class and number of samples.
 func (s *sampleValues) byClass(predicted []int, value []float64, listed map[int]bool) (classes []scores.ByClass, confusion [][3]int) {
 	by := map[int]*scores.ByClass{}
 	pairs := map[[2]int]int{}
