@@ -48,7 +48,7 @@ func (u *UnreadableSamples) add(name string, cause error) {
 
 // NoteUnreadable records a sample that cannot be read. If there are too many unreadable samples
 // (see TooMany), it looks for further ones and returns an error that names them. They are read in
-// the frame f: the size and the preprocessing that a model asks for.
+// the frame f: the size and the format in which a model takes its inputs.
 func (d *Data) NoteUnreadable(ctx context.Context, bad *dataset.BadSample, f dataset.Frame) error {
 	d.Unreadable.add(bad.Name, bad.Err)
 	if d.Unreadable.TooMany() == nil {
