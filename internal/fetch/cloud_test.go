@@ -131,5 +131,8 @@ func TestS3(t *testing.T) {
 	c := newCache(t)
 	query := "?region=us-east-1&use_path_style=true&disable_https=true&endpoint=" + s.URL
 	want(t, c, "s3://bucket/models/net.onnx"+query, "", content1)
+	if wholeRequests.Load() == 0 {
+		t.Error("the response was not interrupted: the whole object was never requested")
+	}
 	refuse(t, c, "s3://bucket/models/none.onnx"+query, "", "there is no such file")
 }

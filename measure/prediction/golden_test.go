@@ -50,6 +50,9 @@ func TestGolden(t *testing.T) {
 			if s.Factor != "" { // the score of a class
 				want = g.Class[s.Factor][s.Statistic]
 			} else {
+				if len(s.Replicates) != len(g.Replicates[s.Statistic]) {
+					t.Fatalf("%s: %d replicates, want %d", s.Statistic, len(s.Replicates), len(g.Replicates[s.Statistic]))
+				}
 				for i, r := range s.Replicates {
 					near(t, s.Statistic+" replicate", r.Value, g.Replicates[s.Statistic][i])
 				}
@@ -63,6 +66,9 @@ func TestGolden(t *testing.T) {
 		for _, s := range a.(measure.Sampler).Samples() {
 			near(t, s.Statistic, s.Value, g.Samples[s.Statistic][s.Index])
 			count[s.Statistic]++
+		}
+		if len(count) == 0 {
+			t.Errorf("%s has no values of samples", m.Name())
 		}
 		for name, n := range count {
 			if n != g.N {
