@@ -10,6 +10,10 @@ import (
 	"github.com/noether-ml/noether/cluster"
 )
 
+// clusterLogsCommand returns the command noether cluster logs. A submission is a list of tasks
+// given to a cluster's scheduler. A task is one call of noether run, for some of the models or a
+// part of the samples; the merge is the job at the end that combines their results in the run
+// folder.
 func clusterLogsCommand() *cobra.Command {
 	var number, lines int
 	var tasks []int

@@ -21,8 +21,10 @@ import (
 
 const stirMeasure = "stir"
 
-// stirFlags are the flags of diff that measure STIR, the similarity through inverted
-// representations (Nanda et al. 2022): which invariances of one model another one shares.
+// stirFlags are the flags of the command diff, which compares two runs (executions of studies),
+// that measure STIR, the similarity through inverted representations (Nanda et al. 2022): which
+// invariances of one model another one shares. An inversion is gradient descent on an image until
+// the first model represents it like a given image.
 type stirFlags struct {
 	on            bool // --stir
 	layer         string
@@ -103,6 +105,9 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 // set, and the warnings below it.
 func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
+	// Besides STIR: linear CKA on the data alone, the fraction of inverted images for which both
+	// models predict the same class, and the mean relative error of the inversions. The null is the
+	// STIR that chance gives; the column without a name is the interval.
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
 	for _, row := range r.Rows {

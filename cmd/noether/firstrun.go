@@ -13,13 +13,15 @@ import (
 )
 
 const (
-	// maxFirstRun is the estimated time above which noether init limits the number of samples, so
-	// that the first run ends within two minutes: estimates are right to within 50 %.
+	// maxFirstRun is the estimated time above which noether init, which writes a study file (what
+	// to measure of which models and data), limits the number of samples, so that the first run
+	// ends within two minutes: estimates are right to within 50 %.
 	maxFirstRun     = 80 * time.Second
 	minFirstSamples = 20 // smallest limit
-	// seisOperations bounds the floating-point operations of the measure seis, which compares
-	// feature maps of at most defaultPositions (32 x 32), to about ten seconds on two cores. A
-	// study that needs more gets reducedPositions (16 x 16).
+	// seisOperations bounds the floating-point operations of the measure seis, which compares the
+	// feature maps of x and of its transformed version T(x), to about ten seconds on two cores.
+	// Maps have at most defaultPositions (32 x 32); a study that needs more operations gets
+	// reducedPositions (16 x 16).
 	seisOperations   = 1e12
 	reducedPositions = 256
 	defaultPositions = 1024
@@ -64,7 +66,8 @@ func seisPositions(layers []onnx.Layer, samples int) int {
 	return 0
 }
 
-// extentOf returns the numbers of channels and of positions of one sample of a layer.
+// extentOf returns the numbers of channels and of positions (rows x columns, or tokens) of one
+// sample of a layer. Its Axes, such as NCHW, begin with the batch, which its Shape lacks.
 func extentOf(l onnx.Layer) (channels, positions int) {
 	channels, positions = 1, 1
 	if len(l.Shape) != len(l.Axes)-1 {
@@ -85,10 +88,12 @@ func extentOf(l onnx.Layer) (channels, positions int) {
 // An initCost is the cost of a study with one model and one data set.
 type initCost struct{ study.Cost }
 
-// fixed returns the time that does not depend on the number of samples.
+// fixed returns the time that does not depend on the number of samples: of opening the model,
+// computing scores and saving.
 func (c initCost) fixed() time.Duration { return c.Open + c.Score + c.Save }
 
-// perSample returns the time that each sample of the data adds.
+// perSample returns the time that each sample of the data adds: reading it, the forward passes, and
+// updating the measures with its activations.
 func (c initCost) perSample() time.Duration {
 	return (c.Read + c.Engine + c.Measure) / time.Duration(max(1, c.Samples))
 }
@@ -133,7 +138,8 @@ func estimateTemplate(ctx context.Context, engine *engineFlags, g spec.TemplateI
 	return text, initCost{costs[0]}, nil
 }
 
-// estimateAll returns the costs of a study, of which there is at least one.
+// estimateAll returns the costs of a study, of which there is at least one. A study without cells
+// (units of work: a measure of a model on data, under one transformation value) is an error.
 func estimateAll(ctx context.Context, s *study.Study, o study.Options) ([]study.Cost, error) {
 	plan, err := study.NewPlan(ctx, s, o)
 	if err != nil {

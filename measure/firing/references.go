@@ -25,9 +25,11 @@ func (p placeIndex) place(index int32) int {
 	return int(p.byIndex[at])
 }
 
-// referenceUnits maps reference stimuli to units. For the null, each unit also has as many random
-// inputs as references. For each chunk of a group and each place, referenceUnits lists the units
-// for which the sample is a reference or a random input.
+// referenceUnits maps reference stimuli (the inputs that activate a unit most) to units. For the
+// null, the score that chance gives, each unit also has as many random inputs as references. A
+// chunk is a range of units of one layer; a group is a list of chunks that fit into memory
+// together. For each chunk of a group and each place, referenceUnits lists the units for which the
+// sample is a reference or a random input.
 type referenceUnits struct {
 	places []int              // places of the references and random inputs, ascending
 	chunks []unitsByReference // for each chunk of the group
@@ -40,8 +42,9 @@ type unitsByReference struct {
 	units []assignment
 }
 
-// An assignment packs into one number: the side (an index in signs) in bit 0; in bit 1, whether the
-// reference is a random input of the null; above, a unit, counted from the first of its chunk.
+// An assignment packs into one number: the side in bit 0 (an index in signs; 0 for firing at high
+// values, 1 for firing at low values); in bit 1, whether the reference is a random input of the
+// null; above, a unit, counted from the first of its chunk.
 type assignment uint32
 
 func newAssignment(unit, side int, null bool) assignment {
@@ -57,7 +60,8 @@ func (a assignment) side() int  { return int(a & 1) }
 func (a assignment) null() bool { return a&2 != 0 }
 
 // newReferenceUnits assigns the units of a group to references and random inputs. estimators has
-// one element for each chunk.
+// one element for each chunk. A track is a set of samples whose trajectories have images in common;
+// references of one track are replaced by random inputs that lie on one track too.
 func newReferenceUnits(g group, estimators []*ThresholdEstimator, where placeIndex, tracks trackIndex, nulls nullInputs) *referenceUnits {
 	f := &referenceUnits{}
 	used := make([]bool, len(where.sampleOf)) // by place: whether it is a reference or random input
@@ -132,11 +136,13 @@ func assignUnits(references int, c chunk, e *ThresholdEstimator, reference func(
 	return out
 }
 
-// A membership states how often an image is on the trajectory of a reference.
+// A membership states how often an image is on the trajectory of a reference: the reference with
+// its transformed versions, each of which is called an image here, even if it is audio.
 type membership struct {
 	reference int32 // index in referenceUnits.places
 	times     int32 // how often the image is on its trajectory
-	// whether the image is the reference itself, for which the threshold stage has counted firing
+	// itself: the image is the reference. The threshold stage, an earlier pass that found the
+	// values at which units fire, has counted the firing at it.
 	itself bool
 }
 
@@ -175,7 +181,7 @@ func newTrajectoryImages(p trajectory, places, nulls []int) trajectoryImages {
 
 // exclusiveImages is newTrajectoryImages for trajectories that have no image in common. A reference
 // itself is read only if it is also a random input of the null: the threshold stage has counted the
-// firing of units at their own references.
+// firing of units at their own references. p.centre is the step that is the reference.
 func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 	isNull := map[int]bool{}
 	for _, place := range nulls {
@@ -199,7 +205,8 @@ func exclusiveImages(p trajectory, places, nulls []int) trajectoryImages {
 
 // countFiring counts the units that fire at an image, in the result of their layer. It considers
 // the units of the references on whose trajectories the image is. row holds the activations of the
-// chunk's units. kind is the index of the kind of trajectory.
+// chunk's units. kind is the index of the kind of trajectory, such as rotation. result.q holds the
+// thresholds of the units.
 func (f unitsByReference) countFiring(row []float32, memberships []membership, c chunk, result *layerResult, kind int) {
 	q, t := result.q, &result.trajectories[kind]
 	for _, v := range memberships {

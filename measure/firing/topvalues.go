@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// topValues stores, for each unit, the k largest values (or a sketch of them), the number of other
-// values that equal the k-th largest, and the inputs with the z largest values, which are its
-// reference stimuli. k is the field rank, and z the field references. All values are multiplied by
-// a sign s.
+// topValues stores, for each unit, the k largest values (or a quantile sketch, which needs less
+// memory), the number of other values that equal the k-th largest, and the inputs with the z
+// largest values, which are its reference stimuli. The k-th largest is the threshold at which the
+// unit fires. k is the field rank, and z the field references. All values are multiplied by a sign
+// s: 1, or -1 for firing at low values.
 type topValues struct {
 	units, rank, references int
 	n                       int // number of inputs so far
-	eligible                int // number of inputs so far that can be references
+	eligible                int // number of inputs so far that can be references: all their transformed versions can be read
 
 	sketch *sketch // nil: the values are in heaps
 
@@ -22,7 +23,7 @@ type topValues struct {
 	// the one with the lower index comes first. Elements that have no value yet are -inf.
 	strongestValue []float32
 	strongestIndex []int32   // units x references: indices of their inputs
-	bound          []float32 // by unit: smaller values do not change the state
+	bound          []float32 // by unit: smaller values change nothing here
 }
 
 // newTopValues returns an empty topValues. z is the number of references. relative is the relative
@@ -55,6 +56,7 @@ func topValuesBytes(k, z int, relative float64) int64 {
 // bytes returns the size of the data of one unit, in bytes.
 func (t *topValues) bytes() int {
 	if t.sketch != nil {
+		// the sketch's values, its two uint16 for each level, its bound; then as in topValuesBytes
 		return 4*t.sketch.offsets[t.sketch.levels()] + 4*t.sketch.levels() + 4 + 8*t.references + 4
 	}
 	return 4*t.rank + 8*t.references + 8

@@ -12,7 +12,8 @@ const single, double = 4, 8 // bytes of a float32 and of a float64
 // bandSize is the number of values that are converted between float32 and float64 at once.
 const bandSize = 1 << 16
 
-// A storedScatter describes a linalg.Scatter whose values are in a measure.Store.
+// A storedScatter describes a linalg.Scatter (the mean and the scatter matrix of observations)
+// whose values (the upper triangle of the matrix) are in a measure.Store, usually a file.
 type storedScatter struct {
 	n        int // observations
 	mean     []float64
@@ -22,7 +23,7 @@ type storedScatter struct {
 }
 
 // reserve sets the description of a scatter. It reserves space in the Store for its values, of
-// width bytes each, if the space reserved before is too small.
+// width bytes each, if the space reserved before is too small. A measure.Store frees no space.
 func (s *storedScatter) reserve(store measure.Store, n int, mean []float64, values int, width int64) {
 	if need := int64(values) * width; n > 0 && s.reserved < need {
 		s.offset, s.reserved = store.Reserve(need), need
