@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A Difference is the difference of one score between two runs.
+// A Difference is the difference of one score between two runs (executions of a study). A Row is a
+// score with everything that identifies it, such as the model and the layer.
 type Difference struct {
 	A, B   Row     // the score in the first and the second run; their models may have different names
 	Value  float64 // B - A
@@ -23,7 +24,7 @@ type Difference struct {
 
 // rounding is the tolerance for two computations of the same score, relative to the larger of the
 // score and 1. Results differ in the last digits because the order of summation depends on batches,
-// cores and shards.
+// cores and shards (parts of the samples that separate processes measure).
 const rounding = 1e-6
 
 // Significant reports whether the difference is significant: its interval excludes 0, and it is
@@ -45,9 +46,9 @@ func ExpectedByChance(differences []Difference) float64 {
 }
 
 // Distinct removes repeated differences. A statistic that is the same under every transformation,
-// such as clean accuracy, has a difference under each. Of these only the first of each model and
-// data set stays. The function untransformed reports whether a statistic is the same under every
-// transformation.
+// such as the accuracy on clean (untransformed) inputs, has a difference under each. Of these only
+// the first of each model and data set stays. The function untransformed reports whether a
+// statistic is the same under every transformation.
 func Distinct(all []Difference, untransformed func(measure, statistic string) bool) []Difference {
 	seen := map[Row]bool{}
 	var out []Difference
@@ -70,14 +71,16 @@ type Comparison struct {
 	// Models maps names of models in the first run to names in the second. Other models are matched
 	// by name.
 	Models map[string]string
-	// SameSamples reports whether a data set has the same samples in the same order in both runs, so
-	// that replicates (the values without each group of a jackknife) can be paired. nil: no data set
-	// has.
+	// SameSamples reports whether a data set has the same samples in the same order in both runs,
+	// so that replicates (the values without each group of samples of a jackknife) can be paired.
+	// nil: no data set has.
 	SameSamples func(data string) bool
 }
 
-// Diff compares the cells of two runs, which should include the cells of means (see Derived). It
-// returns a difference for every score that both runs have, in the order of the first run.
+// Diff compares the cells of two runs. A cell holds the scores of one measure for one model, data
+// set, transformation value and trial (repetition of all random draws); the cells of means over
+// values and trials (see Derived) should be included. It returns a difference for every score that
+// both runs have, in the order of the first run.
 //
 // If both scores were measured on the same samples and have replicates, the interval is the
 // jackknife interval of the difference. What a sample changes in both scores alike cancels, so this
@@ -131,7 +134,7 @@ func (c Comparison) rename(model string) string {
 func (c Cell) row(l Layer, s measure.Score) Row {
 	l.Scores = []measure.Score{s}
 	c.Layers = []Layer{l}
-	return c.Rows("")[0]
+	return c.Rows("")[0] // without a name of the study
 }
 
 func (c Comparison) difference(a, b measure.Score, data string) Difference {

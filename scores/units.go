@@ -7,8 +7,11 @@ import (
 )
 
 // A UnitRow describes one unit (one value of a layer: a channel at a position): a row of
-// units.parquet. The embedded UnitScore holds the factor and the unit's statistics, and documents
-// them; its field Layer is not used, because Layer here is the name of the layer.
+// units.parquet. Depth is the number of nodes on the longest path from the input to the layer, and
+// Trial is the number of the repetition of all random draws. The embedded UnitScore holds the
+// unit's statistics and the factor (what varies, such as the phase of gratings, if there are
+// several), and documents them; its field Layer is not used, because Layer here is the name of the
+// layer.
 type UnitRow struct {
 	Study     string
 	Model     string
@@ -28,7 +31,8 @@ var UnitColumns = []string{
 	"transformational_variance", "sample_variance", "normalised_variance", "same_equivariance", "goodfellow_normal", "mutual_information",
 }
 
-// parquetOrigin holds the columns that identify the layer, data and measure of a unit.
+// parquetOrigin holds the columns that identify the layer, data and measure of a unit. The tag dict
+// asks for a dictionary encoding.
 type parquetOrigin struct {
 	Study     string `parquet:"study,dict"`
 	Model     string `parquet:"model,dict"`
@@ -41,26 +45,28 @@ type parquetOrigin struct {
 	Factor    string `parquet:"factor,dict"`
 }
 
+// parquetUnit is a row of units.parquet. Numbers that do not apply are nil. Trajectories are an
+// input with its transformed versions.
 type parquetUnit struct {
 	parquetOrigin
 	Unit                     int64    `parquet:"unit"`
 	Channel                  *int64   `parquet:"channel"`
 	Row                      *int64   `parquet:"row"`
 	Column                   *int64   `parquet:"column"`
-	Sign                     int64    `parquet:"sign"`
-	Threshold                *float64 `parquet:"threshold"`
-	GlobalRate               *float64 `parquet:"global_rate"`
-	LocalRate                *float64 `parquet:"local_rate"`
-	Score                    *float64 `parquet:"score"`
-	Null                     *float64 `parquet:"null"`
-	Selective                bool     `parquet:"selective"`
-	Strongest                int64    `parquet:"strongest"`
-	TransformationalVariance *float64 `parquet:"transformational_variance"`
-	SampleVariance           *float64 `parquet:"sample_variance"`
-	NormalisedVariance       *float64 `parquet:"normalised_variance"`
-	SameEquivariance         *float64 `parquet:"same_equivariance"`
-	GoodfellowNormal         *float64 `parquet:"goodfellow_normal"`
-	MutualInformation        *float64 `parquet:"mutual_information"`
+	Sign                     int64    `parquet:"sign"`                      // 1: the unit fires at high values; -1: at low values
+	Threshold                *float64 `parquet:"threshold"`                 // value at which it fires
+	GlobalRate               *float64 `parquet:"global_rate"`               // fraction of the inputs at which it fires
+	LocalRate                *float64 `parquet:"local_rate"`                // fraction of the trajectories around its strongest inputs at which it fires
+	Score                    *float64 `parquet:"score"`                     // LocalRate / GlobalRate
+	Null                     *float64 `parquet:"null"`                      // Score around random inputs
+	Selective                bool     `parquet:"selective"`                 // not constant on the inputs
+	Strongest                int64    `parquet:"strongest"`                 // index of its strongest input
+	TransformationalVariance *float64 `parquet:"transformational_variance"` // mean over inputs of the standard deviation on the trajectory
+	SampleVariance           *float64 `parquet:"sample_variance"`           // mean over steps of trajectories of the standard deviation over inputs
+	NormalisedVariance       *float64 `parquet:"normalised_variance"`       // TransformationalVariance / SampleVariance
+	SameEquivariance         *float64 `parquet:"same_equivariance"`         // the same after the inverse transformation of each feature map
+	GoodfellowNormal         *float64 `parquet:"goodfellow_normal"`         // LocalRate / GlobalRate with a threshold of a normal distribution
+	MutualInformation        *float64 `parquet:"mutual_information"`        // between firing and the class of the input, in nats
 }
 
 // NewUnitWriter returns a writer of unit rows to w.

@@ -14,7 +14,7 @@ import (
 // A Point is a model or a data set with two scores, X and Y.
 type Point struct {
 	Label string `json:"label"`           // the name of the model or data set
-	Group string `json:"group,omitempty"` // group for colouring, for instance the value of a tag; may be empty
+	Group string `json:"group,omitempty"` // group for colouring, for instance the value of a tag (label) of the model; may be empty
 	// Unit names the independent unit that the point belongs to, such as a training of which it is
 	// a checkpoint, or a corruption of which it is a severity. A point without a unit is an
 	// independent unit.
@@ -45,7 +45,7 @@ type Fit struct {
 	Units    int         // independent units among the points
 	Pearson  Coefficient // of X, and Y on the scale of the fit; N is Units
 	Spearman Coefficient
-	Line     Line // by X, of Y on the scale of the fit
+	Line     Line // robust regression (see huber) of Y, on the scale of the fit, on X
 	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting each
 	// point from a line fitted to the points of all other units. A point is left out if no line can be
 	// fitted to those, because they are fewer than two or all have the same X.

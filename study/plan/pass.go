@@ -8,16 +8,18 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Pass reads the samples of a data set once and feeds several tasks, the accumulators of measures
-// at single layers or of comparisons of layers. The models run on each batch clean, once for all
-// views, and then under each view (a transformation value in a trial).
+// A Pass reads the samples of a data set once and feeds several tasks. A task is the work of one
+// accumulator (running sums), of a measure at a single layer or of a comparison of layers. A cell,
+// a measure for one model, data set, transformation value and trial, consists of such tasks. The
+// models run on each batch clean (untransformed), once for all views, and then under each view (a
+// transformation value in a trial).
 type Pass struct {
 	owner  passOwner
 	Models []*Model
 	Views  []View
 	Tasks  [][]*Task    // Tasks[i] are those of Views[i]
-	lo, Hi int          // the pass reads the positions from lo to Hi-1 in the order of the samples
-	Batch  int          // samples that the engine runs at once
+	lo, Hi int          // the pass reads the positions from lo to Hi-1 in the random order of the samples
+	Batch  int          // samples that the engine (ONNX Runtime) runs at once
 	cores  int          // goroutines that feed accumulators
 	Seed   uint64       // of the study
 	packed memoryDemand // of the tasks that add has added
@@ -150,7 +152,7 @@ func (p *Pass) Size() int { return p.Hi - p.lo }
 const CleanView = -1
 
 // Runs reports whether the engine must run a model on the batch under a view, or on the clean batch
-// for CleanView.
+// for CleanView. A view on activations transforms those of the clean input instead of the input.
 func (p *Pass) Runs(m *Model, view int) bool {
 	reads := func(i int, transformed bool) bool {
 		return slices.ContainsFunc(p.Tasks[i], func(t *Task) bool {
@@ -180,8 +182,8 @@ func (p *Pass) Forwards() int64 {
 // TransformsInput reports whether the view needs a forward pass on transformed inputs.
 func (v View) TransformsInput() bool { return v.Name != "" && v.On != "activations" }
 
-// Layers returns the layers of a model that the pass reads, and reports whether it reads class
-// scores.
+// Layers returns the layers of a model that the pass reads, and reports whether it reads the
+// prediction, the log-probabilities of the classes.
 func (p *Pass) Layers(m *Model) (layers []onnx.Layer, prediction bool) {
 	listed := map[string]bool{}
 	for _, t := range p.AllTasks() {

@@ -16,17 +16,19 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Task is the part of a cell's work that one accumulator does: a measure at a layer or of a
-// prediction, or a comparison over a grid, which is one or several pairs of layers (measure.Grid).
+// A Task is the part of a cell's work that one accumulator (running sums, fed batch by batch) does.
+// A cell is a measure for one model, data set, transformation value and trial. The task is the
+// measure at a layer or of a prediction, or a comparison over a grid, which is one or several pairs
+// of layers (measure.Grid).
 type Task struct {
 	target
 	Cell     *Cell
-	cost     int64 // bytes of memory that the accumulator may hold, without those in a measure.Store if there is one
+	cost     int64 // bytes of memory that the accumulator may hold, without those in a measure.Store (a file) if there is one
 	Borrowed int64 // further bytes that the accumulator uses while it is fed
 	FullCost int64 // bytes of memory that the accumulator may hold without a store
 
 	Fed         int         // number of samples, from the first of the random order, that the task has processed
-	Saved       int         // value of Fed in the state in the run folder; 0 if there is none
+	Saved       int         // value of Fed in the state, the accumulator saved in the run folder; 0 if there is none
 	Scored      *TaskScores // set when the task is finished
 	SavedScores bool        // the state in the run folder holds Scored
 	NonFinite   bool        // its activations hold NaN or infinity, so its scores are undefined
@@ -97,7 +99,7 @@ type target interface {
 	models() [2]*Model                         // the models of the readings; the second is nil if there is only one
 	Open(s measure.Store) (Accumulator, error) // an empty accumulator; s may be nil
 	LayerCount() int                           // number of layers, or pairs of layers, with scores
-	depends() []string                         // what the cell's key must include of it, such as layers and their axes
+	depends() []string                         // what the cell's key, a hash of all that its scores depend on, must include of it, such as layers and their axes
 	where(err error) string                    // names the layer and model in which err, of the accumulator, occurred
 }
 
@@ -117,8 +119,8 @@ type SampleIDs struct {
 	Position []int            // in the random order of the data
 	Index    []int            // of the sample in the data set, see dataset.Sample
 	Label    []int            // class, or dataset.NoLabel
-	Truth    []*dataset.Truth // labelled boxes or masks, in the frame of the task's model; empty if the data have none
-	Ops      []transform.Op   // empty for clean inputs, and for data that are pairs
+	Truth    []*dataset.Truth // labelled boxes or masks, in the frame (part and size of the image) that the task's model gets; empty if the data have none
+	Ops      []transform.Op   // transformation of each sample; empty for clean inputs, and for ready-made pairs of clean and transformed samples
 }
 
 // A Reading is a tensor that a pass reads from a model: activations of a layer or log-probabilities
@@ -135,7 +137,7 @@ func (r Reading) IsPrediction() bool { return r.Layer.Name == "" }
 // TaskScores are the results of a task.
 type TaskScores struct {
 	Layers    []scores.Layer
-	Samples   []measure.SampleScore // per-sample values, if the study asks for them or for projections
+	Samples   []measure.SampleScore // per-sample values, if the study asks for them or for projections of activations to a plane
 	NonFinite string                // why all scores are undefined, if the activations of all layers hold NaN or infinity
 }
 
@@ -169,13 +171,14 @@ func (t *Task) Compute(acc Accumulator) (*TaskScores, error) {
 	return out, nil
 }
 
-// A siteTarget is the target of a measure at a measure.Site: a layer, the prediction or decoded
-// output of a model, or the predictions of two models.
+// A siteTarget is the target of a measure at a measure.Site, the description of what an accumulator
+// measures: a layer, the prediction or decoded output (such as boxes) of a model, or the
+// predictions of two models.
 type siteTarget struct {
 	measure     measure.Measure
 	model       *Model
 	other       *Model        // the second model, where predictions of two are compared; else nil
-	joint       *jointClasses // the classes of the two models; else nil
+	joint       *jointClasses // the classes that the two models have in common; else nil
 	site        measure.Site
 	transformed bool // the cell has a transformation
 }

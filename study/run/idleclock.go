@@ -26,8 +26,9 @@ func (c idleClock) cpu() time.Duration {
 	return machine.CPUTime() - c.cpuBefore
 }
 
-// engineIdleRatio is the assumed time of the engine on idle cores, relative to its processor time
-// divided by the number of cores. It exceeds 1 because the engine does not keep all cores busy.
+// engineIdleRatio is the assumed time of the engine (ONNX Runtime) on idle cores, relative to its
+// processor time divided by the number of cores. It exceeds 1 because the engine does not keep all
+// cores busy.
 const engineIdleRatio = 1.2
 
 // divide estimates the times that goroutines would take on idle cores. The argument walls holds

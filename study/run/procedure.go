@@ -17,9 +17,10 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// runProcedure runs the procedure of a cell, a measure that works in steps such as the training of
-// a probe, and writes the record of the cell. It records a failure of the procedure, and returns
-// only errors that end the run.
+// runProcedure runs the procedure of a cell, and writes the record of the cell, the file of its
+// scores. A procedure is a measure that works in steps, such as the training of a probe; a cell is
+// a measure for one model, data set, transformation value and trial. It records a failure of the
+// procedure, and returns only errors that end the run.
 func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	if r.Folder.HasCell(c) { // a concurrent run of the study has finished it
 		c.Done = true
@@ -28,6 +29,8 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	r.Options.ShareBLAS(1) // a procedure calls the BLAS from one goroutine, which gets all its threads
 	job := c.Procedure.Job
 	job.Checkpoint, job.Read = r.Checkpoint(c), readSamplesOf(c)
+	// The checkpoint of a result that cells with other second models need too, such as an
+	// inversion.
 	job.Shared = func(key string) train.Checkpoint {
 		return r.SharedCheckpoint(c, key)
 	}
@@ -46,6 +49,8 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	defer work.End()
 	stopTimer := r.Stats.During(telemetry.Procedures)
 	defer unsaved.Hold(ctx)() // when ctx ends, the program waits until the checkpoint is saved
+	// The scores of single units (values of a layer) and their tuning curves, if the procedure has
+	// any.
 	units := r.NewUnitFiles(c)
 	job.Units, job.Curves = units.AddUnits, units.AddCurves
 	err := guard.Run(func() error {
@@ -62,7 +67,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	r.progress.Done, r.progress.Note = before+c.Procedure.Method.Work(&c.Procedure.Job), ""
 	switch {
 	case err == nil:
-		c.Data.Redrawn.AddJob(ctx, &job)
+		c.Data.Redrawn.AddJob(ctx, &job) // counts random draws that the transformation rejected
 		return r.CompleteCell(c)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -11,8 +11,10 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// score computes the scores of a pass's tasks, each of which is a measure at one layer and has one
-// accumulator. It writes the records of the cells whose tasks then all have scores.
+// score computes the scores of the tasks of a pass (one reading of the samples). A task is a
+// measure at one layer and has one accumulator (running sums). A cell, a measure for one model,
+// data set, transformation value and trial, has a task for each layer. score writes the records
+// (files of scores) of the cells whose tasks then all have scores.
 func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 	ctx, span := telemetry.Span(ctx, "score")
 	defer span.End()
@@ -40,7 +42,7 @@ func (r *runner) score(ctx context.Context, p *plan.Pass) error {
 		r.progress.Scored = i + 1
 		r.report()
 	}
-	return r.saveIncomplete(p)
+	return r.saveIncomplete(p) // keeps the scores of cells that have tasks in later passes
 }
 
 // unscored returns the tasks of a pass that have no scores yet. It completes the cells whose tasks

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// CompleteCell writes the record of a cell (a measure for one model, data set, transformation value
-// and trial) and removes its states, the saved progress, if all its layers have scores.
+// CompleteCell writes the record, the file of scores, of a cell (a measure for one model, data set,
+// transformation value and trial) and removes its states, the saved progress, if all its layers
+// have scores.
 func (r *Writer) CompleteCell(c *plan.Cell) error {
 	if !isScored(c) {
 		return nil

@@ -14,7 +14,7 @@ import (
 // A checkpoint is a file of the run folder in which a procedure (a measure that works in steps,
 // such as the training of probes) saves its progress. It belongs to one cell (the procedure for one
 // model, data set, transformation and trial) or is shared by several. The file has the format of a
-// state file with one entry.
+// state file, in which other measures save their running sums, with one entry.
 type checkpoint struct {
 	writer *Writer
 	cell   *plan.Cell
@@ -75,11 +75,12 @@ func (k *checkpoint) Save(state func(io.Writer) error) error {
 
 // Checkpoint returns the checkpoint of a procedure's cell.
 func (r *Writer) Checkpoint(c *plan.Cell) train.Checkpoint {
-	return &checkpoint{r, c, r.Folder.state(c, plan.Shard{})}
+	return &checkpoint{r, c, r.Folder.state(c, plan.Shard{})} // the zero Shard: all samples
 }
 
 // SharedCheckpoint returns the checkpoint shared by all cells whose plan.SharedName for the key is
-// equal. The procedure chooses the key, which says what the checkpoint holds.
+// equal: cells that differ only in the second of two compared models. The procedure chooses the
+// key, which says what the checkpoint holds.
 func (r *Writer) SharedCheckpoint(c *plan.Cell, key string) train.Checkpoint {
 	return &checkpoint{r, c, r.Folder.shared(r.Plan.SharedName(c, key))}
 }

@@ -9,9 +9,10 @@
 //	                   work in steps (procedures), checkpoints
 //	shared/            checkpoints that several cells of a procedure share
 //	failures/          what failed, and why
-//	pictures/          sheets of images for the report
+//	pictures/          contact sheets, of several images each, for the report
 //	aside/             damaged files and files in the place of the run's own, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
+//	                   tables: scores, values of samples, scores of units, their tuning curves
 //
 // A Writer writes the folder of a run. Merge completes a folder from the states of shards, runs on
 // parts of the samples. Check finds damaged files, and foreign ones: not of a run, or misnamed.

@@ -19,8 +19,10 @@ import (
 )
 
 // Merge completes a run from the states that its shards left in the given folders, and writes the
-// results of an undivided run into the first folder. It opens the models and the data to check that
-// the states belong to the study, but runs no model.
+// results of an undivided run into the first folder. A shard is a part of the samples that one
+// process measures. Its state is the saved accumulators (running sums) of a cell: a measure for one
+// model, data set, transformation value and trial. Merge opens the models and the data to check
+// that the states belong to the study, but runs no model.
 //
 // If shards are missing or unfinished, Merge still writes the complete cells, and returns an
 // *Incomplete that names the others. Then the run is not marked as finished. As in Run, a failed
@@ -47,7 +49,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	r.readUnreadable()
 	r.mergedDirs = dirs
 	r.records = make(map[*plan.Cell]cellRecord, len(p.Cells))
-	allowGarbage(p)
+	allowGarbage(p) // lets the heap grow more between collections
 	incomplete := &Incomplete{Cells: len(p.Cells)}
 	if err := r.mergeCells(ctx, p.Cells, dirs, incomplete); err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func (r *Writer) noteUnmerged(ctx context.Context, c *plan.Cell, err error, fail
 	if !errors.As(err, &missing) {
 		return r.FailCell(c, "", nil, err)
 	}
-	if causes := shardErrors(failures); len(causes) > 0 && r.Options.Shard.Whole() {
+	if causes := shardErrors(failures); len(causes) > 0 && r.Options.Shard.Whole() { // a merge, not the end of a shard
 		return r.FailCell(c, "", nil, fmt.Errorf("%s lacks %s: %s", c, missing.shards(), firstNames(causes, 2)))
 	}
 	incomplete.add(err)
@@ -147,8 +149,8 @@ func shardErrors(failures []string) []string {
 type merger struct {
 	*Writer
 	listed map[string]bool // names of the files in the folder of the cells at the start
-	// Limits that all cells share: of the number of open state files, of the number of tasks that
-	// compute, and of the memory of accumulators in bytes.
+	// Limits that all cells share: of the number of open state files, of the number of tasks (a
+	// cell has one for each layer) that compute, and of the memory of accumulators in bytes.
 	files, cores, memory *semaphore.Weighted
 	blasSharers          int // number of goroutines between which the threads of the BLAS are divided at present
 }
@@ -182,7 +184,8 @@ func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
 	return errs
 }
 
-// mergeUnlessDone merges a cell that has no record yet. If it has one, the cell is done.
+// mergeUnlessDone merges a cell that has no record, the file of its scores, yet. If it has one, the
+// cell is done.
 func (m *merger) mergeUnlessDone(ctx context.Context, c *plan.Cell) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -255,7 +258,8 @@ func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 }
 
 // copyProcedureCell copies the record of a procedure's cell, and its other files, from the folder
-// of the shard that ran it.
+// of the shard that ran it. A procedure, a measure that works in steps such as the training of
+// probes, is not divided: one shard runs it on all of its samples.
 func (r *Writer) copyProcedureCell(c *plan.Cell) error {
 	for _, dir := range r.mergedDirs {
 		from := Folder{dir}
@@ -321,7 +325,7 @@ type damagedShard struct {
 // the scores.
 func mergeTask(ctx context.Context, t *plan.Task, states []*stateFile) error {
 	var merged plan.Accumulator
-	for _, p := range states { // a shard has scores of a task only if its layer was dropped
+	for _, p := range states { // a shard has scores of a task only if its layer was dropped, because it held NaN or infinity
 		if e := p.entry(t.Name()); e.Scored {
 			raw, err := p.bytes(e)
 			if err == nil {

@@ -8,7 +8,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change.
+// lowerMeansLarger reports whether a lower value of the shown statistic means a larger change. The
+// sampleValues hold values of single samples that show how much a transformation changes them. If
+// predicted is set, the values are the effective invariance, which compares the predicted classes.
 func (s *sampleValues) lowerMeansLarger() bool { return s.predicted || s.lowerIsLarger }
 
 // change returns how much sample i changes in a view (under one value of the transformation), to

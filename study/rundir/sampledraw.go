@@ -20,7 +20,9 @@ import (
 
 // drawSamples returns the encoded image of a sheet, which shows samples before and after a
 // transformation side by side, with its file name extension, and sets the size of its tiles in
-// sheet. It returns nil for data that are not images.
+// sheet. Each row is a sample: clean, then under each value of the transformation, which has a cell
+// (the scores of a measure under this value) in s.cells. It returns nil for data that are not
+// images.
 func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores.SampleSheet) ([]byte, string, error) {
 	first := s.cells[0]
 	frame := first.Model.Net.Frame()
@@ -67,8 +69,8 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 	return b.Bytes(), ".jpg", err
 }
 
-// A boundedBuffer takes at most maxPNGBytes. A Write beyond them returns errTooLarge, which ends
-// the encoding.
+// A boundedBuffer takes at most maxPNGBytes; a larger sheet is a JPEG. A Write beyond them returns
+// errTooLarge, which ends the encoding.
 type boundedBuffer struct{ bytes.Buffer }
 
 var errTooLarge = errors.New("the sheet is too large for a PNG")
@@ -80,8 +82,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// transformedSample returns a sample under the transformation of a cell, or its ready-made
-// transformed version.
+// transformedSample returns a sample under the transformation of a cell, or its transformed version
+// from a file if the data have ready-made pairs.
 func (r *Writer) transformedSample(c *plan.Cell, sample dataset.Sample) (tensor.Tensor, error) {
 	if c.View.Transform == nil {
 		if sample.Transformed == nil {
@@ -89,6 +91,7 @@ func (r *Writer) transformedSample(c *plan.Cell, sample dataset.Sample) (tensor.
 		}
 		return *sample.Transformed, nil
 	}
+	// The key seeds the random draws, which thus are those of the run; cells are of trial 0.
 	key := measure.Key{Seed: r.Plan.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name}
 	return sample.Apply(procedure.Draw(c.View.Transform, c.View.Per == "trial", key, sample.Index))
 }

@@ -29,7 +29,7 @@ const (
 
 // maxPerModel holds the largest numbers of samples that each model contributes to a sheet: samples
 // that it misclassifies only when they are transformed, samples that change most and least, and
-// samples that one model of a pair classifies correctly and the other does not.
+// samples that one model of a pair classifies correctly and the other does not (a parting).
 var maxPerModel = struct{ fails, most, least, parts int }{8, 6, 3, 4}
 
 // writeSampleSheets writes a sample sheet for each transformation of each data set that has

@@ -16,10 +16,11 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// A state file (states/KEY.SHARD.bin) holds the progress of a cell (a measure for one model, data
-// set, transformation value and trial) in one shard (part) of the samples: for each unfinished task
-// (layer) the serialised accumulator and the position in the order of the samples up to which it
-// was fed, for each finished task its scores.
+// A state file (states/KEY.SHARD.bin in the run folder, where KEY is a hash that identifies the
+// cell) holds the progress of a cell (a measure for one model, data set, transformation value and
+// trial) in one shard (part) of the samples: for each unfinished task (layer) the serialised
+// accumulator (running sums) and the position in the order of the samples up to which it was fed,
+// for each finished task its scores.
 //
 // Layout: magic, payloads one after another, a JSON index, the index's length (8 bytes, little
 // endian), the index's CRC-32C (4 bytes). The index is last, so that each payload can be written as
