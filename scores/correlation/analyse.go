@@ -46,9 +46,9 @@ type Fit struct {
 	Pearson  Coefficient // of X, and Y on the scale of the fit; N is Units
 	Spearman Coefficient
 	Line     Line // robust regression (see huber) of Y, on the scale of the fit, on X
-	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting each
-	// point from a line fitted to the points of all other units. A point is left out if no line can be
-	// fitted to those, because they are fewer than two or all have the same X.
+	// LeaveOneOut holds the errors (prediction minus Y, on the original scale of Y) of predicting
+	// each point from a line fitted to the points of all other units. A point is left out if no
+	// line can be fitted to those, because they are fewer than two or all have the same X.
 	LeaveOneOut []float64
 	Warnings    []string
 

@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/internal/machine"
 )
 
-// An idleClock estimates the time that work would take if no other program used the cores. For
-// work that computes all the time, the elapsed time and the processor time of this process are upper
+// An idleClock estimates the time that work would take if no other program used the cores. For work
+// that computes all the time, the elapsed time and the processor time of this process are upper
 // bounds on it.
 type idleClock struct {
 	start     time.Time

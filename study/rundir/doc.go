@@ -5,8 +5,8 @@
 //	study.yaml         the study as resolved, with the hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
 //	cells/KEY.json     a finished cell, written whole or not at all
-//	states/            of unfinished cells: the saved running sums (accumulators) or, of measures that
-//	                   work in steps (procedures), checkpoints
+//	states/            of unfinished cells: the saved running sums (accumulators) or, of measures
+//	                   that work in steps (procedures), checkpoints
 //	shared/            checkpoints that several cells of a procedure share
 //	failures/          what failed, and why
 //	pictures/          contact sheets, of several images each, for the report
