@@ -18,7 +18,8 @@ import (
 // cellFormat is the format version of the files that WriteCell writes.
 const cellFormat = 1
 
-// WriteCell writes a cell to a file atomically.
+// WriteCell writes a cell (the scores of one measure for one model, data set, parameter value and
+// trial) to a file atomically.
 func WriteCell(path string, c Cell) error {
 	data, _, err := FormatCell(c)
 	if err != nil {
@@ -70,7 +71,7 @@ func ParseCell(data []byte) (Cell, error) {
 
 // parseCell returns the cell in the contents of a file, and its checksum.
 func parseCell(data []byte) (Cell, uint32, error) {
-	c, scanned := scanCell(data)
+	c, scanned := scanCell(data) // faster than encoding/json, for the layout that WriteCell writes
 	if !scanned {
 		c = Cell{}
 		if err := decodeStrict(data, &c); err != nil {
@@ -166,36 +167,36 @@ type cellJSON struct {
 	Data       string             `json:"data"`
 	Transform  string             `json:"transform,omitempty"`
 	Parameter  string             `json:"parameter,omitempty"`
-	Drawn      string             `json:"drawn,omitempty"`
-	Trial      int                `json:"trial"`
+	Drawn      string             `json:"drawn,omitempty"` // parameter values drawn once for all samples
+	Trial      int                `json:"trial"`           // of the random draws; or MeanOverTrials
 	Layers     []layerJSON        `json:"layers"`
-	PeakMemory int64              `json:"peak_memory,omitempty"`
-	Files      map[string]FileSum `json:"files,omitempty"`
-	Checksum   string             `json:"crc32c,omitempty"` // see appendChecksum
+	PeakMemory int64              `json:"peak_memory,omitempty"` // in bytes
+	Files      map[string]FileSum `json:"files,omitempty"`       // checksums of the cell's other files
+	Checksum   string             `json:"crc32c,omitempty"`      // see appendChecksum
 }
 
 type layerJSON struct {
 	Name   string      `json:"name,omitempty"`
-	Depth  int         `json:"depth"`
-	Other  string      `json:"other,omitempty"`
+	Depth  int         `json:"depth"`           // in the graph
+	Other  string      `json:"other,omitempty"` // layer that it is compared with
 	Scores []scoreJSON `json:"scores"`
 }
 
 type scoreJSON struct {
 	Statistic  string   `json:"statistic"`
-	Variant    string   `json:"variant,omitempty"`
+	Variant    string   `json:"variant,omitempty"` // of the statistic, such as the kind of probe
 	Parameter  string   `json:"parameter,omitempty"`
-	Factor     string   `json:"factor,omitempty"`
+	Factor     string   `json:"factor,omitempty"` // known property of the samples, such as hue
 	Value      number   `json:"value"`
-	Low        number   `json:"low"`
+	Low        number   `json:"low"` // bounds of the confidence interval
 	High       number   `json:"high"`
-	Null       number   `json:"null"`
-	Min        number   `json:"min"` // the range of the statistic, to which intervals of means are limited
+	Null       number   `json:"null"` // the value expected by chance
+	Min        number   `json:"min"`  // the range of the statistic, to which intervals of means are limited
 	Max        number   `json:"max"`
-	N          int      `json:"n"`
+	N          int      `json:"n"` // number of observations
 	Warnings   []string `json:"warnings,omitempty"`
-	Replicates []number `json:"replicates,omitempty"`
-	Left       []int    `json:"left,omitempty"` // for each replicate the number of observations that it leaves out
+	Replicates []number `json:"replicates,omitempty"` // of the jackknife, each without a group
+	Left       []int    `json:"left,omitempty"`       // for each replicate the number of observations that it leaves out
 }
 
 // UnmarshalJSON decodes the output of MarshalJSON and rejects anything else.

@@ -18,6 +18,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// demoCommand returns the command demo. engine holds the flags of ONNX Runtime, which runs the
+// models.
 func demoCommand(engine *engineFlags) *cobra.Command {
 	var out string
 	var p printFlags
@@ -62,6 +64,7 @@ func openReport(path string) {
 	}
 }
 
+// runDemo runs the demo's study and writes its results into the folder out (the run folder).
 func runDemo(ctx context.Context, out string, o study.Options, p printFlags) error {
 	var text io.Writer = os.Stdout
 	if p.json {
@@ -104,11 +107,12 @@ func summariseDemo(w io.Writer, rows []scores.Row) error {
 		}
 		return found
 	}
+	// ei returns the effective invariance, as the mean over the values of the transformation.
 	ei := func(model, transform string) scores.Row {
 		return slices.Concat(scoresOf("ei", model, transform, ""), []scores.Row{{}})[0]
 	}
-	// firstAndLast returns the scores at 45 degrees of the first and of the last layer that have
-	// one. Only feature maps have. It returns zeros if there are none.
+	// firstAndLast returns the scores under rotation by 45 degrees of the first and of the last
+	// layer that have one. Only feature maps have. It returns zeros if there are none.
 	firstAndLast := func(statistic, model string) (first, last float64) {
 		layers := slices.Concat(scoresOf(statistic, model, "rotation", "45"), []scores.Row{{}})
 		return layers[0].Value, layers[max(0, len(layers)-2)].Value

@@ -16,6 +16,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
+// diffCommand returns the command diff. engine holds the flags of ONNX Runtime, which runs the
+// models for --stir.
 func diffCommand(engine *engineFlags) *cobra.Command {
 	var failIf, models []string
 	var all, flips, asJSON bool
@@ -116,10 +118,13 @@ func parsePairs(texts []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// diffRuns compares two run folders. The map models has the names in the second run of models whose
-// names differ. If it is empty and each run has one model, these are compared.
+// diffRuns compares two run folders (the results of one execution of a study each). The map models
+// has the names in the second run of models whose names differ. If it is empty and each run has one
+// model, these are compared.
 func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, error) {
 	var empty runsDifference
+	// Cells are the scores by measure, model, data and transformation, with jackknife estimates,
+	// from which the intervals of differences follow. A record describes a run.
 	a, recordA, err := study.ReadCells(dirA)
 	if err != nil {
 		return empty, err
@@ -146,8 +151,9 @@ func diffRuns(dirA, dirB string, models map[string]string) (runsDifference, erro
 	return runsDifference{scores: differences, models: comparedModels(recordA, recordB, models)}, nil
 }
 
-// untransformed reports whether a statistic is the same under every transformation. Of such a
-// statistic scores.Distinct keeps one difference, not one for each transformation.
+// untransformed reports whether a statistic is the same under every transformation, such as the
+// accuracy on inputs that are not transformed. Of such a statistic scores.Distinct keeps one
+// difference, not one for each transformation.
 func untransformed(measure, statistic string) bool {
 	for _, d := range spec.Descriptors() {
 		if d.Name == measure {
@@ -174,6 +180,7 @@ func comparedModels(a, b scores.Record, renamed map[string]string) [][2]string {
 	return pairs
 }
 
+// hasModel reports whether a run measured a model of this name.
 func hasModel(r scores.Record, name string) bool {
 	return slices.ContainsFunc(r.Models, func(m scores.ModelRecord) bool { return m.Name == name })
 }
@@ -230,8 +237,8 @@ func checkCondition(condition scores.Condition, d runsDifference) (string, error
 	return fmt.Sprintf("%s, the largest %+.4g (%s)", plural.Of(len(found), "difference"), found[0].Value, found[0].A.Describe()), nil
 }
 
-// print prints the differences, and the scores of prediction-agreement and of STIR if there are
-// any.
+// print prints the differences (all, or those beyond chance), and the scores of
+// prediction-agreement and of STIR if there are any.
 func (d runsDifference) print(all, flips, asJSON bool) error {
 	d.scores = scores.Distinct(d.scores, untransformed)
 	if asJSON {

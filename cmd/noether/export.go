@@ -124,6 +124,7 @@ func (e *exportFlags) formatOfFile() {
 	}
 }
 
+// rows reads the scores of the run folders dirs that pass the filters.
 func (e *exportFlags) rows(dirs []string) ([]scores.Row, error) {
 	rows, _, err := readRuns(dirs)
 	if err != nil {
@@ -150,7 +151,7 @@ func (e *exportFlags) write(w io.Writer, rows []scores.Row) error {
 	}
 	o := e.table
 	o.Every = len(e.filter.Statistic) > 0 // statistics asked for by name are all shown
-	o.Measures = spec.Descriptors()
+	o.Measures = spec.Descriptors()       // titles and ranges of the statistics
 	t, err := table.Of(rows, o)
 	if err != nil {
 		return err

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// peakMemory returns 0: it is not known on this system.
+// peakMemory returns 0: the peak memory of a finished process is not known on this system.
 func peakMemory(*os.ProcessState) int64 { return 0 }

@@ -26,7 +26,7 @@ type plotFlags struct {
 	out, chart, font string
 	options          figure.Options
 	filter           scores.Filter
-	relation         relationFlags
+	relation         relationFlags // of a scatter: its scores X and Y, and what its points are
 }
 
 func plotCommand() *cobra.Command {
@@ -104,7 +104,7 @@ func (p *plotFlags) run(c *cobra.Command, dirs []string) error {
 	if c.Flags().Changed("relative") {
 		p.options.Depth = map[bool]string{true: "relative", false: "absolute"}[p.relative]
 	}
-	p.options.Every = len(p.filter.Statistic) > 0
+	p.options.Every = len(p.filter.Statistic) > 0 // statistics asked for by name are all drawn
 	f, err := p.draw(c, dirs)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p *plotFlags) draw(c *cobra.Command, dirs []string) (*figure.Figure, error
 	if err != nil {
 		return nil, err
 	}
-	p.options.Measures = spec.Descriptors()
+	p.options.Measures = spec.Descriptors() // titles and ranges of the statistics
 	return figure.Draw(rows, p.options)
 }
 
@@ -144,7 +144,7 @@ func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
 // maxSamples is the largest number of per-sample values of a distribution. It bounds memory.
 const maxSamples = 4 << 20
 
-// samples reads per-sample values.
+// samples reads the per-sample values of run folders.
 func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, dir := range dirs {
@@ -171,7 +171,8 @@ func (p *plotFlags) samples(dirs []string) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// scatter draws the scatter plots of each relation and set of points.
+// scatter draws a scatter plot for each set of points of each relation (a score X against a score
+// Y, usually accuracy).
 func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, error) {
 	relations, options, err := p.relation.relations(c)
 	if err != nil {
@@ -181,13 +182,15 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	if err != nil {
 		return nil, err
 	}
-	// The scores are named by selectors; only models and data are left to filter.
+	// The scores are named by the selectors --x and --y, MEASURE.STATISTIC@TRANSFORM; only models
+	// and data are left to filter.
 	if rows, err = (scores.Filter{Model: p.filter.Model, Data: p.filter.Data}).Rows(rows); err != nil {
 		return nil, err
 	}
 	var charts []report.Scatter
 	var failed []string
 	for _, r := range relations {
+		// A group of models has one colour; a unit is a set of points that counts as one.
 		p.relation.setGroupsAndUnits(&r, details)
 		sets, err := r.Sets(rows)
 		if err != nil {
@@ -215,7 +218,8 @@ func (p *plotFlags) scatter(c *cobra.Command, dirs []string) (*figure.Figure, er
 	return figure.DrawScatter(charts, p.options)
 }
 
-// axisOf returns the title of the axis of a score.
+// axisOf returns the title of the axis of a score, or of its difference from the null (the value
+// expected by chance).
 func axisOf(s scores.Selector, aboveNull bool) string {
 	name := strings.ReplaceAll(s.Measure, "-", " ")
 	if s.Statistic != "ei" && s.Statistic != "clean" { // the main statistics of their measures

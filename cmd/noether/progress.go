@@ -28,7 +28,7 @@ func progressBar(w io.Writer) (func(study.Progress), func()) {
 	container := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 	var b *mpb.Bar
 	var what string
-	update := func(p study.Progress) {
+	update := func(p study.Progress) { // p.Done and p.Total count forward passes
 		what = subject(p)
 		if b == nil {
 			b = container.AddBar(p.Total,

@@ -9,10 +9,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A unitSet describes which values of a layer are its units: the values whose firing is measured.
+// A unitSet describes which values of a layer are its units: the values whose firing is measured. A
+// unit fires where its value reaches a threshold.
 type unitSet struct {
 	shape         []int     // of one sample
-	axes          onnx.Axes // of shape
+	axes          onnx.Axes // of shape: C channels, H rows, W columns, T tokens or time
 	channels      int       // number of channels
 	positions     int       // number of positions of a channel
 	channelsFirst bool      // whether channels are the first axis
@@ -25,7 +26,7 @@ type unitSet struct {
 func newUnitSet(l onnx.Layer, s Settings, studySeed uint64) *unitSet {
 	u := &unitSet{shape: l.Shape, channels: tensor.Size(l.Shape), positions: 1, channelsFirst: true}
 	if len(l.Axes) > 0 {
-		u.axes = l.Axes[1:]
+		u.axes = l.Axes[1:] // without the batch
 	}
 	last := len(l.Shape) - 1
 	switch at := strings.IndexByte(string(u.axes), 'C'); {

@@ -6,9 +6,10 @@ type result struct {
 	ties                     bool // see haveTies
 }
 
-// resultOf computes the two scores from the moments of coordinates in the subspaces: equations 4
-// and 5 of the SEIS paper (see the package comment). rho are the canonical correlations, and cos
-// the absolute cosines between the two canonical vectors of each.
+// resultOf computes the two scores from the moments (sums of products) of coordinates in the
+// principal subspaces of the clean and of the transformed feature maps: equations 4 and 5 of the
+// SEIS paper (see the package comment). rho are the canonical correlations, and cos the absolute
+// cosines between the two canonical vectors of each.
 func resultOf(m moments) (result, error) {
 	rho, cos, err := m.correlations()
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 )
 
 // subsets accumulates the scatters (sums of products of deviations from the mean) of several sets
-// of observations, such as halves of all observations. A set is the union of some groups of
+// of observations, such as halves of all observations. An observation is a channel of a sample: x,
+// the clean feature map, and y, the transformed one. A set is the union of some groups of
 // observations, or all observations without some groups. Observations are given by their
 // coordinates in the principal subspaces of all observations. Only one goroutine at a time may use
 // it.
 type subsets struct {
-	bases *bases
-	all   *linalg.Scatter[float64] // of all observations
+	bases *bases                   // of the principal subspaces of x and y
+	all   *linalg.Scatter[float64] // of all observations: x, then y
 	sums  []coordinateSum          // of each set
 }
 
@@ -30,7 +31,7 @@ type coordinateSum struct {
 // computed.
 func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 	h := &subsets{bases: f, all: all, sums: make([]coordinateSum, sets)}
-	p, q := f.x.K, f.y.K
+	p, q := f.x.K, f.y.K // dimensions of the subspaces
 	for i := range h.sums {
 		h.sums[i] = coordinateSum{
 			xx: make([]float32, p*(p+1)/2), yy: make([]float32, q*(q+1)/2),
@@ -71,9 +72,10 @@ func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x,
 	for i := range delta {
 		delta[i] = float32(part.Mean[i] - h.all.Mean[i])
 	}
-	d := h.all.P / 2
+	d := h.all.P / 2 // number of positions: of variables of x, and of y
 	dx, dy := project(f.leadingX(), delta[:d]), project(f.leadingY(), delta[d:])
 	f.work.reset()
+	// This depends on x alone, so accumulators of other transformations share it.
 	xx := f.clean.group(part, func() []float32 {
 		s := f.reduceSquare(part, 0, f.leadingX())
 		addOuter(s, m, dx, dx)
@@ -142,6 +144,7 @@ func squaresAbout(part *linalg.Scatter[float32], delta []float32) (x, y float64)
 	return x, y
 }
 
+// diagonalOf returns the diagonal of a square matrix.
 func diagonalOf(s blas32.General) []float64 {
 	out := make([]float64, s.Rows)
 	for i := range out {

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// responses holds the activations and predictions of one model on some images.
+// responses holds the activations and predictions of one of the two compared models, A and B, on
+// some images.
 type responses struct {
 	layers    []tensor.Tensor // for each layer: n images x d values of the layer
 	class     []int           // predicted classes; nil if the model has no class scores
@@ -33,8 +34,8 @@ func (v *responses) selectRows(rows []int) *responses {
 	return some
 }
 
-// finiteRows returns the rows, out of n, for which all layers that are not omitted are finite. If
-// there are fewer than two, the error names the layer.
+// finiteRows returns the rows (images), out of n, for which all layers that are not omitted are
+// finite. If there are fewer than two, the error names the layer.
 func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	for i := range n {
 		finite := true
@@ -59,7 +60,7 @@ func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 }
 
 // omitLayers omits the layers that have NaN or infinity for more than half of the images, and the
-// pairs with such a layer. If no pair were left, it omits none.
+// pairs (of a layer of A and one of B) with such a layer. If no pair were left, it omits none.
 func (r *run) omitLayers(a, b *responses) {
 	n := len(r.samples)
 	for side, v := range []*responses{a, b} {
@@ -110,7 +111,7 @@ func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *respon
 	if a, err = runModel(ctx, r.job.A, images, measure.SideA); err != nil {
 		return nil, nil, err
 	}
-	r.work += int64(images.Shape[0])
+	r.work += int64(images.Shape[0]) // in forward passes
 	if b, err = runModel(ctx, r.job.B, images, measure.SideB); err != nil {
 		return nil, nil, err
 	}

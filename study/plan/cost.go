@@ -4,13 +4,14 @@ import "time"
 
 // A Cost is the estimated work of a plan for one model, or several compared models, on one data
 // set. The times are those of an idle machine. A pass reads the samples once for several measures;
-// a procedure is a measure that works in steps, such as training a probe.
+// a procedure is a measure that works in steps, such as training a probe. An accumulator holds the
+// running sums of a measure.
 type Cost struct {
 	Model    string        `json:"model"` // names of compared models are joined by ", "
 	Data     string        `json:"data"`
 	Samples  int           `json:"samples"`
 	Layers   int           `json:"layers"` // number of different layers that the passes and procedures read
-	Cells    int           `json:"cells"`  // units of work, see Cell
+	Cells    int           `json:"cells"`  // a measure under one transformation value each, see Cell
 	Passes   int           `json:"passes"`
 	Forwards int64         `json:"forwards"`   // number of samples in all forward passes
 	Bytes    int64         `json:"bytes"`      // peak memory of the accumulators
@@ -24,10 +25,12 @@ type Cost struct {
 	Total    time.Duration `json:"total_ns"`
 }
 
-// Cost returns the memory of the pass's accumulators, in bytes. It is not related to the type Cost.
+// Cost returns the memory of the accumulators of the pass's tasks, in bytes. It is not related to
+// the type Cost.
 func (p *Pass) Cost() int64 { return demandOf(p.AllTasks()).bytes(p.cores) }
 
-// ForwardsOf returns the number of samples in the forward passes of one model.
+// ForwardsOf returns the number of samples in the forward passes of one model. A view is a
+// transformation value in one repetition of the draws; CleanView, -1, stands for the clean inputs.
 func (p *Pass) ForwardsOf(m *Model) int64 {
 	runs := 0
 	for view := CleanView; view < len(p.Views); view++ {
@@ -38,10 +41,11 @@ func (p *Pass) ForwardsOf(m *Model) int64 {
 	return int64(p.Samples()) * int64(runs)
 }
 
-// Samples returns the number of samples that are left to feed.
+// Samples returns the number of samples that are left to feed to the accumulators.
 func (p *Pass) Samples() int { return p.Hi - p.Start() }
 
-// Cost returns the memory that the task's accumulator may hold, in bytes.
+// Cost returns the memory that the accumulator of the task (a measure at one layer, for example)
+// may hold, in bytes.
 func (t *Task) Cost() int64 { return t.cost }
 
 // ProcedurePass returns a pass that runs the first model of a procedure on its clean data, without
