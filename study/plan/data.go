@@ -16,18 +16,19 @@ import (
 type Data struct {
 	Entry  spec.Data
 	Source dataset.Source
-	Layout measure.Layout
-	Order  []int // random order of the samples, drawn from the seed: Order[position] is an index into the source
+	Layout measure.Layout // division of Order into blocks and jackknife groups
+	Order  []int          // random order of the samples, drawn from the seed: Order[position] is an index into the source
 
-	Outputs         []int    // outputs of the model that are kept before the softmax; nil: all
-	modelClassNames []string // names of the model's classes; nil if unknown
-	mismatch        error    // why the labels cannot be mapped to the model's outputs; nil if they can
-	Unreadable      *UnreadableSamples
-	Redrawn         *RedrawCounts
-	described       *map[int]Described // by Sample.Index; filled by the first call of Describe; one for each copy by forModel
+	Outputs         []int              // outputs of the model that are kept before the softmax; nil: all
+	modelClassNames []string           // names of the model's classes; nil if unknown
+	mismatch        error              // why the labels cannot be mapped to the model's outputs; nil if they can
+	Unreadable      *UnreadableSamples // samples that could not be read
+	Redrawn         *RedrawCounts      // rejected draws of parameters, by transformation
+	described       *map[int]Described // by index of the sample; filled by the first call of Describe; one for each copy by forModel
 	info            **inputInfo        // filled by the first call of inputInfo; shared by all copies
 }
 
+// openData opens the data set of an entry of the study file.
 func openData(ctx context.Context, s *spec.Study, spec spec.Data) (*Data, error) {
 	src, err := s.OpenData(ctx, spec)
 	if err != nil {
@@ -78,7 +79,7 @@ func (d *Data) readInfo(ctx context.Context) *inputInfo {
 	if out.kind() != "images" {
 		return out
 	}
-	s, err = d.Source.At(ctx, 0, dataset.Frame{})
+	s, err = d.Source.At(ctx, 0, dataset.Frame{}) // not resized
 	if err == nil && s.Input.Rank() == 3 {
 		out.size = [2]int{s.Input.Shape[1], s.Input.Shape[2]}
 	}
@@ -86,7 +87,7 @@ func (d *Data) readInfo(ctx context.Context) *inputInfo {
 }
 
 // A Described is a sample without its input. SourceIndex is its index into Data.Source, which
-// differs from Sample.Index if the source is a subset.
+// differs from Sample.Index, the index in the whole data set, if the source is a subset.
 type Described struct {
 	dataset.Sample
 	SourceIndex int

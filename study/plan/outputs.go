@@ -8,10 +8,10 @@ import (
 )
 
 // forModel returns a copy of the data in which the label of a sample is the index of the model's
-// output for the sample's class. If the entry of the data restricts the outputs, the label is the
-// position of that index in the field Outputs. If the classes of data and model do not match, the
-// copy has no labels, and mismatch says why. The model has the given number of classes; classNames
-// are its names of them, or nil.
+// output for the sample's class. If the entry of the data in the study file restricts the outputs
+// to the classes of the data, the label is the position of that index in the field Outputs. If the
+// classes of data and model do not match, the copy has no labels, and mismatch says why. The model
+// has the given number of classes; classNames are its names of them, or nil.
 func (d *Data) forModel(classes int, classNames []string) *Data {
 	out := *d
 	out.modelClassNames = classNames
@@ -30,7 +30,7 @@ func (d *Data) forModel(classes int, classNames []string) *Data {
 		}
 	}
 	if err != nil {
-		out.mismatch = d.Entry.AddPosition(err)
+		out.mismatch = d.Entry.AddPosition(err) // with the line in the study file
 		out.Source, err = dataset.MapClasses(d.Source, slices.Repeat([]int{dataset.NoLabel}, len(names)), spec.OutputNames(nil, nil, classes, classNames))
 		if err != nil {
 			panic(err) // cannot happen: a missing label is always accepted

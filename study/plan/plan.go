@@ -14,7 +14,7 @@ import (
 )
 
 // A Plan is a study with its models and data opened, and the list of its cells: a measure for one
-// model, data set, transformation value and trial each.
+// model, data set, transformation value and trial (repetition of all random draws) each.
 type Plan struct {
 	Study *spec.Study
 	Cells []*Cell       // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
@@ -25,11 +25,11 @@ type Plan struct {
 	hasStore  bool                // running sums of measures may be kept on disk, see measure.Store
 	Only      []string            // names of the models whose cells are planned; nil: all
 	modelData map[passOwner]*Data // copies of the data for each model, see dataFor
-	encoded   map[any]string      // see encode
+	encoded   map[any]string      // JSON from which the keys of cells are hashed, see encode
 
-	Stats    *telemetry.Stats
-	Failures FailureLog // models, data and cells that could not be prepared
-	failFast bool
+	Stats    *telemetry.Stats // times of the stages of the run
+	Failures FailureLog       // models, data and cells that could not be prepared
+	failFast bool             // return the first failure instead of recording it
 }
 
 // New opens the models and the data of a study and lists its cells. A model or a data set that
@@ -50,8 +50,9 @@ func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
 }
 
 func (p *Plan) open(ctx context.Context, o Options) (err error) {
-	ctx, opened := telemetry.Span(ctx, "open")
+	ctx, opened := telemetry.Span(ctx, "open") // of a trace
 	defer func() { telemetry.EndSpan(opened, err) }()
+	// The cache holds downloads.
 	p.Study.OpenCache(func(text string) { o.Warnf("%s", text) })
 	if err := p.openData(ctx, o); err != nil {
 		return err

@@ -13,7 +13,8 @@ func (d *Data) hasTruth() bool {
 }
 
 // truth describes the labelled boxes or masks of the data, with the class of a model's decoded
-// output (f) for each of their classes. It returns an error if the classes cannot be matched.
+// output (boxes or a map of classes, in the format f) for each of their classes. It returns an
+// error if the classes cannot be matched.
 func (d *Data) truth(f *output.Format) (measure.Truth, error) {
 	classes, _ := dataset.TruthClasses(d.Source)
 	if classes == nil { // the values of masks are the model's classes
@@ -25,7 +26,7 @@ func (d *Data) truth(f *output.Format) (measure.Truth, error) {
 	}
 	to, err := match(classes, f)
 	if err != nil {
-		return measure.Truth{}, d.Entry.AddPosition(err)
+		return measure.Truth{}, d.Entry.AddPosition(err) // with the line in the study file
 	}
 	return measure.Truth{Masks: masks, Classes: to}, nil
 }

@@ -10,14 +10,15 @@ import (
 )
 
 // A computedBatch is a batch for which the models of the pass (a reading of the samples) have run.
+// A batch holds clean inputs (not transformed), or those of one view (a transformation value).
 type computedBatch struct {
 	*batch
-	clean, transformed int // slots of the readers that hold its activations
+	clean, transformed int // slots (indices of buffers) of the readers that hold its activations
 	forwards           int // samples of its forward passes
 	err                error
 }
 
-// slots returns the number of batches whose activations the readers hold.
+// slots returns the number of batches whose activations the readers hold. A reader runs one model.
 func (f *feeder) slots() int {
 	if len(f.readers) == 0 {
 		return 1
@@ -32,12 +33,12 @@ func (c *computedBatch) show(readers []*reader) {
 	}
 }
 
-// computed runs the models on the batches of a stream. next returns one batch after the other. On
-// the CPU it runs the models when it is called, since measuring needs the same cores. If the
-// readers have two slots, the models run on a batch while the caller measures the one before: of
-// the three batches in progress one is decoded and transformed, one is computed by the device, and
-// one is measured. next returns false after the last batch. wait, which must be called after ctx
-// has ended, returns when no model runs any more.
+// computed runs the models on the batches of a stream, which other goroutines prepare. next returns
+// one batch after the other. On the CPU it runs the models when it is called, since measuring needs
+// the same cores. If the readers have two slots, the models run on a batch while the caller
+// measures the one before: of the three batches in progress one is decoded and transformed, one is
+// computed by the device, and one is measured. next returns false after the last batch. wait, which
+// must be called after ctx has ended, returns when no model runs any more.
 func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*computedBatch, bool), wait func()) {
 	slots := f.slots()
 	last := computedBatch{} // with the slots of the last clean and the last transformed batch
@@ -87,7 +88,7 @@ func (f *feeder) computed(ctx context.Context, stream *stream) (next func() (*co
 }
 
 // runModels runs the models of the pass on a batch and returns the number of samples in their
-// forward passes.
+// forward passes. It skips a view without pending tasks (measures that still need its activations).
 func (f *feeder) runModels(ctx context.Context, c *computedBatch) (forwards int, err error) {
 	if len(c.inputs) == 0 || c.view != plan.CleanView && f.slots() == 1 && len(f.pendingTasks(c.view)) == 0 {
 		return 0, nil // with several slots, another goroutine changes what is pending

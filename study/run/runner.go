@@ -8,20 +8,21 @@ import (
 )
 
 // A runner is a run in progress. It reads the samples in passes, each for several tasks: a task is
-// a measure at one layer, or a comparison of layers.
+// a measure at one layer, or a comparison of layers. A cell consists of the tasks of one measure.
 type runner struct {
 	*rundir.Writer
 	progress plan.Progress
-	accs     map[*plan.Task]plan.Accumulator // of the current pass
-	store    *rundir.Store                   // of the current pass
-	timer    *saveTimer
-	recorded time.Time       // when the record of the run was last written
-	dropped  map[string]bool // layers that were dropped and warned of, by model and name
+	accs     map[*plan.Task]plan.Accumulator // running sums, of the current pass
+	store    *rundir.Store                   // file for running sums, of the current pass
+	timer    *saveTimer                      // limits the time of saving unfinished work
+	recorded time.Time                       // when the record of the run was last written
+	dropped  map[string]bool                 // layers that were dropped and warned of, by model and name
 	parallel parallelism
 }
 
 // A parallelism is the number of tasks that use the BLAS (the library of matrix products) at once,
-// when they are fed and when they are scored. The BLAS divides its threads between them.
+// when they are fed activations and when their scores are computed. The BLAS divides its threads
+// between them.
 //
 // The number of threads affects rounding. A parallelism therefore follows from all tasks of a
 // study: a resumed run, which has fewer left, computes the same scores to the bit.

@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// tables checks the tables of a finished run: scores.csv against the records of the cells if every
-// cell has one, and all tables against their checksums.
+// tables checks the tables of a finished run: scores.csv against the records of the cells (the
+// scores of one measure for one model, data set, transformation value and trial) if every cell has
+// one, and all tables against their checksums.
 func (c *checker) tables() error {
 	record, err := scores.ReadRecord(c.folder.Path("run.json"))
 	rows, complete := c.rows()
@@ -45,8 +46,8 @@ func (c *checker) tables() error {
 	return scores.WriteRecord(c.folder.Path("run.json"), record)
 }
 
-// missingCells notes the cells that a finished run lacks. If no cell has a record, the user has
-// removed them, which needs no note.
+// missingCells notes the cells that a finished run lacks. c.valid holds the valid records by key.
+// If no cell has a record, the user has removed them, which needs no note.
 func (c *checker) missingCells(record scores.Record) {
 	failed := map[string]bool{}
 	for _, f := range record.Failed {
@@ -108,7 +109,8 @@ func (c *checker) table(name string, record scores.Record, rows []scores.Row, co
 	return c.report(name, Damaged, trimPath(err, c.folder.Path(name)), repair)
 }
 
-// rewrite returns a repair that writes the tables of scores again.
+// rewrite returns a repair (a function that describes what it did) that writes the tables of scores
+// again.
 func (c *checker) rewrite(rows []scores.Row) func(string) (string, error) {
 	return func(string) (string, error) { return "written again", c.folder.writeTables(rows) }
 }

@@ -37,8 +37,8 @@ type Result struct {
 	Unchanged bool `json:"-"`
 }
 
-// Finish writes the files that are made from all cells: tables, images, the resolved study and the
-// record.
+// Finish writes the files that are made from all cells: tables, images, the resolved study (with
+// all variables filled in) and the record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	allowGarbage(r.Plan)
 	listed, err := r.Folder.listCells()
@@ -51,6 +51,7 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 		result, err = r.writeScores(r.Plan.Cells, listed)
 		return err
 	})
+	// Cells may have files of per-sample values, which end in samplesSuffix.
 	if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
 		group.Go(func() error {
 			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) })
@@ -74,6 +75,7 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	if result.Record, err = r.writeRecord(true); err != nil {
 		return nil, err
 	}
+	// Checkpoints that cells shared are of no use after the last cell.
 	if err := r.Folder.removeShared(); err != nil {
 		return nil, err
 	}
@@ -82,7 +84,8 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 	return result, r.Outcome()
 }
 
-// drawSheets writes the contact sheets and the sample sheets. Most of the time is that of their
+// drawSheets writes the contact sheets (samples under each transformation) and the sample sheets
+// (the samples that a transformation changes most and least). Most of the time is that of their
 // compression, so both are written at once.
 func (r *Writer) drawSheets(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -114,7 +117,7 @@ func allowGarbage(p *plan.Plan) (restore func()) {
 }
 
 // finishIncomplete writes the scores of the finished cells, and a record that is not marked as
-// finished and names the missing shards.
+// finished and names the missing shards (parts of the samples, measured by one process each).
 func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 	r.missing = incomplete.ByModel()
 	listed, err := r.Folder.listCells()
@@ -132,7 +135,7 @@ func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
 // writeScores writes the tables of scores of the given cells. listed has the names of the files in
 // the folder of the cells. The result lacks the record.
 func (r *Writer) writeScores(finished []*plan.Cell, listed map[string]bool) (*Result, error) {
-	r.Folder.clearFinished(r.Plan.Cells)
+	r.Folder.clearFinished(r.Plan.Cells) // removes their failures and saved progress
 	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
 	cells, sum, err := r.readRecords(finished, listed)
 	if err != nil {
@@ -140,12 +143,14 @@ func (r *Writer) writeScores(finished []*plan.Cell, listed map[string]bool) (*Re
 	}
 	r.recordsSum = sum
 	r.ForgetRecords()
+	// Derived adds means over values of a transformation and over trials.
 	result := &Result{Cells: scores.Derived(cells, r.unfinishedCells()...)}
 	result.Rows = scores.Rows(r.Plan.Study.Name, result.Cells)
 	return result, r.Folder.writeTables(result.Rows)
 }
 
-// tables are the tables that are made from all cells.
+// tables are the tables that are made from all cells. Those of units and curves are of the measure
+// firing: scores of single units of a layer, and their tuning curves.
 var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
 
 // sumFiles returns the checksums of the tables and pictures that the folder has.
@@ -188,6 +193,7 @@ func (f Folder) verifyFiles(r scores.Record) error {
 	return nil
 }
 
+// writeTables writes the tables of scores.
 func (f Folder) writeTables(rows []scores.Row) error {
 	var group errgroup.Group
 	group.Go(func() error {
@@ -244,8 +250,8 @@ func ReadResult(dir string) (*Result, error) {
 	return &Result{Rows: rows, Record: record}, err
 }
 
-// Unmerged returns the number of state files in a run folder that Merge has not merged yet, each of
-// one cell and one shard.
+// Unmerged returns the number of state files (saved running sums) in a run folder that Merge has
+// not merged yet, each of one cell and one shard.
 func Unmerged(dir string) (int, error) {
 	files, err := Folder{dir}.list("states", "", ".bin")
 	n := 0

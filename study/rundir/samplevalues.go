@@ -19,7 +19,7 @@ import (
 type sampleValues struct {
 	cells         []*plan.Cell // of the first model, one for each value of the parameter
 	samples       map[int]plan.Described
-	indices       []int // of the samples that have values in all models and views, ascending
+	indices       []int // in the data set, of the samples that have values in all models and views, ascending
 	models        []modelValues
 	measure       string
 	statistic     string

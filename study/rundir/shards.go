@@ -15,7 +15,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// filesByKey maps the key of a cell to its files in all run folders. The folders are listed once,
+// filesByKey maps the key of a cell (a measure for one model, data set, transformation value and
+// trial) to its files in all run folders. A shard is a part of the samples that one process
+// measures; a merge combines the run folders of all shards. The folders are listed once,
 // because listing them for each cell is slow with a thousand shards.
 type filesByKey map[string][]string
 
@@ -35,9 +37,10 @@ func listByKey(dirs []string, sub, suffix string) (filesByKey, error) {
 	return out, nil
 }
 
-// removeStates removes the states of a finished cell from the run's folder: the one that this run
-// wrote (a merge writes none), and those that were there when the folder was listed. To list the
-// folder for each cell would be slow, since it holds the states of all other cells.
+// removeStates removes the states (saved running sums) of a finished cell from the run's folder:
+// the one that this run wrote (a merge writes none), and those that were there when the folder was
+// listed. To list the folder for each cell would be slow, since it holds the states of all other
+// cells.
 func (r *Writer) removeStates(c *plan.Cell) error {
 	var own string
 	var removed []string
@@ -110,7 +113,7 @@ func openStates(c *plan.Cell, files map[int]string, count int) (states []*stateF
 	var missing []string
 	for i := 1; i <= count; i++ {
 		shard := plan.Shard{Index: i, Count: count}
-		lo, hi := shard.Positions(c.Data.Layout)
+		lo, hi := shard.Positions(c.Data.Layout) // in the random order of the samples
 		if lo == hi {
 			continue
 		}
@@ -146,8 +149,8 @@ func holdsShard(c *plan.Cell, file string, shard plan.Shard) bool {
 	return isComplete(c, f, shard) && f.isIntact()
 }
 
-// isComplete reports whether a state file holds every task (one accumulator) of the cell, after
-// the last sample of its shard.
+// isComplete reports whether a state file holds every task (one measure at one layer, for example)
+// of the cell, after the last sample of its shard.
 func isComplete(c *plan.Cell, f *stateFile, shard plan.Shard) bool {
 	_, hi := shard.Positions(c.Data.Layout)
 	if f.Cell != c.Key || f.N != c.Data.Layout.N || f.Shard != shard {
@@ -170,7 +173,7 @@ type MissingShards struct {
 	Cell   string
 	Model  string
 	Shards []string // such as "3/4" or "4/4 (unfinished)"; empty if no shard exists
-	Whole  bool     // the cell is that of a procedure, which is not divided: one shard runs it
+	Whole  bool     // the cell is of a procedure (it trains a probe, say), which one shard runs undivided
 }
 
 // Error implements error.

@@ -12,9 +12,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Unchanged returns the result of the folder if the program has nothing to write there: an earlier
-// run of this version finished the same study, and neither records nor tables nor pictures were
-// changed since. Else it returns nil. Call it after Resume or a merge.
+// Unchanged returns the result of the run folder if the program has nothing to write there: an
+// earlier run of this version finished the same study, and neither records nor tables nor pictures
+// were changed since. Else it returns nil. Call it after Resume or a merge (of parts of the samples
+// that were measured by separate processes).
 func (r *Writer) Unchanged() *Result {
 	if !r.sameRun() || !r.sameRecords() {
 		return nil
@@ -37,6 +38,7 @@ func (r *Writer) Unchanged() *Result {
 	if err != nil {
 		return nil
 	}
+	// Failures, saved progress and shared checkpoints are of no use after the last cell.
 	r.Folder.clearFinished(r.Plan.Cells)
 	if r.Folder.removeShared() != nil {
 		return nil
@@ -54,8 +56,8 @@ func (r *Writer) sameRun() bool {
 		len(b.Failed) == 0 && len(b.Missing) == 0 && len(r.failures.Failed) == 0
 }
 
-// sameRecords reports whether the records of all cells are those that the earlier run made its
-// tables from.
+// sameRecords reports whether the records of all cells (a measure for one model, data set,
+// transformation value and trial each) are those that the earlier run made its tables from.
 func (r *Writer) sameRecords() bool {
 	if len(r.before.Keys) != len(r.Plan.Cells) {
 		return false
