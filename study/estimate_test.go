@@ -77,7 +77,7 @@ func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	const recordTime = 5 * time.Millisecond // the estimate for writing the record of a cell, as in package run
 	c := costs[0]
 	pass, saves := c.Read+c.Engine+c.Measure+c.Score, c.Save-time.Duration(c.Cells)*recordTime
-	if saves > pass || saves < pass*9/10 {
+	if saves > pass || saves < pass/2 { // rounding down to whole saves, at least one, takes less than half
 		t.Errorf("saves take %v, the pass %v: %+v", saves, pass, c)
 	}
 }
