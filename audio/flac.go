@@ -42,7 +42,8 @@ func infoOf(s *meta.StreamInfo) (Info, error) {
 }
 
 // decodeFLAC decodes a FLAC file and averages its channels. It returns an error if the number of
-// samples differs from that in the header.
+// values of a channel differs from that in the header. A frame in the messages and in ParseNext is
+// a block of FLAC; Info.Frames is the number of values of a channel.
 func decodeFLAC(data []byte) (clip Clip, err error) {
 	defer recoverError(&err)
 	stream, err := flac.New(bytes.NewReader(data))
@@ -80,7 +81,7 @@ func decodeFLAC(data []byte) (clip Clip, err error) {
 	return Clip{info.Rate, wave}, nil
 }
 
-// recoverError turns a panic of the decoder on damaged data into an error.
+// recoverError, when deferred, turns a panic of the decoder on damaged data into an error.
 func recoverError(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("damaged FLAC: %v", r)

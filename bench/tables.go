@@ -20,9 +20,15 @@ const (
 	noether = "Noether"
 )
 
-// tables are all tables, in the order in which they are measured. torch_cka is a Python package,
-// and ReSi (Klabunde et al.) a benchmark of similarity measures, whose computations are timed in
-// numpy.
+// tables are all tables, in the order in which they are measured. A cell of a row is one measured
+// number. A ratio tells how many times as fast as its peer Noether is; the peer is the reference
+// implementation of the same task in Python. Slow tables are measured only if the command line
+// names them. In arguments, $DATA is the folder of test data, $PEERS that of the peers, and $WORK a
+// temporary folder.
+//
+// SEIS and STIR are measures of Noether: packages measure/seis and measure/stir. torch_cka is a
+// Python package, and ReSi (Klabunde et al.) a benchmark of similarity measures, whose computations
+// are timed in numpy.
 var tables = []table{
 	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
 		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
@@ -52,6 +58,7 @@ var tables = []table{
 		loader("the JPEG files read by two workers (a DataLoader of PyTorch), per second of the clock"),
 	}},
 	{name: "studies", columns: []string{studyColumn, "rounds", engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
+	// A shard is a part of the samples of a study that one process measures.
 	{name: "shards", columns: []string{shardColumn, "rounds", passTime, openingTime, scoringTime}, rows: shards()},
 	{name: "commands", columns: []string{commandColumn, "time"}, rows: commands()},
 	{name: "seis-size", columns: []string{"SEIS at the 19 convolutions of a ResNet-20", "time"}, rows: []row{
@@ -72,9 +79,13 @@ var tables = []table{
 	{name: "networks-processor", slow: true, rows: networks("cpu_ms_per_image", "cpu-ms/image", "ms", "1"), columns: networkColumns},
 	{name: "networks-memory", slow: true, rows: networkMemories(), columns: []string{"network", valuesRead + ": PyTorch", valuesRead + ": Noether",
 		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
+	// A unit is one value of a layer: one channel at one position.
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
+	// A submission is a study divided into tasks for the nodes of a cluster.
 	{name: "submission", slow: true, rows: submissions(), columns: []string{"submission", "last task", "operations of the last task", "operations of another task",
 		"`status`", "operations of `status`", "merge", "operations of the merge"}},
+	// These cells are those of a study: one is one measure of one model on one data set, under one
+	// transformation value, in one trial (repetition of all random draws).
 	{name: "cells", slow: true, rows: manyCells(), columns: []string{cellsColumn, "time", "processor time"}},
 	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
 		page("107,856 scores", "scores"),
@@ -82,7 +93,8 @@ var tables = []table{
 	}},
 }
 
-// rate returns a row that compares the rates of a peer and of Noether (see peer and golang). ofPeer
+// rate returns a row that compares the rates of a peer and of Noether. Function peer runs a Python
+// script of the peers, and golang a benchmark of a Go package of Noether, a number of times. ofPeer
 // is a script whose JSON has per_second and peak_mib. ofNoether is a benchmark with the rate as the
 // metric named by metric, and the peak memory as that named by memory ("": the memory of neither is
 // measured).
@@ -97,7 +109,8 @@ func rate(work, metric string, ofPeer, ofNoether source, memory string) row {
 	}}
 }
 
-// seis returns a row on the measure SEIS, see package measure/seis. If compared is set it has a
+// seis returns a row on the measure SEIS, see package measure/seis. Its two scores are invariance
+// and equivariance, and a null is the value of a score by chance. If compared is set it has a
 // cell of the peer in PyTorch, which takes minutes and so is measured once.
 func seis(work, benchmark string, compared bool) row {
 	r := row{text: map[string]string{"work": work}}
@@ -144,14 +157,16 @@ func loader(text string) row {
 	}}
 }
 
-// size returns a row on the time of SEIS for a number of pairs.
+// size returns a row on the time of SEIS for a number of pairs: an image and its transformed
+// version.
 func size(text, benchmark string) row {
 	return row{text: map[string]string{"SEIS at the 19 convolutions of a ResNet-20": text}, cells: []cell{
 		{column: "time", from: golang("study", "SEIS/"+benchmark+"$", 1), metric: "s/op", unit: "s", memory: "MiB-peak", once: true},
 	}}
 }
 
-// firstRuns returns a row for each of six networks of different families: see firstRun.
+// firstRuns returns a row for each of six networks of different families. firstRun times what a
+// newcomer does: init, which writes a study, then a dry run, which predicts the time, and the run.
 func firstRuns() []row {
 	var rows []row
 	for _, net := range []string{"squeezenet1_1", "resnet18", "mobilenet_v2", "resnet50", "convnext_tiny", "vit_b_16"} {
@@ -308,8 +323,9 @@ func networkMemories() []row {
 	return rows
 }
 
-// unitMemory returns rows on the firing rates of many units within a bound of memory. Combinations
-// that need many passes over all layers are left out.
+// unitMemory returns rows on the firing rates (fractions of inputs on which a unit is active) of
+// many units within a bound of memory. Combinations that need many passes (readings of the images
+// from first to last) over all layers are left out.
 func unitMemory() []row {
 	var rows []row
 	for _, group := range []struct{ units, benchmark, images string }{
@@ -327,7 +343,8 @@ func unitMemory() []row {
 	return rows
 }
 
-// page returns a row on a report in the browser. A view is one opening of the page.
+// page returns a row on a report, the HTML page of a run's scores, in the browser. A view is one
+// opening of the page.
 func page(text, benchmark string) row {
 	from := golang("report/html", "FirstView/"+benchmark+"$", 5)
 	return row{text: map[string]string{"page": text}, cells: []cell{

@@ -11,10 +11,11 @@ import (
 // calibrationSamples is the number of samples of each data set in a calibration.
 const calibrationSamples = 64
 
-// Calibrate measures the cost of a model on this machine, with the options o except Only, Shard,
-// SaveInterval and Progress, which it sets itself. It runs some samples of each data set under the
-// first value of the first transformation. When ctx ends it returns the cost estimated from the
-// measurements so far, with Cost.Scores 0, or an error if there are none.
+// Calibrate measures the cost (seconds of computation) of a model on this machine. It runs some
+// samples of each data set under the first value of the first transformation. Of the options o it
+// sets these itself: Only (the models to run), Shard (the part of the samples to measure),
+// SaveInterval and Progress. When ctx ends it returns the cost estimated from the measurements so
+// far, or an error if there are none. Cost.Scores, the time to compute the scores, is then 0.
 func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
 	dir, remove, err := tempfolder.New("calibrate")
 	if err != nil {
@@ -37,17 +38,18 @@ func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Opt
 	return w.cost(work, cells), nil
 }
 
-// A stopwatch records the times of a calibration run.
+// A stopwatch records the times of a calibration run. A pass is one reading of the samples of a
+// data set, from the first to the last; a run consists of one or several.
 type stopwatch struct {
 	began, last  time.Time     // of the start, and of the last tick
-	pass         int           // study.Progress.Pass at the last tick
-	done         int64         // study.Progress.Done at the last tick
+	pass         int           // number of the pass at the last tick
+	done         int64         // samples that were run up to the last tick, in all passes
 	first        time.Duration // from the start to the end of the first batch
 	firstSamples int64         // samples of the first batch
 	batches      time.Duration // of the later batches of each pass
 	batchSamples int64         // samples of these batches
-	// between is the sum of the times from the last batch of a pass to the end of the first batch of
-	// the next pass, or to the end of the run.
+	// between is the sum of the times from the last batch of a pass to the end of the first batch
+	// of the next pass, or to the end of the run.
 	between      time.Duration
 	betweenFirst int64 // samples of these first batches
 }
@@ -89,9 +91,10 @@ func (w *stopwatch) secondsPerSample() float64 {
 	return 0
 }
 
-// cost extrapolates from a calibration run to all work of a model. cells is the number of cells that
-// were run (a cell is one measure of the model on one data set, under one transformation value, in
-// one trial); 0 if the run was interrupted.
+// cost extrapolates from a calibration run to all work of a model. cells is the number of cells
+// that were run (a cell is one measure of the model on one data set, under one transformation
+// value, in one trial, that is, one repetition of all random draws); 0 if the run was interrupted.
+// Cost.Blocks is the largest number of parts into which the samples can be divided.
 func (w *stopwatch) cost(work study.Work, cells int) Cost {
 	out := Cost{Model: work.Model, Blocks: work.Blocks, Measured: true}
 	out.Open = max(0, w.first.Seconds()-w.secondsPerSample()*float64(w.firstSamples))

@@ -12,7 +12,9 @@ import (
 // mebibyte is the unit of memory of Slurm.
 const mebibyte = 1 << 20
 
-// timeLimit returns the time limit of the tasks; 0: the default of the partition.
+// timeLimit returns the time limit of the tasks of a submission; 0: the default of the partition. A
+// submission is a study divided into tasks, each of which is one run of Noether on a part of it.
+// Its Profile holds what the user asks of the cluster.
 func (s *Submission) timeLimit() time.Duration {
 	if s.Profile.Time > 0 {
 		return time.Duration(s.Profile.Time)
@@ -42,7 +44,9 @@ func (s *Submission) memoryRequest() int64 {
 	return largest*3/2 + 512*mebibyte
 }
 
-// taskScript returns the batch script of the job array.
+// taskScript returns the batch script of the job array, whose elements are the tasks. run is the
+// path of the run folder, which holds the results. In the script, the saved state is the running
+// sums of the measures that are not finished.
 func (s *Submission) taskScript(run, studyName string) (string, error) {
 	p := s.Profile
 	head, err := s.head(run, studyName, "%a.log", p.CPUs)
@@ -50,7 +54,7 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 		return "", err
 	}
 	array := fmt.Sprintf("1-%d", len(s.Tasks))
-	if p.Throttle > 0 {
+	if p.Throttle > 0 { // at most so many tasks run at once
 		array += fmt.Sprintf("%%%d", p.Throttle)
 	}
 	head = append(head,
@@ -98,7 +102,8 @@ exit $code
 	return b.String(), nil
 }
 
-// mergeScript returns the batch script of the job that merges the results of the tasks.
+// mergeScript returns the batch script of the job that merges the results of the tasks in the run
+// folder.
 func (s *Submission) mergeScript(run, studyName string) (string, error) {
 	head, err := s.head(run, studyName+"-merge", "merge-%j.log", s.Profile.CPUs)
 	if err != nil {

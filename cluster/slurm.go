@@ -17,8 +17,9 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// Slurm uses the commands sbatch, squeue, scancel and scontrol, which must be on the PATH. Their
-// output is parsed leniently, since sites wrap these commands and print additional lines.
+// Slurm submits to the scheduler Slurm by the commands sbatch, squeue, scancel and scontrol, which
+// must be on the PATH. Their output is parsed leniently, since computing centres wrap these
+// commands and print additional lines.
 type Slurm struct{}
 
 // commandTimeout bounds one command of Slurm. A busy controller answers within seconds.
@@ -85,7 +86,10 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Scripts returns the batch scripts of the submission.
+// Scripts returns the batch scripts of the submission s: a study divided into tasks, and the jobs
+// that run them. A task is one run of Noether on a part of the study, and an element of a job
+// array. The merge is the job that combines the results of the tasks. run is the path of the run
+// folder, which holds all results, and study the name of the study.
 func (Slurm) Scripts(run, study string, s *Submission) (task, merge string, err error) {
 	task, err = s.taskScript(run, study)
 	if err == nil {
@@ -94,7 +98,8 @@ func (Slurm) Scripts(run, study string, s *Submission) (task, merge string, err 
 	return task, merge, err
 }
 
-// Submit writes the scripts of a new submission and submits all its tasks.
+// Submit writes the scripts of a new submission and submits all its tasks. r is the content of
+// cluster.json, which lists the submissions of the run folder.
 func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission) error {
 	task, merge, err := c.Scripts(run, r.Study, s)
 	if err != nil {
@@ -119,7 +124,7 @@ func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, 
 		return err
 	}
 	array := ranges(tasks)
-	if s.Profile.Throttle > 0 {
+	if s.Profile.Throttle > 0 { // at most so many tasks run at once
 		array += "%" + strconv.Itoa(s.Profile.Throttle)
 	}
 	args := append([]string{"--parsable", "--array=" + array}, options...)
@@ -328,7 +333,8 @@ func parseMaxTasks(out string) int {
 }
 
 // Cancel removes the jobs of a submission from the queue and ends those that run, and records
-// the time in cluster.json. Running tasks save their state first.
+// the time in cluster.json. Running tasks first save their state: the running sums of unfinished
+// measures.
 func (Slurm) Cancel(ctx context.Context, run string, r *Record, s *Submission) error {
 	now := time.Now().UTC()
 	s.Cancelled = &now

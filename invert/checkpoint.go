@@ -12,15 +12,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The kind of a checkpoint, and the version of its format.
+// The name in the header of a checkpoint that tells what kind of file it is, and the version of its
+// format. A checkpoint is the saved state of an unfinished search.
 const (
 	stateKind    = "invert"
 	stateVersion = 2
 )
 
 // save saves the results of the finished batches, and the state of the current batch before step
-// r.iteration, if the problem has a checkpoint. The state is what a step reads and updates (see
-// stepBuilder.state).
+// r.iteration, if the problem has a checkpoint. A run is a search in progress: it takes one batch
+// of images after the other, each through all steps of gradient descent. The problem is the images
+// to search for. The state is what a step reads and updates: the current images, the best ones so
+// far and the variables of the optimiser. Of its two copies a step reads one and writes the other.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.problem.Checkpoint == nil {
@@ -86,8 +89,8 @@ func (r *run) restore() (bool, error) {
 	return found, err
 }
 
-// fingerprint returns a hash of what the results depend on. The size of a batch is not part of it:
-// write writes it separately.
+// fingerprint returns a hash of what the results depend on, by which restore knows a checkpoint of
+// the same search. The size of a batch is not part of it: write writes it separately.
 func (r *run) fingerprint() string {
 	h := sha256.New()
 	o := r.search.options
@@ -102,7 +105,8 @@ func (r *run) fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// describe returns a text that differs for different objectives of the same models.
+// describe returns a text that differs for different objectives of the same models. An objective is
+// what the search minimises.
 func describe(objective Objective) string {
 	switch o := objective.(type) {
 	case Distances:

@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Patches are the options of the patches that are cut from frames. The package comment defines
-// scenes, places and trajectories.
+// Patches are the options of the patches, small squares that are cut from frames. A scene is a
+// sequence of frames without a cut. A place is the position of one patch in all frames of a scene.
+// The trajectory of a patch is the patches at its place in the frames before and after it.
 type Patches struct {
 	// Width and Height are the size of reduced frames in pixels; 0: 320 x 180. Frames of another
 	// aspect ratio are cropped at the centre. Smaller frames are not enlarged.
@@ -23,7 +24,7 @@ type Patches struct {
 	// Crop is the side in pixels of the square in the centre of the frame that contains all
 	// patches; 0: the whole frame.
 	Crop  int
-	Reach int    // trajectories go from -Reach to Reach frames; 0: 5
+	Reach int    // trajectories go from Reach frames before a patch to Reach frames after; 0: 5
 	Seed  uint64 // seed of the places
 }
 

@@ -17,8 +17,8 @@ import (
 const StaleAfter = time.Hour
 
 // IsTemporary reports whether a file name is one that this program gives to temporary files: to
-// unfinished files, to those that Clock writes, and to those that os.CreateTemp makes with the
-// pattern ".WORD-*.tmp".
+// files that get their final name when they are complete, to those that Clock writes, and to those
+// that os.CreateTemp makes with the pattern ".WORD-*.tmp".
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && temporary.MatchString(name)
 }

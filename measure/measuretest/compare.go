@@ -9,6 +9,8 @@ import (
 )
 
 // same fails the test unless two accumulators have the same scores and the same per-sample values.
+// An accumulator holds the running sums of a measure. A subject is an accumulator under test, a
+// contract the checks that it must pass, and a fataler a *testing.T or *rapid.T.
 func (c contract) same(t fataler, got, want subject) {
 	t.Helper()
 	g, err := got.scores()
@@ -25,6 +27,8 @@ func (c contract) same(t fataler, got, want subject) {
 	}
 }
 
+// sameScores fails the test unless two lists of scores, each of representation A or of the pair A
+// and B, are the same.
 func (c contract) sameScores(t fataler, got, want []measure.PairScore) {
 	t.Helper()
 	if len(got) != len(want) || len(got) == 0 {
@@ -37,6 +41,8 @@ func (c contract) sameScores(t fataler, got, want []measure.PairScore) {
 	}
 }
 
+// sameScore reports whether two scores are the same. A replicate is the value of a statistic with a
+// number of observations, Left, left out.
 func (c contract) sameScore(a, b measure.Score) bool {
 	return a.Statistic == b.Statistic && a.Variant == b.Variant && a.Parameter == b.Parameter && a.Factor == b.Factor && a.N == b.N &&
 		slices.Equal(a.Warnings, b.Warnings) &&
@@ -50,8 +56,8 @@ func (c contract) sameSample(a, b measure.SampleScore) bool {
 	return a.Index == b.Index && a.Statistic == b.Statistic && c.near(a.Value, b.Value)
 }
 
-// near reports whether two numbers differ by at most the tolerance (see Case.Tolerance), or are
-// both NaN. With c.exact they must be equal.
+// near reports whether two numbers differ by at most c.tolerance (0: 1e-9), or are both NaN. The
+// tolerance is relative for numbers beyond 1. With c.exact they must be equal.
 func (c contract) near(a, b float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)
