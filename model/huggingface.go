@@ -15,10 +15,12 @@ import (
 // ReadPreprocessorConfig reads the preprocessor_config.json of a model of the Transformers library.
 // If keys are missing, images are multiplied by 1/255 and resampling is bilinear; without size,
 // crop_size or image_mean the image is not resized, cropped or normalised, also where the library
-// has other defaults for the processor. An option that changes the image and that a Preprocess
-// cannot represent is an error. For audio it supports Wav2Vec2FeatureExtractor and
-// WhisperFeatureExtractor. Transformers rounds the start of a centre crop down. A Preprocess rounds
-// it to even, as torchvision does, so a crop with an odd margin may differ by a pixel.
+// has other defaults for the processor. A Preprocess describes how an image or a waveform becomes
+// the input of a model; its Frame is the part that resizes and crops. An option that changes the
+// image and that a Preprocess cannot represent is an error. For audio it supports
+// Wav2Vec2FeatureExtractor and WhisperFeatureExtractor. Transformers rounds the start of a centre
+// crop down. A Preprocess rounds it to even, as torchvision does, so a crop with an odd margin may
+// differ by a pixel.
 func ReadPreprocessorConfig(path string) (Preprocess, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -134,7 +136,8 @@ func (c processorConfig) isA(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(cmp.Or(c.Type, c.OldType), n) })
 }
 
-// frame reads resizing and cropping.
+// frame reads resizing and cropping. Resize is the shorter side after resizing, and Height and
+// Width are the size of the crop; if Resize is 0, the image is resized to Height and Width.
 func (c processorConfig) frame(f *dataset.Frame) error {
 	var err error
 	if f.Interpolation, err = resampling(c.Resample); err != nil {

@@ -27,8 +27,8 @@ func (c contract) same(t fataler, got, want subject) {
 	}
 }
 
-// sameScores fails the test unless two lists of scores, each of representation A or of the pair A
-// and B, are the same.
+// sameScores fails the test unless two lists of scores are the same. A and B are the indices of the
+// layers that a score compares.
 func (c contract) sameScores(t fataler, got, want []measure.PairScore) {
 	t.Helper()
 	if len(got) != len(want) || len(got) == 0 {

@@ -13,7 +13,10 @@ import (
 
 // RepresentationEquivariance returns the measure representation-equivariance: how well a probe
 // predicts z', the vector of T(x), from the vector z of x and the transformation's parameter, with
-// z and z' of unit length. Its statistics are mse (the mean over components), cosine, identity-mse
+// z and z' of unit length. A probe is a small network or a linear map that is trained on vectors,
+// and the vector of a sample is the activation of a layer, pooled over positions. T is a
+// transformation of the input. A procedure is a measure that works in steps, here on one job: a
+// model, its data and T. The statistics are mse (the mean over components), cosine, identity-mse
 // and identity-cosine (those of predicting z itself), and gain = 1 - mse / identity-mse.
 // Training.Standardise has no effect, since the length of the vectors is 1. Invalid settings of
 // Training are an error.
@@ -45,6 +48,7 @@ func (m *representationEquivariance) Skip(j *procedure.Job) string {
 }
 
 func (m *representationEquivariance) Work(j *procedure.Job) int64 {
+	// In forward passes of one sample: those of x and T(x), and the training of the probes.
 	const targets, representations = 1, 1 // the target z', and the input z
 	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, targets, representations)
 }
@@ -57,10 +61,13 @@ func (m *representationEquivariance) Run(ctx context.Context, j *procedure.Job) 
 	})
 }
 
-// equivarianceScores trains probes to predict a layer's transformed representation from the clean
-// one and returns their scores.
+// equivarianceScores trains probes to predict a layer's transformed representation z' from the
+// clean one, z, that is, of the untransformed input, and returns their scores. For each kind of
+// probe, such as ridge regression, there is one probe for each seed, and one for its null: the
+// score by chance, of a probe that is trained on shuffled targets. The split divides the samples
+// into training, validation and test samples.
 func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measure.Score, error) {
-	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
+	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // not transformed; nil: all samples
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +78,9 @@ func (r *run) equivarianceScores(ctx context.Context, layer onnx.Layer) ([]measu
 	}
 	defer transformed.Close()
 	in, to := r.newInput(layer, "unit", clean), r.newInput(layer, "unit "+r.randomTransform().id, transformed)
-	in.unit, to.unit = true, true
+	in.unit, to.unit = true, true // vectors are scaled to length 1
 	if ranged(r.job.Transform) {
+		// The parameter is a number: the probe gets its value in addition to z.
 		for _, p := range r.parameters() {
 			in.condition = append(in.condition, float32(p))
 		}
@@ -146,7 +154,8 @@ func cosine(a, b []float32) float64 {
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
 // vectorScores returns the scores of every kind of probe, and those of predicting z itself, whose
-// errors are in unchanged.
+// errors are in unchanged. The functions compute a statistic of network s on some test samples: of
+// the s-th seed, from 0, or, if s is negative, of a null.
 func vectorScores(sets []*probeSet, outcomes map[string]outcome, unchanged vectorErrors) []measure.Score {
 	var out []measure.Score
 	for _, d := range sets {

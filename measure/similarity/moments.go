@@ -10,7 +10,8 @@ import (
 )
 
 // singleMoments holds the second moments of one representation: of all observations, and of each
-// group of a jackknife.
+// group of a jackknife. A Scatter holds the sums of the products of its variables, as deviations
+// from their means. A group is one of up to twenty parts of the observations.
 type singleMoments struct {
 	all    *linalg.Scatter[float64]
 	groups []*linalg.Scatter[float32]
@@ -89,7 +90,8 @@ func (s *singleMoments) merge(o *singleMoments) {
 	}
 }
 
-// A table is a part of the moments that is written into a state.
+// A table is a part of the moments that is written into a state, the saved moments of an unfinished
+// run.
 type table interface {
 	Write(*state.Writer)
 	Read(*state.Reader)
@@ -114,10 +116,11 @@ type pairMoments struct {
 	x, y   *singleMoments                  // of each representation
 	xy     *linalg.CrossScatter[float64]   // of all observations
 	groups []*linalg.CrossScatter[float32] // of each group of a jackknife
-	null   []*linalg.CrossScatter[float64] // xy of shuffled pairs, one for each draw
+	null   []*linalg.CrossScatter[float64] // xy with the rows of y permuted, for each shuffle
 	fourth []*fourthMoments                // as in singleMoments
 }
 
+// newPairMoments returns empty moments. draws is the number of shuffles.
 func newPairMoments(x, y *singleMoments, groups, draws int, debiased bool) *pairMoments {
 	p, q := x.all.P, y.all.P
 	out := &pairMoments{x: x, y: y, xy: linalg.NewCrossScatter[float64](p, q)}
@@ -134,7 +137,8 @@ func newPairMoments(x, y *singleMoments, groups, draws int, debiased bool) *pair
 }
 
 // add adds chunks of the same observations, all of one group. draw is the generator that shuffles
-// them for the null.
+// them for the null, the value of a statistic by chance. Cycle returns a permutation without fixed
+// points.
 func (m *pairMoments) add(x, y chunk, group int, draw *rand.Rand, scratch *linalg.Scratch) {
 	m.addFourth(x, y, group)
 	m.xy.Add(x.block, y.block, m.part(group), scratch)
@@ -153,7 +157,8 @@ func (m *pairMoments) part(group int) *linalg.CrossScatter[float32] {
 	return m.groups[group]
 }
 
-// addFourth adds chunks to the fourth moments, before they are added to the second ones.
+// addFourth adds chunks to the fourth moments, before they are added to the second ones. The views
+// give the fourth moments the means and the second moments that they need.
 func (m *pairMoments) addFourth(x, y chunk, group int) {
 	if m.fourth == nil {
 		return
@@ -186,8 +191,8 @@ func (m *pairMoments) tables() []table {
 	return appendTables(appendTables(appendTables([]table{m.xy}, m.groups), m.null), m.fourth)
 }
 
-// shuffles returns the moments between x and y of shuffled pairs, for each draw p x q values. Where
-// an observation had no other to be paired with, the sums are scaled up to all observations.
+// shuffles returns the moments between x and y of shuffled pairs, for each shuffle p x q values.
+// Where an observation had no other to be paired with, the sums are scaled up to all observations.
 func (m *pairMoments) shuffles() [][]float64 {
 	var out [][]float64
 	for _, null := range m.null {
@@ -208,7 +213,8 @@ func (m *pairMoments) shuffles() [][]float64 {
 
 // gather computes the moments of two samples of the same observations. For the null it also
 // computes those of shuffled pairs; draws is the number of shuffles. sx and sy are the moments of x
-// and of y in the same groups, or nil if they are not known yet. r holds the settings.
+// and of y in the same groups, or nil if they are not known yet. r holds the settings. Its cuts are
+// the indices at which the groups begin, and the end; nil: no groups.
 func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil

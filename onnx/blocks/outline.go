@@ -20,10 +20,12 @@ type Operation struct {
 const maxInBlock = 64
 
 // Outline returns the operations between the input and the outputs of a network in the order of
-// computation. They are grouped, for a drawing that can fold groups. A block whose branches join is
-// a group. In other parts of the network, and in blocks of more than maxInBlock (64) operations, a
-// group is an operation with weights and the operations that follow it. An operation reads only
-// from its own group and from groups with smaller numbers.
+// computation. They are grouped, for a drawing that can fold groups. A block is a part of the
+// network between two cuts, tensors that every path from the input to the outputs goes through,
+// such as a residual block. A block whose branches join is a group. In other parts of the network,
+// and in blocks of more than maxInBlock (64) operations, a group is an operation with weights and
+// the operations that follow it. An operation reads only from its own group and from groups with
+// smaller numbers.
 func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 	p := findPath(g, input, outputs...)
 	groups := p.groups()
@@ -54,7 +56,8 @@ func Outline(g *onnx.Model, input string, outputs ...string) []Operation {
 	return out
 }
 
-// groups returns the number of the group of each node.
+// groups returns the number of the group of each node. p.cuts are the cuts of the path in order,
+// each with the node that computes it and the step that leads to it from the cut before.
 func (p *path) groups() []int {
 	c := &chooser{path: p}
 	group := make([]int, len(p.nodes))
@@ -66,7 +69,7 @@ func (p *path) groups() []int {
 		from = to
 	}
 	for i := 0; i < len(p.cuts); i++ {
-		if !p.cuts[i].step.joins() {
+		if !p.cuts[i].step.joins() { // no branches with weights end here
 			continue
 		}
 		start := 0
@@ -90,8 +93,8 @@ func (p *path) groups() []int {
 }
 
 // divide sets numbers[i] to the group of node from + i, with numbers from first on, and returns how
-// many groups there are. A node with weights starts a group; others belong to the last group that
-// they read from.
+// many groups there are. A node with weights, whose operator is in products, starts a group; others
+// belong to the last group that they read from.
 func (p *path) divide(numbers []int, from, first int) int {
 	produced := map[string]int{}
 	next := first

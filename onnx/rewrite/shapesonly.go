@@ -12,10 +12,10 @@ import (
 
 // ShapesOnly returns a model that computes tensors of the same shapes but other values, with a
 // fraction of the memory and the operations. Float32 initializers of more than infer.MaxValues
-// elements are replaced by zeros that are created when the model runs. Matrix products with them,
-// and convolutions without groups, sum over one channel instead of all. A Split before such an
-// operator fails if the number of channels is wrong, as the original operator would. A model with
-// an opset below 9 is returned unchanged, since ConstantOfShape came with opset 9.
+// (4096) elements are replaced by zeros that are created when the model runs. Matrix products with
+// them, and convolutions without groups, sum over one channel instead of all. A Split before such
+// an operator fails if the number of channels is wrong, as the original operator would. A model
+// with an opset below 9 is returned unchanged, since ConstantOfShape came with opset 9.
 func ShapesOnly(m *onnx.Model) *onnx.Model {
 	if m.Opset() < 9 {
 		return m

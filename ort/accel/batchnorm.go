@@ -10,19 +10,22 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// batchNorms is the state of rewriteBatchNorm.
+// batchNorms is the state of rewriteBatchNorm. A native operator is one of this project, in C, that
+// replaces standard ones. The embedded graph holds what is known about the nodes before they are
+// rewritten: types, shapes and constants (static), and for each tensor the node that computes it
+// (producers) and the index of that node (index).
 type batchNorms struct {
 	*graph
 	opset   int                   // version of the standard operators, see gradientPattern
-	readers map[string]int        // see countReaders
+	readers map[string]int        // number of nodes that read a tensor, plus 1 for an output
 	merged  map[string]string     // outputs of sums and ReLUs, to the output of the native operator that includes them
-	native  map[string]nativeNode // by the first tensor that they replace
+	native  map[string]nativeNode // nodes with native operators, by the first tensor that they replace
 	masked  map[string]bool       // tensors: gradients of ReLUs that a native operator includes
 }
 
 // rewriteBatchNorm replaces BatchNormalization in training mode as package train writes it, with
-// the sum and the ReLU that follow, and the gradients that package grad writes for these, by native
-// operators (those of this project, in C). It reports whether it has replaced any.
+// the sum and the ReLU that follow, and the gradients that package grad (onnx/grad) writes for
+// these, by native operators. It reports whether it has replaced any.
 func rewriteBatchNorm(b *onnx.Builder, outputs []string) bool {
 	nodes := b.Nodes()
 	r := &batchNorms{newGraph(b), b.Opset(), countReaders(nodes, outputs), map[string]string{}, map[string]nativeNode{}, map[string]bool{}}
@@ -131,7 +134,7 @@ func (r *batchNorms) gradient(n *pb.NodeProto) {
 		inputs[0] = dy
 	}
 	first := slices.MinFunc(outputs, func(a, b string) int { return r.index[a] - r.index[b] })
-	if r.available(r.index[first], inputs...) {
+	if r.available(r.index[first], inputs...) { // all inputs are computed before the node
 		r.native[first] = nativeNode{batchNormGradient, onnx.Attrs{"epsilon": onnx.AttrFloat(norm, "epsilon", 1e-5)}, inputs, outputs}
 	}
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// maxFailures is the maximum number of failures in a table; failures/ in the run folder has all.
+// maxFailures is the maximum number of failures in a table. The folder failures in the run folder,
+// which holds the results of a study, has all.
 const maxFailures = 40
 
-// WriteFailures prints a table of failures and their errors.
+// WriteFailures prints a table of failures, the work of a study that failed, and their errors. Work
+// is a measure of one model on one data set under one transformation value, or all measures of a
+// model or a data set that could not be opened.
 func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -25,7 +28,8 @@ func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
 	return err
 }
 
-// failed prints a row for each error: the work that failed, and beside it the error, wrapped.
+// failed prints a row for each error: the work that failed, and beside it the error, wrapped. A
+// note is one error with all the work to which it applies.
 func (p *printer) failed(failed []scores.Failure) {
 	if len(failed) == 0 {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A Model is an entry of models.
+// A Model is an entry of the list models of a study file, the YAML file that says what is to be
+// measured. The resolved study is the study file with absolute paths and hashes that a run stores.
 type Model struct {
 	Name       string                `key:"name,required" doc:"name in the scores"`
 	ONNX       Path                  `key:"onnx,required" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
@@ -30,7 +31,7 @@ type Model struct {
 	Checkpoints string `key:"checkpoints" doc:"in place of name and onnx: a folder of noether train. Each network in it becomes an entry with the tags run and epoch"`
 	Every       int    `key:"every" min:"1" doc:"with checkpoints: the networks of the first epoch and of every N-th; default: the final network of each training"`
 
-	node *config.Node
+	node *config.Node // the entry in the parsed file, with its position for errors
 }
 
 // Tokens is the layout of a model's tokens.
@@ -54,6 +55,7 @@ func (m Model) TokenLayout() (*onnx.Tokens, error) {
 // Output tells which output of a model has class scores, or how dense outputs are decoded: class
 // maps, boxes, keypoints and maps of values, which have positions in the image.
 type Output struct {
+	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
 	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
 	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolov5" doc:"layout of boxes"`
 	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`

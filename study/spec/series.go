@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// maxSeries is the largest number of files that one entry of data may name.
+// maxSeries is the largest number of files that one entry of data, the list of data sets in a study
+// file, may name.
 const maxSeries = 100_000
 
 // findSeries returns the local paths of a series of files. Each of paths may be a file, a range
@@ -41,8 +42,9 @@ func (s *Study) findSeries(ctx context.Context, d Data, paths []Path, extension 
 }
 
 // findFiles returns the local paths of the files that p names: a file, a pattern, a URL, a data set
-// of the hub, or a folder of files with the given extension. They are sorted by name. Archives are
-// not unpacked.
+// of the Hugging Face hub, or a folder of files with the given extension. They are sorted by name.
+// Archives are not unpacked. Where an address of the hub names no commit, pin records the commit
+// that was read, for the copy of the study file that a run stores.
 func (s *Study) findFiles(ctx context.Context, p Path, extension string) ([]string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsHubData(path) {

@@ -11,15 +11,15 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Transform is an entry of transforms: a name, the transformation, how it is drawn and what it is
-// applied to.
+// A Transform is an entry of the list transforms of a study file: a name, the transformation, how
+// its parameters are drawn at random and what it is applied to.
 //
 //	{name: quarter, rotate: {values: [90, 180, 270]}}
 //	{name: tilt, rotate: [-15, 15], per: trial}
 //	{name: shift-then-blur, sequence: [{translate: [-0.1, 0.1]}, {gaussian-blur: 1}], on: input}
 type Transform struct {
 	Name  string
-	Per   string          // "sample": drawn for each sample; "trial": drawn once per trial
+	Per   string          // "sample": drawn for each sample; "trial": once per repetition of all draws
 	On    string          // "input" or "activations"
 	Cells []TransformCell // one for each value of a list; else one
 	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a
@@ -28,7 +28,9 @@ type Transform struct {
 }
 
 // A TransformCell is a transformation with one value of each listed parameter: the part of a cell
-// (see the package) that the transformation decides.
+// that the transformation decides. A cell is one measure of one model on one data set, under one
+// transformation value, in one trial (a repetition of all random draws). Its key is a hash of all
+// that its scores depend on.
 type TransformCell struct {
 	Parameter string // the values as written to scores, joined by commas; "" if no parameter has a list
 	Transform transform.Transform
@@ -41,6 +43,7 @@ type TransformCell struct {
 
 var transformKeys = []string{"name", "per", "on"}
 
+// kindNames returns the names of the kinds of transformations, such as rotate.
 func kindNames() []string {
 	var names []string
 	for _, k := range transform.Kinds() {

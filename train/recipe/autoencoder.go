@@ -10,7 +10,9 @@ import (
 	"github.com/noether-ml/noether/train/autoencoder"
 )
 
-// trainAutoencoders trains a stack of autoencoders on images, n x c x side x side.
+// trainAutoencoders trains a stack of autoencoders on images, n x c x side x side: each layer on
+// the activations of the one before. l holds the settings of the training file and the options of
+// the run; keys are the settings of a layer in that file.
 func (l *layerTraining) trainAutoencoders(ctx context.Context, x, validation tensor.Tensor) (*layerResult, error) {
 	c, side := l.shape[0], l.shape[1]
 	if l.shape[2] != side {
@@ -48,7 +50,9 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, validation ten
 // trainAutoencoder trains layer i, from 0, on n samples, each a vector: x is n x values.
 func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, validation tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	// Losses of train.Epoch are means over the values of a sample; the log has sums, |x - y|^2 for
-	// a sample x and its reconstruction y.
+	// a sample x and its reconstruction y. An epoch is rolled back, that is, the state before it is
+	// restored, if it increased the objective on the validation samples; the learning rate is then
+	// reduced.
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best" // without the key, the last epoch is kept
 	rollbackFactor, byLoss := l.Rollback.options()
@@ -77,7 +81,8 @@ func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencod
 }
 
 // autoencoderResult returns the result of a layer: of its best epoch, or of the last that was not
-// rolled back.
+// rolled back. curve has the losses of each epoch. Start and End are the reconstruction error after
+// the first epoch and of the weights that are kept.
 func autoencoderResult(units int, curve []autoencoder.Point, best bool) Layer {
 	out := Layer{Units: units, Epochs: len(curve), Start: curve[0].Validation, End: curve[0].Validation}
 	for _, p := range curve {
