@@ -81,7 +81,8 @@ var tables = []table{
 		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
 	// A unit is one value of a layer: one channel at one position.
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
-	// A submission is a study divided into tasks for the nodes of a cluster.
+	// A submission is a study divided into tasks for the nodes of a cluster. Operations are system
+	// calls on paths in the run folder, which holds the results.
 	{name: "submission", slow: true, rows: submissions(), columns: []string{"submission", "last task", "operations of the last task", "operations of another task",
 		"`status`", "operations of `status`", "merge", "operations of the merge"}},
 	// These cells are those of a study: one is one measure of one model on one data set, under one

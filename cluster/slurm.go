@@ -18,8 +18,8 @@ import (
 )
 
 // Slurm submits to the scheduler Slurm by the commands sbatch, squeue, scancel and scontrol, which
-// must be on the PATH. Their output is parsed leniently, since computing centres wrap these
-// commands and print additional lines.
+// must be on the PATH, and by sacct where the cluster has an accounting database. Their output is
+// parsed leniently, since computing centres wrap these commands and print additional lines.
 type Slurm struct{}
 
 // commandTimeout bounds one command of Slurm. A busy controller answers within seconds.

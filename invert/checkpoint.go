@@ -21,9 +21,10 @@ const (
 
 // save saves the results of the finished batches, and the state of the current batch before step
 // r.iteration, if the problem has a checkpoint. A run is a search in progress: it takes one batch
-// of images after the other, each through all steps of gradient descent. The problem is the images
-// to search for. The state is what a step reads and updates: the current images, the best ones so
-// far and the variables of the optimiser. Of its two copies a step reads one and writes the other.
+// of images after the other, each through all steps of gradient descent. The problem holds the
+// images to invert and those to start from. The state is what a step reads and updates: the current
+// images, the best ones so far and the variables of the optimiser. Of its two copies a step reads
+// one and writes the other.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.problem.Checkpoint == nil {
