@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// A Cost is the time that a model takes on the cores of one task, in seconds. If no model was
-// measured, its unit is unknown and it only compares models.
+// A Cost is the time that a model takes on the cores of one task (one job of the cluster), in
+// seconds. If no model was measured, its unit is unknown and it only compares models. A model may
+// be divided into shards: parts of the samples, each measured by a task of its own.
 type Cost struct {
 	Model    string  `json:"model"`
 	Open     float64 `json:"open"`             // to open the model, in each task with a shard of it
@@ -60,9 +61,9 @@ type Task struct {
 // Estimate returns Seconds as a duration.
 func (t Task) Estimate() time.Duration { return time.Duration(t.Seconds * float64(time.Second)) }
 
-// Balance divides models into at most n tasks of about equal cost, by the method of the package
-// comment. The longest tasks come first, since the array would end late if a long task started
-// last. The result depends only on costs and n; n < 1 counts as 1.
+// Balance divides models into at most n tasks of about equal cost, by bisection of a limit of the
+// cost of a task. The longest tasks come first, since the job array would end late if a long task
+// started last. The result depends only on costs and n; n < 1 counts as 1.
 func Balance(costs []Cost, n int) []Task {
 	if len(costs) == 0 {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 )
 
-// FolderOptions are the options of OpenFolder: the folder and its labels.
+// FolderOptions are the options of OpenFolder: the folder, its labels and its factors, which are
+// other known properties of a sample, such as its hue.
 type FolderOptions struct {
 	Dir    string // the folder
 	Labels string // CSV file with columns file (relative to Dir) and label; others are factors
@@ -17,7 +18,7 @@ type FolderOptions struct {
 	Label   string // column of the CSV file, or field of Pattern, with the label; "": label
 }
 
-// A Folder is a source over image files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
+// A Folder is a data source over image files: JPEG, PNG, GIF (the first frame), BMP, TIFF and WebP.
 type Folder struct {
 	fileList
 	fingerprint string
@@ -38,10 +39,10 @@ type Folder struct {
 // The default layout is "classes" if all images are in subfolders, "synsets" if every name starts
 // with such an identifier, else "flat". Names that start with a dot are ignored.
 //
-// The fingerprint hashes the names, sizes, labels and factors of all files, and the first and last
-// 64 KiB of up to 10,000 of them, evenly spaced: reading every byte of ImageNet would take longer
-// than many studies take. If there are WebP files, it also hashes webpVersion, which changes when
-// decoding changes.
+// The fingerprint, by which a study notices that data have changed, hashes the names, sizes, labels
+// and factors of all files, and the first and last 64 KiB of up to 10,000 of them, evenly spaced:
+// reading every byte of ImageNet would take longer than many studies take. If there are WebP files,
+// it also hashes webpVersion, which changes when decoding changes.
 func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 	f := &Folder{fileList: fileList{dir: o.Dir, what: "images", extensions: imageExtensions}}
 	err := f.findAndLabel(ctx, labelSource{table: o.Labels, column: o.Label, pattern: o.Pattern, layout: o.Layout})
@@ -62,8 +63,8 @@ func OpenFolder(ctx context.Context, o FolderOptions) (*Folder, error) {
 // Len returns the number of images.
 func (f *Folder) Len() int { return len(f.files) }
 
-// Notes returns a note that names the links left out because their target does not exist, if there
-// are any.
+// Notes returns a note that names the symbolic links left out because their target does not exist,
+// if there are any.
 func (f *Folder) Notes() []string { return f.danglingNotes() }
 
 // Classes returns the names of the labels, sorted; nil if the folder has no labels.

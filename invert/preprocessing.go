@@ -11,8 +11,8 @@ import (
 )
 
 // FrameImages returns images[from:to], each c x h x w with the size and channels that the model
-// takes. images is n x c x h x w. It resizes without cropping, with the interpolation of the
-// model's preprocessing.
+// takes. images is n x c x h x w. FrameImages resizes without cropping, with the interpolation of
+// the model's preprocessing.
 func FrameImages(m *model.Model, images tensor.Tensor, from, to int) ([]tensor.Tensor, error) {
 	list := make([]tensor.Tensor, to-from)
 	for i := range list {
@@ -31,7 +31,8 @@ func modelFrame(m *model.Model) dataset.Frame {
 	return dataset.Frame{Channels: shape[0], Height: shape[1], Width: shape[2], Interpolation: m.Frame().Interpolation}
 }
 
-// modelInput returns the current images, s.x, with the size and channels that a model takes.
+// modelInput adds nodes to the graph of an inversion (gradient descent on images). They convert the
+// current images, s.x, each of the shape s.image, to the size and channels that a model takes.
 // Resizing an axis and converting channels are linear maps, so each is a product with a matrix. The
 // matrix is found by applying the map to the identity.
 func (s *stepBuilder) modelInput(m *model.Model) (onnx.Value, error) {

@@ -134,7 +134,8 @@ func (b Block) Columns(lo, hi int) Block {
 }
 
 // Permuted returns a copy whose observation i is observation order[i] of b. order must be a
-// permutation of 0 to n - 1. If b holds y of pairs (x, y), x and the copy are shuffled pairs.
+// permutation of 0 to n - 1. If b holds y of pairs (x, y), x and the copy are shuffled pairs,
+// whose x and y are of unrelated observations.
 func (b Block) Permuted(order []int) Block {
 	out := b
 	out.stride, out.rows, out.rows64 = b.p, permuted(b.rows, b, order), permuted(b.rows64, b, order)
@@ -155,7 +156,7 @@ func permuted[T any](rows []T, b Block, order []int) []T {
 }
 
 // Add adds a block of s.P variables to s and, unless it is nil, to part, such as the scatter of one
-// group of the samples. The products are computed once for both.
+// jackknife group of the samples. The products are computed once for both.
 func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	update := s.Begin(b.n, b.mean)
 	var partUpdate Update[float32]

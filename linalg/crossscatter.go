@@ -26,9 +26,10 @@ func NewCrossScatter[T float32 | float64](p, q int) *CrossScatter[T] {
 	return &CrossScatter[T]{P: p, Q: q, MeanX: make([]float64, p), MeanY: make([]float64, q), Data: make([]T, p*q)}
 }
 
-// Add adds the observations of a block of x and a block of y to c and, unless it is nil, to part,
-// such as the CrossScatter of one fold. The products are computed once for both. It panics if the
-// numbers of variables or observations do not match, or if only one block is in float64.
+// Add adds the observations of a block (centred observations) of x and one of y to c and, unless it
+// is nil, to part, such as the CrossScatter of one fold. The products are computed once for both,
+// in square tiles of side tile, which stay in the cache. Add panics if the numbers of variables or
+// observations do not match, or if only one block is in float64.
 func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *Scratch) {
 	if x.p != c.P || y.p != c.Q || x.n != y.n || (x.rows64 == nil) != (y.rows64 == nil) {
 		panic(fmt.Sprintf("linalg: adding blocks of %d x %d and %d x %d to a scatter between %d and %d variables", x.n, x.p, y.n, y.p, c.P, c.Q))
@@ -98,7 +99,7 @@ func (c *CrossScatter[T]) Clone() *CrossScatter[T] {
 	return out
 }
 
-// Write writes the scatter to a state.
+// Write writes the scatter to a state, the saved sums of an unfinished computation.
 func (c *CrossScatter[T]) Write(w *state.Writer) {
 	w.Int(c.N)
 	if c.N == 0 {

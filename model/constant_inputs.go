@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A constantInput is an additional input with the same values in every run.
+// A constantInput is an additional input with the same values in every forward pass.
 type constantInput struct {
 	info   onnx.ValueInfo // with the known sizes of free axes, those whose size the model leaves open
 	values []float64      // repeated if they are fewer than the input has
@@ -52,9 +52,9 @@ func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string
 	return fixed, nil
 }
 
-// shape returns the shape of the input for n images. If its first axis may have any size, it is the
-// batch, and every image has the same values. The size of one further free axis follows from the
-// number of values; several are an error.
+// shape returns the shape of the input for n samples. If its first axis may have any size, it is
+// the batch, and every sample has the same values. The size of one further free axis follows from
+// the number of values; several are an error.
 func (f constantInput) shape(n int) ([]int, error) {
 	shape := f.info.Sizes()
 	one := shape // the shape without the batch axis, which the values fill
@@ -86,7 +86,7 @@ func (f constantInput) shape(n int) ([]int, error) {
 	return shape, nil
 }
 
-// value returns the tensor of the input for n images, which the caller closes.
+// value returns the tensor of the input for n samples, which the caller closes.
 func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
 	shape, err := f.shape(n)
 	if err != nil {

@@ -16,12 +16,13 @@ import (
 )
 
 // An input describes the input that takes images or waveforms, or the inputs that take ready-made
-// arrays. A waveform has one channel, the height 1 and its length as width; so has the vector of
-// all arrays of a sample.
+// arrays (values that need no preprocessing). A waveform has one channel, the height 1 and its
+// length as width; so has the vector of all arrays of a sample. The frame says to which size and
+// channels images, or to which rate and length waveforms, are converted.
 type input struct {
 	info                    onnx.ValueInfo // of arrays, the first
 	arrays                  []arrayInput   // nil for images and waveforms
-	layout                  onnx.Axes      // "NCHW" or "NHWC"; "NT" or "NCT"
+	layout                  onnx.Axes      // "NCHW", "NHWC"; audio: "NT", "NCT" (T: time)
 	audio                   bool
 	channels, height, width int
 	frame                   dataset.Frame
@@ -73,7 +74,7 @@ func (m *Model) findInputs() error {
 		return m.findArrays()
 	}
 	if o.Preprocess.Features != nil {
-		o.Input = "" // it names the input for features, which the spectrogram replaces
+		o.Input = "" // it names the input for features, which the input of a spectrogram replaces
 	}
 	info, layout, isAudio := findAudioInput(m.graph.Inputs(), o)
 	construct := newAudioInput
@@ -87,7 +88,7 @@ func (m *Model) findInputs() error {
 		}
 	}
 	var err error
-	m.batch = max(info.Shape[0].Size, 0)
+	m.batch = max(info.Shape[0].Size, 0) // 0: of any size
 	if m.input, err = construct(info, layout, o); err != nil {
 		return settingError(err, "preprocess")
 	}
@@ -231,7 +232,7 @@ func reconcile(what string, model, preprocess int, info onnx.ValueInfo) (int, er
 }
 
 // fill writes samples to the values of the inputs that names returns, in the model's types and
-// layouts. It works in parallel, because the engine waits for it.
+// layouts. It works in parallel, because ONNX Runtime waits for it.
 func (p input) fill(images []tensor.Tensor, dst []*ort.Value) {
 	workers := min(runtime.GOMAXPROCS(0), len(images))
 	var wait sync.WaitGroup

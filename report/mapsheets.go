@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A MapSheet is a drawing of feature maps in a run folder, with its image. See scores.MapSheet.
+// A MapSheet describes a drawing of feature maps in a run folder (the results of a study), and
+// holds its image: rows of tiles, small images of one channel each. See scores.MapSheet.
 type MapSheet struct {
 	scores.MapSheet
 	Type  string `json:"type"` // media type of the image
@@ -24,11 +25,11 @@ const (
 	mapSheets        = "pictures/maps"
 	maxTotalMapBytes = 3 << 19 // 1.5 MiB, of all images
 	maxTileDistance  = 1 << 12 // pixels, from one tile to the next
-	tilesPerRow      = 4       // see scores.MapSheet
+	tilesPerRow      = 4       // maps of x, maps of T(x), the former moved by T, difference
 )
 
 // readMapSheets reads the feature maps of a run folder in the order of their names. A sheet that
-// cannot be used, or for which there is no room in a page, is left out with a note.
+// cannot be used, or for which there is no room in a report, is left out with a note.
 func readMapSheets(root *os.Root) (sheets []MapSheet, notes []string, err error) {
 	names, err := fs.Glob(root.FS(), mapSheets+"/*.json")
 	if err != nil {

@@ -19,13 +19,14 @@ type clip struct {
 	frames func(ctx context.Context) iter.Seq2[tensor.Tensor, error]
 }
 
-// A builder reads frames and writes patches.
+// A builder reads frames and writes patches, small squares cut out of them. A scene is a sequence
+// of frames without a cut. A place is the position of one patch in all frames of a scene.
 type builder struct {
 	Patches
-	cuts      float64   // a change of the histogram (0 to 1) above it starts a new scene
+	cuts      float64   // a change of the grey histogram (0 to 1) above it is a cut
 	maxFrames int       // largest number of frames that are read of a clip; 0: all
 	src       *Source   // the result
-	filter    *whitener // for frames of the size of the last one; nil before the first
+	filter    *whitener // band-pass for frames of the size of the last one; nil before the first
 	scratch   []float32 // buffer for the function extent (contrast.go)
 	previous  histogram // of the last frame
 }
@@ -102,7 +103,8 @@ func (b *builder) addFrame(name string, clip, n int, full tensor.Tensor) error {
 	return b.put(sc, frame)
 }
 
-// whiten filters the planes of a frame and returns its extent: see contrast.go.
+// whiten filters the planes of a frame and returns its extent, a high quantile of the absolute
+// values (see contrast.go).
 func (b *builder) whiten(frame tensor.Tensor) float64 {
 	h, w := frame.Shape[1], frame.Shape[2]
 	if b.filter == nil || b.filter.h != h || b.filter.w != w {
@@ -147,7 +149,8 @@ func (b *builder) startScene(name string, clip, frame, h, w int) error {
 	return nil
 }
 
-// endScene computes the scales of the last scene (see contrast.go), unless patches are raw.
+// endScene computes the contrast scales of the last scene, which are extents smoothed over time
+// (see contrast.go), unless patches are raw.
 func (b *builder) endScene() {
 	if k := len(b.src.scenes); k > 0 && !b.Raw {
 		if sc := &b.src.scenes[k-1]; sc.scales == nil {
@@ -165,8 +168,8 @@ func (s *Source) longestScene() int {
 	return longest
 }
 
-// checkWindow returns an error if a trajectory does not fit into the longest scene, of the given
-// number of frames.
+// checkWindow returns an error if a trajectory (the patches at one place from gamma = -p.Reach to
+// p.Reach frames later) does not fit into the longest scene, of the given number of frames.
 func (p Patches) checkWindow(longest int) error {
 	switch want := 2*p.Reach + 1; {
 	case longest == 1:

@@ -25,7 +25,8 @@ type CameraOptions struct {
 	//	turn   a rotation about the viewing direction
 	//	orbit  a rotation of the image's plane about a random axis within the plane, seen in
 	//	       perspective: the longer side of a frame covers 60 degrees
-	//	still  one frame of each image, and so no trajectories; Frames and Speed are ignored
+	//	still  one frame of each image, and so no trajectories (patches at one place in
+	//	       successive frames); Frames and Speed are ignored
 	Motion string
 	// Frames is the number of frames of each scene; 0: 31. The middle frame shows the image
 	// unchanged.
@@ -33,8 +34,9 @@ type CameraOptions struct {
 	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
 	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
 	Speed float64
-	// Patches are the options of the patches. For turn and orbit, a Crop of 0 means twice the side
-	// of a patch, because patches farther from the centre mostly translate.
+	// Patches are the options of the patches, squares cut out of the frames, and Crop is the side
+	// of the central square that contains them. For turn and orbit, a Crop of 0 means twice the
+	// side of a patch, because patches farther from the centre mostly translate.
 	Patches
 }
 
@@ -104,6 +106,7 @@ func openCamera(ctx context.Context, o CameraOptions) (*Source, error) {
 		src.Close()
 		return nil, err
 	}
+	// version changes when the same options give different samples.
 	sum := sha256.Sum256(fmt.Appendf(nil, "camera %d %s %s", version, text, o.Images.Fingerprint()))
 	src.fingerprint = hex.EncodeToString(sum[:])
 	return src, nil

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// idle is the age above which TryExclusive reports a file as free.
+// idle is the time since the last change above which TryExclusive reports a file as free: no
+// process is assumed to use it.
 const idle = 7 * 24 * time.Hour
 
-// Shared returns nil: there are no locks.
+// Shared returns nil: there are no locks on these systems.
 func Shared(string) io.Closer { return nil }
 
 // TryExclusive returns no lock. A file is free if it does not exist or was not modified for a week.

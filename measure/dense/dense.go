@@ -1,9 +1,10 @@
 // Package dense measures whether a model finds the same objects at the transformed positions:
 // whether its class maps, boxes, keypoints or maps of values move as the input does.
 //
-// Let f(x) be the decoded output of a model (see package model/output) and tau f(x) the same moved
-// by the transformation T: each position of tau f(x) is read from the position of f(x) that T moves
-// to it. For class maps, over the positions that tau reads from inside the map,
+// Let f(x) be the output of a model, decoded into one of these (see package model/output), and tau
+// f(x) the same moved by the transformation T: each position of tau f(x) is read from the position
+// of f(x) that T moves to it. For class maps, over the positions that tau reads from inside the
+// map,
 //
 //	pixel-agreement   fraction of positions with the same class in f(Tx) and tau f(x)
 //	miou              mean over classes of intersection / union of the regions of the class
@@ -41,8 +42,8 @@
 // The null, the score by chance, pairs tau f(x) with f(Tx) of another sample. In the source, x is
 // the untransformed sample, its clean view, and T(x) its transformed view. The place of a sample is
 // its position in the random order of a study, and its group the one that a jackknife leaves out
-// (measure.Layout). A site is what one accumulator measures: a model under a transformation
-// (measure.Site).
+// (measure.Layout). A site is what one accumulator (the running sums of the measure) measures: a
+// model under a transformation (measure.Site).
 package dense
 
 import (
@@ -87,6 +88,8 @@ func (m method) Skip(s measure.Site) string {
 }
 
 func (m method) Cost(s measure.Site) int64 { return paired.New(m.spec(s)).Cost(s) }
+
+// Borrowed returns how much of a pool that accumulators share one of them uses, in bytes.
 func (m method) Borrowed(s measure.Site) int64 {
 	return paired.New(m.spec(s)).(measure.Borrower).Borrowed(s)
 }

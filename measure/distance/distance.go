@@ -57,7 +57,7 @@ const columns = 4
 
 // pair writes the four distances of a sample to out. clean is z and transformed is z'.
 func pair(out []float64, _ int, clean, transformed []float32) error {
-	m := newPairSums(clean, transformed)
+	m := newPairSums(clean, transformed) // m.aa is |z|^2, and m.bb is |z'|^2
 	// Squares of finite float32 values do not overflow a float64.
 	if !finite(m.aa) {
 		return &measure.NonFinite{View: "clean"}
@@ -69,7 +69,9 @@ func pair(out []float64, _ int, clean, transformed []float32) error {
 	return nil
 }
 
-// pairRows is pair for several samples; see paired.Spec.PairRows.
+// pairRows is pair for several samples, whose distances it writes to own. Unless shuffled is nil,
+// it gets the distances of shuffled pairs: z' of each sample with z of the sample before. previous
+// is the z before the first. pairRows returns false if a z or z' is not finite.
 func pairRows(own, shuffled []float64, previous, clean, transformed []float32) bool {
 	rows := len(own) / columns
 	sums := make([]pairSums, 2*rows)

@@ -13,15 +13,17 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// An operator is one of the ways to predict the feature maps of T(x): identity, place, channels or
-// both (see the package comment).
+// An operator is one of the ways to predict the feature maps of T(x) from those of x: identity (the
+// same maps), place (values move with the input), channels (a matrix M mixes the channels at each
+// position) or both.
 type operator struct {
-	name    string                                // Variant of its score
-	moments func(f fold) *linalg.Scatter[float64] // moments of the observations it predicts from
+	name    string                                // Variant (version of r2) of its score
+	moments func(f fold) *linalg.Scatter[float64] // moments of the pairs (x, y) of heldOut
 	fitted  bool                                  // it mixes channels by a fitted matrix M
 }
 
-// score returns r2 of an operator, with a jackknife over folds.
+// score returns r2 of an operator, the fraction of the variance that it explains on folds that it
+// was not fitted on, with a jackknife over folds.
 func (a *accumulator) score(o operator) measure.Score {
 	n := a.samples()
 	s := measure.Plain("r2", math.NaN(), n)
@@ -29,6 +31,7 @@ func (a *accumulator) score(o operator) measure.Score {
 	if a.leftOut > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d samples are left out: no position lies inside the map before and after the transformation", a.leftOut, n+a.leftOut))
 	}
+	// With per: trial, all samples of a trial (a repetition of all random draws) share one draw.
 	if o.fitted && a.movesPositions && a.site.PerSample {
 		s.Warnings = append(s.Warnings, "the transformation is drawn for each sample, but channels are mixed by one operator for all: set per: trial")
 	}
@@ -71,7 +74,8 @@ func (a *accumulator) score(o operator) measure.Score {
 	return s
 }
 
-// heldOut returns the sums of squared errors over the observations (x, y) of a test fold: of the
+// heldOut returns the sums of squared errors over the observations (x, y) of a test fold, where x
+// holds what an operator predicts from, all channels at one position, and y those of T(x): of the
 // prediction of y by an operator, and by the mean of y over the training folds. A fitted operator
 // predicts y = mean y + M (x - mean x), with M of the training folds.
 func (a *accumulator) heldOut(train, test *linalg.Scatter[float64], fitted bool) (e, total float64) {

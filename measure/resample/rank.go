@@ -117,11 +117,12 @@ func NearbyRanks(p, q, maxP int) [2][2]int {
 }
 
 // A RankSpread is the estimated sampling distribution of the fractional ranks of two subspaces:
-// normal, with the jackknife's estimate of the covariance.
+// normal, with the jackknife's estimate of the covariance. A replicate of the jackknife is the
+// value without one group of the observations.
 type RankSpread struct {
 	ranks Ranks        // of all observations
 	l     [3]float64   // Cholesky factor of the covariance: x = l[0] z, y = l[1] z + l[2] z'
-	coord [][2]float64 // z and z' of each replicate: its deviation from the mean in units of l
+	coord [][2]float64 // z and z' of each replicate's deviation from the mean, in units of l
 }
 
 // NewRankSpread returns the spread of the fractional ranks of all n observations. Replicate i

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// The names of the statistics in study files, commands and scores.
+// The names of the statistics in study files, commands and scores. The page
+// docs/reference/measures/similarity.md gives their formulas and sources.
 const (
 	LinearCKA        = "linear-cka"
 	DebiasedCKA      = "debiased-cka"
@@ -46,18 +47,20 @@ const (
 	EffectiveRankDifference      = "effective-rank-difference"
 )
 
-// A statistic describes a statistic: its name, its function, and what the computation needs.
+// A statistic describes a statistic: its name, its function, and what the computation needs. A null
+// is its value by chance, of shuffled pairs, and a replicate its value without one group of
+// samples.
 type statistic struct {
 	name       string
 	minSamples int   // smallest number of samples that it is defined for
 	input      input // what it is computed from
 	float64    bool  // products in float64, since small eigenvalues matter
-	wideBelow  int   // scores of fewer samples get wideIntervalWarning
+	wideBelow  int   // scores of fewer samples get a warning that the interval is too wide
 	drawnNull  bool  // the null has no closed form: it is a mean over drawn shuffles
 
-	// compute computes the statistic of some samples; see resampled. It is nil for statistics with
-	// faster replicates or nulls of their own, which use none of the fields below except
-	// neighbours.
+	// compute computes the statistic of some samples, for the method resampled. It is nil for
+	// statistics with faster replicates or nulls of their own, which use none of the fields below
+	// except neighbours.
 	compute    func(*subsetPair) (float64, error)
 	cost       func(n, p, q float64) float64 // multiplications, roughly, for n samples of p and q variables
 	neighbours bool                          // it needs more samples than Settings.Neighbours

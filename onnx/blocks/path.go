@@ -142,8 +142,8 @@ func (p *path) stepBetween(from, to int) step {
 	return s
 }
 
-// joins reports whether the step ends a block: it joins branches, at least one of which has
-// weights.
+// joins reports whether the step ends a block, such as a residual block: it joins branches, at
+// least one of which has weights.
 func (s step) joins() bool {
 	return s.parallel && s.products > 0 && (s.op == "Add" || s.op == "Sum" || s.op == "Concat")
 }

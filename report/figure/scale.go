@@ -19,8 +19,8 @@ type colourBar struct {
 // scaleWidth is the width of a colour bar with its labels and its title.
 const scaleWidth = 15 * vg.Millimeter
 
-// colourBarOf returns the colour bar of all panels, over [0, 1] if that is the range of all
-// statistics.
+// colourBarOf returns the colour bar that all panels (heat maps) of a figure share, over [0, 1] if
+// that is the range of all statistics. Each of parts.groups holds the scores of one panel.
 func colourBarOf(parts *split) *colourBar {
 	var values []float64
 	of := parts.groups[0].statistic.Range

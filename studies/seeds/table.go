@@ -18,18 +18,21 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// A layout says which scores a table has, and what its rows and columns are.
+// A layout says which scores a table has, and what its rows and columns are. The table can also
+// have differences: the scores with a value in of, minus those with the value minus, of the field
+// by.
 type layout struct {
 	row, column, statistics []string            // fields that name rows and columns; statistics that are shown
 	shown                   map[string][]string // by field: the values that are shown; all if it has none
-	of                      []string            // values of the field by from which minus is subtracted
+	of                      []string            // values of the field by; see above
 	minus, by               string
 	unpaired                bool     // a difference is that of two means, over trainings that share no seed
 	digits                  int      // decimal places
 	names                   []string // OLD=NEW or FIELD:OLD=NEW, see rename
 }
 
-// A training is what the name of a model states: its series, and its network, seed and epoch in it.
+// A training is what the name of a model states: its series (an entry of the study's models), and
+// its network, seed and epoch in it.
 type training struct {
 	series, network, seed, epoch string
 }
@@ -72,8 +75,10 @@ func (c *cell) values() []float64 {
 }
 
 // write writes the table of the means over seeds: the statistics in the order of l.statistics, and
-// each in the order of rows. Where rows has means over trials or over the values of a parameter,
-// the scores of single trials or values are left out.
+// each in the order of rows. It is CSV with a line for each cell. Where rows has means over trials
+// (repetitions with other random draws) or over the values of a parameter (such as an angle), the
+// scores of single trials or values are left out. A statistic null-NAME is the null of NAME, its
+// value by chance.
 func (l *layout) write(out io.Writer, rows []scores.Row) error {
 	if len(l.row) == 0 || len(l.column) == 0 || len(l.statistics) == 0 {
 		return errors.New("table needs -row, -column and -score")
@@ -215,7 +220,8 @@ func (l *layout) format(v float64) string {
 
 // correlations writes a row for each data set and a column for each score of each file: Pearson's
 // r, Spearman's rho, and the interval of r. A file may be TEXT=FILE, where TEXT is added to the
-// titles of its columns. A score without Spearman's rho is an error.
+// titles of its columns. The Variant of a correlation names both quantities, as SCORE ~ OTHER. A
+// score without Spearman's rho is an error.
 func (l *layout) correlations(out io.Writer, files []string) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"test set", "statistic", "value", "spearman", "low", "high"})

@@ -14,9 +14,9 @@ import (
 // writes it.
 const PreprocessKey = "noether.preprocess"
 
-// PreprocessText returns a preprocessing as the YAML of the key preprocess. ok is false if it
-// contains one of two steps that the text does not express: a spectrogram, and a resizing of both
-// sides that ignores the aspect ratio.
+// PreprocessText returns a preprocessing as the YAML of the key preprocess of a study file. ok is
+// false if it contains one of two steps that the text does not express: a spectrogram, and a
+// resizing of both sides that ignores the aspect ratio.
 func PreprocessText(p model.Preprocess) (text string, ok bool) {
 	if p.Features != nil || p.Frame.Square {
 		return "", false

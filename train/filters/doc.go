@@ -4,7 +4,7 @@
 // A Gabor function is a plane wave under a Gaussian window,
 //
 //	g(x, y) = a exp(-u^2 / (2 s^2) - v^2 / (2 t^2)) cos(2 pi f u + phi),
-//	u =  (x - x0) cos(theta) + (y - y0) sin(theta),   v = -(x - x0) sin(theta) + (y - y0) cos(theta).
+//	u =  (x - x0) cos(theta) + (y - y0) sin(theta),   v = -(x - x0) sin(theta) + (y - y0) cos(theta),
 //
 // where a is the amplitude, (x0, y0) the centre, s and t are the standard deviations of the window
 // along and across the wave, f is the frequency, phi the phase and theta the direction of the wave.
