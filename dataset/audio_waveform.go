@@ -13,8 +13,8 @@ import (
 // whole waveform and then cuts the transformed input out of the result.
 type Waveform struct {
 	Rate    int       // samples per second
-	Seconds float64   // length of Input that the source's options set; 0: none, as for whole files
-	Data    []float32 // at least as long as Input, padded with zeros; nil in the result of Describe
+	Seconds float64   // length of Input that the options of the source (the data set) set; 0: none
+	Data    []float32 // at least as long as Input, padded with zeros; nil in a Sample without values
 	Start   int       // index in Data of the first value of Input
 }
 

@@ -11,10 +11,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TonesOptions are the options of OpenTones. A range is a low and a high end. Each factor of a
-// sample is drawn from its range, independently of the others. Equal ends fix a factor.
+// TonesOptions are the options of OpenTones. A sample is one waveform. A factor is a known property
+// of it, such as its pitch. A range is a low and a high end. Each factor of a sample is drawn from
+// its range, independently of the others. Equal ends fix a factor.
 type TonesOptions struct {
-	N      int     // number of samples of the source: waveforms
+	N      int     // number of samples of the source (the data set)
 	Rate   int     // values of a waveform per second; 0: 16,000
 	Length float64 // of a waveform, in seconds; 0: 1
 	Seed   uint64  // of every draw
@@ -129,8 +130,8 @@ func (s *Tones) Describe(i int) Sample {
 		Factors: map[string]float64{"pitch": m.Pitch, "loudness": m.Loudness, "beats": m.Beats, "bright": m.Bright}}
 }
 
-// At returns sample i with its waveform. It is an error if the frame is for images, or has another
-// rate or length.
+// At returns sample i with its waveform. It is an error if the frame (the form of input that a
+// model takes) is for images, or has another rate or length.
 func (s *Tones) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "tones", i, s.options.N); err != nil {
 		return Sample{}, err

@@ -37,8 +37,9 @@ func isAudioConfig(data []byte) (bool, error) {
 	return c.Rate != nil || strings.HasPrefix(c.Type, "Wav2Vec2") || strings.HasPrefix(c.Type, "Whisper"), nil
 }
 
-// parseExtractor reads a preprocessor_config.json for audio. Missing keys have the defaults of the
-// library transformers. A key whose value is not supported is an error.
+// parseExtractor reads a preprocessor_config.json for audio, the file of a Hugging Face model that
+// says how its input is made from the data. Missing keys have the defaults of the library
+// transformers. A key whose value is not supported is an error.
 func parseExtractor(data []byte) (Preprocess, error) {
 	c := extractorConfig{Rate: 16000}
 	if err := json.Unmarshal(data, &c); err != nil {

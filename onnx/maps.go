@@ -36,7 +36,8 @@ func (m Maps) Size() (h, w int, plane bool) {
 	return 1, m.Grid[0], false
 }
 
-// Maps returns where the layer's feature maps are, or why it has none; why is "" if it has some.
+// Maps returns where the layer's feature maps are among the values of a sample (l.Shape has no
+// batch), or why it has none; why is "" if it has some.
 func (l Layer) Maps() (m Maps, why string) {
 	axes := string(l.Axes)
 	if len(axes) != len(l.Shape)+1 || strings.Contains(axes, "?") || !strings.HasPrefix(axes, "N") {

@@ -13,7 +13,8 @@ import (
 )
 
 // A SampleSheet holds the predictions for single samples of a data set under a transformation, from
-// a run folder, with an image of the samples. See scores.SampleSheet.
+// a run folder (the results of one run of a study), with an image of the samples. See
+// scores.SampleSheet.
 type SampleSheet struct {
 	scores.SampleSheet
 	Type  string `json:"type"` // media type of the image; "" if there is none
@@ -120,7 +121,12 @@ func readSmall(root *os.Root, name string) ([]byte, error) {
 
 var errSheet = errors.New("its lists differ in length, or have indices out of range")
 
-// check checks the indices and the lengths of all lists, on which the report's page relies.
+// check checks the indices and the lengths of all lists, on which the report's page relies. Clean
+// lists are of the samples x, Moved lists of T(x). Most, Least and Fails are the samples that
+// change most and least, and those that are classified correctly only when clean. A projection has
+// the positions of samples in the plane of two principal components of a layer. A parting lists the
+// transformed samples that model A classifies correctly and model B does not. A tile is the size of
+// an image on the sheet, and the distances to the next image to the right and down.
 func (s *SampleSheet) check() error {
 	n, ok := len(s.Samples), true
 	checkClasses := func(all []int) { // -1: unknown

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A boundSession runs one graph. It keeps a buffer for each name of an input or output and each
-// shape that occurred.
+// A boundSession runs one graph, such as that of a training step. It keeps a buffer for each name
+// of an input or output and each shape that occurred.
 type boundSession struct {
 	runtime *ort.Runtime
 	session *ort.Session
@@ -127,7 +127,8 @@ func inputName(unrolledIndex int, name string) string {
 	return unrolledName(unrolledIndex, name)
 }
 
-// feed copies a batch to the inputs of a session. unrolledIndex is explained at notUnrolled.
+// feed copies a batch to the inputs of a session. A task is a further loss, on an output of its
+// own, that is added to the main loss. unrolledIndex is explained at notUnrolled.
 func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	if len(b.Inputs) != len(t.program.inputs) {
 		return fmt.Errorf("the batch has %d inputs and the model takes %d", len(b.Inputs), len(t.program.inputs))
@@ -157,7 +158,7 @@ func (t *Trainer) feed(s *boundSession, b *Batch, unrolledIndex int) error {
 	return t.feedMain(s, b.main(), n, inputName(unrolledIndex, targetName))
 }
 
-// feedMain copies targets of the main loss to an input.
+// feedMain copies targets of the main loss (not that of a further task) to an input.
 func (t *Trainer) feedMain(s *boundSession, targets Targets, n int, input string) error {
 	return t.feedTargets(s, targets, n, t.program.spec.Loss, t.program.classes, string(t.program.output), input)
 }
@@ -166,7 +167,7 @@ func (t *Trainer) feedMain(s *boundSession, targets Targets, n int, input string
 // number of classes of the output, -1 if unknown.
 func (t *Trainer) feedTargets(s *boundSession, targets Targets, n int, l Loss, classes int, output, input string) error {
 	switch {
-	case l.perPosition:
+	case l.perPosition: // a class for each position of the output
 		return t.feedMasks(s, targets.Masks, n, classes, input)
 	case l.TargetType == onnx.Float:
 		if target := targets.Target; target.Rank() == 0 || target.Shape[0] != n {

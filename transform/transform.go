@@ -30,7 +30,7 @@ import (
 // An Op is a transformation whose parameters are fixed. It holds no scratch space: one Op may be
 // applied by several goroutines at once.
 type Op interface {
-	// Apply writes T(src) to dst. Both are c x h x w and do not overlap.
+	// Apply writes T(src), the transformed src, to dst. Both are c x h x w and do not overlap.
 	Apply(dst, src tensor.Tensor)
 }
 

@@ -22,6 +22,12 @@ import (
 //   - clean-miou and moved-miou are the mean over classes of intersection over union (IoU). Both
 //     are sums over all samples, of pixels whose label is a class.
 //   - map-drop and miou-drop are clean minus moved.
+//
+// In this file truth is the labels of a sample: boxes, or a mask (the class of each pixel). A site
+// is what one accumulator measures: a model's output on a data set under T. A view is x (clean) or
+// T(x) (moved, or transformed). The place of a sample is its position in the study's random order,
+// which a Layout describes. The Layout also divides the samples into jackknife groups, parts of
+// which each is left out once. An Op is T with the parameters that were drawn for one sample.
 func Accuracy() measure.Measure { return accuracy{} }
 
 type accuracy struct{}
@@ -32,6 +38,7 @@ func (accuracy) Version() int                   { return 1 }
 func (accuracy) Settings() any                  { return struct{}{} }
 
 func (accuracy) Needs() measure.Needs {
+	// Decoded: boxes or class maps in place of the values of the output tensor
 	return measure.Needs{Decoded: true, Truth: true, Transformed: true, TransformOptional: true}
 }
 
@@ -52,8 +59,10 @@ func (accuracy) Cost(s measure.Site) int64 {
 	if s.Output.Kind == output.ClassMap {
 		return 2*8*3*classes*groups + 4096 // regions of the clean and the transformed view; 4096 for small fields
 	}
+	// Candidates counts the boxes before, Most limits those after non-maximum suppression.
 	boxes := int64(min(s.Output.Candidates, s.Output.Most, 300))
-	// For both views: the positives, the detections twice, and a slice for each class.
+	// For both views: the positives (counts of the objects to be found), the detections twice, and
+	// a slice for each class.
 	return 2*(8*classes*groups*int64(len(areaRanges))+2*40*boxes*int64(s.Layout.N)+48*classes) + 4096
 }
 
@@ -68,7 +77,7 @@ func (accuracy) New(s measure.Site) (measure.Accumulator, error) {
 // An evaluation compares the outputs of one view, clean or transformed, with the labels.
 type evaluation struct {
 	regions   []int      // for class maps, numbers of pixels: group x class x (intersection, found, labelled)
-	precision *precision // nil for class maps
+	precision *precision // for boxes, what their mean average precision is computed from; else nil
 }
 
 // newEvaluation returns an empty evaluation of the kind of output that a site has.
@@ -252,7 +261,7 @@ func (a *accuracyAccumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// stateVersion is the version of serialised states.
+// stateVersion is the version of serialised states (the accumulators of unfinished runs).
 const stateVersion = 1
 
 // MarshalBinary implements encoding.BinaryMarshaler.
@@ -398,7 +407,8 @@ func (a *accuracyAccumulator) factors() []factor {
 }
 
 // score returns a score with the value of(-1). of(g) is the value without the samples of jackknife
-// group g. If interval is set, and all samples were read, the score has replicates and an interval.
+// group g, a replicate. If interval is set, and all samples were read, the score has replicates and
+// a 95 % interval. low is the smallest possible value.
 func (a *accuracyAccumulator) score(name string, low float64, of func(without int) float64, interval bool) measure.Score {
 	s := measure.Plain(name, of(-1), a.n)
 	s.Min, s.Max = low, 1

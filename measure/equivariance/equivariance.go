@@ -25,10 +25,10 @@
 // shift, for which every position counts.
 //
 // A sample with tau f(x) = 0 has error 0 and cosine 1 if f(Tx) = 0 too, else error 1 and cosine 0.
-// The null pairs tau f(x) with f(Tx) of another sample. A site is what one accumulator measures: a
-// layer of a model under a transformation (measure.Site).
+// The null (the score that chance alone gives) pairs tau f(x) with f(Tx) of another sample. A site
+// is what one accumulator measures: a layer of a model under a transformation (measure.Site).
 //
-// Between returns the statistics of one sample:
+// An Op is T with the parameters drawn for a sample. Between returns the statistics of one sample:
 //
 //	maps, _ := layer.Maps()
 //	e, err := equivariance.Between(maps, op, equivariance.Settings{}, clean, transformed)
@@ -63,7 +63,8 @@ type Channels struct {
 	Sense  string `key:"sense" json:"sense" default:"forward" enum:"forward|backward" doc:"forward: a counter-clockwise rotation moves channel c to c + 1; backward: to c - 1"`
 }
 
-// The columns of a pair of tau f(x) and f(Tx), for package paired.
+// The columns of a pair of tau f(x) and f(Tx), for package paired. A column is one of the values
+// that are computed for each sample and averaged.
 const (
 	relativeError = iota
 	cosine
@@ -78,7 +79,7 @@ func New(s Settings) measure.Measure {
 	column := func(name string) paired.Column {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
-	fields := &action.Cache{}
+	fields := &action.Cache{} // of moves of positions; not the fields of Channels
 	return paired.New(paired.Spec{
 		Descriptor: Descriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Needs: measure.Needs{Transformed: true},
 		Columns: []paired.Column{relativeError: column("relative-error"), cosine: column("cosine"), floor: column("floor")},

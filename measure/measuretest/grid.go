@@ -10,13 +10,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A GridCase is a comparison with data to test it. The sample at place p of the layout is row p of
-// the tensors.
+// A GridCase is a comparison (a measure of pairs of layers) with data to test it. Its grid
+// specifies which layers of one side, A, are compared with which of the other, B. A side is a model
+// on its inputs. The grid's layout describes the random order of the samples: it divides them into
+// blocks of consecutive ones, and the place of a sample is its position in the order. The sample at
+// place p is row p of the tensors.
 type GridCase struct {
 	Comparison measure.Comparison
 	Grid       measure.Grid
-	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, layers of
-	// equal names have equal tensors.
+	// A and B hold a tensor for each layer of a side: Layout.N x ... With Grid.Self, both sides are
+	// one model on the same inputs, and layers of equal names have equal tensors.
 	A, B []tensor.Tensor
 	// Tolerance is the largest difference of two scores, relative to the largest of 1 and their
 	// absolute values; 0: 1e-9.
@@ -33,6 +36,7 @@ func RunGrid(t *testing.T, c GridCase) {
 	t.Run("batches are read only", c.checkReadOnly)
 }
 
+// contract returns the checks of accumulators that measures of all kinds have in common.
 func (c GridCase) contract() contract {
 	return contract{layout: c.Grid.Layout, cost: c.Comparison.Cost(c.Grid), tolerance: c.Tolerance, open: func() (subject, error) {
 		acc, err := c.Comparison.New(c.Grid)
@@ -95,12 +99,13 @@ func (c GridCase) checkReadOnly(t *testing.T) {
 	same("B", b.B, c.B)
 }
 
-// A gridSubject is the subject of a GridCase.
+// A gridSubject is the subject (the accumulator under test, with its data) of a GridCase.
 type gridSubject struct {
 	measure.GridAccumulator
 	c GridCase
 }
 
+// batch returns the activations of both sides on the samples at some places.
 func (s *gridSubject) batch(places []int) *measure.PairBatch {
 	b := &measure.PairBatch{}
 	b.Place, b.Index, b.Label = identify(s.c.Grid.Layout, nil, places) // nil: no labels

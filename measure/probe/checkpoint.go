@@ -13,11 +13,12 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A jobCheckpoint is the checkpoint of a job: the outcomes of finished probes, and the training
-// states of the others.
+// A jobCheckpoint is the checkpoint of a job: the training and testing of all probes (small
+// networks on the vectors of a layer) of one measure. It holds the outcomes (test results) of
+// finished probes, and the training states of the others.
 type jobCheckpoint struct {
 	mutex sync.Mutex
-	store train.Checkpoint // may be nil
+	store train.Checkpoint // where the checkpoint is saved; may be nil
 	// job states the numbers of samples and layers. A stored checkpoint with other numbers is
 	// ignored.
 	job      string
@@ -28,8 +29,8 @@ type jobCheckpoint struct {
 }
 
 const (
-	stateKind     = "probe: job"
-	stateVersion  = 1
+	stateKind     = "probe: job"     // names the format of a saved checkpoint
+	stateVersion  = 1                // of that format
 	maxProbes     = 1 << 20          // in one job
 	saveInterval  = time.Minute      // between two saves of the checkpoint
 	stateInterval = 10 * time.Second // between two states of one probe

@@ -2,6 +2,12 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
+// In this file an operation is a node whose gradient is being written. Its i-th input is op.x(i)
+// and its i-th output op.y(i), both the names of tensors. dV, as in dY, is the gradient of the loss
+// by V; op.dy(i) is that of the i-th output, empty if it is zero. accumulate(i, f) adds f() to the
+// gradient of the i-th input where it is wanted. A method that "is" a tensor adds the nodes that
+// compute it.
+
 // normalized is hat = (x - mean) / sqrt(variance + epsilon), with the mean and the variance over
 // some axes, and inverse = 1 / sqrt(variance + epsilon).
 func (op *operation) normalized(x onnx.Value, axes []int) (hat, inverse onnx.Value) {
@@ -54,7 +60,7 @@ func batchNormalization(op *operation) {
 	op.accumulate(0, func() onnx.Value { // one BatchNormalization, which a runtime can fuse with a convolution
 		zero := op.filled(0, scale)
 		g := op.Op("BatchNormalization", onnx.Attrs{"epsilon": op.attrFloat("epsilon", 1e-5)}, dy, scale, zero, zero, variance)
-		return op.markBlocked(g, dy)
+		return op.markBlocked(g, dy) // g stays in ONNX Runtime's blocked layout NCHWc if dy is in it
 	})
 	op.accumulate(1, dScale)
 	op.accumulate(2, func() onnx.Value { return op.channelSums(dy, rank) })

@@ -11,13 +11,15 @@ import (
 
 // A fact is what is known about a tensor.
 type fact struct {
-	layout         layout
+	layout         layout // letter (meaning) and size of each axis; nil if not known
 	value          *array // nil if not known
 	dependsOnInput bool   // whether the tensor depends on the values of an input of the graph
 }
 
 // An inference determines the layouts, and the values of shape arithmetic, of the tensors of the
-// main graph. It assumes sizes for the free dimensions of inputs, so that all shapes are numbers.
+// main graph. It assumes sizes for the free dimensions of inputs (those that the file leaves open),
+// so that all shapes are numbers. The letters of axes are N (batch), C (channels), H and W (rows
+// and columns), T (time or tokens) and ? (unknown).
 type inference struct {
 	opset   int
 	types   map[string]onnx.Type

@@ -38,7 +38,7 @@ func FixCeilMode(m *onnx.Model) (*onnx.Model, error) {
 // fixCeilMode adds a pool in place of n, whose input has shape x, and returns its outputs. It
 // returns nil if the pool needs no change.
 func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
-	kernel := onnx.AttrInts(n, "kernel_shape")
+	kernel := onnx.AttrInts(n, "kernel_shape") // one element for each spatial axis
 	rank := len(kernel)
 	if rank == 0 || len(x) != rank+2 || slices.Min(x[2:]) < 1 {
 		return nil
@@ -47,7 +47,7 @@ func fixCeilMode(b *onnx.Builder, n *pb.NodeProto, x []int) []onnx.Value {
 	floorPads := make([]int, 2*rank)                    // padding that gives the same windows without ceil_mode
 	leftOut := false
 	for i, k := range kernel {
-		w := window.Of(n, k, i, rank)
+		w := window.Of(n, k, i, rank) // w.Begin: padding at the start, w.Pad: at both ends
 		if w.Same {
 			return nil
 		}

@@ -2,9 +2,13 @@
 
 package accel
 
+// The functions below do nothing. They stand for those of the same names where the operators are
+// left out: with the build tag noaccel, or on processors other than amd64.
+
 import "unsafe"
 
-// Included reports whether the native operators are part of this program.
+// Included reports whether the native operators, which this project writes in C for processors with
+// AVX2, are part of this program.
 const Included = false
 
 // Width returns the number of float32 in a vector of the operators: 16, 8, or 0 if the operators

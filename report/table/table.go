@@ -1,8 +1,8 @@
 // Package table formats scores as tables for papers and web pages: a line for each model (and data
 // set, layer or class, where they differ), a column for each statistic under each transformation,
 // and in each cell a value with its 95 % interval. A factor is a property of samples, such as their
-// class, to which a row is limited. A variant tells apart scores that one measure computes in
-// several ways.
+// class, to which a row (one score of a run) is limited. A variant tells apart scores that one
+// measure computes in several ways. A trial is one of several repetitions of all random draws.
 //
 //	t, err := table.Of(rows, table.Options{})
 //	err = t.LaTeX(file)
@@ -25,7 +25,8 @@ type Options struct {
 	Every bool
 	Plain bool // omit intervals
 
-	// Descriptors of the rows' measures. A measure without one is shown by its name.
+	// Descriptors (titles, statistics and their ranges) of the rows' measures. A measure without
+	// one is shown by its name.
 	Measures []measure.Descriptor
 }
 

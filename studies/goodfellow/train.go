@@ -23,14 +23,16 @@ import (
 )
 
 const (
-	side      = 14 // of patches, in pixels
+	side      = 14 // of patches (squares cut from images), in pixels
 	units     = 64 // of a layer
 	maxLayers = 3  // largest number of layers
 )
 
 // The hyperparameters in which the networks differ: the target activations of the sparsity penalty
-// and the weight decays. The paper does not give its targets and decays of figure 3; its decays of
-// stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
+// and the weight decays. ridge.onnx has autoencoders of one layer with every target and decay,
+// depth.onnx stacks of up to maxLayers layers with every combination of decays, and copies.onnx
+// repetitions of the best stack of each depth. The paper (Goodfellow et al. 2009) does not give its
+// targets and decays of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
 var (
 	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
 	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
@@ -59,7 +61,8 @@ func cell(target, decay float64) string {
 // together, and those of ridge.onnx undo none.
 const mild = 0.03
 
-// train trains the networks of ridge.onnx or of depth.onnx; which is ridge or depth.
+// train trains the networks of ridge.onnx or of depth.onnx; which is ridge or depth. A plan holds
+// the flags of the command.
 func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
@@ -92,7 +95,9 @@ func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
 	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
 }
 
-// ridge trains networks of one layer with every target and every decay, several times each.
+// ridge trains networks of one layer with every target and every decay, several times each, on the
+// patches patterns. held are patches for validation; curves collects each layer's validation
+// errors.
 func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
 	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
 	var c curves

@@ -2,9 +2,14 @@ package main
 
 import "cmp"
 
-// A finding is a statement of the paper: that the first of two scores is larger. Their difference
-// is computed for each of several independent pairs of networks; the i-th pair of one side, in the
-// order of the seeds, is compared with the i-th of the other.
+// A finding is a statement of the paper (Nanda et al. 2022): that the first of two scores is
+// larger. Their difference is computed for each of several independent pairs of networks; the i-th
+// pair of one side, in the order of the seeds, is compared with the i-th of the other.
+//
+// The score STIR(m2 given m1) is the similarity, in network m2, of images x and x' that have the
+// same representation in m1, the reference; m2 is the other network. The kind of a network says how
+// it was trained, such as plain, or at for AT (adversarial training); the networks of a kind differ
+// in the seed. An experiment is a study, such as stir-seeds, with a table of its scores.
 type finding struct {
 	item, text   string // the table or figure of the paper, and what it says
 	table        string // the experiment with the scores
@@ -12,10 +17,11 @@ type finding struct {
 	otherTable   string // the experiment of less, if that is another; ""
 }
 
-// A side is the mean over some groups of a table of a statistic.
+// A side is the mean of a statistic over some groups of a table. A group is a row of the table: the
+// kinds of the two networks, and the layer.
 type side struct {
 	groups []group // without a depth
-	of     column
+	of     column  // the statistic
 }
 
 // at returns a side of one group, at a layer.
@@ -37,12 +43,16 @@ func last(reference, other string) group {
 // one returns the side of one group at the penultimate layer.
 func one(of column, reference, other string) side { return mean(of, last(reference, other)) }
 
-// both returns the mean over both directions, at the penultimate layer.
+// both returns the mean over both directions (a or b as reference), at the penultimate layer.
 func both(of column, a, b string) side { return mean(of, last(a, b), last(b, a)) }
 
-// findings lists the statements that the runs can confirm. The kinds of networks are those of the
-// package comment; 1 step is adversarial training with one step of the attack, and a number such as
-// 1500 that of the training images.
+// findings lists the statements that the runs can confirm. Besides plain and AT, TRADES and MART
+// are two other defences against adversarial images, 1 step is adversarial training with one step
+// of the attack, shapes are networks of another data set, and a number such as 1500 is that of the
+// training images. For adversarial STIR (worst) the search for x' also maximises the distance of x
+// and x' in m2. Controversial images are the x' of such a search that starts from x; change is
+// their distance from x. agree is the fraction of the x' on which both networks predict the same
+// class.
 var findings = []finding{
 	{"Table 1", "plain, two seeds: CKA is larger than STIR", "stir-seeds", one(cka, "plain", "plain"), one(stir, "plain", "plain"), ""},
 	{"Table 1", "two seeds: STIR is larger with AT than plain", "stir-seeds", one(stir, "at", "at"), one(stir, "plain", "plain"), ""},

@@ -38,7 +38,7 @@ func InFloat64(m *onnx.Model, tensors ...string) (*onnx.Model, error) {
 	if m.Opset() < MinOpset {
 		return nil, fmt.Errorf("computing in float64 needs opset %d or later, and the model has %d", MinOpset, m.Opset())
 	}
-	b := onnx.Extend(m)
+	b := onnx.Extend(m) // a builder that starts with the nodes of m
 	if b.Apply(rewrite.Inline); b.Err() != nil {
 		return nil, fmt.Errorf("computing in float64: %w", b.Err())
 	}
@@ -65,7 +65,7 @@ func InFloat64(m *onnx.Model, tensors ...string) (*onnx.Model, error) {
 // float64 counterpart.
 type writer struct {
 	*onnx.Builder
-	static  *infer.Info
+	static  *infer.Info            // the types of tensors
 	needed  map[string]bool        // tensors that are computed in float64 if they are float32
 	doubles map[string]onnx.Value  // the float64 counterparts of tensors
 	numbers map[float64]onnx.Value // the float64 constants that num has added
@@ -144,7 +144,7 @@ func (w *writer) inFloat64(n *pb.NodeProto) (values []onnx.Value) {
 	if write := rewrites[n.GetOpType()]; write != nil {
 		return []onnx.Value{write(w, n)}
 	}
-	if !native[n.GetOpType()] {
+	if !native[n.GetOpType()] { // ONNX Runtime has no float64 CPU kernel
 		return nil
 	}
 	attrs := onnx.AttrsOf(n)
