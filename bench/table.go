@@ -36,13 +36,14 @@ type cell struct {
 	metric string // of the source, such as "images/s"
 	unit   string // in the table; "": a count. Seconds and milliseconds are times, all others rates
 	memory string // the metric of the source that is its peak memory in MiB; "": none
-	once   bool   // measured in the first round only
+	once   bool   // measured in the first round (repetition) only
 }
 
 // metrics are the results of one process, by their units.
 type metrics map[string]float64
 
-// A source runs a benchmark in a process of its own. errSkip reports that it cannot run here.
+// A source runs a benchmark in a process of its own. The runner holds what benchmarks need: test
+// binaries, models and data. errSkip reports that the benchmark cannot run on this machine.
 type source func(ctx context.Context, r *runner) (metrics, error)
 
 var errSkip = errors.New("not measured here")
@@ -67,8 +68,8 @@ type results struct {
 	Rows    []map[string]measurement `json:"rows"`
 }
 
-// measure measures all rows. Within a round the cells of a row take turns. Cells that cannot be
-// measured here stay empty. The caller sets Date and Machine of the results.
+// measure measures all rows. A round measures each cell of a row once. Cells that cannot be
+// measured stay empty. The caller sets Date and Machine of the results.
 func (t table) measure(ctx context.Context, r *runner, rounds int) (results, error) {
 	out := results{Columns: t.columns}
 	for _, row := range t.rows {

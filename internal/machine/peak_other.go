@@ -4,13 +4,13 @@ package machine
 
 import "runtime"
 
-// PeakMemory returns the memory in bytes that the Go runtime has obtained from the system, without
-// that of C libraries.
+// PeakMemory estimates the peak memory of the process in bytes: what the Go runtime has obtained
+// from the system so far, without the memory of C libraries.
 func PeakMemory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.Sys)
 }
 
-// ResetPeak does nothing on this system.
+// ResetPeak does nothing on this system. On Linux, PeakMemory starts anew from it.
 func ResetPeak() {}

@@ -2,7 +2,9 @@ package lie
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure.
+// Descriptor describes the measure: its questions, and the range and better direction of each of
+// its statistics. Scores on shuffled pairs (the input of one sample with the transformed input of
+// another) are their null, the value that chance alone gives.
 func Descriptor() measure.Descriptor {
 	const null = "shuffled pairs"
 	return measure.Descriptor{

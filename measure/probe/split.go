@@ -12,12 +12,14 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A split holds the indices of the samples for training, validation and test.
+// A split holds the indices of the samples on which probes (small networks, or linear maps, on the
+// vectors of a layer) are trained, validated and tested.
 type split struct{ train, validation, test []int }
 
-// split divides the samples in a random order that depends on the key, except for validation and
-// test samples that the settings select by a factor. The order does not depend on the
-// transformation, so that a trained probe is valid for all transformations.
+// split divides the samples in a random order that depends on the key (the study's seed, the data's
+// name and the trial, a repetition of all random draws). Exceptions are validation and test samples
+// that the settings, each a Part, select by a factor (a known property, such as hue). The order
+// does not depend on the transformation, so that a trained probe is valid for all transformations.
 func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key) (split, error) {
 	var out split
 	fractions := slices.Clone(t.Split)
@@ -50,7 +52,7 @@ func (t *Training) split(s *features.Samples, src dataset.Source, k measure.Key)
 // divide divides samples, in the given order, by the fractions of training, validation and test. A
 // fraction of 0 means that the part has its samples already.
 func (p *split) divide(order []int, fractions []float64) {
-	n, sum := float64(len(order)), 1.0 // settings add up to 1, except for rounding
+	n, sum := float64(len(order)), 1.0 // the settings' fractions add up to 1, except for rounding
 	if fractions[1] == 0 || fractions[2] == 0 {
 		sum = fractions[0] + fractions[1] + fractions[2]
 	}
@@ -65,7 +67,7 @@ func (p *split) divide(order []int, fractions []float64) {
 	}
 }
 
-// separate returns the samples of the part and the others.
+// separate returns the samples of the part (validation or test) and the others.
 func (p *Part) separate(s *features.Samples, src dataset.Source, order []int) (in, out []int, err error) {
 	values, err := factor(s, p.Factor)
 	if err != nil {
@@ -99,7 +101,8 @@ func (p *Part) wanted(src dataset.Source) ([]float64, error) {
 	return out, nil
 }
 
-// categories returns the names of the values of the part's factor, or nil if they are numbers.
+// categories returns the names of the values of the part's factor, or nil if they are numbers. The
+// factor Label is the class label.
 func (p *Part) categories(src dataset.Source) []string {
 	if p.Factor == Label {
 		return src.Classes()

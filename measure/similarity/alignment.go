@@ -10,6 +10,13 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
+// In this file a subsetPair v holds two representations of n samples: the matrices X and Y of the
+// activations of two layers, with a row for each sample and a column for each variable (value of a
+// sample). v.coordinates returns x, y and m: x.u diag(x.s) are the samples of X along their
+// principal axes, with x.u and x.s the left singular vectors Ux and the singular values, and x.p
+// the number of variables; likewise for y. m = Uxᵀ Uy is nil if X or Y has no axes: it is constant,
+// or all 0 if it is not centred. v.undefined returns NaN with a warning.
+
 // nuclear returns the nuclear norm |.|*, the sum of the singular values, of diag(a) m diag(b). |.|
 // without a star is the Frobenius norm.
 func nuclear(a []float64, m *mat.Dense, b []float64) (float64, error) {
@@ -24,17 +31,13 @@ func scaledBoth(a []float64, m *mat.Dense, b []float64) *mat.Dense {
 	return out
 }
 
-// timesUnit returns c s. With c = unit() it turns the singular values of the scaled samples into
-// those of the samples of the source.
+// timesUnit returns c s. Samples are scaled by a constant, so that squares do not overflow. With c
+// = subset.unit() the singular values of scaled samples become those of the samples as given.
 func timesUnit(c float64, s []float64) []float64 {
 	return floats.ScaleTo(make([]float64, len(s)), c, s)
 }
 
 func sumOfSquares(a []float64) float64 { return floats.Dot(a, a) }
-
-// In this file x.u diag(x.s) are the samples of X along their principal axes, with x.u and x.s the
-// left singular vectors Ux and the singular values; likewise for y. m = Uxᵀ Uy is nil if X or Y has
-// no axes: it is constant, or all 0 if it is not centred. p is the number of variables.
 
 // shapeMetric returns the angle between two representations after partial whitening and the best
 // rotation (Williams et al. 2021; the angular distance of netrep, their Python package). With the
@@ -193,7 +196,8 @@ func ridgePredictivity(v *subsetPair) (float64, error) {
 }
 
 // predictivity returns 1 - sum |x - prediction|^2 / sum |x - mean|^2 over Settings.Folds folds. The
-// prediction and the mean are of the other folds. The function fit returns the coefficients from
+// prediction and the mean are of the other folds. v.place has the position of each sample in the
+// order of all samples, which determines its fold. The function fit returns the coefficients from
 // centred values of x and y, or nil if there is nothing to predict from. Values are along principal
 // axes: a rotation of x or y changes no prediction.
 func (v *subsetPair) predictivity(fit func(x, y *mat.Dense) (*mat.Dense, error)) (float64, error) {

@@ -12,6 +12,12 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
+// In this file a subsetPair v holds two representations, each the activations of a layer on the
+// same n samples. A subset s is one of them: s.of is the representation of all samples, with p
+// variables (values of a sample), and s.at has the indices of the n samples. A pairMatrix is a
+// symmetric matrix of n x n values, one for each pair of samples. The setting centre says whether
+// the origin is the mean of the samples (centred) or 0.
+
 // dissimilarities returns a new matrix of the dissimilarities of all pairs of samples, by the
 // setting dissimilarity. Values are rounded, so that those that differ by rounding errors are
 // equal.
@@ -64,7 +70,7 @@ func (s pairMatrix) cosines(squares []float64) {
 	}
 }
 
-// correlationGram returns the inner products of the samples, each minus the mean of its variables.
+// correlationGram returns the inner products of the samples, each minus the mean of its p values.
 func (s *subset) correlationGram(ctx context.Context, centring int) (pairMatrix, error) {
 	if s.of.p > maxPoints/len(s.at) {
 		return pairMatrix{}, errTooWide
@@ -188,7 +194,7 @@ func inversions(values, scratch []float64) int {
 // representational similarity matrices (Shahbazi et al. 2021; Yin and Shen 2018): the
 // Frobenius norm or, as in the package ReSi, the spectral norm.
 func rsmNormDifference(v *subsetPair) (float64, error) {
-	x, y, err := v.distances(true) // in units of the source
+	x, y, err := v.distances(true) // of the samples as given
 	if err != nil {
 		return 0, err
 	}
@@ -207,7 +213,7 @@ func rsmNormDifference(v *subsetPair) (float64, error) {
 // Euclidean distances A and B with the means of rows and columns subtracted:
 // sqrt(<A, B> / (|A| |B|)).
 func distanceCorrelation(v *subsetPair) (float64, error) {
-	x, y, err := v.distances(false) // scaled
+	x, y, err := v.distances(false) // of samples scaled by a constant, which changes no result
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,12 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
+// In this file a grid is the pairs of layers that are compared. An accumulator gathers, one block
+// (up to 32 samples) at a time, what their statistics are computed from: second moments, or the
+// values of samples. A representation is the activations of a layer on samples, with what is
+// computed from them alone; its p variables are the values of a sample. An estimate is the value of
+// a statistic with its null (the value that chance gives), jackknife replicates and warnings.
+
 // Scores computes the selected statistics of every pair of layers. Without samples it returns
 // measure.ErrTooFew.
 func (a *accumulator) Scores() ([]measure.PairScore, error) {
@@ -60,11 +66,13 @@ func (a *accumulator) withPending() (*accumulator, error) {
 }
 
 // estimate computes the selected statistics of pair i of layers into out, and the number of samples
-// that each takes into used. all has all stored samples, and part those that statistics of
-// pairwiseInput take. gathered has an element for each layer, which fromMoments sets.
+// that each takes into used. all has all stored samples, and part the first Settings.Samples, from
+// which statistics of pairs of samples (pairwiseInput) are computed. Those of momentInput take
+// second moments, and those of minibatchInput Gram matrices of minibatches. gathered has the
+// representation of each layer, which fromMoments sets.
 func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*representation, out estimates, used map[string]int) error {
-	plan, settings := a.plans[i], a.comparison.settings
-	u, v := a.pairLayers(i)
+	plan, settings := a.plans[i], a.comparison.settings // plan: what is gathered for the pair
+	u, v := a.pairLayers(i)                             // indices in a.layers
 	for _, in := range []input{minibatchInput, pairwiseInput, momentInput} {
 		selected := settings.selected(in)
 		if len(selected) == 0 {
@@ -72,7 +80,7 @@ func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*repres
 		}
 		n, err := 0, error(nil)
 		switch {
-		case plan.refused[in] != "":
+		case plan.refused[in] != "": // why these statistics cannot be computed
 			for _, k := range selected {
 				out[k.name] = undefinedEstimate(plan.refused[in])
 			}
@@ -139,8 +147,9 @@ func (a *accumulator) exceedsBudget() bool {
 	return a.grid.Budget > 0 && held > a.grid.Budget
 }
 
-// calculator returns a calculator for the settings of the measure. cuts are the indices at which
-// the groups of the jackknife begin, and the number of samples; nil: no interval.
+// calculator returns a calculator, which computes statistics, for the settings of the measure. cuts
+// are the indices at which the groups of the jackknife (parts of the samples that it leaves out in
+// turn) begin, and the number of samples; nil: no interval.
 func (a *accumulator) calculator(cuts []int) *calculator {
 	k, p := a.grid.Key, a.plans[0]
 	seed := seed.Rand(k.Seed, "similarity", k.Data, k.Transform, k.Trial).Uint64()

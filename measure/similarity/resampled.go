@@ -7,6 +7,11 @@ import (
 	"slices"
 )
 
+// In this file a representation is the activations of a layer on n samples, with p variables
+// (values of a sample), q in the case of y. A calculator r computes statistics of two of them.
+// r.cuts are the indices at which the groups of the jackknife (up to twenty parts of the samples)
+// begin, and n.
+
 // subsets returns the subsets of x and y with the samples at the given positions. If shuffle is not
 // nil, it replaces the positions for y. The folds of cross-validation (subsetPair.predictivity) are
 // chosen by the positions of x.
@@ -27,9 +32,9 @@ type resampling struct {
 }
 
 // resampled computes the estimates of statistics that have the function statistic.compute, and
-// stores them in out. A replicate is the statistic without one group of samples, and the null its
-// mean over random shuffles of y. All statistics of one choice of samples share its Gram matrices
-// and principal axes.
+// stores them in out. A replicate is the statistic without one group of samples, and the null (the
+// value that chance gives) its mean over random shuffles of the samples of y. All statistics of one
+// choice of samples share its Gram matrices and principal axes.
 func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *representation, out estimates) error {
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
@@ -77,12 +82,13 @@ func (v *subsetPair) evaluate(k statistic) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", k.name, err)
 	}
-	v.x.grams[raw], v.y.grams[raw] = nil, nil // few statistics need them, and they are n x n
+	v.x.grams[raw], v.y.grams[raw] = nil, nil // not centred: few statistics need them, and they are n x n
 	return value, nil
 }
 
-// replicates adds the replicates: the statistics without each group. If there are more than ten
-// groups, expensive statistics leave out two successive groups at a time.
+// replicates adds the replicates: the statistics without each group, scaled to n samples if they
+// grow with a power (exponent) of the number of samples. If there are more than ten groups,
+// expensive statistics leave out two successive groups at a time.
 func (r *calculator) replicates(ctx context.Context, work []*resampling, x, y *representation) error {
 	pairs := func(w *resampling) bool { return len(r.cuts) > 11 && 20*w.cost > manyMultiplications }
 	for _, inPairs := range []bool{false, true} {
@@ -124,7 +130,8 @@ func everySecond(cuts []int) []int {
 }
 
 // shuffledPairs sets the nulls: 0 if statistic.zeroNull says so, else the mean over one to ten
-// random shuffles. Those of unpaired statistics stay NaN.
+// random shuffles. Unpaired statistics do not depend on which samples are paired: their nulls stay
+// NaN.
 func (r *calculator) shuffledPairs(ctx context.Context, work []*resampling, x, y *representation) error {
 	if !r.null {
 		return nil
