@@ -60,7 +60,7 @@ func openSized(path string) (*os.File, int64, error) {
 }
 
 // openData opens a file. A file whose name ends in .gz is decompressed into memory, unless that
-// exceeds decompressedLimit, which is an error.
+// exceeds decompressedLimit, which is an error, or ctx ends.
 func openData(ctx context.Context, path string) (fileData, error) {
 	f, err := os.Open(path)
 	if err != nil {

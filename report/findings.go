@@ -18,11 +18,15 @@ const (
 	maxNameWidth = 48 // of a name in a sentence, see Shorten
 )
 
+// In this file a row is one score. A Series is the scores of one statistic for one model (or pair
+// of models), transformation and data set: of its layers by depth, or of its prediction. It is a
+// grid if a layer is compared with several others.
+
 // A finding is a sentence that follows from the scores by a rule.
 type finding struct {
 	text     string
 	weight   float64  // size of the effect relative to the statistic's range
-	evidence evidence // how certain it is that the compared scores differ
+	evidence evidence // whether the scores differ: insignificant, unknown or certain
 	rank     int      // by evidence and weight, among the findings on one statistic
 }
 
@@ -30,7 +34,8 @@ type finding struct {
 // a model over the depth of its layers) or the comparison with the largest differences. The rules
 // are fixed, so the same scores give the same sentences. Findings on differences that exceed their
 // interval come first, then those without intervals, then differences within their interval and
-// scores at their null, the value that chance gives.
+// scores at their null, the value that chance gives. known describes the measures of the run.
+// replicates are the scores without one group of samples (jackknife), for intervals of differences.
 func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []string {
 	shown := Overview(rows)
 	var key []finding
@@ -48,13 +53,13 @@ func Findings(rows []scores.Row, known []measure.Descriptor, replicates *Replica
 }
 
 // findingsOf returns the findings on one measure, the clearest and largest first for each
-// statistic. The rows are those of an overview.
+// statistic. The rows are those of an overview, which leaves out scores that others summarise.
 func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates) []finding {
 	w := wording{models: len(scores.DistinctValues(rows, Measures{m}.ModelLabel)) > 1, data: len(scores.DistinctValues(rows, byData)) > 1, replicates: replicates}
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
-		for _, s := range AcrossLayers(Headline(m)) {
+		for _, s := range AcrossLayers(Headline(m)) { // those with a better direction
 			var curves []finding
 			for _, models := range byCase(SeriesOf(rows, m, s.Name)) {
 				curves = append(curves, w.steepest(models, s))
@@ -86,8 +91,9 @@ func ranked(found []finding) []finding {
 }
 
 // AcrossLayers returns the statistics that can be compared across layers: those that do not depend
-// on the scale of activations or factors, or all if each does. Baselines are excluded, because
-// others are compared with them.
+// on the scale of activations or factors (known properties of samples, such as hue), or all if each
+// does. Baselines (such as the error of always predicting the mean) are excluded, because others
+// are compared with them.
 func AcrossLayers(all []measure.StatisticDescriptor) []measure.StatisticDescriptor {
 	var free []measure.StatisticDescriptor
 	for _, s := range all {
@@ -113,7 +119,8 @@ type wording struct {
 func (w wording) noun() string { return cmp.Or(w.points, "layers") }
 
 // where returns, for instance, "for hue of resnet20 under quarter on cifar10", with only the parts
-// that are needed.
+// that are needed: factor, model, transformation, data and variant (version of the statistic, such
+// as the kind of probe).
 func (w wording) where(s Series) string {
 	var parts []string
 	if s.Factor != "" {
@@ -165,7 +172,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	// With two or more layers at a depth, on average, the points do not form a line.
 	joined := len(s.Rows) < 2*len(depths)
 	var predicate string
-	switch rho := s.trend(); {
+	switch rho := s.trend(); { // Spearman's correlation of depth and value
 	case len(s.Rows) == 1:
 		predicate = fmt.Sprintf("is %s at %s", Number(first.Value), layer(first))
 	case Number(low.Value) == Number(high.Value):
@@ -249,7 +256,8 @@ func isAtChance(r scores.Row, d measure.Direction) bool {
 }
 
 // accuracy describes the effect of transformations on accuracy: the change for a single model,
-// otherwise the models with the largest and the smallest loss.
+// otherwise the models with the largest and the smallest loss. The statistics clean and moved are
+// the accuracy without and with the transformation, and drop is their difference.
 func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 	type key struct{ model, data, transform, factor string }
 	keyOf := func(s Series) key { return key{s.Model, s.Data, s.Transform, s.Factor} }
@@ -281,7 +289,7 @@ func (w wording) accuracy(rows []scores.Row, m measure.Descriptor) []finding {
 		return from - s.Rows[0].Value
 	}
 	var found []finding
-	for _, models := range byCase(SeriesOf(rows, m, "moved")) {
+	for _, models := range byCase(SeriesOf(rows, m, "moved")) { // differ in the model only
 		models = slices.DeleteFunc(models, func(s Series) bool { _, known := cleanOf(s); return !known })
 		if len(models) == 0 {
 			continue
@@ -383,7 +391,7 @@ func intervalClause(r scores.Row) string {
 	return fmt.Sprintf(" (95 %% interval %s to %s)", Number(r.Low), Number(r.High))
 }
 
-// layer returns the name of a layer without the suffix that exporters append.
+// layer returns the name of a layer without the suffix that PyTorch exports append, "_output_0".
 func layer(r scores.Row) string {
 	return Shorten(strings.TrimSuffix(r.Layer, exportSuffix), maxNameWidth)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// mixes reports whether the graph has the losses of Spec.Mixup, as graphs for training have and
-// those for evaluation have not.
+// mixes reports whether a graph has the mixed losses of Spec.Mixup, the alpha of mixup. Graphs for
+// training have them, those for evaluation have not. A program builds these graphs.
 func (p *program) mixes(training bool) bool { return training && p.spec.Mixup > 0 }
 
 // mixed returns lambda first + (1 - lambda) second for each sample.
@@ -20,10 +20,11 @@ func mixed(b *onnx.Builder, lambda, first, second onnx.Value) onnx.Value {
 	return b.Add(b.Mul(lambda, first), b.Mul(b.Sub(b.Scalar(1), lambda), second))
 }
 
-// mix binds the inputs of a batch, mixed for each sample with those of its partner: the sample at
-// the same index of a random permutation of the batch, which may be the sample itself. It also
-// binds the partners' targets and lambda. The seed and the number of the step determine the
-// permutation and lambda. unrolledIndex is explained at notUnrolled.
+// mix binds the inputs of a batch to those of a session, mixed for each sample with those of its
+// partner: the sample at the same index of a random permutation of the batch, which may be the
+// sample itself. It also binds the partners' targets for the main loss, Spec.Loss, and lambda. The
+// seed and the number of the step determine the permutation and lambda. A session may run several
+// steps; unrolledIndex is the number of this step in it (see notUnrolled).
 func (t *Trainer) mix(s *boundSession, b *Batch, step, unrolledIndex int) error {
 	lambda, partner := drawMixture(seed.Rand(t.program.spec.Seed, "train: mixup", step), t.program.spec.Mixup, b.len())
 	other := b.rows(partner)
@@ -49,7 +50,7 @@ func (b *Batch) rows(indices []int) Batch {
 		out.Inputs = append(out.Inputs, rows(tensor.Tensor{}, x, indices))
 	}
 	out.setMain(b.main().rows(indices))
-	for _, t := range b.Tasks {
+	for _, t := range b.Tasks { // targets of further losses, Spec.Tasks
 		out.Tasks = append(out.Tasks, t.rows(indices))
 	}
 	return out

@@ -8,11 +8,12 @@ import (
 
 // A snapshot is the state of a training at the start of an epoch.
 type snapshot struct {
-	state [][]float32 // values of the state tensors
+	state [][]float32 // of the parameters, running statistics and optimiser
 	done  int         // number of steps, as in Trainer
 }
 
-// snapshot returns a copy of the current state, or nil if epochs are never rolled back.
+// snapshot returns a copy of the current state, or nil if epochs are never rolled back, that is,
+// undone since the loss increased. A fitter is the state of the function Fit.
 func (r *fitter) snapshot() *snapshot {
 	if r.RollbackFactor == 0 {
 		return nil
@@ -38,7 +39,8 @@ func (r *fitter) increased(e Epoch) bool {
 	return false
 }
 
-// rollbackLoss returns the loss that decides whether an epoch is rolled back.
+// rollbackLoss returns the loss that decides whether an epoch is rolled back: the validation loss,
+// or the objective, which adds the mean penalty to it.
 func (r *fitter) rollbackLoss(e Epoch) float64 {
 	if r.RollbackByLoss {
 		return e.Validation
@@ -55,5 +57,5 @@ func (r *fitter) rollBack(s *snapshot) error {
 	r.trainer.rolledBack += r.trainer.done - s.done
 	r.trainer.done = s.done
 	r.trainer.rateScale *= r.RollbackFactor
-	return r.trainer.upload()
+	return r.trainer.upload() // to the device
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Trainer holds a network in training. It must not be used by several goroutines at a time.
+// A Trainer holds a network in training. Its program builds the ONNX graphs of a step, of several
+// steps and of an evaluation. A boundSession runs one graph, with buffers bound to its inputs. A
+// state tensor is a parameter, a running statistic of BatchNormalization, or the optimiser's state
+// for a parameter. A Trainer must not be used by several goroutines at a time.
 type Trainer struct {
 	program    *program
 	runtime    *ort.Runtime
@@ -24,7 +27,7 @@ type Trainer struct {
 
 	state      [2][]*ort.Value // two buffers for each state tensor; state[0] holds the current values
 	single     *boundSession   // of one step
-	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 1
+	multi      *boundSession   // of Spec.StepsPerRun steps; nil if that is 0 or 1
 	evaluation *boundSession   // of the losses alone
 	search     *boundSession   // of a step towards adversarial examples; nil without Spec.Adversarial
 	clean      *boundSession   // of the log-probabilities of unperturbed x, for the defence TRADES; else nil
@@ -93,7 +96,7 @@ func (t *Trainer) open() error {
 		return err
 	}
 	if k := t.program.spec.StepsPerRun; k > 1 {
-		unrolled, err := t.program.unrolled(step, k)
+		unrolled, err := t.program.unrolled(step, k) // the graph of a step, repeated k times
 		if err != nil {
 			return err
 		}
@@ -121,6 +124,7 @@ func (t *Trainer) open() error {
 			}
 			t.state[i] = append(t.state[i], v)
 		}
+		// Place gives the state memory on the device.
 		if err := t.single.session.Place(t.state[i]...); err != nil {
 			return err
 		}
@@ -181,7 +185,7 @@ func (t *Trainer) setParameters(value func(name string) (tensor.Tensor, error)) 
 	return t.upload()
 }
 
-// Close releases the engine's resources.
+// Close releases the resources of ONNX Runtime.
 func (t *Trainer) Close() error {
 	var errs []error
 	for _, buffers := range t.state { // before the session on whose device they are
@@ -198,8 +202,9 @@ func (t *Trainer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Step takes one step and returns the mean loss of the batch, Spec.Penalty included, with the
-// weights before the step. After an error of the step the weights are unchanged.
+// Step takes one step and returns the mean loss of the batch, Spec.Penalty (a term for a whole
+// batch) included, with the weights before the step. After an error of the step the weights are
+// unchanged.
 func (t *Trainer) Step(ctx context.Context, b Batch) (loss float64, err error) {
 	metrics, err := t.steps(ctx, []Batch{b})
 	if err == nil {
@@ -233,7 +238,8 @@ func sameSize(batches []Batch) bool {
 	return !slices.ContainsFunc(batches, func(b Batch) bool { return b.len() != batches[0].len() })
 }
 
-// run takes the steps of one run of a session.
+// run takes the steps of one run of a session: one step, or those of an unrolled graph, where
+// unrolledIndex is the number of a step in the graph.
 func (t *Trainer) run(ctx context.Context, e *boundSession, batches []Batch) ([]Metrics, error) {
 	for i := range batches {
 		unrolledIndex := notUnrolled
@@ -301,7 +307,8 @@ func (t *Trainer) checkFinite() error {
 	return nil
 }
 
-// Weights returns copies of the parameters and, in training mode, of the running statistics.
+// Weights returns copies of the parameters and, with Spec.TrainingMode, of the running statistics
+// of BatchNormalization.
 func (t *Trainer) Weights() map[string]tensor.Tensor {
 	out := map[string]tensor.Tensor{}
 	for i, s := range t.program.weights() {

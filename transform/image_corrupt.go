@@ -13,10 +13,10 @@ import (
 // of 32 pixels; larger ones have those of ImageNet-C, for sides of 224. Lengths are multiplied by
 // the ratio of the shorter side to 32 or 224.
 //
-// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op is
-// deterministic. Values are not rounded to 8 bits, unlike the published files. Frost is generated,
-// since the licence of the photographs that the original blends with an image does not allow
-// copies; its weights are the original's.
+// Draw seeds all random choices (noise, positions of flakes, direction of motion), so an Op, the
+// transform with its parameters drawn, is deterministic. Values are not rounded to 8 bits, unlike
+// the published files. Frost is generated, since the licence of the photographs that the original
+// blends with an image does not allow copies; its weights are the original's.
 type Corrupt struct {
 	Kind     string       // one of Corruptions
 	Severity Distribution // 1 to 5
@@ -78,7 +78,7 @@ var corruptions = []corruption{
 	// factor of the deviations from the mean
 	{"contrast", levels(.75, .5, .4, .3, .15), levels(.4, .3, .2, .1, .05), reduceContrast},
 	// amplitude of the displacements, standard deviation of their smoothing, largest shift of the
-	// three points
+	// three points whose shifts determine an affine map
 	{"elastic-transform",
 		[5]settings{{0, 0, 2.56}, {1.6, 6.4, 2.24}, {2.56, 1.92, 1.92}, {3.2, 1.28, 1.6}, {3.2, .96, .96}},
 		[5]settings{{488, 170.8, 24.4}, {488, 19.52, 48.8}, {12.2, 2.44, 4.88}, {17.08, 2.44, 4.88}, {29.28, 2.44, 4.88}}, elastic},
@@ -125,7 +125,8 @@ func (t Corrupt) Draw(r *rand.Rand) Op {
 // Random is true: most corruptions use random numbers.
 func (t Corrupt) Random() bool { return true }
 
-// Version is 2 for jpeg-compression, whose version 1 did not interpolate chroma.
+// Version is increased when outputs change. It is 2 for jpeg-compression, whose version 1 did not
+// interpolate chroma.
 func (t Corrupt) Version() int {
 	if t.Kind == "jpeg-compression" {
 		return 2
@@ -141,6 +142,7 @@ type corruptOp struct {
 
 func (o corruptOp) Parameter() float64 { return o.severity }
 
+// Renew returns the corruption at the same severity with other noise.
 func (o corruptOp) Renew(r *rand.Rand) Op { return corruptOp{o.index, o.severity, newNoiseSeed(r)} }
 
 func (o corruptOp) Apply(dst, src tensor.Tensor) {
@@ -171,6 +173,7 @@ func settingsAt(levels [5]settings, severity float64) settings {
 	return s
 }
 
+// corruptKind describes the transform corrupt and its parameters, as study files set them.
 func corruptKind() Kind {
 	return Kind{
 		Name: "corrupt",

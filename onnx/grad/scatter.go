@@ -2,11 +2,16 @@ package grad
 
 import "github.com/noether-ml/noether/onnx"
 
+// In this file op is the node whose gradient is written: op.x(i) and op.y(i) are its inputs and
+// outputs, op.dy(i) is the gradient of output i ("" if there is none), and op.accumulate(i, f) adds
+// the tensor of f to the gradient of input i. In comments dv is the gradient of v. A rule writes
+// the gradients of the inputs of an operator.
+
 // A scattering is a node output = data with updates written at indices, where data, indices and
 // updates are its inputs 0, 1 and 2. The attribute reduction says how they are combined.
 type scattering struct {
 	*operation
-	gatherOp string // the operator that reads at the same indices; empty before opset 11
+	gatherOp string // the operator that reads at the same indices; "" before opset 11
 }
 
 // scatter is the rule of ScatterND, ScatterElements and Scatter, its earlier name. gatherOp is the
@@ -55,7 +60,7 @@ func (s scattering) scatter(reduction string, w, v onnx.Value) onnx.Value {
 	return s.Op(s.node.GetOpType(), attrs, w, s.x(1), v)
 }
 
-// replace: ddata = doutput with zeros at indices, dupdates = doutput at indices
+// replace: ddata = doutput with zeros at indices, dupdates = doutput at indices.
 func (s scattering) replace() {
 	s.accumulate(0, func() onnx.Value { return s.scatter("", s.dy(0), s.filled(0, s.x(2))) })
 	s.accumulate(2, func() onnx.Value { return s.gather(s.dy(0)) })
@@ -85,7 +90,8 @@ func (s scattering) multiply() {
 	})
 }
 
-// Values = the k largest or smallest of X: dX has dValues at the Indices, and zeros elsewhere.
+// topK returns the gradient of TopK. Its outputs are Values, the k largest or smallest of X, and
+// Indices, which AddOutput adds if the node lacks them. dX has dValues at Indices, else zeros.
 func topK(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	if op.dy(0) == "" {
@@ -99,5 +105,5 @@ func topK(op *operation) onnx.Value {
 	case op.Opset() >= 9 && size < 0:
 		return op.Op("Scatter", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
 	}
-	return op.addElements(at, rank, indices, op.dy(0))
+	return op.addElements(at, rank, indices, op.dy(0)) // by comparing each index with each position
 }

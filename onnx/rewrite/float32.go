@@ -14,9 +14,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// maxEmbedded is the largest total size of half-precision weights, in bytes, that are converted to
-// float32 in the model itself, a protobuf message of at most 2 GiB. If there are more, all keep
-// their type and are read through Cast nodes.
+// maxEmbedded is the largest total size of half-precision (float16 or bfloat16) weights, in bytes,
+// that are converted to float32 in the model itself, a protobuf message of at most 2 GiB. If there
+// are more, all keep their type and are read through Cast nodes.
 const maxEmbedded = 900 << 20
 
 // ReadFloat32 reads a model as Read does, and rewrites it by ToFloat32.
@@ -133,7 +133,7 @@ type widener struct {
 	embedded bool // convert weights in the model itself, rather than add Cast nodes
 }
 
-// graph rewrites one graph, without its subgraphs.
+// graph rewrites one graph, without its subgraphs, for which pbutil.EachGraph calls it too.
 func (w widener) graph(g *pb.GraphProto) error {
 	for _, v := range slices.Concat(g.Input, g.Output, g.ValueInfo) {
 		eachElementType(v.Type, func(t *int32) {
@@ -149,7 +149,7 @@ func (w widener) graph(g *pb.GraphProto) error {
 	for _, t := range g.Initializer {
 		switch {
 		case !onnx.Type(t.GetDataType()).Half():
-		case pbutil.External(t) || !w.embedded:
+		case pbutil.External(t) || !w.embedded: // External: its values are in another file
 			casts = append(casts, castOf(t))
 		default:
 			if err := widenTensor(t); err != nil {
@@ -203,6 +203,7 @@ func widenTensor(t *pb.TensorProto) error {
 	}
 	widened := fromFloat16
 	if onnx.Type(t.GetDataType()) == onnx.BFloat16 {
+		// bfloat16 is the upper half of a float32.
 		widened = func(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 	}
 	raw := make([]byte, 0, 2*len(bits))

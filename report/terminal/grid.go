@@ -25,13 +25,13 @@ type grid struct {
 type gridRow struct {
 	labels []string
 	values []gridValue
-	null   string // "" where there is none
+	null   string // the value that chance alone gives; "" where there is none
 }
 
-// A gridValue is a number with its interval and, for layers, the layer.
+// A gridValue is a score with its confidence interval and, for layers, the layer.
 type gridValue struct {
 	layer, other    string // other: the layer that it is compared with, if its name differs
-	depth           int    // of the layer
+	depth           int    // of the layer: the number of nodes on the longest path from the input
 	value, interval string
 }
 
@@ -39,8 +39,8 @@ func valueOf(r scores.Row) gridValue {
 	return gridValue{layer: r.Layer, other: report.Partner(&r), depth: r.Depth, value: report.Number(r.Value), interval: report.Interval(r.Low, r.High)}
 }
 
-// mergeLayers replaces the columns of the best and the worst layer by one. It is for grids in which
-// each row has the score of a single layer.
+// mergeLayers replaces the columns of the best and the worst layer, values 0 and 1, by one. It is
+// for grids in which each row has the score of a single layer.
 func (g *grid) mergeLayers() {
 	g.values = []string{"layer"}
 	for i := range g.rows {
@@ -173,8 +173,9 @@ func (v gridValue) write(l layout) string {
 	return strings.Join(append(parts, name), " ")
 }
 
-// name returns the layer's name in at most width columns. A name that must be cut starts with
-// the layer's depth, because the names of similar blocks differ in the middle, which is removed.
+// name returns the layer's name in at most width columns. A name that must be cut starts with the
+// layer's depth, because the names of similar blocks of a network differ in the middle, which is
+// removed.
 func (v gridValue) name(width int) string {
 	name := report.Shorten(v.layer, width)
 	if !strings.Contains(name, "…") {

@@ -1,5 +1,5 @@
 // Spokenstrings joins spoken digits to utterances, in the layout of LibriSpeech, so that they have
-// a speech rate: studies/synesis-rate.yaml measures it.
+// a speech rate. The study in studies/synesis-rate.yaml measures how networks represent it.
 //
 //	go run ./studies/spokenstrings -digits data/fsdd -o strings
 //

@@ -1,13 +1,14 @@
-// Stir writes the tables of docs/results/stir.md from the runs of the studies stir-*.yaml:
+// Stir writes the tables of docs/results/stir.md. It reads the scores of the runs of the studies
+// stir-*.yaml (files that say what is measured) and the test accuracies of the trained networks:
 //
 //	go run ./studies/stir -runs runs -networks networks
 //
 // STIR is Similarity Through Inverted Representations (Nanda et al. 2022). Networks are independent
 // if they are trained separately. So the independent observations of every interval are pairs of
-// networks, and no network belongs to two pairs of one row. A pair's value is the mean over trials
-// (equation 6), and over both directions if the two networks are of one kind. An interval is the
-// Student's t interval of the mean over pairs. Rows whose runs or trainings are missing stay as
-// they were.
+// networks, and no network belongs to two pairs of one row. A pair's value is the mean over trials,
+// the repetitions of all random draws (equation 6), and over both directions if the two networks
+// are of one kind. An interval is the Student's t interval of the mean over pairs. Rows whose runs
+// or trainings are missing stay as they were.
 //
 // The networks of a kind differ in the seed. Plain networks are trained on unchanged images, those
 // of AT (adversarial training) on adversarial ones (Madry et al. 2018), and TRADES and MART are two
@@ -15,7 +16,10 @@
 // images x and x' that have the same representation in m1, the reference. For adversarial STIR the
 // search for x' also maximises the distance of x and x' in m2. Controversial images are the x' of
 // such a search that starts from x. An image is missed if the search does not reach the
-// representation of x in m1.
+// representation of x in m1. Agreement is the fraction of the x' for which m1 and m2 predict the
+// same class. CKA compares the representations of x itself in m1 and m2. A null is the value that
+// chance gives, on shuffled pairs of images. The study stir-iterations varies the number of steps
+// of adversarial training, and stir-updates that of training images.
 package main
 
 import (
@@ -92,20 +96,22 @@ func readCSV(path string) ([][]string, error) {
 	return rows, err
 }
 
-// beginning returns the rows whose first cells are the given ones.
+// beginning returns the rows of a table that begin with the given cells.
 func beginning(rows [][]string, cells ...string) [][]string {
 	return slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return !slices.Equal(r[:len(cells)], cells) })
 }
 
-// An experiment is a table of docs/results/stir.md, and the run of the same name.
+// An experiment is a table of docs/results/stir.md, and the run of the same name. A group of its
+// scores is one row: the kinds of the reference and the other network, and the layer.
 type experiment struct {
 	name    string
 	layers  bool // a row for each layer
 	columns []column
 }
 
-// A column is a statistic of the measure stir, with its variant. If null is set, it shows the null
-// of the statistic instead of its value; if interval is set, the interval too.
+// A column is a statistic of the measure stir, with its variant (such as the CKA that is used). If
+// null is set, it shows the null of the statistic instead of its value; if interval is set, the
+// interval too.
 type column struct {
 	title, statistic, variant string
 	null, interval            bool

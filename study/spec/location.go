@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// localPath returns the local path of a file or folder of the study. URLs are downloaded and
-// archives unpacked. If sum is not empty, it is the SHA-256 that the file must have. Errors have
-// the position in the study file.
+// localPath returns the local path of a file or folder that the study (the description of what is
+// measured) names. URLs are downloaded and archives unpacked. If sum is not empty, it is the
+// SHA-256 that the file must have. Errors have the position in the study file.
 func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
 	if fetch.IsURL(path) {
@@ -53,7 +53,7 @@ func (s *Study) withPosition(ctx context.Context, p Path, get func() (string, er
 }
 
 // FindModel returns the local path of a model's file. A URL is downloaded, with its external data
-// files. If the entry names a folder, FindModel returns the model in it. FindModel does not check
+// files. If the study names a folder, FindModel returns the model in it. FindModel does not check
 // the SHA-256 of a local file, nor that of a model with external data files: plan.New compares it
 // after opening the model.
 func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
@@ -69,14 +69,15 @@ func (s *Study) FindModel(ctx context.Context, spec Model) (string, error) {
 		return path, err
 	}
 	path, err := s.withPosition(ctx, p, func() (string, error) { return s.cache.Model(ctx, address, spec.SHA256, onnx.ListExternal) })
+	// Pinned replaces the revision of a model of the Hugging Face hub, such as main, by its commit.
 	if pinned := fetch.Pinned(address, path); err == nil && pinned != address {
 		s.pin(address, pinned)
 	}
 	return path, err
 }
 
-// pin records that the resolved study contains the address pinned, which names a commit, instead of
-// address.
+// pin records that the resolved study (the copy in the run's results, with absolute paths and
+// hashes) contains the address pinned, which names a commit, instead of address.
 func (s *Study) pin(address, pinned string) {
 	if s.pinned == nil {
 		s.pinned = map[string]string{}

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Branch is a stack of layers with a name. The first layer takes the input. Branches may share
-// their lower layers.
+// A Branch is a stack of layers with a name. Each layer is the encoder of a trained autoencoder,
+// tanh(W1 x + B1). The first layer takes the input, a later one the units of the layer below.
+// Branches may share their lower layers.
 type Branch struct {
 	Name   string
 	Layers []*Layer
@@ -47,8 +48,8 @@ func Model(side, channels int, branches ...Branch) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// Encode returns the activations of a layer of m units, p x m, on p patterns of n values, p x n.
-// The next layer is trained on them.
+// Encode returns the activations of a layer of m units, p x m, on p patterns (inputs) of n values,
+// p x n. The next layer is trained on them.
 func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tensor) (tensor.Tensor, error) {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, l.W1.Shape[1])
@@ -66,7 +67,7 @@ func Encode(ctx context.Context, rt *ort.Runtime, l *Layer, patterns tensor.Tens
 	return out, encode(ctx, rt, s, patterns, out)
 }
 
-// encode runs a session batch by batch.
+// encode runs a session on x, p x n, batch by batch, and stores its output in h, p x m.
 func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Tensor) error {
 	const batchSize = 4096
 	n, m := x.Shape[1], h.Shape[1]
@@ -81,7 +82,7 @@ func encode(ctx context.Context, rt *ort.Runtime, s *ort.Session, x, h tensor.Te
 			copy(ort.Data[float32](in), x.Data[at*n:])
 			if err = s.Run(ctx, []*ort.Value{in}, []*ort.Value{out}); err == nil {
 				for i, v := range ort.Data[float32](out) {
-					h.Data[at*m+i] = min(max(v, -1), 1) // the engine's tanh can round to slightly more than 1
+					h.Data[at*m+i] = min(max(v, -1), 1) // ONNX Runtime's tanh can slightly exceed 1
 				}
 			}
 			out.Close()

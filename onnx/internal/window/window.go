@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Window describes a sliding kernel along one axis. Sizes are in elements.
+// A Window describes a sliding kernel along one axis. A tap is an element of the kernel, and a
+// position is a place of the kernel, with one element of the output. Sizes are in elements.
 type Window struct {
 	Kernel, Stride, Dilation int  // number of taps, distance of two positions, distance of two taps
 	Begin, Pad               int  // padding at the beginning, and at both ends together
