@@ -20,15 +20,15 @@ type ParquetOptions struct {
 	Label string   // column of the labels; "": see OpenParquet
 }
 
-// Parquet is a source of the encoded images in Parquet files.
+// Parquet is a Source (a data set, read sample by sample) of the encoded images in Parquet files.
 type Parquet struct {
 	files       []*os.File
-	groups      []parquetGroup // row groups that have rows
+	groups      []parquetGroup // row groups (consecutive rows, stored together) that have rows
 	labels      []int
 	classes     []string
 	factors     []string
 	values      [][]float64 // values[k][i] is the value of factor k for sample i
-	fingerprint string
+	fingerprint string      // a hash of the data, see OpenParquet
 
 	mu     sync.Mutex    // guards the fields below
 	pages  []parquetPage // a cache, with the page that was used last first
@@ -63,7 +63,7 @@ func OpenParquet(ctx context.Context, o ParquetOptions) (*Parquet, error) {
 }
 
 func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
-	d := newDigest("parquet")
+	d := newDigest("parquet") // of the fingerprint
 	var columns parquetColumns
 	var texts []string
 	for i, path := range o.Paths {
@@ -174,8 +174,8 @@ func (p *Parquet) Describe(i int) Sample {
 	return s
 }
 
-// At decodes image i and brings it to the size and the channels of frame. If the image cannot be
-// read, the error is a *BadSample.
+// At decodes image i and brings it to the size and the channels that a model takes, frame. If the
+// image cannot be read, the error is a *BadSample.
 func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "Parquet files", i, len(p.labels)); err != nil {
 		return Sample{}, err

@@ -12,29 +12,32 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is a search in progress. It processes one batch of samples after the other, each with all
-// steps. An iteration is the index of a step.
+// A run is a search in progress: gradient descent on images x' that minimises a loss, such as the
+// distance of a layer's f(x') to f(x). It processes one batch of samples after the other, each with
+// all steps. An iteration is the index of a step.
 type run struct {
 	search    *Search
 	problem   Problem
-	constants []tensor.Tensor // in the order of stepBuilder.constants, one row for each sample
-	images    tensor.Tensor   // best images of the finished batches
+	constants []tensor.Tensor // what steps do not change, such as f(x): in the order of stepBuilder.constants, a row for each sample
+	images    tensor.Tensor   // best images of the finished batches: those of the smallest criterion
 	loss      []float32       // their values of losses.criterion
 	dropped   []bool          // whether the loss or gradient norm of a sample became NaN or infinite
 
 	batch, iteration int       // indices of the current batch and step
 	saved            time.Time // when the last checkpoint was written
 
-	// The tensors of the current batch. A step reads one copy of the state and writes the other.
+	// The tensors of the current batch. The state is what steps change: the current and the best
+	// images, the criterion of these, and the optimiser's state. A step reads one copy of it and
+	// writes the other.
 	state          [2][][]float32 // the two copies, each in the order of stepBuilder.state
-	scheduleValues [][]float32    // in the order of stepBuilder.schedule
+	scheduleValues [][]float32    // scalars of the step, such as its length, in the order of stepBuilder.schedule
 	constantRows   [][]float32    // in the order of stepBuilder.constants
 	measured       [][]float32    // loss and gradient norm of each sample, which a step writes
 	shards         []shard
 }
 
-// A shard holds the inputs and outputs of one of the calls of the engine that run concurrently: its
-// rows of the tensors of a batch.
+// A shard holds the inputs and outputs of one of the calls of the engine, ONNX Runtime, that run
+// concurrently: its rows of the tensors of a batch.
 type shard struct {
 	// in[0] and out[0] are for even steps, which read the first copy of the state and write the
 	// second one; in[1] and out[1] are for odd steps. The index is called the parity of a step.
@@ -296,7 +299,7 @@ func (r *run) checkGradient(n int) error {
 	}
 	constants := r.constants
 	if r.search.options.Ball != (Ball{}) {
-		constants = constants[1:] // the first one is the centre of the ball
+		constants = constants[1:] // the first one is the centre of the ball that the search must not leave
 	}
 	return r.search.objective.checkGradient(r.measured[0][:n], constants)
 }

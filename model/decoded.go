@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// decodedName is the name of the layer with the decoded output. That is an output with values for
-// positions in the image, such as boxes, converted to an output.Format.
+// decodedName is the name of the layer with the decoded output. That is an output with a place:
+// with values for positions in the image, such as boxes. It is converted to an output.Format.
 const decodedName = "decoded output"
 
 // withBatchAxis adds an axis for the batch, of size 1, to the image input of a graph that takes a
@@ -69,9 +69,9 @@ func (m *Model) readableOutputs() []string {
 }
 
 // findDecoder sets the decoder of the outputs, if one has values for positions in the image. The
-// model then takes one image if this output has no batch axis, and has no class scores if this
-// output was set by the options or is that of the scores. shapes are the shapes of one sample and
-// axes the axes of tensors, by name.
+// model then takes one image at a time if this output has no batch axis. It counts as a model
+// without class scores if this output was set by the options or is that of the scores. shapes are
+// the shapes of one sample and axes the axes of tensors, by name.
 func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
 	set := m.options.Decode.IsSet()
 	if m.TakesAudio() || m.TakesArrays() {
@@ -115,6 +115,7 @@ func (m *Model) Decoded() (format *output.Format, guessed bool) {
 // DecodedLayer returns the decoded output as a layer for NewSession. A session also removes weak
 // and overlapping boxes from it (see output.Format.Complete). The model must have a decoded output.
 func (m *Model) DecodedLayer() onnx.Layer {
+	// It is no tensor of the graph, so it has no depth (nodes on the longest path from an input).
 	return onnx.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
 }
 

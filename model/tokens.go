@@ -12,15 +12,15 @@ const maxPrefix = 16
 
 // setTokens sets the arrangement of the tokens (prefix and grid) of the layers with the axes batch,
 // token and channel ("NTC"). It is that of the options or, for other numbers of tokens, that of the
-// output of the convolution that divides an image into patches. It returns an error if the
-// arrangement of the options fits no layer.
+// output of the convolution that divides an image into patches. shapes are the shapes of tensors
+// for one sample, by name. It returns an error if the arrangement of the options fits no layer.
 func (m *Model) setTokens(layers []onnx.Layer, shapes map[string][]int) error {
 	given, used := m.options.Tokens, false
 	h, w, known := m.patchGrid(shapes)
 	known = known && !m.TakesArrays()
 	for i := range layers {
 		l := &layers[i]
-		if l.Axes != "NTC" || len(l.Shape) != 2 {
+		if l.Axes != "NTC" || len(l.Shape) != 2 { // Shape is without the batch
 			continue
 		}
 		if given != nil && given.Prefix+given.Height*given.Width == l.Shape[0] {

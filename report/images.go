@@ -16,8 +16,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// An Image is an image of a run folder that a report shows, such as a contact sheet of inputs and
-// their transforms, inversions, filters or gratings.
+// An Image is an image of a run folder (the results of one execution of a study) that a report
+// shows. It may be a contact sheet, several images side by side, of inputs and their transforms,
+// inversions (inputs that are optimised to have a given representation), filters or gratings.
 type Image struct {
 	ImageText
 	Width  int    `json:"width"`

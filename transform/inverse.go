@@ -6,9 +6,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Inverse returns the inverse of an Op and whether there is one. The inverse does not restore what
-// interpolation and borders have lost. Identity, flips, rotations, translations, scalings, shears
-// and sequences of them have one. An Op without a method Inverse() (Op, bool) has none.
+// Inverse returns the inverse of an Op (a transformation with fixed parameters) and whether there
+// is one. The inverse does not restore what interpolation and borders have lost. Identity, flips,
+// rotations, translations, scalings, shears and sequences of them have one. An Op without a method
+// Inverse() (Op, bool) has none.
 func Inverse(op Op) (Op, bool) {
 	i, ok := op.(interface{ Inverse() (Op, bool) })
 	if !ok {
@@ -47,18 +48,21 @@ type inverseOp struct{ forward affineOp }
 
 func (o inverseOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
-	if o.forward.Permutes(h, w) {
+	if o.forward.Permutes(h, w) { // a rotation by quarter turns, which moves pixels unchanged
 		inverse := o.forward
 		inverse.angle = -inverse.angle
 		inverse.quarterTurn(h, w).copyTo(dst, src)
 		return
 	}
+	// warp takes the map from a point of dst to the point of src. For the forward Op it is
+	// forward.inverse, so for its inverse it is the inverse of that.
 	o.forward.warp(dst, src, o.forward.inverse(h, w).inverse())
 }
 
 func (o inverseOp) Inverse() (Op, bool) { return o.forward, true }
 
-// inverse returns the inverse map. m must not be singular.
+// inverse returns the inverse map. m, which is x' = a x + b y + c, y' = d x + e y + f, must not be
+// singular.
 func (m matrix) inverse() matrix {
 	det := m.a*m.e - m.b*m.d
 	r := matrix{a: m.e / det, b: -m.b / det, d: -m.d / det, e: m.a / det}

@@ -1,5 +1,5 @@
-// Package observe makes a run observable: structured logs, Prometheus metrics, profiles and
-// OpenTelemetry traces. Each is off by default.
+// Package observe makes a run (one execution of a study) observable: structured logs, Prometheus
+// metrics, profiles and OpenTelemetry traces. Each is off by default.
 //
 // The metrics count samples and the cells of a study. A cell is a unit of work: one measure of one
 // model on one data set, under one transformation value, in one trial. A view is a sample as a
@@ -61,7 +61,7 @@ type Server struct {
 
 // Serve listens at an address such as localhost:9090 (port 0: any free port). It serves /metrics
 // for Prometheus, /healthz, and profiles under /debug/pprof. It refuses requests whose Host header
-// is neither its own name nor one of hosts; see package webguard.
+// is neither its own name nor one of hosts, against DNS rebinding; see package webguard.
 func Serve(address string, stats *study.Stats, hosts ...string) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -85,7 +85,7 @@ func Serve(address string, stats *study.Stats, hosts ...string) (*Server, error)
 // Close closes the server.
 func (s *Server) Close() error { return s.server.Close() }
 
-// A collector turns the Stats of a run into metrics.
+// A collector turns the Stats of a run, its counters, into metrics.
 type collector struct{ stats *study.Stats }
 
 var (

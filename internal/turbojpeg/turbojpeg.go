@@ -18,7 +18,7 @@ import (
 // Env names the environment variable that holds the path of the library, or "none" to do without.
 const Env = "NOETHER_JPEG"
 
-// Constants of turbojpeg.h.
+// Constants of turbojpeg.h, with their enumeration or name there.
 const (
 	colorRGB, colorYCbCr, colorGray = 0, 1, 2 // TJCS
 	pixelRGB, pixelGray             = 0, 6    // TJPF

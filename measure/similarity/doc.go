@@ -1,5 +1,6 @@
 // Package similarity measures the similarity of two representations of the same inputs. These may
-// be of two layers, two models, two checkpoints, or one layer on x and on T(x).
+// be of two layers, two models, two checkpoints, or one layer on inputs x and on transformed ones,
+// T(x).
 //
 // Let X (n x p) and Y (n x q) be the activations of both on the same n samples, with the mean of
 // each column subtracted, and
@@ -22,9 +23,9 @@
 //	rsa                Spearman's correlation of the cosine dissimilarities    Kriegeskorte et al. 2008
 //	mutual-knn         fraction of the k nearest neighbours in common          Huh et al. 2024
 //
-// Here d is the distance of two samples, and s the setting bandwidth times the median distance. h_i
-// is the i-th canonical variate of X, x_j its j-th variable, and Q_y an orthonormal basis of the
-// columns of Y.
+// Here d is the distance of two samples, s the setting bandwidth times the median distance, and k
+// of mutual-knn a setting too. h_i is the i-th canonical variate of X, x_j its j-th variable, and
+// Q_y an orthonormal basis of the columns of Y.
 //
 // Others are on the page of the measure, docs/reference/measures/similarity.md: distances after
 // alignment by a rotation (shape metrics), matches of single variables, further statistics of
@@ -48,17 +49,17 @@
 // # Computation
 //
 // Most statistics come from p x p second moments, which are streamed, or from n x n Gram matrices
-// where those are smaller. A study compares many pairs of layers in a measure.Grid, and reads its
-// samples in the random order of a measure.Layout, block by block; the place of a sample is its
-// position in this order. For canonical correlations the variables are whitened, that is, combined
-// to uncorrelated ones of equal variance: by the Cholesky factor of the moments where the variables
-// are well conditioned, otherwise by orthonormal combinations, which a few passes over the
-// observations find. So nearly dependent variables cost no precision. Directions below the rounding
-// of float64 are left out. With fewer samples than variables, cca, pwcca and linear-regression find
-// orthonormal bases of X and Y from Gram matrices of variables scaled to unit variance. Directions
-// below 1e-7 of the largest are left out then, with a warning. rbf-cka, rsa and mutual-knn need n x
-// n values. These and the statistics that are not in the table use at most Settings.Samples
-// samples, drawn at random. If there are more, a warning says so.
+// where those are smaller. A study compares many pairs of layers at once, in a measure.Grid. It
+// reads its samples in the random order of a measure.Layout, in blocks of up to 32 samples; the
+// place of a sample is its position in this order. For canonical correlations the variables are
+// whitened, that is, combined to uncorrelated ones of equal variance: by the Cholesky factor of the
+// moments where the variables are well conditioned, otherwise by orthonormal combinations, which a
+// few passes over the observations find. So nearly dependent variables cost no precision.
+// Directions below the rounding of float64 are left out. With fewer samples than variables, cca,
+// pwcca and linear-regression find orthonormal bases of X and Y from Gram matrices of variables
+// scaled to unit variance. Directions below 1e-7 of the largest are left out then, with a warning.
+// rbf-cka, rsa and mutual-knn need n x n values. These and the statistics that are not in the table
+// use at most Settings.Samples samples, drawn at random. If there are more, a warning says so.
 //
 // # Intervals and nulls
 //
@@ -77,7 +78,8 @@
 //     Replicates of svcca are computed in the principal components of all samples. Where there are
 //     more samples than variables, the effect of another number of components is added.
 //
-// The null is the mean of the statistic over shuffles of the pairs. It is
+// The null, which chance alone gives, is the mean of the statistic over shuffles of the pairs, that
+// is, of the rows of X against those of Y. It is
 //
 //   - tr Sxx tr Syy / ((n-1) |Sxx| |Syy|) for linear-cka, and the same with traces of HKH for
 //     rbf-cka;

@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// A whitening turns p variables into r uncorrelated ones of unit scatter: Tᵀ S T = I.
+// A whitening turns p variables into r uncorrelated ones of unit scatter: Tᵀ S T = I. S is the
+// scatter of the variables, the sums of products of their deviations from the mean.
 type whitening struct {
 	t    *mat.Dense // p x r; nil where r is 0
 	rank int        // r
@@ -154,18 +155,18 @@ func reciprocalCondition(upper blas64.Triangular) float64 {
 	return r * r
 }
 
-// orthonormal returns the whitening of a sample whose variables are too nearly dependent for
-// whiten. It works on the observations themselves, and finds coefficients B for which X B has
-// orthonormal columns. Each round decomposes the moments of X B. In these, directions that an
-// earlier round lost to rounding are of the order of 1, so two or three rounds suffice (as in
-// Cholesky QR, Yamamoto et al. 2015). Directions smaller than the rounding of X itself are left
-// out.
+// orthonormal returns the whitening of a sample (observations in rows, here X) whose variables are
+// too nearly dependent for whiten. It works on the observations themselves, and finds coefficients
+// B for which X B has orthonormal columns. Each round decomposes the moments of X B. In these,
+// directions that an earlier round lost to rounding are of the order of 1, so two or three rounds
+// suffice (as in Cholesky QR, Yamamoto et al. 2015). Directions smaller than the rounding of X
+// itself are left out.
 func orthonormal(ctx context.Context, x *centredSample, scatter []float64) (whitening, error) {
 	p := x.p
 	scale := deviationsOf(scatter, p)
 	b, g := identity(p), scatter
 	var largest float64
-	for round := range 6 { // more than are needed
+	for round := range 6 { // more than are needed; g is the scatter of X B
 		b, g = normalise(b, g, scale, float64(max(x.n, p))*0x1p-52*largest)
 		if b == nil {
 			return whitening{reliable: true}, nil
@@ -266,7 +267,7 @@ func offIdentity(g []float64, r int) float64 {
 	return worst
 }
 
-// A projected is a Source of the observations X B.
+// A projected is a Source, a matrix whose rows are read when needed, of the observations X B.
 type projected struct {
 	of *centredSample
 	b  *mat.Dense
@@ -279,7 +280,7 @@ func (s *projected) Dims() (n, p int) {
 
 func (s *projected) Single() bool { return false }
 
-// Read implements Source. index holds positions in the order of the sample.
+// Read implements Source. index holds the numbers of observations, as the sample orders them.
 func (s *projected) Read(index []int, dst []float64) error {
 	p := s.of.p
 	_, r := s.b.Dims()
@@ -326,7 +327,7 @@ func (s *standardised) Dims() (n, p int) { return s.of.n, s.of.p }
 
 func (s *standardised) Single() bool { return false }
 
-// Read implements Source. index holds positions in the order of the sample.
+// Read implements Source. index holds the numbers of observations, as the sample orders them.
 func (s *standardised) Read(index []int, dst []float64) error {
 	if err := s.of.at(index).read(0, len(index), dst); err != nil {
 		return err

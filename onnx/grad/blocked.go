@@ -15,7 +15,8 @@ import (
 // blockSize is the number of channels in a block. On older CPUs it is 8, which divides 16.
 const blockSize = 16
 
-// blockable reports whether a tensor of the graph can be in the blocked layout.
+// blockable reports whether a tensor of the graph that the tape differentiates can be in the
+// blocked layout.
 func (t *tape) blockable(v onnx.Value) bool {
 	shape := t.info.Shape(string(v))
 	return len(shape) == 4 && shape[1] > 0 && shape[1]%blockSize == 0 && t.info.Type(string(v)) == onnx.Float
@@ -25,9 +26,10 @@ func (t *tape) blockable(v onnx.Value) bool {
 // node to a convolution.
 const maxToConv = 3
 
-// outputBlocked reports whether the node's output is likely to be blocked: its input is the result
-// of a convolution with constant kernels, or of a normalisation or sum that does not follow a
-// convolution with variable kernels. After variable kernels, as in training, tensors are in NCHW.
+// outputBlocked reports whether the output of op, a node that is differentiated, is likely to be
+// blocked: its input is the result of a convolution with constant kernels, or of a normalisation or
+// sum that does not follow a convolution with variable kernels. After variable kernels, as in
+// training, tensors are in NCHW.
 func (op *operation) outputBlocked() bool {
 	if !op.blockable(op.y(0)) || op.Opset() < 11 {
 		return false
@@ -52,9 +54,9 @@ func (op *operation) outputBlocked() bool {
 	return true
 }
 
-// blockedMask is 1 where y > 0 and 0 elsewhere. A comparison would leave the blocked layout;
-// HardSigmoid, max(0, min(1, alpha y)), does not. alpha is so large that alpha y >= 1 for every
-// positive normal float32, the smallest of which is 1.2e-38.
+// blockedMask is 1 where the node's output y is above 0, and 0 elsewhere. A comparison would leave
+// the blocked layout; HardSigmoid, max(0, min(1, alpha y)), does not. alpha is so large
+// that alpha y >= 1 for every positive normal float32, the smallest of which is 1.2e-38.
 func (op *operation) blockedMask() onnx.Value {
 	return op.Op("HardSigmoid", onnx.Attrs{"alpha": 1e38, "beta": 0.0}, op.y(0))
 }

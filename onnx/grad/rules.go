@@ -12,7 +12,8 @@ func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 // inputs and outputs have their names in the ONNX specification, and dx is the gradient of x. A
 // comment below names the file of the rules after it. The functions that are called here, such as
 // unary and chain, return a rule: unary that of an operator of which only the first input has a
-// gradient, and chain that of an elementwise function, from its derivative.
+// gradient, and chain that of an elementwise function, from its derivative. reducing and expanding
+// return that of a reduction, from its gradient, which expanding broadcasts.
 var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),

@@ -72,9 +72,9 @@ func (s style) fit(f font.Font, words string, room vg.Length) string {
 	return words
 }
 
-// fitAll shortens names to the width room. If different names would become equal, it shortens their
-// moduleNames instead, or if these too would become equal, the names without their common prefix
-// and suffix.
+// fitAll shortens names, such as those of layers, to the width room. If different names would
+// become equal, it shortens their moduleNames instead, or if these too would become equal, the
+// names without their common prefix and suffix.
 func (s style) fitAll(f font.Font, names []string, room vg.Length) []string {
 	short := func(names []string) []string {
 		var out []string
@@ -267,7 +267,7 @@ func lookOf(i int) look {
 	l := look{colour: report.SeriesColours[of.Colour].Light.RGBA(), glyph: glyphs[of.Marker]}
 	if of.Dashes[1] > 0 {
 		for _, d := range of.Dashes {
-			l.dashes = append(l.dashes, vg.Points(d*0.75)) // a pixel of a page is 0.75 points
+			l.dashes = append(l.dashes, vg.Points(d*0.75)) // d is in pixels of an HTML page, which are 0.75 points
 		}
 	}
 	return l

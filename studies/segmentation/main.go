@@ -1,4 +1,5 @@
-// Segmentation makes the tables of the study studies/segmentation.yaml: means over trainings.
+// Segmentation makes the tables of the study studies/segmentation.yaml: means over trainings, that
+// is, over networks that differ in the seed alone.
 //
 //	go run ./studies/segmentation runs/segmentation/scores.csv studies/results
 //
@@ -56,7 +57,7 @@ func run(args []string) error {
 	return nil
 }
 
-// A quantity is a score of every training of a kind.
+// A quantity is what is measured of every training of a kind. layer is "" for the output.
 type quantity struct {
 	statistic, view, layer string // view: the transformation and its parameter
 }
@@ -67,8 +68,8 @@ type kind struct{ decoder, augmentation string }
 // A sample holds the values of a quantity by seed.
 type sample map[string]float64
 
-// read returns the values of the scores by kind of training, without those that are limited to one
-// value of a factor, such as a class.
+// read returns the values of the scores by kind of training, without those that are limited to the
+// samples with one value of a factor (a known property), such as a class.
 func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
 	out := map[kind]map[quantity]sample{}
 	for _, r := range rows {
@@ -108,7 +109,8 @@ func (s sample) values() []float64 {
 	return out
 }
 
-// The rows and columns of the tables, in order.
+// The rows and columns of the tables, in order. A key names a transformation and its parameter, as
+// in the scores: of a shift, the fraction of the side of 32 pixels.
 var (
 	kinds = []kind{{"fcn", "plain"}, {"fcn", "affine"}, {"unet", "plain"}, {"unet", "affine"}}
 	views = []struct{ key, name string }{
@@ -118,7 +120,8 @@ var (
 	decoders = map[string]string{"fcn": "FCN", "unet": "U-Net"}
 )
 
-// A statistic of class maps, which is better if it is higher. key is its name in the scores.
+// A statistic of class maps, which is better if it is higher. key is its name in the scores. There
+// moved means on transformed images, clean on others.
 type statistic struct{ key, name string }
 
 var (
@@ -128,7 +131,8 @@ var (
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// cells returns the mean of a sample and its interval, which is clipped to [0, limit].
+// cells returns three cells of a table: the mean of a sample and its interval, which is clipped to
+// [0, limit].
 func cells(s sample, limit float64) []string {
 	mean, low, high := interval(s.values())
 	return []string{number(mean), number(max(low, 0)), number(min(high, limit))}
@@ -208,7 +212,8 @@ func verdict(low, high float64) string {
 	return "open"
 }
 
-// depths returns the table of the equivariance error of every layer.
+// depths returns the table of the equivariance error of every layer f under each transformation T:
+// |f(T(x)) - τ f(x)| / |τ f(x)|.
 func depths(values map[kind]map[quantity]sample) [][]string {
 	table := [][]string{{"network", "augmentation", "layer", "statistic", "value", "low", "high"}}
 	for _, k := range kinds {
@@ -221,7 +226,7 @@ func depths(values map[kind]map[quantity]sample) [][]string {
 		slices.SortFunc(layers, func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b)) })
 		for _, layer := range layers {
 			name, _, _ := strings.Cut(layer, "/")
-			if name == "y" {
+			if name == "y" { // the output
 				name = "logits"
 			}
 			for _, v := range views {

@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// family returns the Family of a method whose settings are the struct S. make returns the method
-// for given settings.
+// family returns the Family of a method whose settings are the struct S. A method is a measure with
+// its settings; its Family is the measure with any settings. make returns the method for given
+// settings, which are read from a node of the study file.
 func family[S any, M measure.Method](d measure.Descriptor, make func(S) (M, error)) Family {
 	return Family{
 		Name:       d.Name,
@@ -34,12 +35,13 @@ func withoutError[S any, M measure.Method](make func(S) M) func(S) (M, error) {
 	return func(s S) (M, error) { return make(s), nil }
 }
 
-// A MeasureSpec is an entry of measures: `seis`, or `seis: {variance: 0.95}`. For measures that
-// compare models it has the pairs to compare: `similarity: {between: [a, b], layers: same}`.
+// A MeasureSpec is an entry of the list measures in a study file: `seis`, or
+// `seis: {variance: 0.95}`. For measures that compare models it has the pairs of models to compare:
+// `similarity: {between: [a, b], layers: same}`.
 type MeasureSpec struct {
 	measure.Method
-	Between Between
-	Pairing string // how layers of two models are paired; "": the default of the method
+	Between Between // the models to compare; not given: one model is measured
+	Pairing string  // how layers of two models are paired; "": the default of the method
 
 	node     *config.Node // position of the name in the study file
 	settings *config.Node // without the keys between and layers, if the measure compares models
@@ -178,13 +180,13 @@ func (f Family) pairUse() pairUse {
 		return pairsNever // the method has required settings; none that compares models has
 	}
 	switch m := method.(type) {
-	case measure.Comparison:
+	case measure.Comparison: // of two layers, of one model or of two
 		return pairsOptional
-	case measure.Measure:
+	case measure.Measure: // of one layer, or of predictions
 		if m.Needs().OtherModel {
 			return pairsOfPredictions
 		}
-	case procedure.Procedure:
+	case procedure.Procedure: // works in steps on samples in memory
 		if m.Needs().Pair {
 			return pairsRequired
 		}

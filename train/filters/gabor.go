@@ -10,17 +10,21 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Gabor is a Gabor function. Lengths are in pixels, x to the right and y down from the centre of
-// the upper left pixel.
+// A Gabor is a Gabor function, a plane wave under a Gaussian window:
+//
+//	g(x, y) = a exp(-u^2 / (2 s^2) - v^2 / (2 t^2)) cos(2 pi f u + phi)
+//
+// where (u, v) is (x - x0, y - y0) turned by -theta. Lengths are in pixels, x to the right and y
+// down from the centre of the upper left pixel.
 type Gabor struct {
-	X, Y        float64 // x0, y0
+	X, Y        float64 // x0, y0: the centre of the window
 	Along       float64 // s, the standard deviation of the window along the wave
 	Across      float64 // t, the standard deviation across the wave
 	Frequency   float64 // f in cycles per pixel
 	Orientation float64 // theta in radians: the direction of the wave
 	Amplitude   float64 // a
 	Phase       float64 // phi in radians
-	// Explained is 1 - |w - g|^2 / |w|^2, where w is the fitted filter.
+	// Explained is 1 - |w - g|^2 / |w|^2, where w is the filter that the function is fitted to.
 	Explained float64
 }
 

@@ -10,7 +10,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Validation is a fraction of the data, or separate data.
+// Validation is the value of a key of a training file: a fraction of the data, or separate data. As
+// for the structs below, the tags of fields name the keys of a YAML mapping, and short marks the
+// field that may be written alone, in place of the mapping.
 type Validation struct {
 	Share float64
 	Data  *spec.Data
@@ -108,7 +110,8 @@ type segmentKeys struct {
 	stageKeys
 }
 
-// taskKeys are a further task of a segmenter.
+// taskKeys are a further task of a segmenter, a target that it also learns to predict. A factor is
+// a known property of a sample, and the mask holds the class of each pixel.
 type taskKeys struct {
 	Target string  `key:"target,required" short:"true" doc:"presence (the classes that the mask has), classes, or a factor"`
 	Weight float64 `key:"weight" default:"1" min:"0" doc:"weight of its loss; that of the masks has 1"`
@@ -158,7 +161,9 @@ func (a *Augment) DecodeNode(n *config.Node) error {
 		return err
 	}
 	var sequence transform.Sequence
-	for i, t := range list { // Cells has an element for each value of a list, and one for a range
+	// As in a study, t.Cells has an element for each value of a list, and one for a range. t.On is
+	// what t transforms, input or activations, and t.Per how often it is drawn.
+	for i, t := range list {
 		at := n
 		if n.Kind == config.List {
 			at = n.Items[i]
@@ -234,7 +239,8 @@ func (k *Optimiser) optimiser() train.Optimiser {
 	return train.AdamW(adam(k.AdamW))
 }
 
-// adversarialKeys are the settings of training on adversarial examples.
+// adversarialKeys are the settings of training on adversarial examples, which are searched in a
+// ball around each sample x.
 type adversarialKeys struct {
 	Defence  string  `key:"defence" enum:"at|trades|mart" default:"at" doc:"loss: at (on the adversarial examples), trades or mart (also their divergence from the samples)"`
 	Norm     string  `key:"norm" enum:"l2|linf" default:"linf" doc:"norm of the ball"`
