@@ -18,7 +18,7 @@ import (
 type run struct {
 	search    *Search
 	problem   Problem
-	constants []tensor.Tensor // what steps do not change, such as f(x): in the order of stepBuilder.constants, a row for each sample
+	constants []tensor.Tensor // such as f(x), in the order of stepBuilder.constants, one row for each sample
 	images    tensor.Tensor   // best images of the finished batches: those of the smallest criterion
 	loss      []float32       // their values of losses.criterion
 	dropped   []bool          // whether the loss or gradient norm of a sample became NaN or infinite
@@ -30,7 +30,7 @@ type run struct {
 	// images, the criterion of these, and the optimiser's state. A step reads one copy of it and
 	// writes the other.
 	state          [2][][]float32 // the two copies, each in the order of stepBuilder.state
-	scheduleValues [][]float32    // scalars of the step, such as its length, in the order of stepBuilder.schedule
+	scheduleValues [][]float32    // such as the step length, in the order of stepBuilder.schedule
 	constantRows   [][]float32    // in the order of stepBuilder.constants
 	measured       [][]float32    // loss and gradient norm of each sample, which a step writes
 	shards         []shard
@@ -299,7 +299,7 @@ func (r *run) checkGradient(n int) error {
 	}
 	constants := r.constants
 	if r.search.options.Ball != (Ball{}) {
-		constants = constants[1:] // the first one is the centre of the ball that the search must not leave
+		constants = constants[1:] // the centre of the ball that the search must not leave
 	}
 	return r.search.objective.checkGradient(r.measured[0][:n], constants)
 }

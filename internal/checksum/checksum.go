@@ -1,7 +1,7 @@
 // Package checksum adds checksums to text files, so that an altered file is recognised.
 //
-// A study file (YAML text that says what to measure) that the program has written has its checksum
-// in a comment in the first line. An HTML page has it in a comment after its end, since a page must
+// The study file (YAML text that says what to measure) in a folder of results has its checksum in a
+// comment in the first line. An HTML page has it in a comment after its end, since a page must
 // begin with <!DOCTYPE html>.
 package checksum
 
