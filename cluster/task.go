@@ -18,15 +18,17 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// States of a task, as the task itself writes them.
+// States of a task, as the task itself writes them. A task is one program that a scheduler (Slurm
+// or Kubernetes) runs on a cluster, to measure some models of a study.
 const (
 	Running = "running"
 	Done    = "done"
 	Failed  = "failed"  // with an error that would occur again in a retry
-	Stopped = "stopped" // by a signal; its state is saved, and it resumes when it is started again
+	Stopped = "stopped" // by a signal; what it has computed is saved, and a new start resumes from it
 )
 
-// A TaskState is the content of tasks/NUMBER.json, which a task rewrites while it runs.
+// A TaskState is the content of tasks/NUMBER.json in the folder of a submission, which a task
+// rewrites while it runs.
 type TaskState struct {
 	State   string    `json:"state"`
 	Job     string    `json:"job,omitempty"` // of the scheduler
@@ -40,14 +42,14 @@ type TaskState struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// ErrStopped is the error of a task that was interrupted and has saved its state. Programs exit
-// with ExitStopped for it.
+// ErrStopped is the error of a task that was interrupted and has saved its measures' running sums.
+// Programs exit with ExitStopped for it.
 var ErrStopped = errors.New("stopped; the state is saved, and starting the task again resumes from it")
 
 // ExitStopped is the exit code of an unfinished task: EX_TEMPFAIL of sysexits.h.
 const ExitStopped = 75
 
-// heartbeat is the interval at which a running task rewrites its state.
+// heartbeat is the interval at which a running task rewrites its TaskState.
 const heartbeat = 20 * time.Second
 
 // OwnTask returns the number of the task for which the scheduler started this program, from the
@@ -62,10 +64,11 @@ func OwnTask() int {
 	return 0
 }
 
-// RunTask runs a task, by its number from 1, of a submission (0: the last): one study.Run of some
-// models, or of a shard of one. It writes the task's state into the folder run. If ctx ends before
-// the task, it returns an error that wraps ErrStopped. Starting a task twice, on one machine or on
-// two, is harmless.
+// RunTask runs a task, by its number from 1, of a submission (a study divided into tasks), by its
+// number too (0: the last). A task is one study.Run of some models, or of one model on a shard, a
+// part of the samples. RunTask writes the TaskState into run, the folder with the results of the
+// study. If ctx ends before the task, it returns an error that wraps ErrStopped. Starting a task
+// twice, on one machine or on two, is harmless.
 func RunTask(ctx context.Context, run string, submission, number int, o study.Options) error {
 	r, err := Read(run)
 	if err != nil {
@@ -96,12 +99,13 @@ func runTask(ctx context.Context, run string, task Task, o study.Options) error 
 	if err != nil {
 		return err
 	}
+	// Complete: the last of the shards of a model also computes its scores.
 	o.Only, o.Shard, o.Complete = task.Models, task.Shard, true
 	_, err = study.Run(ctx, s, run, o)
 	return err
 }
 
-// A stateFile updates the file of a task's state.
+// A stateFile updates the file with the TaskState of a task.
 type stateFile struct {
 	path  string
 	mu    sync.Mutex

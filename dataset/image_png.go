@@ -18,7 +18,8 @@ import (
 	"github.com/noether-ml/noether/internal/turbojpeg"
 )
 
-// stripPixels is the approximate number of pixels of a strip of a large PNG file.
+// stripPixels is the approximate number of pixels of a strip, some successive rows of a large PNG
+// file that are decoded together.
 const stripPixels = 1 << 19
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
@@ -68,7 +69,7 @@ type pngReader struct {
 	chunks        *bufio.Reader
 	header        [pngHeader]byte // data of IHDR; 8: bit depth, 9: colour type, 12: interlace
 	width, height int
-	tables        bytes.Buffer  // the chunks with the palette and the transparent colour
+	tables        bytes.Buffer  // the chunks with the palette (PLTE) and the transparent colour (tRNS)
 	pixels        io.ReadCloser // decompressed: for each row, its filter and its bytes
 	data          *pngData      // the compressed data that pixels are read from
 	pixelBytes    int           // bytes of a pixel; 1 if it has fewer than 8 bits
@@ -231,7 +232,7 @@ func (r *pngReader) finish() error {
 // A pngData reads the data of successive IDAT chunks as one stream, and checks their checksums.
 type pngData struct {
 	chunks *bufio.Reader
-	kind   string // of the chunk
+	kind   string // of the present chunk, such as IDAT
 	length uint32 // bytes of its data that are left
 	sum    hash.Hash32
 }

@@ -49,8 +49,9 @@ func addBytes(x, y []byte) {
 	}
 }
 
-// undoPaeth undoes the Paeth filter. x and up lack the type of the filter. The channels of RGB are
-// computed side by side, since each byte depends on the one before in its channel.
+// undoPaeth undoes the Paeth filter of a row x; up is the row above. Both lack the byte with the
+// type of the filter. The channels of RGB are computed side by side, since each byte depends on the
+// one before in its channel.
 func undoPaeth(x, up []byte, pixelBytes int) {
 	if pixelBytes != 3 {
 		for channel := range pixelBytes {
@@ -75,9 +76,9 @@ func undoPaeth(x, up []byte, pixelBytes int) {
 	}
 }
 
-// paeth returns the neighbour that is nearest to left + above - corner: the Paeth predictor of PNG.
-// The compiler turns its conditions into conditional moves, since processors cannot predict
-// branches here.
+// paeth returns the neighbour that is nearest to left + above - corner, where corner is the one
+// above to the left: the Paeth predictor of PNG. The compiler turns its conditions into conditional
+// moves, since processors cannot predict branches here.
 func paeth(left, above, corner int32) int32 {
 	toLeft, toAbove := above-corner, left-corner
 	toCorner := magnitude(toLeft + toAbove)

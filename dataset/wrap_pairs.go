@@ -14,16 +14,16 @@ import (
 // Pairs is a source of ready-made pairs: each sample of one source with its transformed version
 // from another. A study with such pairs needs no transformation.
 type Pairs struct {
-	Source             // the clean samples
+	Source             // the clean samples: those that are not transformed
 	transformed Source // the transformed samples
 	partner     []int  // index in transformed of the partner of each clean sample
-	fingerprint string
+	fingerprint string // hash by which a run recognises the samples
 }
 
 // Pair matches each sample of clean with one of transformed. by is "row", sample i with sample i,
 // or "name", samples whose names are equal apart from their file extensions; "" is "name" for two
 // folders and "row" otherwise. A sample without a partner is an error. Names, labels and factors
-// are those of clean.
+// (known properties of the samples, such as hue) are those of clean.
 func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, error) {
 	partner, err := match(ctx, clean, transformed, by)
 	if err == nil {
@@ -37,8 +37,9 @@ func Pair(ctx context.Context, clean, transformed Source, by string) (*Pairs, er
 	return &Pairs{clean, transformed, partner, d.String()}, nil
 }
 
-// checkArrays returns an error if the ready-made inputs of the two sources (RawArrays) differ in
-// name or shape, or if only one source has such inputs.
+// checkArrays returns an error if the ready-made inputs of the two sources (see RawArrays: arrays
+// that a model takes as they are, such as token ids) differ in name or shape, or if only one source
+// has such inputs.
 func checkArrays(clean, transformed Source) error {
 	a, b := arraysOf(clean), arraysOf(transformed)
 	if !slices.EqualFunc(a, b, Array.Equal) {
@@ -111,13 +112,14 @@ func stems(ctx context.Context, src Source) ([]string, error) {
 	return names, nil
 }
 
-// Fingerprint returns a hash of both fingerprints and of the matching.
+// Fingerprint returns a hash of the fingerprints of both sources (hashes of their samples) and of
+// the matching.
 func (p *Pairs) Fingerprint() string { return p.fingerprint }
 
 // Close closes the files of both sources.
 func (p *Pairs) Close() error { return errors.Join(Close(p.Source), Close(p.transformed)) }
 
-// At reads both samples of pair i.
+// At reads both samples of pair i, in the size and with the channels of the frame f.
 func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	s, err := p.Source.At(ctx, i, f)
 	if err != nil {
@@ -134,6 +136,7 @@ func (p *Pairs) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	return s, nil
 }
 
+// describe returns clean sample i without its input, as Describe does.
 func (p *Pairs) describe(ctx context.Context, i int) (Sample, error) {
 	return Describe(ctx, p.Source, i)
 }

@@ -1,11 +1,12 @@
 package measure
 
-// A UnitScore holds the results of measure/firing for a single unit of a layer: a row of
-// units.parquet in the run folder. Numbers that do not apply are NaN. A trajectory is an input with
-// its transformed versions, or the frames before and after it, in order.
+// A UnitScore holds the results of the measure of package measure/firing for a single unit of a
+// layer, one channel at one position. It is a row of units.parquet in the run folder, which holds
+// the results of a study. Numbers that do not apply are NaN. A trajectory is an input with its
+// transformed versions, or the frames before and after it, in order; a step is one of these.
 type UnitScore struct {
 	Layer  int    // index into the measured layers
-	Factor string // as in a Score
+	Factor string // what varies along the trajectories, as in a Score, such as "phase"; or ""
 
 	// Unit counts from 0 in the layer. Channel, Row and Column are -1 if the unit has none.
 	Unit, Channel, Row, Column int
@@ -19,12 +20,13 @@ type UnitScore struct {
 	Selective bool    // false if the unit is constant on the inputs; it then always fires
 	Strongest int     // index of the unit's strongest input
 
-	// Statistics of the library tmeasures; docs/reference/measures/firing.md has the formulas.
+	// Statistics of the Python library tmeasures; docs/reference/measures/firing.md has the
+	// formulas.
 	TransformationalVariance float64 // TV: mean over inputs of the standard deviation over steps
 	SampleVariance           float64 // SV: mean over steps of the standard deviation over inputs
 	NormalisedVariance       float64 // TV / SV
 	SameEquivariance         float64 // TV / SV after the inverse transformation is applied to each feature map
-	GoodfellowNormal         float64 // Local / Global with a threshold of a normal distribution
+	GoodfellowNormal         float64 // Local / Global with the threshold of a normal distribution fitted to the unit's values
 
 	MutualInformation float64 // between firing and the class of the input, in nats
 }

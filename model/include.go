@@ -16,9 +16,9 @@ import (
 
 // Include adds the part of the model that computes the given tensors to a graph under construction,
 // which has the model's operator set. images are n x c x h x w with values in [0, 1], in the frame
-// that Frame returns. The normalisation (mean, deviation, order and layout of the channels) becomes
-// part of the graph, so gradients with respect to the images include it. n must equal Batch if that
-// is not 0. Include returns the tensors in order.
+// (the size and channels) that Frame returns. The normalisation (mean, deviation, order and layout
+// of the channels) becomes part of the graph, so gradients with respect to the images include it. n
+// must equal Batch if that is not 0. Include returns the tensors in order.
 func (m *Model) Include(b *onnx.Builder, images onnx.Value, n int, tensors ...string) ([]onnx.Value, error) {
 	values, err := m.include(b, images, n, tensors)
 	if err != nil {
@@ -47,8 +47,8 @@ func (m *Model) include(b *onnx.Builder, images onnx.Value, n int, tensors []str
 
 // IncludeAfter adds to a graph under construction the part of the model that computes the class
 // scores from a layer. The graph has the model's operator set. z replaces the activations of the
-// layer for n images. The error is a *Bypassed if the scores also depend on the image in other ways
-// than through the layer.
+// layer for n images. A layer is a tensor of the graph. The error is a *Bypassed if the scores also
+// depend on the image in other ways than through the layer.
 func (m *Model) IncludeAfter(b *onnx.Builder, layer onnx.Layer, z onnx.Value, n int) (onnx.Value, error) {
 	scores, err := m.includeAfter(b, layer, z, n)
 	if err != nil {
@@ -104,7 +104,7 @@ func sizes(shape []int) []onnx.Dim {
 }
 
 // includePart adds a part of the model to a graph. inputs holds the values of its inputs, except
-// constant ones.
+// constant ones (m.constants), which have the same values in every run of the model.
 func (m *Model) includePart(b *onnx.Builder, part *onnx.Model, inputs map[string]onnx.Value, n int) ([]onnx.Value, error) {
 	for _, f := range m.constants {
 		if !slices.ContainsFunc(part.Inputs(), func(p onnx.ValueInfo) bool { return p.Name == f.info.Name }) {
@@ -127,12 +127,12 @@ func (m *Model) ScoresTensor() string { return m.scores.output }
 // Batch returns the number of images of a run, or 0 for any number.
 func (m *Model) Batch() int { return m.batch }
 
-// ImageShape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector of
-// arrays.
+// ImageShape returns the shape of one image, c x h x w, of one waveform, 1 x n, or of the vector
+// into which the arrays of a sample are joined, for a model that takes arrays as they are.
 func (m *Model) ImageShape() []int { return m.input.shape() }
 
-// EngineOptions returns the options for sessions of graphs that include the model: its device and
-// threads.
+// EngineOptions returns the options for sessions of graphs that include the model: the device and
+// threads of the engine (ONNX Runtime).
 func (m *Model) EngineOptions() ort.Options {
 	return ort.Options{Threads: m.options.Threads, Device: m.options.Device}
 }
@@ -152,8 +152,8 @@ func (m *Model) Workers() int {
 // Runtime returns the engine that runs the model.
 func (m *Model) Runtime() *ort.Runtime { return m.rt }
 
-// normalise adds the nodes that compute what fillOne computes: the model's input from images. It
-// leaves out the rounding to bytes, which has no gradient.
+// normalise adds the nodes that compute the model's input from images. They compute what fillOne
+// computes in Go, but leave out the rounding to bytes, which has no gradient.
 func (p input) normalise(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if p.audio {
 		return p.normaliseAudio(b, x)
@@ -195,7 +195,7 @@ func (p input) normaliseAudio(b *onnx.Builder, x onnx.Value) onnx.Value {
 	if shift != 0 {
 		x = b.Add(x, b.Scalar(shift))
 	}
-	if p.layout == layoutWave {
+	if p.layout == layoutWave { // b x n
 		x = b.Squeeze(x, 1)
 	}
 	if p.info.Type != onnx.Float {

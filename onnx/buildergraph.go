@@ -18,8 +18,8 @@ func (b *Builder) Snapshot() *Model {
 	return m
 }
 
-// Apply replaces the graph by the result of rewrite, which must keep the names of all tensors that
-// the caller still uses. The error of rewrite becomes that of the builder.
+// Apply replaces the builder's graph by the result of rewrite, which must keep the names of all
+// tensors that the caller still uses. The error of rewrite becomes that of the builder.
 func (b *Builder) Apply(rewrite func(m *Model) (*Model, error)) {
 	if b.err != nil {
 		return

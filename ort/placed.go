@@ -8,8 +8,9 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A placed is the copy of a Value in the memory of a device. It implements binding.Value, whose
-// method GetInternals is the only one that the package binding calls in a run.
+// A placed is the copy of a Value (a tensor in Go's memory) in the memory of a device. It
+// implements the interface Value of onnxruntime_go, here named binding, the Go bindings of ONNX
+// Runtime. A run of the engine (ONNX Runtime) calls no method of that interface but GetInternals.
 type placed struct {
 	binding.Value // nil
 	session       *Session
@@ -33,6 +34,7 @@ func (s *Session) Place(values ...*Value) error {
 		if v.placed != nil || v.scalar != nil {
 			continue // scalars are passed with each run
 		}
+		// exclusively: not during a run, where sessions take turns
 		err := s.exclusively(context.Background(), func() error { return s.place(v) })
 		if err != nil {
 			return s.explain(fmt.Sprintf("placing a tensor of shape %v on the device", v.shape), err)
@@ -42,7 +44,7 @@ func (s *Session) Place(values ...*Value) error {
 }
 
 func (s *Session) place(v *Value) error {
-	c := s.runtime.capi
+	c := s.runtime.capi // functions of ONNX Runtime's C interface that the binding lacks
 	if s.allocator == nil {
 		memory := make([]pointer, len(s.inputs))
 		if err := c.err(c.memoryOfInputs(sessionHandle(s.session), &memory[0], uintptr(len(memory)))); err != nil {
@@ -65,7 +67,8 @@ func (s *Session) place(v *Value) error {
 	return v.copyTo(handle)
 }
 
-// copyTo copies the elements to a tensor of the engine, on any device.
+// copyTo copies the elements, which v.bound holds in Go's memory, to a tensor of the engine, on any
+// device.
 func (v *Value) copyTo(to pointer) error { return v.placed.copy(valueHandle(v.bound), to) }
 
 // copy copies between tensors of the engine.

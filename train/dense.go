@@ -11,7 +11,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Task is a further loss of a network with several outputs.
+// A Task is a further loss of a network with several outputs, added to the main loss (Spec.Loss).
 type Task struct {
 	Output string // of the model
 	Loss   Loss
@@ -22,7 +22,8 @@ type Task struct {
 type Targets struct {
 	Target  tensor.Tensor // of a loss with TargetType Float, b x ...
 	Classes []int         // b classes, of a loss with TargetType Int64
-	// Masks are the classes of the positions for PositionCrossEntropy, b x h x w; -1: none.
+	// Masks are the classes of the positions (row and column of the output) for the loss
+	// PositionCrossEntropy, b x h x w; -1: none.
 	Masks tensor.Tensor
 }
 
@@ -75,13 +76,14 @@ func (s *Spec) checkTasks() error {
 			return fmt.Errorf("several tasks cannot be combined with mixup or adversarial training")
 		}
 	}
+	// perPosition: the targets are masks.
 	if s.Loss.perPosition && (s.Mixup > 0 || s.Adversarial != nil) {
 		return fmt.Errorf("%s cannot be combined with mixup or adversarial training", s.Loss.Name)
 	}
 	return nil
 }
 
-// outputs returns the outputs of the losses.
+// outputs returns the outputs that the losses of a training read. A program builds its graphs.
 func (p *program) outputs() []string {
 	names := []string{string(p.output)}
 	for _, t := range p.spec.Tasks {
@@ -142,8 +144,8 @@ func correctPositions(b *onnx.Builder, predicted, t onnx.Value) onnx.Value {
 	return b.Div(sum(equal), oneIfZero(b, sum(has)))
 }
 
-// feedMasks copies the classes of the positions of n samples to an input. classes is the number of
-// classes of the output; 0 or less: unknown.
+// feedMasks copies the classes of the positions of n samples to an input of a graph, which s runs.
+// classes is the number of classes of the output; 0 or less: unknown.
 func (t *Trainer) feedMasks(s *boundSession, masks tensor.Tensor, n, classes int, input string) error {
 	if masks.Rank() != 3 || masks.Shape[0] != n {
 		return fmt.Errorf("the masks have shape %v in a batch of %d samples: want %d x h x w", masks.Shape, n, n)

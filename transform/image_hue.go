@@ -22,13 +22,13 @@ type Saturation struct {
 	Factor Distribution
 }
 
-// Draw implements Transform.
+// Draw implements Transform: it returns an Op, a transformation with a fixed parameter.
 func (t Hue) Draw(r *rand.Rand) Op { return hueOp{parameter{t.Shift.Draw(r)}} }
 
 // Draw implements Transform.
 func (t Saturation) Draw(r *rand.Rand) Op { return saturationOp{parameter{t.Factor.Draw(r)}} }
 
-// Random reports whether the shift is drawn.
+// Random reports whether the shift is drawn at random, rather than fixed.
 func (t Hue) Random() bool { return anyRandom(t.Shift) }
 
 // Random reports whether the factor is drawn.

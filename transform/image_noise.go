@@ -7,7 +7,7 @@ import (
 )
 
 // GaussianNoise adds independent normal noise to every value and clips the result to [0, 1]. Draw
-// seeds the noise: an Op adds the same noise each time.
+// seeds the noise: an Op (the transformation with fixed parameters) adds the same noise each time.
 type GaussianNoise struct {
 	Sigma Distribution // standard deviation, in the image's range of 0 to 1
 }
@@ -27,13 +27,13 @@ func (t GaussianNoise) Draw(r *rand.Rand) Op {
 // Draw implements Transform.
 func (t Replace) Draw(r *rand.Rand) Op { return replaceOp{t.Normal, newNoiseSeed(r)} }
 
-// Random is true.
+// Random is true: Ops differ from draw to draw.
 func (t GaussianNoise) Random() bool { return true }
 
 // Random is true.
 func (t Replace) Random() bool { return true }
 
-// OnMaps is true: the transformation also acts on feature maps.
+// OnMaps is true: the transformation also acts on feature maps, the activations of a layer.
 func (t Replace) OnMaps() bool { return true }
 
 // A noiseSeed seeds the noise of an Op, so that it is the same whenever the Op is applied.
@@ -50,10 +50,11 @@ type noiseOp struct {
 
 func (o noiseOp) Parameter() float64 { return o.sigma }
 
+// Renew returns an Op with the same parameter and other noise.
 func (o noiseOp) Renew(r *rand.Rand) Op { return noiseOp{o.sigma, newNoiseSeed(r)} }
 
 func (o noiseOp) Apply(dst, src tensor.Tensor) {
-	dims(dst, src)
+	dims(dst, src) // checks that the shapes are equal
 	r := o.seed.rand()
 	for i, v := range src.Data {
 		dst.Data[i] = clip(v + float32(o.sigma*r.NormFloat64()))

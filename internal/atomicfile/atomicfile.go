@@ -1,8 +1,8 @@
 // Package atomicfile writes files whole or not at all.
 //
-// A run may be killed, or a disk may fill, at any moment. So that no half-written file looks like a
-// result, the content is written to a temporary file in the same folder, which is synced (fsync)
-// and then renamed. A rename is atomic.
+// A run (an execution of a study) may be killed, or a disk may fill, at any moment. So that no
+// half-written file looks like a result, the content is written to a temporary file in the same
+// folder, which is synced (fsync) and then renamed. A rename is atomic.
 package atomicfile
 
 import (
@@ -31,7 +31,7 @@ func Write(path string, data []byte) error {
 // unchanged. A folder at path is an error. A symbolic link stays, and its target is replaced; a
 // link whose target does not exist is itself replaced. Devices and FIFOs are written to directly,
 // as cp does. The first call of a process for a folder also removes the temporary files that killed
-// processes left in the folder more than StaleAfter ago.
+// processes left in the folder more than StaleAfter (an hour) ago.
 func WriteFunc(path string, f func(io.Writer) error) error {
 	path, err := write(path, f)
 	if err == nil {
@@ -40,8 +40,9 @@ func WriteFunc(path string, f func(io.Writer) error) error {
 	return err
 }
 
-// WriteEntry does what WriteFunc does, but does not sync the folder: after a loss of power the old
-// file may be there, or none. The caller calls filesys.SyncDir once for many files of a folder.
+// WriteEntry writes one of many files of a folder. It does what WriteFunc does, but does not sync
+// the folder: after a loss of power the old file may be there, or none. The caller calls
+// filesys.SyncDir once for many files of a folder.
 func WriteEntry(path string, f func(io.Writer) error) error {
 	_, err := write(path, f)
 	return err

@@ -1,14 +1,15 @@
-// Package fetch downloads files that a study names by URL: models, arrays, archives of images.
+// Package fetch downloads files that a study (a file that says what to measure) names by URL:
+// models, arrays, archives of images.
 //
 // The schemes are https:// (http:// only with the content's SHA-256), s3://, gs:// and file://, and
 // hf:// for models and data sets of the Hugging Face hub, which go to the cache of its clients (see
 // Hub).
 //
 // A downloaded file is stored in the user's cache under the SHA-256 of its content, so that one
-// download serves every run and every process of a machine. A download is bounded in size and time,
-// and verified if its hash is known. It resumes after an interruption if the server names a version
-// of the content, such as an ETag. The cache is bounded, too: it evicts the least recently used
-// files, except those that a process uses.
+// download serves every execution of a study and every process of a machine. A download is bounded
+// in size and time, and verified if its hash is known. It resumes after an interruption if the
+// server names a version of the content, such as an ETag. The cache is bounded, too: it evicts the
+// least recently used files, except those that a process uses.
 //
 // Servers are not trusted. Redirects from https lead to https only, a response that exceeds the
 // bound is an error whatever size it states, file names come from the URL, and an archive cannot
@@ -176,7 +177,7 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	if t.sha256 != "" && c.serves(ctx, t, t.sha256) {
 		return t.sha256, nil
 	}
-	known, err := c.readEntry(t)
+	known, err := c.readEntry(t) // the record of the last download
 	if err != nil || !c.serves(ctx, t, known.SHA256) {
 		known = entry{}
 	}
@@ -199,11 +200,11 @@ func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	return fresh.SHA256, nil
 }
 
-// download stores a URL's content in the cache and returns its entry. If the cache has a content
-// already, known is the entry of that content. download returns known if the server states that the
-// content did not change.
+// download stores a URL's content in the cache and returns its entry (URL, hash, version, size). If
+// the cache has a content already, known is the entry of that content. download returns known if
+// the server states that the content did not change.
 func (c *Cache) download(ctx context.Context, t target, known entry) (fresh entry, err error) {
-	part := c.path("parts", key(t))
+	part := c.path("parts", key(t)) // the part file, with what has been received so far
 	err = c.retry(ctx, t.text, func() error {
 		fresh, err = c.attempt(ctx, t, known, part)
 		return err

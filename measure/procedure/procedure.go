@@ -1,13 +1,16 @@
-// Package procedure defines measures that do not accumulate statistics in one pass: they work in
-// steps on samples in memory, such as the inversion of a representation or the training of a probe.
+// Package procedure defines measures that do not accumulate statistics in one reading of the
+// samples: they work in steps on samples in memory. Examples are the inversion of a representation
+// (gradient descent on an input until its representation is close to a given one) and the training
+// of a probe (a small network on the vectors of a layer).
 //
 // A Procedure runs a Job: one or two models with their layers, a source of samples, and a
-// checkpoint, in one trial (one of several repetitions of all random draws of a study). If it needs
-// a transformation, the job has all its values or its range, so that the procedure can follow a
-// sample along a trajectory (its transformed versions, or the frames before and after it, in order)
-// or draw a value for each sample. A procedure runs until its scores are computed or its context
-// ends. A later run restores the checkpoint and continues. Procedures are seeded and reproducible
-// on one machine: a resumed run gives exactly the scores of an uninterrupted one.
+// checkpoint, in one trial (one of several repetitions of all random draws of a study; a study is
+// what a user asks to be measured). If it needs a transformation, the job has all its values or its
+// range, so that the procedure can follow a sample along a trajectory (its transformed versions, or
+// the frames before and after it, in order) or draw a value for each sample. A procedure runs until
+// its scores are computed or its context ends. A later run restores the checkpoint and continues.
+// Procedures are seeded and reproducible on one machine: a resumed run gives exactly the scores of
+// an uninterrupted one.
 //
 // For example, to run a procedure on a job:
 //
@@ -63,7 +66,8 @@ type Needs struct {
 	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure
 	// reads no layers.
 	Layers string
-	// Samples is the largest number of samples, taken in the study's random order; 0: all.
+	// Samples is the largest number of samples, the first ones of the random order in which the
+	// study reads all samples; 0: all.
 	Samples int
 	// NewSamples, with Samples: each trial uses the next samples of the order, which is cyclic.
 	NewSamples bool
@@ -84,7 +88,8 @@ type Job struct {
 	Pairs [][2]int
 	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
 	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data
-	// are not transformed: the procedure must apply the Op that Draw returns.
+	// are not transformed: the procedure must apply the Op (a transformation with fixed parameters)
+	// that Draw returns.
 	Transform *Transform
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
 	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels.
@@ -103,8 +108,8 @@ type Job struct {
 	// separate for each model A, data and trial; key must describe all else that the result depends
 	// on. Shared may be nil.
 	Shared func(key string) train.Checkpoint
-	// Units and Curves store the results of single units. Each may be called several times, and may
-	// be nil.
+	// Units and Curves store the results of single units, the values of a layer. Each may be called
+	// several times, and may be nil.
 	Units  func([]measure.UnitScore) error
 	Curves func([]measure.UnitResponse) error
 

@@ -11,9 +11,9 @@ import (
 )
 
 // AddJVP returns a model that computes the outputs of m and, as a further output named "jvp/" and
-// the name of Of, the derivative of Of along a direction in the tensors of By. The direction has a
-// new input for each of them, named "tangent/" and the name of the tensor, of its shape. Cotangent
-// and Names are not used.
+// the name of Of, the derivative of Of along a direction in the tensors of By (Of and By are fields
+// of o). The direction has a new input for each of them, named "tangent/" and the name of the
+// tensor, of its shape. The fields Cotangent and Names of o are not used.
 func AddJVP(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -58,7 +58,7 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	check := &tape{b: b, info: infer.Analyze(b.Snapshot())}
+	check := &tape{b: b, info: infer.Analyze(b.Snapshot())} // only for its checks
 	at := map[onnx.Value]Tangent{}
 	for i := range x {
 		v, d := check.current(x[i]), check.current(dx[i])
@@ -81,9 +81,10 @@ func JVP(b *onnx.Builder, y, x, dx []onnx.Value) ([]onnx.Value, error) {
 	return Pushforward(b, y, at)
 }
 
-// A Tangent returns the tangent of a tensor, given the one that results from the tangents of the
-// tensors before it. Both have the tensor's shape, or are empty for zero. It may add nodes to the
-// graph. They stay there, as the arriving tangent does, whether or not a result needs them.
+// A Tangent returns the tangent of a tensor (its derivative along the direction), given the one
+// that results from the tangents of the tensors before it. Both have the tensor's shape, or are
+// empty for zero. It may add nodes to the graph. They stay there, as the arriving tangent does,
+// whether or not a result needs them.
 type Tangent func(b *onnx.Builder, arriving onnx.Value) onnx.Value
 
 // Pushforward is JVP with tangents that are set at any tensors, also between x and y: at each
@@ -156,7 +157,7 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 // first, for all nodes of the graph. Those that no Jacobian-vector product reads are removed in the
 // end.
 type forward struct {
-	*tape
+	*tape                    // the state of reverse mode, which writes the products g
 	plain    *onnx.Builder   // adds nodes even if they equal earlier ones
 	weights  int             // number of initializers of the graph itself
 	needed   map[string]bool // tensors that results are computed from
@@ -201,6 +202,7 @@ func ancestors(nodes []*pb.NodeProto, needed map[string]bool) {
 // linear.
 func (f *forward) writeProducts() {
 	for _, n := range f.nodes {
+		// A tensor is active if it depends on one whose tangent is set.
 		if !f.readsActive(n) || piecewiseConstant[n.GetOpType()] {
 			continue
 		}
@@ -232,7 +234,7 @@ func (f *forward) writeProduct(s *step) {
 		y := s.op.y(i)
 		u := f.plain.Identity(y)
 		s.cotangent[i], f.gradients[y] = u, u
-		f.blocked[u] = f.blockable(y)
+		f.blocked[u] = f.blockable(y) // whether ONNX Runtime keeps it in blocks of channels
 	}
 	start := len(f.b.Nodes())
 	r := f.ruleOf(s.op.node)
@@ -263,7 +265,7 @@ func (f *forward) push(at map[onnx.Value]Tangent, info *infer.Info, y []onnx.Val
 	}
 	for _, v := range slices.Sorted(maps.Keys(at)) {
 		if !arrives[v] && f.needed[string(v)] {
-			f.set(v, "")
+			f.set(v, "") // an input of the differentiation: no tangent arrives
 		}
 	}
 	for _, s := range f.steps {

@@ -17,9 +17,9 @@ const (
 	maxBars   = 200                 // in a panel
 )
 
-// drawBars draws a bar for each row that summary and, unless o.Every is set, headlines select,
-// grouped by the field that category returns. If there are scores of whole models, those of layers
-// are left out.
+// drawBars draws a bar for each row (one score) that summary and, unless o.Every is set, headlines
+// (the main statistics of each measure) select, grouped by the field that category returns. If
+// there are scores of whole models, those of layers are left out.
 func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(summary(rows))
 	if !o.Every {
@@ -33,7 +33,7 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	by := category(rows, o)
 	names := by.Distinct(o.measures, rows)
-	parts, err := divide(rows, o, curveOrder, by)
+	parts, err := divide(rows, o, curveOrder, by) // into panels and colours
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,9 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	return f, nil
 }
 
-// summary returns the rows of an overview, or the rows of classes and factors if a filter has
-// selected only those.
+// summary returns the rows of an overview, such as means over the values of a parameter and over
+// trials (repetitions). If a filter has selected only rows of single values, it returns those, over
+// trials.
 func summary(rows []scores.Row) []scores.Row {
 	if kept := report.Overview(rows); len(kept) > 0 {
 		return kept
@@ -72,8 +73,9 @@ func summary(rows []scores.Row) []scores.Row {
 	return report.OverTrials(rows)
 }
 
-// category returns the field of the categories: the requested one, the factors if there are no rows
-// over all samples, or the first field of bar charts that differs.
+// category returns the field of the categories: the requested one, the factors (known properties of
+// the samples, or classes) if there are no rows over all samples, or the first field of bar charts
+// that differs. The Down of Sides is the field of a vertical axis.
 func category(rows []scores.Row, o Options) Field {
 	if o.Across != "" {
 		return o.Across
@@ -125,7 +127,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	const categoryHeight = 0.84 // of the bars of a name; the distance between names is 1
 	band := categoryHeight / float64(b.perName)
-	for _, m := range b.group.series {
+	for _, m := range b.group.series { // the rows of one colour, the one with index m.place
 		l := m.look
 		for _, r := range m.rows {
 			at := -float64(slices.Index(b.names, b.by.Of(b.measures, &r))) + categoryHeight/2 - (float64(m.place)+0.5)*band

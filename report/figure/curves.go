@@ -18,14 +18,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// curveOrder is the order in which the fields of rows that differ between curves are assigned to
-// colours and panels. The field transform includes the value of the parameter.
+// curveOrder is the order in which the fields that differ between curves are assigned to colours
+// and panels. They are fields of rows, each of which is one score of the table of scores. The field
+// transform includes the value of the parameter.
 var curveOrder = append(slices.DeleteFunc(slices.Clone(report.DepthChart.Colour), func(f Field) bool { return f == "parameter" }), "layer", "statistic")
 
-// drawDepth draws curves over the depth of layers. Comparisons of two layers with different names
-// are left out. It is an error if no row remains.
+// drawDepth draws curves over the depth of layers: the number of nodes on the longest path from the
+// input. Comparisons of two layers with different names are left out. It is an error if no row
+// remains.
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
-	rows = numbersOnly(report.Overview(rows))
+	rows = numbersOnly(report.Overview(rows)) // without single parameter values and trials
 	rows = slices.DeleteFunc(rows, func(r scores.Row) bool {
 		return r.Depth < 0 || r.OtherLayer != "" && r.OtherLayer != r.Layer
 	})
@@ -43,7 +45,8 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	return curves(rows, o, x, func(group) string { return title }, "layer")
 }
 
-// drawParameter draws curves over the numeric values of a parameter. Rows with a factor (a class or
+// drawParameter draws curves over the numeric values of a transformation's parameter, such as an
+// angle, averaged over trials (repetitions of all random draws). Rows with a factor (a class or
 // other limit to the samples) are drawn only if there are no others.
 func drawParameter(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.DeleteFunc(report.OverTrials(rows), func(r scores.Row) bool { return math.IsNaN(parameter(&r)) }))
@@ -95,13 +98,13 @@ func parameter(r *scores.Row) float64 {
 // by the x axis and get no colour.
 func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title func(group) string, onAxis ...Field) (*Figure, error) {
 	if !o.Every {
-		rows = headlines(rows, o.measures)
+		rows = headlines(rows, o.measures) // the main statistics of each measure
 	}
 	order := slices.Clone(curveOrder)
 	if slices.Contains(onAxis, "parameter") {
 		order = append(order, "name")
 	}
-	parts, err := divide(rows, o, order, onAxis...)
+	parts, err := divide(rows, o, order, onAxis...) // into panels, and series of one colour each
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func extent(g group) (low, high float64) {
 const maxMarkers = 60
 
 // addCurve draws a series as a line over x, with a band for its intervals and its null (the score
-// by chance). Grey lines, of which there are many, have neither.
+// by chance). Grey lines, the many beside a highlighted one, have neither.
 func addCurve(p *plot.Plot, m member, x func(*scores.Row) float64, about measure.StatisticDescriptor) error {
 	rows := slices.Clone(m.rows)
 	slices.SortStableFunc(rows, func(a, b scores.Row) int { return cmp.Compare(x(&a), x(&b)) })

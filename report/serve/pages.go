@@ -24,6 +24,8 @@ var script string
 //go:embed serve.css
 var style string
 
+// The function place of the templates describes what a score is about, such as model, layer and
+// transformation.
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Describe, "tags": tags,
 }).Parse(pagesText))
@@ -85,6 +87,8 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// listPage shows the runs (executions of studies) in the served folders that match a query, and a
+// matrix of their scores.
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query().Get("q")
 	runs := s.matchingRuns(query)
@@ -96,6 +100,7 @@ func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	return page(w, http.StatusOK, "list", map[string]any{
 		"Matrix": matrix, "Choices": choices, "Score": score,
 		"Title": "Runs", "Query": query, "Runs": runs, "Total": len(s.library.runs()),
+		// Live: a run has not ended, so the page updates itself.
 		"Live": slices.ContainsFunc(runs, func(r runJSON) bool { return r.Progress.State == running }),
 	})
 }
@@ -109,7 +114,7 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := run.record()
+	record, err := run.record() // the contents of run.json: what was run, and by which version
 	if err != nil {
 		return err
 	}
@@ -129,6 +134,7 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// The stamp changes with the files of the run, so that a cached report is not out of date.
 	return s.sendReport(w, r, run.stamp(), func() (html.Run, error) {
 		record, err := run.resolved()
 		if err != nil {
@@ -139,6 +145,7 @@ func (s *Server) reportPage(w http.ResponseWriter, r *http.Request) error {
 			return html.Run{}, err
 		}
 		a := run.attachments()
+		// Replicates are the scores without one group of samples each, as in a jackknife.
 		if a.Replicates, err = s.replicates(run, record); err != nil {
 			a.Notes = append(a.Notes, "differences are not paired by sample: "+err.Error())
 		}
@@ -171,9 +178,9 @@ type shownComparison struct {
 	Beyond   int          // number of those whose interval excludes 0
 	ByChance int          // expected number of those if nothing differs
 	More     int          // number of differences that Lines leaves out
-	Lines    []forestLine // of the forest plot
-	Paired   bool         // some interval is that of a paired difference
-	Matched  bool         // the layers are matched by relative depth
+	Lines    []forestLine // of the forest plot, one for each difference with its interval
+	Paired   bool         // some interval is that of a difference paired by sample
+	Matched  bool         // layers of other names are matched by depth relative to their model's
 }
 
 func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {

@@ -16,11 +16,13 @@ import (
 )
 
 // A setMeasure returns the scores of a set of images, given by their positions among all images.
-// The seed is that of the random draws of a similarity.
+// This study draws many sets, to count how often the interval of a score contains the expected
+// score. The seed is that of the random draws of the measure similarity.
 type setMeasure func(ctx context.Context, chosen []int, seed uint64) ([]measure.Score, error)
 
-// measureOf returns the measure of the sets. tables hold the activations of the two layers, of
-// which geometry takes the first; settings are for similarity, and files (of CIFAR-10) have the
+// measureOf returns the measure of the sets that are drawn from the population p: all images, with
+// a layer of each of two models. tables hold the activations of the two layers, of which the
+// measure geometry takes the first; settings are for similarity, and files (of CIFAR-10) have the
 // labels for prediction-agreement.
 func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarity.Settings, files []string) (setMeasure, error) {
 	switch p.measure {
@@ -50,7 +52,7 @@ func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarit
 	case "prediction-agreement":
 		labels, err := labelsOf(files)
 		return func(_ context.Context, chosen []int, _ uint64) ([]measure.Score, error) {
-			var views [2][]float32
+			var views [2][]float32 // log probabilities of the classes by each model
 			for i, t := range tables {
 				values, err := rowsOf(t, chosen)
 				if err != nil {
@@ -81,10 +83,12 @@ func rowsOf(t *features.Table, rows []int) ([]float32, error) {
 }
 
 // scoresOf returns the scores of a measure of n = len(labels) samples with len(clean) / n values
-// each. moved holds the values of the transformed samples, or of a second model; it may be nil.
+// each. clean holds the values of the samples as they are. moved holds the values of the
+// transformed samples, or of a second model; it may be nil.
 func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []float32) ([]measure.Score, error) {
 	n := len(labels)
 	shape := []int{len(clean) / n}
+	// A Site is what is measured: a layer, and the order and groups of the samples (Layout).
 	a, err := m.New(measure.Site{Layer: onnx.Layer{Name: "layer", Shape: shape, Axes: "NC"}, Layout: measure.NewLayout(n), Classes: classes})
 	if err != nil {
 		return nil, err
@@ -93,7 +97,7 @@ func scoresOf(m measure.Measure, classes []string, labels []int, clean, moved []
 	if moved != nil {
 		b.Transformed = tensor.Tensor{Shape: b.Clean.Shape, Data: moved}
 	}
-	for i := range n {
+	for i := range n { // Place is the position in the Layout's order, Index that in the data
 		b.Place, b.Index = append(b.Place, i), append(b.Index, i)
 	}
 	if err := a.Update(b); err != nil {
@@ -109,7 +113,7 @@ func labelsOf(files []string) (labels []int, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for image := range slices.Chunk(data, record) {
+		for image := range slices.Chunk(data, record) { // record: bytes of a label and its image
 			labels = append(labels, int(image[0]))
 		}
 	}

@@ -12,11 +12,14 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// natural lists the data of the natural tests: clips of videos, and images under a moving camera.
+// natural lists the data of the natural tests: clips of videos, and images under a moving camera
+// (pan, turn, orbit). A test is a set of inputs on which the invariance of units is scored.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds scores of one statistic by model, layer and test. A test is a name of data, followed
-// for gratings by the factor (the property that varies: phase or orientation).
+// A table holds scores of one statistic by model, layer and test. A layer is one of the networks
+// that a model file contains; its name says how it was trained. A test is named by its data,
+// followed for gratings (sine waves) by the factor (the property that varies: phase or
+// orientation).
 type table map[string]map[string]map[string]scores.Row
 
 // test returns the name of the test of a score.
@@ -27,7 +30,8 @@ func test(r scores.Row) string {
 	return r.Data
 }
 
-// read returns the scores of a statistic.
+// read returns the scores of a statistic of the measure firing from the files of the flag -scores
+// (a plan holds the flags).
 func (p plan) read(statistic string) (table, error) {
 	if len(p.scores) == 0 {
 		return nil, errors.New("name the scores: -scores runs/NAME/scores.csv")
@@ -91,8 +95,8 @@ func (t table) hasNatural(model string) bool {
 	return slices.ContainsFunc(t.layers(model, nil), func(l string) bool { return !math.IsNaN(t.mean(model, l)) })
 }
 
-// stack parses the weight decays up to a layer from its name: decays0.01,0,0.1/layer2 gives 0.01
-// and 0.
+// stack parses the weight decays up to a layer from its name in depth.onnx, a file of stacks of
+// autoencoders with one decay for each layer: decays0.01,0,0.1/layer2 gives 0.01 and 0.
 func stack(layer string) ([]float64, error) {
 	name, number, ok := strings.Cut(strings.TrimPrefix(layer, "decays"), "/layer")
 	depth, err := strconv.Atoi(number)
@@ -111,8 +115,8 @@ func stack(layer string) ([]float64, error) {
 	return out, nil
 }
 
-// best returns the weight decays of the best network of each depth, by the mean over the natural
-// tests.
+// best returns the weight decays of the best network of each depth (number of layers in the stack),
+// by the mean invariance over the natural tests.
 func (p plan) best() ([][]float64, error) {
 	t, err := p.read("invariance")
 	if err != nil {

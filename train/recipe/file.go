@@ -8,9 +8,11 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A File is a training file. Its keys are a public contract; see docs/reference/training-file.md.
-// The names of the fields and their json tags are part of the hash that identifies a training (see
-// the method identity), so they stay.
+// A File is a training file, which says how to train a network, as a study says what to measure.
+// Its keys are a public contract; see docs/reference/training-file.md. A segmenter is a network for
+// the class of each pixel, and cdbn a convolutional deep belief network. The names of the fields
+// and their json tags are part of the hash that identifies a training (see the method identity), so
+// they stay.
 type File struct {
 	Name        string           `key:"name,required" doc:"name of the training"`
 	Seed        uint64           `key:"seed" default:"1" doc:"seed of the weights, the order of samples, the split, dropout and augmentation"`
@@ -41,7 +43,7 @@ type File struct {
 	node *config.Node // the file, for errors with lines
 	text []byte       // training.yaml of the output folder
 
-	run       string            // folder of a training of vary; "" without
+	run       string            // folder of one of the trainings of the key vary; "" without the key
 	tags      map[string]string // names of the values of varied keys
 	trainings []*File           // all trainings of vary; nil without
 }
@@ -109,5 +111,5 @@ func (f *File) check() error {
 	if err := f.Schedule.check(f.node.Get("schedule")); err != nil {
 		return err
 	}
-	return f.checkLayered()
+	return f.checkLayered() // keys of networks that are trained layer by layer, such as cdbn
 }
