@@ -17,7 +17,7 @@ type Pairs struct {
 	Source             // the clean samples: those that are not transformed
 	transformed Source // the transformed samples
 	partner     []int  // index in transformed of the partner of each clean sample
-	fingerprint string // hash by which a run recognises the samples
+	fingerprint string // see Fingerprint
 }
 
 // Pair matches each sample of clean with one of transformed. by is "row", sample i with sample i,

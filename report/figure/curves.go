@@ -27,7 +27,7 @@ var curveOrder = append(slices.DeleteFunc(slices.Clone(report.DepthChart.Colour)
 // input. Comparisons of two layers with different names are left out. It is an error if no row
 // remains.
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
-	rows = numbersOnly(report.Overview(rows)) // without single parameter values and trials
+	rows = numbersOnly(report.Overview(rows)) // means over parameter values and trials
 	rows = slices.DeleteFunc(rows, func(r scores.Row) bool {
 		return r.Depth < 0 || r.OtherLayer != "" && r.OtherLayer != r.Layer
 	})

@@ -16,10 +16,10 @@ import (
 // (pan, turn, orbit). A test is a set of inputs on which the invariance of units is scored.
 var natural = []string{"clips", "pan", "turn", "orbit"}
 
-// A table holds scores of one statistic by model, layer and test. A layer is one of the networks
-// that a model file contains; its name says how it was trained. A test is named by its data,
-// followed for gratings (sine waves) by the factor (the property that varies: phase or
-// orientation).
+// A table holds scores of one statistic by model, layer and test. A layer is that of a network,
+// many of which are in one model file; its name says how it was trained. A test is named by its
+// data, followed for gratings (images of sine waves) by the factor (the property that varies: phase
+// or orientation).
 type table map[string]map[string]map[string]scores.Row
 
 // test returns the name of the test of a score.
