@@ -18,9 +18,9 @@ const cellsColumn = "100,000 cells"
 // manyCells returns rows of the table of results for a study of 100,000 cells. A cell of a study is
 // the scores of one model under one of 1,000 values of a transformation in one of 100 trials
 // (repetitions of random draws). The study has four samples. It was run in two shards: each is one
-// process that measures a part of the samples, here one block of two (see measure.Layout), and
-// saves its running sums for each cell. The model is so small that most of the time is spent on the
-// cells.
+// process that measures a part of the samples, here one block of two (consecutive samples; see
+// measure.Layout), and saves its running sums for each cell. Merging adds up those of the shards.
+// The model is so small that most of the time is spent on the cells.
 func manyCells() []row {
 	var rows []row
 	for _, c := range []struct {
@@ -64,9 +64,9 @@ func cellsCommand(folder string, args []string) source {
 	}
 }
 
-// buildCells writes study.yaml and two run folders of it: shards, whose shards have not been
-// merged, and finished. It returns the folder that holds these three, and the path of the program
-// noether.
+// buildCells writes study.yaml and two run folders (folders of results) of it: shards, whose shards
+// have not been merged, and finished. It returns the folder that holds these three, and the path of
+// the program noether.
 func buildCells(ctx context.Context, r *runner) (dir, program string, err error) {
 	dir = filepath.Join(r.work, "cells")
 	if program, err = r.program(ctx); err != nil || r.built["cells"] {

@@ -20,11 +20,11 @@ import (
 // A labelTable is a file of labels, in one of three forms:
 //
 //   - CSV. The header names the columns: file (or filename, path, image, sound), label (or class, or
-//     the requested column; optional), and any others, which are factors. Without a header the
-//     columns are file and label.
+//     the requested column; optional), and any others, which are factors (known properties of a
+//     sample, such as hue). Without a header the columns are file and label.
 //   - lines of a file name, white space and a label, as in Caffe's val.txt;
-//   - Kaggle's LOC_val_solution.csv of ImageNet: the label is the first synset of a row, and file
-//     names lack their extension, which is .JPEG.
+//   - Kaggle's LOC_val_solution.csv of ImageNet: the label is the first synset (class identifier,
+//     such as n01440764) of a row, and file names lack their extension, which is .JPEG.
 type labelTable struct {
 	factors []string
 	rows    []labelRow
@@ -224,7 +224,7 @@ func (c columns) row(record []string) (labelRow, error) {
 	if c.label >= 0 {
 		row.label = strings.TrimSpace(record[c.label])
 	}
-	if c.kaggle { // the label is followed by a box
+	if c.kaggle { // the label is followed by a bounding box
 		row.label, _, _ = strings.Cut(row.label, " ")
 	}
 	for _, column := range c.factors {
@@ -233,8 +233,8 @@ func (c columns) row(record []string) (labelRow, error) {
 	return row, nil
 }
 
-// labelsOf converts labels to indices into classes, and empty labels to NoLabel. If all labels are
-// whole numbers, they are the indices. Otherwise classes are the sorted labels.
+// labelsOf converts labels to indices into classes, and empty labels to NoLabel (-1). If all labels
+// are whole numbers, they are the indices. Otherwise classes are the sorted labels.
 func labelsOf(texts []string) (labels []int, classes []string) {
 	if labels, highest, ok := wholeNumbers(texts); ok {
 		return labels, numberNames(highest)

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A corrupted source applies a corruption, such as noise, blur or fog, to each image. The seed, the
-// name and the sample's index determine the random numbers.
+// A corrupted source (a data set that is read sample by sample) applies a corruption, such as
+// noise, blur or fog, to each image. The seed, the name and the sample's index determine the random
+// numbers. The fingerprint is a hash of the source's fingerprint and of the other fields.
 type corrupted struct {
 	Source
 	corruption  transform.Corrupt
@@ -20,10 +21,10 @@ type corrupted struct {
 }
 
 // Corrupt returns a source with the samples of src, corrupted after they are resized and cropped to
-// the Frame that At is given. At returns an error for samples that are not images. The result is a
-// test set like one of ImageNet-C, which has 75: 15 corruptions at 5 severities. The seed, the name
-// and the sample's index determine the random numbers, so a sample is corrupted in the same way
-// whenever it is read.
+// the Frame (the size that a model takes) that At is given. At returns an error for samples that
+// are not images. The result is a test set like one of ImageNet-C, which has 75: 15 corruptions at
+// 5 severities. The seed, the name and the sample's index determine the random numbers, so a sample
+// is corrupted in the same way whenever it is read.
 func Corrupt(src Source, corruption transform.Corrupt, seed uint64, name string) Source {
 	d := newDigest("corrupted")
 	d.add(src.Fingerprint(), corruptionKey(corruption), seed, name)

@@ -14,7 +14,7 @@ import (
 )
 
 // A Request specifies representations: the layers, the samples, their transformation and the
-// pooling.
+// pooling (how an activation becomes one vector, such as by the mean over positions).
 type Request struct {
 	Model    *model.Model
 	Identity string // identifies the model with all its settings; "": its SHA-256
@@ -22,24 +22,24 @@ type Request struct {
 	Layers   []onnx.Layer
 	Pool     Pooling
 
-	Data string // fingerprint of the samples
+	Data string // fingerprint (hash) of the samples
 	N    int    // number of samples
-	// Read reads the samples at the given positions of the source, in order. f says how an image is
-	// resized and cropped. Samples that cannot be read may be left out.
+	// Read reads the samples at the given positions of the source (the data set), in order. f says
+	// how an image is resized and cropped. Samples that cannot be read may be left out.
 	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
 
 	// View is a text that identifies the transformations that Transform returns; "": the samples are
 	// not transformed.
 	View      string
 	Transform func(sample dataset.Sample) transform.Op // nil: no transformation
-	Pairs     bool                                     // take Sample.Transformed, of a ready-made pair, in place of Transform
+	Pairs     bool                                     // take Sample.Transformed, a pair in the data, in place of Transform
 
 	Positions []int         // positions of the requested samples in the source, ascending; nil: all
 	Memory    int64         // a table of more bytes is read from disk row by row
 	Progress  func(n int64) // called after each forward pass with its number of samples; may be nil
 }
 
-// key returns the key of a layer's representation in the store.
+// key returns the key of a layer's representation in the store (a folder of representations).
 func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 	identity := r.Identity
 	if identity == "" {
@@ -49,9 +49,10 @@ func (r *Request) key(l onnx.Layer, positions []int) (string, error) {
 	return keyOf([]any{"layer", version, identity, r.Engine, r.Data, r.N, fmt.Sprint(r.Model.Frame()), l.Name, l.Axes, r.Pool, r.View, positions})
 }
 
-// Layers returns a table for each layer of the request, in order. It runs the model once for all
-// tables that the store does not have. If the request has Positions and the store has all samples,
-// the table has all samples: see Table.Positions. The caller closes the tables.
+// Layers returns a table (a vector for each sample) for each layer of the request, in order. It
+// runs the model once for all tables that the store does not have. If the request has Positions and
+// the store has all samples, the table has all samples: see Table.Positions. The caller closes the
+// tables.
 func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	tables := make([]*Table, len(r.Layers))
 	missing, err := s.openTables(&r, tables)
@@ -132,7 +133,7 @@ type extraction struct {
 	store   *Store
 	layers  []onnx.Layer
 	pools   []*pool
-	samples *Samples // labels and factors to save; nil if they are not saved
+	samples *Samples // labels and factors (known properties) to save; nil if they are not saved
 }
 
 const (

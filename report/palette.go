@@ -22,10 +22,10 @@ func (c Colour) RGBA() color.RGBA {
 	return out
 }
 
-// SeriesColours are the colours of series on a light and on a dark background: six of Okabe and
-// Ito, shifted for contrast, and two more. With more series than colours, the page draws all but
-// the one that the reader chooses in grey, and figures repeat the colours with other markers and
-// dashes.
+// SeriesColours are the colours of series (the lines of a chart) on a light and on a dark
+// background: six of Okabe and Ito, shifted for contrast, and two more. With more series than
+// colours, the report's page draws all but the one that the reader chooses in grey, and figures
+// repeat the colours with other markers and dashes.
 var SeriesColours = []struct{ Light, Dark Colour }{
 	{"#0072b2", "#56b4e9"}, {"#c65300", "#f0935a"}, {"#00805d", "#35c596"},
 	{"#a8447f", "#e58fc0"}, {"#8f6400", "#e3c63c"}, {"#4d5a94", "#a9b3f2"},
@@ -88,7 +88,7 @@ func NewColourScale(values []float64, of measure.Range) ColourScale {
 	}
 	low, high := slices.Min(values), slices.Max(values)
 	switch most := max(-low, high); {
-	case of == measure.ZeroToOne || of.High == 1 && low >= 0: // debiased statistics may fall below 0
+	case of == measure.ZeroToOne || of.High == 1 && low >= 0: // bias correction may give values below 0
 		return ColourScale{Low: min(0, low), High: max(1, high), Unit: true}
 	case low < 0 && high > 0:
 		return ColourScale{Low: -most, High: most, Signed: true}

@@ -13,11 +13,12 @@ import (
 // WithPreprocessing returns a network that includes its preprocessing p. Its input, named "input",
 // is a batch of images with values in [0, 1] or of waveforms; shape is that of one sample, with the
 // channels first. The network applies mean, standard deviation and spectrogram itself. If p has
-// Features, m must take batches of b spectrograms: b x bands x frames or b x 1 x bands x frames.
-// outputs are new names for the outputs; without them the outputs keep their names. Weights keep
-// their names.
+// Features (settings of a log-mel spectrogram), m must take batches of b spectrograms: b x bands x
+// frames or b x 1 x bands x frames. outputs are new names for the outputs; without them the outputs
+// keep their names. Weights keep their names.
 //
-// A network with several inputs is an error, and so are the order bgr and Standardise in p.
+// A network with several inputs is an error, and so are the order bgr (blue, green, red) and
+// Standardise (each waveform to mean 0 and deviation 1) in p.
 func WithPreprocessing(p model.Preprocess, shape []int, m *onnx.Model, outputs ...string) (*onnx.Model, error) {
 	out, err := prepended(p, shape, m, outputs)
 	if err != nil {

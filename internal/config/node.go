@@ -7,10 +7,10 @@
 //
 //	Trials int `key:"trials" doc:"independent repetitions of every random draw" default:"1" min:"1"`
 //
-// key may be followed by ",required". default, min and max are optional, and so is enum, which lists
-// the words that a string may be, as in enum:"sample|trial". A field with short:"true" is the short
-// form of the struct: `images: photos` for `images: {folder: photos}`. A type whose YAML has several
-// forms implements Decoder, and Schemer for its schema.
+// key may be followed by ",required". default, min and max are optional, and so is enum, which
+// lists the words that a string may be, as in enum:"sample|trial". A field with short:"true" is the
+// short form of the struct: `images: photos` for `images: {folder: photos}`. A type whose YAML has
+// several forms implements Decoder, and Schemer for its schema.
 package config
 
 import (
@@ -105,7 +105,7 @@ func (n *Node) Get(key string) *Node {
 // does not exhaust the memory.
 const (
 	maxNodes = 1_000_000 // values, those of aliases counted each time
-	maxDepth = 100       // of nested values; beyond maxNesting a text is not even parsed
+	maxDepth = 100       // of nested values; beyond maxNesting (500) a text is not even parsed
 	maxBytes = 16 << 20
 )
 

@@ -32,7 +32,9 @@ func configs(model string) []string {
 
 // hubModel returns the path of a model's file in the cache of the Hugging Face hub. It downloads
 // what the cache lacks: the file, the external files with its weights, which the function external
-// lists, and the files that describe it. If the hub is offline, the first two must be in the cache.
+// lists, and the files that describe it. An address whose revision is a commit never changes, so
+// nothing is asked of the hub if the cache has all. If the hub is offline, the first two must be in
+// the cache.
 func (c *Cache) hubModel(ctx context.Context, address string, external func(file string) ([]string, error)) (string, error) {
 	a, err := parseHub(address)
 	if err == nil && a.kind != models {
@@ -47,7 +49,7 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the download took longer than %v", c.timeout()))
 	defer cancel()
-	stored, known := h.stored(a)
+	stored, known := h.stored(a) // the cached files of the commit that the revision last stood for
 	if known && hubCommit.MatchString(a.revision) || h.Offline {
 		if file, err := stored.complete(external); err == nil {
 			return file, nil
@@ -70,7 +72,8 @@ func (c *Cache) hubModel(ctx context.Context, address string, external func(file
 
 // complete returns the path of the model's file if the cache has all of the model: the file, the
 // external files, which the function external lists, and each file that describes it, or the mark
-// that there is no such file. If the hub is offline, the files that describe it may be missing.
+// (an empty file of the cache) that the repository has no such file. If the hub is offline, the
+// files that describe it may be missing.
 func (s *snapshot) complete(external func(string) ([]string, error)) (string, error) {
 	if len(s.files) == 0 {
 		return "", fmt.Errorf("no file of revision %s is known", s.address.revision)
@@ -100,7 +103,7 @@ func (s *snapshot) complete(external func(string) ([]string, error)) (string, er
 }
 
 // downloadModel asks the hub for the commit, downloads the files of the model that the cache lacks,
-// and returns the path of its file.
+// and returns the path of its file. A permanent error is one that a retry would not change.
 func (c *Cache) downloadModel(ctx context.Context, h *Hub, a hubAddress, external func(string) ([]string, error)) (string, error) {
 	s, err := c.askCommit(ctx, h, a)
 	if err != nil {

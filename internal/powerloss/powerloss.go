@@ -1,8 +1,9 @@
 // Package powerloss simulates losses of power.
 //
-// Record records the changes of package filesys below a folder. A Disk replays them, and makes the
-// folder that is left if the power fails after any number of changes. What was not synced by then
-// may be lost: the data of a file, and the entries of a folder, separately.
+// Record records the changes that package filesys, by whose functions the program writes files,
+// makes below a folder. A Disk replays them, and makes the folder that is left if the power fails
+// after any number of changes. What was not synced by then may be lost: the data of a file, and the
+// entries of a folder, separately.
 //
 // The model is stricter than most file systems: syncing a file does not save its name, and folders
 // lose entries independently of each other. Within a folder, changes reach the disk in order.
@@ -244,7 +245,7 @@ type Loss int
 
 // The losses.
 const (
-	Nothing    Loss = iota // all changes are on the disk, as after a kill
+	Nothing    Loss = iota // all changes are on the disk, as after a kill of the process
 	Unsynced               // nothing is on the disk that was not synced
 	FileData               // all names are on the disk, but of files only the data that was synced
 	RandomPart             // a random part of the unsynced changes and data is on the disk

@@ -11,9 +11,11 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Job returns a job of a procedure (a measure that works in steps on samples in memory) for one
-// model and data set, as a study would make it. The checkpoint is in memory, and samples that
-// cannot be read are left out. The caller sets the other fields that the procedure needs.
+// Job returns a job (one run) of a procedure (a measure that works in steps on samples in memory)
+// for one model and data set, as a study (a file of what is to be measured) would make it. A is the
+// model with its layers, Key seeds the random draws, and Read reads the samples at the given places
+// (positions in the data set). The checkpoint is in memory, and samples that cannot be read are
+// left out. The caller sets the other fields that the procedure needs.
 func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 	return &procedure.Job{A: a, Data: data, Key: measure.Key{Seed: 1}, Checkpoint: &checkpoint.Memory{},
 		Memory: 1 << 30, Progress: func(int64, string) {},
@@ -34,7 +36,8 @@ func Job(a procedure.Subject, data dataset.Source) *procedure.Job {
 }
 
 // RunJob runs a job and returns its scores. It ends the test if err, the error of creating the
-// procedure, is not nil, or if the procedure skips the job or returns an error.
+// procedure, is not nil, or if the procedure skips the job, as one that it does not apply to, or
+// returns an error.
 func RunJob(t testing.TB, p procedure.Procedure, err error, j *procedure.Job) []measure.PairScore {
 	t.Helper()
 	if err != nil {

@@ -1,11 +1,12 @@
 // Package resample computes confidence intervals of scores, and permutations for their nulls. The
-// null of a score is its value on shuffled pairs, which chance alone gives.
+// null of a score is its value on shuffled pairs (of one sample's vector with another's), which
+// chance alone gives.
 //
 //	Jackknife    an interval from the values of a statistic without each group of samples in turn
 //	Wilson       an interval for a proportion
 //	Student      an interval for the mean of independent values
 //	Welch        an interval for the difference of two such means
-//	HalfSamples  balanced half-samples of eight groups of samples
+//	HalfSamples  balanced half-samples: choices of four of eight groups of samples
 //	RankSpread   the sampling distribution of the ranks of two representations, where a rank is the
 //	             number of leading singular vectors that a score uses
 //	Cycle        a permutation without fixed points, for the pairs of a null
@@ -14,4 +15,6 @@
 // b without the others:
 //
 //	low, high := resample.Jackknife(value, 80, []measure.Replicate{{a, 40}, {b, 40}})
+//
+// A Replicate is the value without some samples, and how many these are.
 package resample

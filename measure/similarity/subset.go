@@ -12,13 +12,14 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
-// A subsetPair is the argument of statistic.compute: two representations of all samples, of those
-// outside one jackknife group, or of shuffled pairs of samples.
+// A subsetPair is the argument of statistic.compute: two representations (a layer's activations,
+// samples x variables) of all samples, of those outside one jackknife group (a part of the
+// samples), or of shuffled pairs of samples, where sample i of x is compared with another one of y.
 type subsetPair struct {
 	ctx      context.Context
 	settings Settings
 	x, y     *subset
-	place    []int           // position of each sample of x in the order of all samples; determines its fold
+	place    []int           // position of each sample of x in the order of all samples; determines its cross-validation fold
 	seed     uint64          // for ties among neighbours
 	warnings []string        // of the value, or why it is NaN
 	near     *neighbourhoods // result of the method neighbourhoods
@@ -38,8 +39,8 @@ func (v *subsetPair) undefined(format string, args ...any) (float64, error) {
 // n returns the number of samples.
 func (v *subsetPair) n() int { return len(v.place) }
 
-// A subset is a representation of some of its samples, in some order. Values are computed when they
-// are first needed.
+// A subset is a representation restricted to some of its samples, in some order. Values are
+// computed when they are first needed.
 type subset struct {
 	of *representation // of all samples
 	at []int           // positions of the samples in of
@@ -63,8 +64,9 @@ func (v *subsetPair) centring() int {
 	return centred
 }
 
-// unit returns the factor from the scaled values of points and coordinates to those of the source.
-// For Gram matrices it is the square of this.
+// unit returns the factor from the values of points and coordinates, which a representation
+// multiplies by its scale, to those of the source (the activations as they are read). For Gram
+// matrices it is the square of this.
 func (s *subset) unit() float64 { return 1 / s.of.scale }
 
 // gram returns the inner products of the samples, scaled as the representation is. The caller must
@@ -169,7 +171,8 @@ var (
 // maxPoints bounds the values of a matrix of samples and variables in memory: 1 GiB.
 const maxPoints = 1 << 27
 
-// points returns the samples as a matrix of n x p, scaled as the representation is.
+// points returns the samples as a matrix of n samples x p variables, scaled as the representation
+// is.
 func (s *subset) points(ctx context.Context, centring int) (*mat.Dense, error) {
 	return cached(&s.point[centring], func() (*mat.Dense, error) {
 		x, n := s.of.at(s.at), len(s.at)

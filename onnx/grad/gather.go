@@ -10,6 +10,10 @@ import (
 // an axis.
 const maxConstant = 1 << 20
 
+// An operation is a node whose gradient is being written; its methods add nodes to the graph and
+// return the names of tensors. x(i) is the node's i-th input, dy(i) the gradient of its i-th output
+// and size an axis length. In comments, ddata is the gradient of data.
+
 // output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the
 // position that it was taken from.
 func gather(op *operation) onnx.Value {
@@ -23,7 +27,8 @@ func gather(op *operation) onnx.Value {
 	return op.gatherAny(at, rank, indexRank)
 }
 
-// maxRuns is the largest number of runs of indices (see run) that are sliced one by one.
+// maxRuns is the largest number of runs of indices that are sliced one by one. A run is a part of a
+// list in which each index is the one before it plus -1, 0 or 1, always the same.
 const maxRuns = 3
 
 // gatherByConstant is the gradient for known indices that form few runs, or are all different. It

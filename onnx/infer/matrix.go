@@ -7,7 +7,9 @@ import (
 	"github.com/noether-ml/noether/onnx/internal/einsum"
 )
 
-// Layouts (axes with their letters and sizes) of MatMul, Gemm, Einsum and reductions.
+// Layouts (axes with their letters and sizes) of MatMul, Gemm, Einsum and reductions. A letter says
+// what an axis counts: N samples, C channels, H rows, W columns, T time or tokens; blank is none.
+// dependsOnInput tells activations, which depend on the model's input, from weights.
 
 // mixedAxis returns the new axis of a product with a weight matrix, of the given size. a is the
 // axis of the tensor that the product sums over, others are its other axes. The new axis is

@@ -8,11 +8,12 @@ import (
 	"github.com/noether-ml/noether/ort/accel/internal/kernels"
 )
 
-// Included reports whether the native operators are part of this program.
+// Included reports whether the native operators (in C, in place of slower ones of ONNX Runtime on
+// the CPU) are part of this program.
 const Included = true
 
-// Width returns the number of float32 values in a SIMD vector as the operators use it: 16, 8, or 0
-// if the operators are not part of this program or the processor lacks AVX2.
+// Width returns the number of float32 values in a SIMD vector as these operators use it: 16, 8, or
+// 0 if the operators are not part of this program or the processor lacks AVX2.
 func Width() int { return kernels.Width() }
 
 // Load prepares the operators for an ONNX Runtime library, given its OrtApi (the table of its C

@@ -18,7 +18,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A test asks whether a statistic of similarity agrees with what is known of some networks.
+// A test asks whether a statistic of similarity (a score of two layers, such as CKA) agrees with
+// what is known of some networks.
 type test struct {
 	name string
 	low  float64 // smallest possible value
@@ -26,10 +27,14 @@ type test struct {
 	value func(t *evaluation) float64
 }
 
-// tests returns the six tests of ReSi for the four runs that studies/resi.yaml describes:
-// labels (networks trained with random labels), dots (with dots on the images that show the class:
-// shortcuts), noise (with noise as augmentation) and layers (of single networks). The networks of a
-// group differ in their seed only.
+// tests returns the six tests of ReSi (Klabunde et al. 2025) for the four runs that
+// studies/resi.yaml describes, each of which gives a table of scores: labels (networks trained with
+// random labels), dots (with dots on the images that show the class: shortcuts), noise (with noise
+// as augmentation) and layers (of single networks). The networks of a group differ in their seed
+// only.
+//
+// The first two compare similarity with two measures: accuracy on clean (not transformed) images,
+// and disagreement, the fraction of images for which two networks predict different classes.
 func tests() []test {
 	return []test{
 		{"accuracy", -1, func(t *evaluation) float64 { return t.correlation("accuracy", "clean") }},
@@ -80,7 +85,8 @@ func (t *evaluation) pairs(run int, belongs func(scores.Row) bool) []pair {
 	return out
 }
 
-// networks returns the pairs of different networks of a run. Each has its penultimate layer only.
+// networks returns the pairs of different networks of a run. Each has its penultimate layer (the
+// input of the final classifier) only.
 func (t *evaluation) networks(run int) []pair {
 	return t.pairs(run, func(r scores.Row) bool { return r.Model != r.OtherModel })
 }
@@ -196,7 +202,7 @@ type result struct {
 }
 
 // resultOf returns the result without its rank. The interval is that of a jackknife over seeds,
-// each replicate of which leaves out the networks of one seed.
+// each replicate (value on a part) of which leaves out the networks of one seed.
 func resultOf(of test, statistic measure.StatisticDescriptor, runs [][]scores.Row, seeds []string) result {
 	t := &evaluation{statistic: statistic.Name, sign: 1, runs: runs}
 	if statistic.Direction == measure.Lower {
