@@ -21,10 +21,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A submission is the run folder of a study that is divided into many tasks (see package cluster),
-// all but one of which have ended. Each task measures a model on all samples or on a shard, one of
-// several parts of them. The files are made by noether itself. The model is a convolution of a few
-// bytes, and a shard has 32 samples, so that reading and writing files takes most of the time.
+// A submission is the run folder (the results) of a study that is divided into many cluster tasks
+// (see package cluster), all but one of which have ended. Each task measures a model on all samples
+// or on a shard, one of several parts of them. The merge then combines the shards and writes scores
+// and report. The files are made by noether itself. The model is a convolution of a few bytes, and
+// a shard has 32 samples, so that reading and writing files takes most of the time.
 type submission struct{ models, shards int }
 
 // build makes the folder and returns its path. The merge at the end has not run, and the state (the
@@ -56,6 +57,7 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 		"--tasks", strconv.Itoa(s.models*s.shards)); err != nil {
 		return "", err
 	}
+	// The resolved study, with absolute paths and hashes, which the following runs overwrite.
 	resolved, err := os.ReadFile(filepath.Join(run, "study.yaml"))
 	if err != nil {
 		return "", err
@@ -69,6 +71,7 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 			return "", err
 		}
 	}
+	// What the merge will write.
 	for _, file := range []string{"run.json", "scores.csv", "scores.parquet", "report.html"} {
 		if err := os.RemoveAll(filepath.Join(run, file)); err != nil {
 			return "", err
@@ -98,7 +101,8 @@ func (s submission) build(ctx context.Context, r *runner) (string, error) {
 	return run, nil
 }
 
-// writeStudies writes the model, the study, and a study without its last model.
+// writeStudies writes the model, the study, a study without its last model, and the profile (the
+// settings of the cluster).
 func (s submission) writeStudies(dir string) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return err
@@ -161,8 +165,8 @@ func (s submission) lastTask(run string) (int, error) {
 	return i + 1, nil
 }
 
-// A step is a command of the program on a copy of the folder of a submission. RUN and TASK among
-// its arguments stand for the copy and the number of the task that has not ended.
+// A step is a command of noether on a copy of the folder of a submission. RUN and TASK among its
+// arguments stand for the copy and the number of the task that has not ended.
 type step struct {
 	args   []string
 	before []string                             // a command before it, which is not measured; nil: none
@@ -181,9 +185,9 @@ var (
 	lastMerge = step{args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}}
 )
 
-// source returns a source that runs a step. Its metrics are the processor time ("cpu-s"), the peak
-// of the memory ("MiB-peak"), and the number of system calls on paths in the folder ("operations"),
-// which strace records in a second run.
+// source returns a source (a function that runs a benchmark) for a step. Its metrics are the
+// processor time ("cpu-s"), the peak of the memory ("MiB-peak"), and the number of system calls on
+// paths in the folder ("operations"), which strace records in a second run.
 func (s submission) source(step step) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		folder, err := s.build(ctx, r)
@@ -275,7 +279,8 @@ func removeShard(s submission, run string) error {
 	return fmt.Errorf("no model lacks its last shard in %s", run)
 }
 
-// submissions returns a row for each size of a submission.
+// submissions returns the rows of a table of benchmarks, one for each size of a submission. lastOf
+// splits a source in two, so that two cells of a row show metrics of the same run.
 func submissions() []row {
 	var rows []row
 	for _, s := range []submission{{1000, 1}, {10000, 1}, {100, 100}} {

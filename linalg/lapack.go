@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// fastLAPACK is gonum's LAPACK with some decompositions replaced by those of a library, which use
-// divide and conquer instead of QR iterations. gonum's matrices are row-major and the library's are
-// column-major, so the library gets the transpose of each matrix: of a symmetric matrix, the other
-// triangle (flipUplo).
+// fastLAPACK is gonum's LAPACK with some decompositions replaced by those of a Fortran library,
+// such as OpenBLAS or MKL, which use divide and conquer instead of QR iterations. gonum's matrices
+// are row-major and the library's are column-major, so the library gets the transpose of each
+// matrix: of a symmetric matrix, the other triangle (flipUplo).
 type fastLAPACK struct {
 	gonum.Implementation
 	lib *library
@@ -64,7 +64,8 @@ func (f fastLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, l
 // leading implements LeadingEigen. It reduces the matrix to tridiagonal form, solves the
 // tridiagonal problem by divide and conquer, and transforms only the k leading eigenvectors back.
 // Unlike LAPACK's dsyevd it does not scale matrices with values above 1e146 or below 1e-146. Sums
-// of squares of float32 values are not that large or small.
+// of squares of float32 values are not that large or small. count returns k, given the eigenvalues
+// in descending order.
 func (f fastLAPACK) leading(a []float64, n int, count func(values []float64) int) (values []float64, vectors *mat.Dense, err error) {
 	checkSize("A", a, n, n, n)
 	if n <= smallProblem {
@@ -116,7 +117,7 @@ func reversedColumns(rows []float64, n, k int) *mat.Dense {
 	return out
 }
 
-// cholesky implements singleLAPACK.
+// cholesky implements singleLAPACK (decompositions in float32).
 func (f fastLAPACK) cholesky(a []float32, n, stride int) bool {
 	if n == 0 {
 		return true

@@ -11,8 +11,8 @@ import (
 // of the model's folder, which ONNX Runtime rejects. The caches of model hubs have them:
 // snapshots/REVISION/model.onnx_data links to ../../blobs/HASH. If there is such a link, the names
 // of all external files are replaced by the names of the files that they resolve to, relative to
-// the deepest folder that holds all these. It becomes m.dir. The files stay in the order of
-// the old names, because SHA256 depends on it.
+// the deepest folder that holds all these. It becomes m.dir. The files stay in the order of the old
+// names, because SHA256, the hash of the model, depends on it.
 func (m *Model) followLinks() error {
 	if len(m.files) == 0 {
 		return nil
@@ -67,6 +67,7 @@ func realPath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// isBelow reports whether a path lies in the folder dir or in one below it.
 func isBelow(dir, path string) bool {
 	name, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(name)

@@ -60,7 +60,7 @@ type FitOptions struct {
 	// return to those before the epoch, and the learning rate is multiplied by RollbackFactor from
 	// then on. 0: no epoch is rolled back.
 	RollbackFactor float64
-	// RollbackByLoss compares Epoch.Validation, the loss without the penalty, instead of the
+	// RollbackByLoss compares Epoch.Validation, the loss without Spec.Penalty, instead of the
 	// objective.
 	RollbackByLoss bool
 	// KeepLast keeps the weights of the last epoch that was not rolled back. Without it, if there
@@ -76,7 +76,8 @@ type FitOptions struct {
 	Identity string
 	// Resumed is called once with the epochs of a checkpoint. Optional.
 	Resumed func([]Epoch) error
-	// AfterStep is called after each run of the engine, of up to Spec.StepsPerRun steps. Optional.
+	// AfterStep is called after each run of the engine (ONNX Runtime), of up to Spec.StepsPerRun
+	// steps. Optional.
 	AfterStep func(StepProgress)
 	// AfterEpoch is called after each epoch, before its checkpoint is saved. The trainer has the
 	// weights of the epoch. An error ends the training. Optional.
@@ -91,8 +92,9 @@ type StepProgress struct {
 	Metrics     // means over the samples used so far
 }
 
-// A Checkpoint stores the state of work that can be interrupted: a training, a search (package
-// invert) or a procedure, that is, a measure that works in steps (package measure/procedure).
+// A Checkpoint stores the state of work that can be interrupted: a training, a search for an input
+// (package invert) or a procedure, that is, a measure that works in steps (package
+// measure/procedure).
 type Checkpoint interface {
 	// Load opens the state that was saved last. It returns nil, nil if there is none.
 	Load() (io.ReadCloser, error)
@@ -116,10 +118,11 @@ type Epoch struct {
 	RolledBack bool // the objective had increased, and the state before the epoch was restored
 
 	TrainAccuracy, ValidationAccuracy float64 // NaN if targets are not classes
-	// ValidationMeanIoU is Metrics.MeanIoU of the validation samples; NaN without masks.
+	// ValidationMeanIoU is Metrics.MeanIoU of the validation samples; NaN without masks, which hold
+	// the class of each pixel.
 	ValidationMeanIoU float64
-	// ValidationRobust is the accuracy on adversarial examples of the validation samples, found as in
-	// training; NaN without Spec.Adversarial.
+	// ValidationRobust is the accuracy on adversarial examples of the validation samples, found as
+	// in training; NaN without Spec.Adversarial.
 	ValidationRobust float64
 
 	Rate    float64 // learning rate of the last step
@@ -251,7 +254,7 @@ func (r *fitter) bestEpoch() int {
 }
 
 // trainOnce takes the steps of one epoch, on the samples in the given order, and returns the mean
-// metrics over the samples.
+// metrics over the samples. One run of the engine takes the steps of a group of batches.
 func (r *fitter) trainOnce(ctx context.Context, epoch int, order []int) (mean Metrics, err error) {
 	perRun := max(1, r.trainer.program.spec.StepsPerRun)
 	group := make([]Batch, 0, perRun)

@@ -10,9 +10,12 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of class maps, for package paired. First the values of the sample, then
-// sums over positions. After mapSums come two columns for each confidence (positions that agree,
-// all positions), if the map has confidences, and two for each class (intersection, union).
+// The columns (values) of a pair of class maps, for package paired, which computes statistics of
+// columns over samples. A class map has the class at each position. The pair is tau f(x) and
+// f(T(x)): the map of the input x, moved by tau as the transformation T moves the image, and the
+// map of T(x). First come the values of the sample, then sums over positions. After mapSums come
+// two columns for each confidence (positions that agree, all positions), if the map has
+// confidences, and two for each class (intersection, union).
 const (
 	sampleAgreement = iota
 	sampleMeanIoU
@@ -21,7 +24,7 @@ const (
 	mapSums   // number of the columns above
 )
 
-// addClassMap adds the columns and the statistics of class maps to a spec.
+// addClassMap adds the columns and the statistics of class maps to the specification of a measure.
 func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 	columns := make([]paired.Column, mapSums)
 	columns[sampleAgreement] = paired.Column{Sample: "pixel-agreement", Transformed: true}
@@ -86,8 +89,9 @@ func (r *regions) clear() {
 // union returns the number of positions with a class in either map.
 func (r *regions) union(class int) int { return r.A[class] + r.B[class] - r.Intersection[class] }
 
-// A mapAction compares class maps. A row of tau f(x) holds the moved map, with class -1 where tau
-// reads from outside. If the format has two channels, the moved map of confidences follows.
+// A mapAction moves and compares class maps. A row of tau f(x) holds the moved map, with class -1
+// where tau reads from outside. If the format has two channels, the moved map of confidences (the
+// probabilities of the classes) follows.
 type mapAction struct {
 	format   *output.Format
 	settings Settings
@@ -100,7 +104,7 @@ type mapAction struct {
 // Len implements paired.Action.
 func (a *mapAction) Len() int { return a.format.Channels * a.format.Height * a.format.Width }
 
-// Act implements paired.Action.
+// Act implements paired.Action: it writes tau z to dst.
 func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
 	f := a.format
 	p, ok := transform.PointMapOf(op, f.Height, f.Width)
@@ -131,7 +135,8 @@ func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 	return nil
 }
 
-// check returns an error for a value of a map that is not a class.
+// check returns an error for a value of a map that is not a class. view says which map it is: that
+// of the clean (not transformed) input, or that of the transformed one.
 func (a *mapAction) check(v float32, view string) error {
 	if v >= 0 && v < float32(len(a.regions.A)) {
 		return nil
@@ -172,7 +177,7 @@ func (a *mapAction) findSources(p transform.PointMap) {
 	}
 }
 
-// Pair implements paired.Action.
+// Pair implements paired.Action: it compares acted, which is tau f(x), with transformed, f(T(x)).
 func (a *mapAction) Pair(out []float64, acted, transformed []float32) error {
 	clear(out)
 	a.regions.clear()

@@ -23,7 +23,8 @@
 //
 // Where T moves no positions, or positions do not form a grid of rows and columns, there are the
 // operators identity and channels only. A layer without positions has one position. A site is what
-// one accumulator measures: a layer of a model under a transformation (measure.Site).
+// one accumulator (the running sums of a measure) measures: a layer of a model under a
+// transformation (measure.Site).
 package latent
 
 import (
@@ -57,7 +58,7 @@ func New(s Settings) (measure.Measure, error) {
 
 type method struct {
 	settings Settings
-	fields   *action.Cache // the actions tau, which accumulators share
+	fields   *action.Cache // the actions tau (action.Field), which accumulators share
 }
 
 func (*method) Name() string                   { return "latent-operator" }
@@ -78,7 +79,7 @@ type setup struct {
 	ridge          float64       // Settings.Ridge
 }
 
-// setup returns the setup of a site, or why it cannot be measured.
+// setup returns the setup of a site, or why it cannot be measured. Axes NC are a batch of vectors.
 func (m *method) setup(s measure.Site) (out setup, why string) {
 	out = setup{foldCount: min(m.settings.Folds, s.Layout.Groups), fields: m.fields, margin: m.settings.Margin, ridge: m.settings.Ridge}
 	if string(s.Layer.Axes) == "NC" && len(s.Layer.Shape) == 1 && s.Layer.Shape[0] > 0 {
@@ -129,7 +130,8 @@ func (s setup) bytes() int64 {
 	return int64(s.foldCount) * one
 }
 
-// Borrowed implements measure.Borrower. It counts the buffers same and moved of type rows, tau f(x)
+// Borrowed implements measure.Borrower: it returns the memory that is only needed during an update.
+// It counts the buffers same and moved of type rows (f(x) or tau f(x), each beside f(Tx)), tau f(x)
 // of a sample, and two tiles in which package linalg computes products. A buffer takes another
 // sample as long as it has fewer than blockRows rows, and append reserves up to a quarter more than
 // is needed.

@@ -11,15 +11,18 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A sampleTransform transforms every sample. The zero value leaves samples unchanged.
+// A sampleTransform transforms every sample, for probes (small networks or linear maps trained on a
+// layer). The zero value leaves samples unchanged.
 type sampleTransform struct {
 	id    string                            // identifies the transformed representations among those that are stored
 	op    func(dataset.Sample) transform.Op // the transformation of a sample; nil: none
-	pairs bool                              // the data hold each sample clean and transformed: take the transformed one
+	pairs bool                              // the data hold each sample clean (not transformed) and transformed: take the transformed one
 }
 
-// randomTransform transforms each sample by one draw of the transformation. With a list of values
-// each sample gets one of them at random.
+// randomTransform transforms each sample by one draw of the transformation. With a list of values,
+// such as angles, each sample gets one of them at random. With ReadyPairs the data hold x and T(x).
+// r.job is what the run measures: layers of a model under one transformation. Its Key seeds the
+// random draws.
 func (r *run) randomTransform() sampleTransform {
 	j := r.job
 	if j.Transform == procedure.ReadyPairs {
@@ -35,6 +38,8 @@ func (r *run) valueTransform(value int) sampleTransform {
 }
 
 // transformID returns the id of a sampleTransform. choice states how it chooses among the values.
+// PerTrial: the transformation is drawn once for a trial (a repetition of all draws), not for each
+// sample.
 func (r *run) transformID(choice string) string {
 	t, k := r.job.Transform, r.job.Key
 	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, choice)
@@ -75,8 +80,8 @@ func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
 // A parameterBin contains the samples with one value of the transformation, or with parameters in
 // one part of its range.
 type parameterBin struct {
-	// parameter is the parameter of the scores: the value, the midpoint of the part of the range,
-	// or "" if there is neither.
+	// parameter is the column parameter of the scores: the value, the midpoint of the part of the
+	// range, or "" if there is neither.
 	parameter string
 	contains  func(i int) bool // whether sample i is in the bin
 }

@@ -51,8 +51,8 @@ func (b batchGram) hsic(o batchGram) float64 {
 const minBatch = 4
 
 // minibatchTotals holds sums of HSIC over minibatches, for all layers and pairs of layers that are
-// compared. The term of a minibatch is its HSIC times its number of samples. Groups are those of
-// the jackknife.
+// compared. The term of a minibatch is its HSIC times its number of samples. A group is one of the
+// parts of the samples each of which the jackknife leaves out once.
 type minibatchTotals struct {
 	n      []int       // number of samples of each group
 	self   [][]float64 // of each layer with itself: by layer and group
@@ -136,8 +136,8 @@ func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 }
 
 // minibatchCKA computes minibatch CKA of two layers on the same samples, in minibatches of at most
-// size samples, without those of fewer than four. Jackknife group g is the samples from cuts[g] up
-// to cuts[g+1]; nil: one group.
+// size samples, without those of fewer than four. The values of x and y are read as deviations from
+// their means. Jackknife group g is the samples from cuts[g] up to cuts[g+1]; nil: one group.
 func minibatchCKA(ctx context.Context, x, y *centredSample, size int, cuts []int) (estimate, error) {
 	totals := newMinibatchTotals(2, 1, max(1, len(cuts)-1))
 	err := walkBoth(ctx, x, y, size, cuts, func(n int, rowsX, rowsY []float64, group int) {

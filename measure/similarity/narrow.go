@@ -13,14 +13,16 @@ import (
 // less time. For wider layers that would save no time.
 const widestNarrow = 256
 
-// narrowLayers are the narrow layers on one side of the pairs.
+// narrowLayers are the narrow layers on one side of the pairs of layers that are compared: the
+// first of each pair, or the second.
 type narrowLayers struct {
 	layers []int        // indices into the layers of the accumulator
 	at     []int        // for each layer of the accumulator, its first variable among those of all narrow layers; -1: not narrow
 	memory linalg.Block // the last block, whose memory is used again for the next one
 }
 
-// narrowLayers returns the narrow layers of both sides of the pairs whose moments are gathered.
+// narrowLayers returns the narrow layers of both sides of the pairs whose moments (sums of products
+// of variables of the two layers) are gathered; for other pairs a.pairs has nil.
 func (a *accumulator) narrowLayers() (sides [2]narrowLayers) {
 	for side := range sides {
 		s := &sides[side]
@@ -40,8 +42,9 @@ func (a *accumulator) narrowLayers() (sides [2]narrowLayers) {
 	return sides
 }
 
-// block joins the variables of all narrow layers into one block, from the chunks of all layers of
-// the accumulator. It is valid until the next call.
+// block joins the variables of all narrow layers into one linalg.Block (observations of several
+// variables), from the chunks (values on a few samples) of all layers of the accumulator. It is
+// valid until the next call.
 func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	var blocks []linalg.Block
 	for _, u := range s.layers {
@@ -51,8 +54,9 @@ func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 	return s.memory
 }
 
-// addPairs adds a block of samples, all of one group of the jackknife, to the moments of the pairs.
-// from is the first place of the block.
+// addPairs adds a block (consecutive samples), all of one group that the jackknife leaves out, to
+// the moments of the pairs. from is the place of its first sample in the study's order of samples.
+// The null, the value that chance gives, is computed from shuffled samples.
 func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 	var crossings []linalg.Crossing  // products of two narrow layers
 	var shuffled [][]linalg.Crossing // the same for the null: for each shuffle, one for each pair
@@ -66,7 +70,7 @@ func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 			m.add(chunks[u], chunks[v], group, a.generator(from), &a.scratch)
 			continue
 		}
-		m.addFourth(chunks[u], chunks[v], group)
+		m.addFourth(chunks[u], chunks[v], group) // m.add does this for wider layers
 		crossings = append(crossings, linalg.Crossing{X: x, Y: y, All: m.xy, Part: m.part(group)})
 		for k, null := range m.null {
 			if k == len(shuffled) {
@@ -89,7 +93,7 @@ func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 }
 
 // generator returns the random generator that shuffles a block for the null, the same for all
-// pairs. from is the first place of the block.
+// pairs. from is the place of the block's first sample.
 func (a *accumulator) generator(from int) *rand.Rand {
 	k := a.grid.Key
 	return seed.Rand(k.Seed, "similarity null", k.Data, k.Transform, k.Trial, from)

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A mapPort is an output of a model that is a map: one sample has the shape c x h x w, h x w x c,
-// or h x w.
+// A mapPort is an output of a model (a Port) that is a map, with values for each position of an
+// image: one sample has the shape c x h x w, h x w x c, or h x w.
 type mapPort struct {
 	*Port
 	channels, height, width int
@@ -22,7 +22,7 @@ const (
 	ofIntegers = true
 )
 
-// maps returns the outputs that are maps: of integers, or else of floats.
+// maps returns those of the outputs searched that are maps: of integers, or else of floats.
 func (q *query) maps(integers bool) (out []mapPort) {
 	for i := range q.ports {
 		p := &q.ports[i]
@@ -54,9 +54,9 @@ func (m mapPort) value(b *onnx.Builder) onnx.Value {
 	return x
 }
 
-// coversImage reports whether a map has the aspect ratio of the image, to within 5 %, at least one
-// position for each 4 x 4 pixels, which the feature maps of a backbone lack, and more than one
-// position.
+// coversImage reports whether a map has the aspect ratio of the model's image (q.about), to within
+// 5 %, at least one position for each 4 x 4 pixels, which the feature maps of a backbone lack, and
+// more than one position.
 func (q *query) coversImage(m mapPort) bool {
 	ratio := float64(m.height*q.about.Width) / float64(m.width*q.about.Height)
 	return math.Abs(math.Log(ratio)) < 0.05 && 4*m.height >= q.about.Height && m.height*m.width > 1
@@ -97,9 +97,11 @@ func oneMap(maps []mapPort, fits func(mapPort) bool) *mapPort {
 // maxGuessedClasses is the largest number of channels that are assumed to be classes.
 const maxGuessedClasses = 256
 
-// findLogits finds a map with a score for each class. If it has one channel, positions with a score
-// above 0 have class 1, the others class 0. Here and below, guess says that the study does not name
-// the layout of the output, so it must be recognised with little doubt (see layout.find).
+// findLogits finds a map with a score for each class, and returns its decoder, which adds nodes
+// that compute the class at each position to the model's graph. If it has one channel, positions
+// with a score above 0 have class 1, the others class 0. Here and below, guess says that the study
+// does not name the layout of the output, so it must be recognised with little doubt (see
+// layout.find).
 func findLogits(q *query, guess bool) *Decoder {
 	// A map of 3 channels may be an image.
 	m := oneMap(q.maps(ofFloats), func(m mapPort) bool {

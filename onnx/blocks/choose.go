@@ -105,7 +105,7 @@ func (k kind) ofBlock() bool { return k == block || k == attention || k == perce
 
 // A chooser collects candidates.
 type chooser struct {
-	path   *path
+	path   *path                 // the nodes between input and output, with all branches
 	layers map[string]onnx.Layer // layers that can be measured, by name
 	found  []candidate           // in the order of computation
 	added  map[string]bool       // names of the layers in found
@@ -122,8 +122,10 @@ func (c *chooser) add(tensor string, node int, k kind) {
 	c.found = append(c.found, candidate{layer: l, node: node, kind: k})
 }
 
-// addBlocks adds the cuts that end blocks. A block without a residual connection, such as those of
-// MobileNet that change the size, ends where a residual block starts.
+// addBlocks adds the cuts that end blocks. A cut is a tensor that every path from the input to the
+// output goes through, and its step is the nodes after the cut before, up to it. A step joins if it
+// ends in the sum or concatenation of branches with weights. A block without a residual connection,
+// such as those of MobileNet that change the size, ends where a residual block starts.
 func (c *chooser) addBlocks() {
 	cuts := c.path.cuts
 	end := -1 // index of the last cut of the block before

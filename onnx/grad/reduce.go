@@ -7,8 +7,9 @@ import (
 )
 
 // A reduction is a node that reduces some axes of the tensor data by a sum, a mean or another
-// function. dy is the gradient with respect to the node's output. It has the reduced axes with size
-// 1, so that it is broadcast to the shape of data.
+// function. Its operation writes the node's gradient: methods such as sum add nodes to the graph.
+// dy is the gradient with respect to the node's output. It has the reduced axes with size 1, so
+// that it is broadcast to the shape of data.
 type reduction struct {
 	*operation
 	data, dy  onnx.Value
@@ -41,13 +42,15 @@ func (r reduction) reduce(operator string, x onnx.Value) onnx.Value {
 	return r.Op(operator, onnx.Attrs{"keepdims": 1, "axes": r.axes}, x)
 }
 
-// reducing is the rule of a reduction whose gradient f has the shape of data.
+// reducing is the rule of a reduction whose gradient f has the shape of data. A rule adds the nodes
+// of an operator's gradient to the graph.
 func reducing(f func(r reduction) onnx.Value) rule {
 	return unary(func(op *operation) onnx.Value { return f(op.reduction()) })
 }
 
 // expanding is the rule of a reduction whose gradient is the same for all elements that are reduced
-// to one. f returns that gradient with the reduced axes of size 1.
+// to one. f returns that gradient with the reduced axes of size 1. Where possible it is expanded to
+// the shape of data only later.
 func expanding(f func(r reduction) onnx.Value) rule {
 	return func(op *operation) {
 		if !op.wanted(0) {

@@ -8,13 +8,14 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// matrix prints a matrix of models by transformations, in several tables if it is too wide for one.
+// matrix prints a matrix of scores, of models by transformations or another field, in several
+// tables if it is too wide for one.
 func (p *printer) matrix(m report.Matrix, rows []scores.Row) {
 	direction := measure.Neutral
 	switch {
 	case m.Lower:
 		direction = measure.Lower
-	case m.Toward != "":
+	case m.Toward != "": // the meaning of the better end of the scale
 		direction = measure.Higher
 	}
 	title := m.Title + arrow(direction)
@@ -43,9 +44,9 @@ func (p *printer) columns(m report.Matrix, rows []scores.Row, low, high int) {
 			continue
 		}
 		v := valueOf(rows[c.Row])
-		v.layer, v.other = "", ""
+		v.layer, v.other = "", "" // the names of the layers are not shown
 		if c.Chance {
-			v.value += "*" // no better than the null
+			v.value += "*" // no better than the null, the value that chance alone gives
 		}
 		g.rows[c.Model].values[c.Column-low] = v
 	}

@@ -25,7 +25,8 @@ func (p population) values() (r, rho float64) {
 	return r, 6 / math.Pi * math.Asin(r/2)
 }
 
-// draw returns points of all units. They depend on the number of the sample.
+// draw returns a sample of the population: points of all units. number is the sample's number,
+// which seeds the draw.
 func (p population) draw(number int) []correlation.Point {
 	random := seed.Rand(1, "coverage: correlation", number)
 	var out []correlation.Point

@@ -33,7 +33,8 @@ func (c *curves) add(network string, layer int, decay float64, l *autoencoder.La
 	c.list = append(c.list, curve{network, layer, decay, l.Curve})
 }
 
-// curves writes all curves as MODEL.curves.csv, with the command as MODEL, and prints a summary.
+// curves writes all curves as MODEL.curves.csv, with the command as MODEL, and prints a summary. A
+// plan holds the flags of the program. The column taken_back says whether an epoch was undone.
 func (p plan) curves(model string, c *curves) error {
 	slices.SortFunc(c.list, func(a, b curve) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.decay, b.decay), cmp.Compare(a.network, b.network))
@@ -49,8 +50,8 @@ func (p plan) curves(model string, c *curves) error {
 }
 
 // print prints, for each layer and decay, in how many networks the reconstruction error and J fall
-// in every epoch. J is the objective that training minimises. Epochs undone (Point.RolledBack) do
-// not count.
+// in every epoch. J is the objective that training minimises. Epochs undone because J or the error
+// had increased (Point.RolledBack) do not count.
 func (c *curves) print() {
 	fmt.Println("| layer | decay | networks | epochs undone | error always falls | largest rise | from | to | J always falls | largest rise |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")

@@ -8,13 +8,13 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// Between holds the pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or
-// `all`.
+// Between is the value of the key between of an entry under measures in a study file. It holds the
+// pairs of models that a measure compares: `[a, b]`, `[[a, b], [a, c]]`, or `all`.
 type Between struct {
 	All   bool // each pair of different models
 	Pairs []modelPair
 
-	node *config.Node
+	node *config.Node // its position in the study file
 }
 
 // A modelPair is two models, or one model twice: its layers are then compared with each other.
@@ -73,7 +73,7 @@ func decodePair(n *config.Node) (modelPair, error) {
 // since a study computes each statistic only once. A method may occur once between models, and once
 // between clean and transformed layers. If its settings choose statistics, as those of similarity
 // do, there is a name for each statistic, so that entries with different statistics do not
-// conflict.
+// conflict. A MeasureSpec is an entry: a Method (a measure with its settings) and its model pairs.
 func (m MeasureSpec) identities() []string {
 	name := m.Name()
 	if m.Between.Given() {
@@ -151,7 +151,8 @@ func (m MeasureSpec) countPairs(models int) float64 {
 	return float64(len(m.Between.Pairs))
 }
 
-// directional reports whether comparing a with b differs from comparing b with a.
+// directional reports whether comparing a with b differs from comparing b with a. A Comparison is a
+// measure computed from running sums, a procedure one that works in steps.
 func directional(m measure.Method) bool {
 	switch m := m.(type) {
 	case measure.Comparison:
@@ -162,6 +163,7 @@ func directional(m measure.Method) bool {
 	return false
 }
 
+// pairings are the ways to pair the layers of two models; see LayerPairing.
 var pairings = []string{procedure.Grid, procedure.Same, procedure.Penultimate}
 
 // decodePairing reads the value of the key layers, which is one of pairings.
@@ -197,7 +199,8 @@ func (m MeasureSpec) readsPenultimate() bool {
 	return m.Pairing == procedure.Penultimate
 }
 
-// addPairs adds the keys of model pairs to the schema of a method's settings.
+// addPairs adds the keys of model pairs to the schema of a method's settings. use says whether an
+// entry must name pairs, and whether layers or only predictions are compared.
 func addPairs(schema map[string]any, use pairUse) {
 	name := map[string]any{"type": []string{"string", "number"}}
 	pair := map[string]any{"type": "array", "items": name, "minItems": 2, "maxItems": 2}

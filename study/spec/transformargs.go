@@ -18,8 +18,9 @@ type choice struct {
 
 // decodeArgs reads the arguments of a transformation as all combinations of the listed values.
 // There are three forms: no arguments; the short form, a number, word or range, as in `rotate: 15`,
-// which sets the parameters in k.Short; and a mapping of parameters. In a mapping, the keys values
-// and range also set the parameters in k.Short, as in `rotate: {values: [90, 180]}`.
+// which sets the parameters in k.Short; and a mapping of parameters. k describes the transformation
+// and its parameters. In a mapping, the keys values and range also set the parameters in k.Short,
+// as in `rotate: {values: [90, 180]}`.
 func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 	out := []choice{{args: transform.Args{}}}
 	if n.Kind == config.Null {
@@ -49,6 +50,7 @@ func decodeArgs(k transform.Kind, n *config.Node) ([]choice, error) {
 		} else {
 			err = p.Key.Unknown("parameter of "+k.Name, paramNames(k))
 		}
+		// Each combination is at least one cell (unit of work) of the study.
 		if err == nil && len(out)*len(values) > maxCells {
 			err = p.Key.Errorf("these lists have more than %d combinations of values", maxCells)
 		}
@@ -183,7 +185,8 @@ func combine(choices []choice, names []string, title string, values []listedArg)
 	return combined
 }
 
-// canonicalArgs returns the arguments in the form that is hashed in the keys of cells.
+// canonicalArgs returns the arguments in the form that is hashed in the keys of cells, under which
+// their results are stored.
 func canonicalArgs(args transform.Args) map[string]any {
 	out := map[string]any{}
 	for name, a := range args {

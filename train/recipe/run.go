@@ -18,7 +18,7 @@ import (
 // Options are the options of Run.
 type Options struct {
 	Runtime *ort.Runtime
-	Threads int    // of the engine; 0: one for each core
+	Threads int    // of the engine, ONNX Runtime; 0: one for each core
 	Device  string // "cpu" where empty
 	// Progress is called after some steps. Optional.
 	Progress func(Progress)
@@ -37,7 +37,8 @@ type Progress struct {
 // A Summary is the content of summary.json: the results of a training.
 type Summary struct {
 	Name string `json:"name"`
-	// Tags are the names of the values of varied keys.
+	// Tags are the names of the values of varied keys: those of the training file that have several
+	// values, of which each training has one.
 	Tags       map[string]string `json:"tags,omitempty"`
 	Identity   string            `json:"identity"`   // hash of settings, data and initial weights
 	Model      string            `json:"model"`      // name of the file
@@ -57,7 +58,7 @@ type Summary struct {
 
 // A Result is the performance of a network on data.
 type Result struct {
-	Data     string   `json:"data,omitempty"` // fingerprint of the data
+	Data     string   `json:"data,omitempty"` // fingerprint of the data: a hash of the samples
 	Samples  int      `json:"samples"`
 	Loss     float64  `json:"loss"`
 	Accuracy *float64 `json:"accuracy,omitempty"`        // of samples; for segmentation masks, the mean fraction of pixels
@@ -85,9 +86,9 @@ func (r *Result) withRobust(accuracy float64) *Result {
 	return r
 }
 
-// Run trains a network as described by the file and writes the output folder. It resumes from a
-// checkpoint of the same training in the folder. If the folder holds the finished training Run
-// returns its summary, and an error if it holds another training.
+// Run trains a network as described by the training file and writes the output folder. It resumes
+// from a checkpoint of the same training in the folder. If the folder holds the finished training,
+// Run returns its summary; if it holds another training, an error.
 func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, error) {
 	p, err := f.preprocess()
 	if err != nil {

@@ -2,7 +2,8 @@
 
 package action
 
-// There are no kernels for this processor, or no C compiler.
+// native is false: there are no kernels in C for this processor, or no C compiler. The functions
+// below are stubs, which are then never called.
 const native = false
 
 func (f *Field) actNative(dst, z []float32, channels, positions int, to []int32, floor *FloorSums) {}
