@@ -81,7 +81,7 @@ def measure(
         prepared = _models.prepare(m, preprocess, shape)
         entry: dict[str, Any] = {"name": key or prepared.name, "onnx": prepared.path}
         steps = prepared.preprocess
-        found = _models.inspect(prepared.path) if layers is None or known.framed and steps is None else {}
+        inspected = _models.inspect(prepared.path) if layers is None or known.framed and steps is None else {}
         if known.framed:
             steps = _framed(steps if steps is not None else inspected.get("preprocess"), known.shape)
         if steps is not None:
