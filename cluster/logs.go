@@ -10,16 +10,19 @@ import (
 	"strings"
 )
 
-// A Log holds the last lines of the output of a task or a merge.
+// A Log holds the last lines of the output of a task or a merge. A task is one call of noether run
+// on the cluster, for some models or a part of the samples of one. The merge is the job after all
+// tasks, which combines their results.
 type Log struct {
 	Task  int      `json:"task,omitempty"` // 0: the merge
 	File  string   `json:"file"`
 	Lines []string `json:"lines"`
 }
 
-// Logs reads the last lines, at most the given number, of the logs of a submission: those of the
-// given tasks (numbers from 1), and of merges if merge is set. run is the run folder. For a task
-// without a log it returns a Log without lines. A task that the submission lacks is an error.
+// Logs reads the last lines, at most the given number, of the logs of a submission (a study divided
+// into tasks): those of the given tasks (numbers from 1), and of merges if merge is set. run is the
+// run folder, which holds the results of the study. For a task without a log it returns a Log
+// without lines. A task that the submission lacks is an error.
 func Logs(run string, s *Submission, tasks []int, merge bool, lines int) ([]Log, error) {
 	var out []Log
 	for _, n := range tasks {

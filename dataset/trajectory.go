@@ -2,10 +2,10 @@ package dataset
 
 import "sync"
 
-// Trajectories is a Source whose samples lie on trajectories: the frames of a video at one
-// position, or an image under a moving camera. A trajectory is a reference sample x with gradually
-// changed versions of it. Section 4 of Goodfellow et al. (2009) writes them tau(x, gamma), where
-// gamma is the amount of the change.
+// Trajectories is a Source (a data set, read by sample) whose samples lie on trajectories: the
+// frames of a video at one position, or an image under a moving camera. A trajectory is a reference
+// sample x with gradually changed versions of it. Section 4 of Goodfellow et al. (2009) writes them
+// tau(x, gamma), where gamma is the amount of the change.
 type Trajectories interface {
 	Source
 	// Amounts returns the values of gamma of every trajectory, ascending and including 0, for
@@ -36,8 +36,8 @@ func Amounts(src Source) []float64 {
 }
 
 // Trajectory returns the indices of the samples of the trajectory of sample i, one for each of the
-// source's Amounts. It returns nil if the original source lacks one of them, if a selection left
-// one out, or if the source has no trajectories.
+// source's Amounts. It returns nil if the original source lacks one of them, if a subset left one
+// out, or if the source has no trajectories.
 func Trajectory(src Source, i int) []int {
 	switch src := src.(type) {
 	case Trajectories:
@@ -62,6 +62,8 @@ func inverse(indices []int) func() map[int]int {
 
 func (s subset) amounts() []float64 { return Amounts(s.Source) }
 
+// trajectory returns indices into the subset. s.indices holds the samples' indices in the source,
+// and s.positions is the inverse map.
 func (s subset) trajectory(i int) []int {
 	inner := Trajectory(s.Source, s.indices[i])
 	if inner == nil {
@@ -80,6 +82,9 @@ func (s subset) trajectory(i int) []int {
 	}
 	return out
 }
+
+// The following sources change the images (corrupted), add computed properties (computed) or
+// replace the labels (relabelled). They keep the indices of the samples.
 
 func (c corrupted) amounts() []float64     { return Amounts(c.Source) }
 func (c corrupted) trajectory(i int) []int { return Trajectory(c.Source, i) }

@@ -19,9 +19,10 @@ type stridedShortcut struct {
 	channels      int        // of x
 }
 
-// replaceShortcuts replaces each stridedShortcut by a convolution, which is faster: between
-// convolutions ONNX Runtime keeps feature maps in a memory layout of its own. For Slice and Pad it
-// converts them from this layout and back, in the forward and the backward pass.
+// replaceShortcuts replaces, in the graph of one step of an inversion (gradient descent on an input
+// until a layer has given activations), each stridedShortcut by a convolution, which is faster:
+// between convolutions ONNX Runtime keeps feature maps in a memory layout of its own. For Slice and
+// Pad it converts them from this layout and back, in the forward and the backward pass.
 func (s *stepBuilder) replaceShortcuts() {
 	b := s.b
 	g := graphInfo{static: infer.Analyze(b.Snapshot()), producers: map[string]*pb.NodeProto{}}

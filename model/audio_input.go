@@ -44,7 +44,7 @@ func tooShort(in onnx.ValueInfo) bool {
 }
 
 // newAudioInput returns the description of an input that takes waveforms. It determines their
-// length and rate.
+// length and rate. Options.Samples is the length of the data, in values.
 func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
 	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
 	n := info.Shape[len(info.Shape)-1].Size
@@ -75,10 +75,11 @@ func featureRate(s logmel.Settings, rate int) (int, error) {
 	return max(rate, s.Rate), nil
 }
 
-// withFeatures adds the spectrogram of the preprocessing in front of a model whose input is a
-// spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel axis of size 1
-// after the batch. Mels are frequency bands, frames are positions in time. The result takes
-// b waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left out.
+// withFeatures adds the features of the preprocessing, a log-mel spectrogram, in front of a model
+// whose input is a spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel
+// axis of size 1 after the batch. Mels are frequency bands, frames are positions in time. The
+// result takes b waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left
+// out.
 func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
 	s := *o.Preprocess.Features
 	var err error
@@ -141,8 +142,8 @@ func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, er
 	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
 }
 
-// featureInput returns the input that takes features: the one of the options, or the only one
-// without fixed values.
+// featureInput returns the input that takes features: the one that the options name, or the only
+// one for which they state no fixed values.
 func featureInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, error) {
 	var found []onnx.ValueInfo
 	for _, in := range inputs {

@@ -9,7 +9,7 @@ import (
 )
 
 // Extent returns the size of a run, for instance "3 models, 1 data set, 3 transforms, 5 measures,
-// 1,234 scores".
+// 1,234 scores". rec describes the run, and rows are its scores.
 func Extent(rec scores.Record, rows []scores.Row) string {
 	models, data := len(rec.Models), len(rec.Data)
 	parts := []string{Plural(max(models, len(scores.DistinctValues(rows, byModel))), "model"), Plural(max(data, len(scores.DistinctValues(rows, byData))), "data set")}
@@ -19,7 +19,9 @@ func Extent(rec scores.Record, rows []scores.Row) string {
 	return strings.Join(append(parts, Plural(len(scores.DistinctValues(rows, byMeasure)), "measure"), Plural(len(rows), "score")), ", ")
 }
 
-// Progress returns a sentence on a run that is unfinished or has failures, otherwise "".
+// Progress returns a sentence on a run that is unfinished or has failures, otherwise "". It counts
+// cells: a cell is one measure of one model on one data set, under one transformation value, in one
+// of the repetitions of all random draws.
 func Progress(rec scores.Record) string {
 	switch {
 	case rec.Finished != nil && len(rec.Failed) > 0:

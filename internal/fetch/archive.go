@@ -20,7 +20,7 @@ import (
 // IsArchive reports whether a file name, path or URL has the extension of an archive that Tree
 // unpacks.
 func IsArchive(name string) bool {
-	before, _, _ := strings.Cut(name, "#")
+	before, _, _ := strings.Cut(name, "#") // a URL may end in #sha256=HEX
 	if u, _, ok := strings.Cut(before, "?"); ok && IsURL(before) {
 		before = u
 	}
@@ -29,11 +29,13 @@ func IsArchive(name string) bool {
 }
 
 // Tree returns the path of a folder with the files of an archive: a tar, tar.gz, tgz or zip at a
-// URL. If the archive has a single top folder, Tree returns the path of that folder. sum is the
-// archive's expected SHA-256, or "", as for File.
+// URL. The archive is downloaded and unpacked unless the cache has it. If the archive has a single
+// top folder, Tree returns the path of that folder. sum is the archive's expected SHA-256, or "",
+// as for File.
 //
 // An archive is not trusted. Only files and folders are unpacked. Links, devices and names that
-// lead outside the folder are errors, as are more than MaxFiles files or MaxFile bytes.
+// lead outside the folder are errors, as are more files or bytes than the cache's bounds, MaxFiles
+// and MaxFile.
 func (c *Cache) Tree(ctx context.Context, address, sum string) (string, error) {
 	t, err := parse(address, sum)
 	if err != nil {

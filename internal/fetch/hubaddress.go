@@ -90,9 +90,10 @@ func HubName(address string) string {
 	return path.Base(a.repository)
 }
 
-// Pinned returns an address of the hub with the commit in place of the revision. file is a path
-// that Model or DataFiles returned for the address; the commit is part of it. Other addresses, and
-// those for which file has no commit, are returned as they are.
+// Pinned returns an address of the hub with the commit in place of the revision. file is the path
+// of a downloaded file, as Model or DataFiles returned it for the address:
+// FOLDER/snapshots/COMMIT/FILE in the hub's cache. Other addresses, and those for which file has no
+// commit, are returned as they are.
 func Pinned(address, file string) string {
 	a, err := parseHub(address)
 	if !IsHub(address) || err != nil {

@@ -37,7 +37,7 @@ type body struct {
 	version   string // an ETag or a time; "" if unknown, and the download cannot be resumed
 }
 
-// open starts the transfer of a URL's content.
+// open starts the transfer of the content of a target (a parsed URL).
 func (c *Cache) open(ctx context.Context, t target, r request) (*body, error) {
 	switch t.url.Scheme {
 	case "https", "http":
@@ -70,7 +70,7 @@ func (c *Cache) client() *http.Client {
 }
 
 // openHTTP requests an address. header holds further fields of the request, such as credentials; it
-// may be nil. Its error is permanent (see there) if a retry would not change it.
+// may be nil. Its error is of type permanent if a retry would not change it.
 func (c *Cache) openHTTP(ctx context.Context, address *url.URL, header http.Header, r request) (*body, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func plainHTTPError(err error) error {
 // openBlob opens an object of an S3 bucket, or a file of a folder.
 func (c *Cache) openBlob(ctx context.Context, t target, r request) (*body, error) {
 	address, key := t.bucket()
-	open := c.Bucket
+	open := c.Bucket // replaces the function that opens a bucket; nil: blob.OpenBucket
 	if open == nil {
 		open = blob.OpenBucket
 	}

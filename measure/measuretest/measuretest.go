@@ -1,20 +1,22 @@
-// Package measuretest checks that the accumulators of a measure satisfy the contract of
-// measure.Accumulator or measure.GridAccumulator. A grid is a list of pairs of layers that one
-// accumulator compares (measure.Grid). A site is what other accumulators measure, such as a layer
-// of a model under a transformation (measure.Site).
+// Package measuretest checks that the accumulators of a measure (its running sums, updated batch by
+// batch) satisfy the contract of measure.Accumulator or measure.GridAccumulator. A grid is a list
+// of pairs of layers that one accumulator compares (measure.Grid). A site is what other
+// accumulators measure, such as a layer of a model under a transformation (measure.Site).
 //
 // The place of a sample is its position in the random order of a study, and a block is a range of
 // places (see measure.Layout). Scores must not depend on how the samples are divided into batches
-// and parts, on the order in which parts are merged, or on whether the work was stopped and
-// resumed. A damaged state must be an error, never a panic or a score. The scores of a pair of
-// layers must not depend on the other pairs of the grid.
+// and parts, on the order in which parts are merged, or on whether the work was stopped and resumed
+// from a state, a serialised accumulator. A damaged state must be an error, never a panic or a
+// score. The scores of a pair of layers must not depend on the other pairs of the grid.
 //
 // A new measure is tested by one call:
 //
 //	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Transformed: transformed})
 //	measuretest.RunGrid(t, measuretest.GridCase{Comparison: c, Grid: grid, A: a, B: b})
 //
-// A procedure.Procedure, a measure without accumulators, is run by RunJob on the result of Job.
+// Clean and Transformed are the activations of the site on the inputs x and T(x), A and B those of
+// the two sides of the grid, one sample a row. A procedure.Procedure, a measure without
+// accumulators, is run by RunJob on the result of Job.
 package measuretest
 
 import (
@@ -33,7 +35,7 @@ import (
 type contract struct {
 	layout    measure.Layout
 	cost      int64                   // bound of the measure on the memory of an accumulator, in bytes
-	tolerance float64                 // see Case
+	tolerance float64                 // largest relative difference of two scores; see Case
 	exact     bool                    // values must be equal, whatever tolerance is
 	open      func() (subject, error) // returns an empty accumulator
 }
@@ -103,9 +105,9 @@ func (c contract) parts(t *rapid.T) {
 }
 
 // resuming stops after some samples, perhaps within a block, continues from the serialised state,
-// and compares the scores with those of an uninterrupted pass. A call of Scores in between must not
-// change the state. With the same batches the scores must be exactly equal, because the times at
-// which a run saves its states vary.
+// and compares the scores with those of an uninterrupted reading. A call of Scores in between must
+// not change the state. With the same batches the scores must be exactly equal, because the times
+// at which a run saves its states vary.
 func (c contract) resuming(t *rapid.T) {
 	seen := c.readable(t)
 	cut := rapid.IntRange(0, len(seen)).Draw(t, "samples before the stop")

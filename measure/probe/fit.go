@@ -18,7 +18,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// workers returns the number of probes that are trained in parallel.
+// workers returns the number of probes that are trained in parallel. A probe is a small network, or
+// a linear map, trained on the vectors of a layer of the measured model. A run computes one job,
+// the scores of one measure of one model.
 func (r *run) workers() int {
 	if r.job.Threads > 0 {
 		return r.job.Threads
@@ -36,9 +38,10 @@ func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.jo
 // An outcome is the result of testing a probe: lists of numbers from which scores are computed.
 type outcome [][]float64
 
-// trainProbes trains the probes of all sets in parallel and tests each trained network net. It
-// returns the outcomes by probe name. Probes whose outcome is in the checkpoint are not trained
-// again.
+// trainProbes trains the probes of all sets in parallel and tests each trained network net. A set
+// has the probes of one kind for one target (what they predict). trainProbes returns the outcomes
+// by probe name. Probes whose outcome is in the checkpoint, which an interrupted run left, are not
+// trained again.
 func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(r.workers())

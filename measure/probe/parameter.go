@@ -16,9 +16,11 @@ type EquivarianceSettings struct {
 }
 
 // ParameterEquivariance returns the measure parameter-equivariance: rmse, r2 and baseline-rmse of
-// the transformation's parameter, scaled to [0, 1] over its range. The probe predicts it from the
-// concatenation of z and z'. If the values of the transformation are not numbers, the statistics
-// are accuracy, f1 and baseline-accuracy.
+// the transformation's parameter, such as an angle, scaled to [0, 1] over its range. A probe (a
+// small network) predicts it from the concatenation of z and z', a layer's vectors for x and T(x).
+// The baseline is a constant prediction, the mean of the training samples or their most frequent
+// class. If the values of the transformation are not numbers, the statistics are accuracy, f1 and
+// baseline-accuracy.
 func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -39,6 +41,8 @@ func (*parameterEquivariance) Version() int             { return 2 }
 func (m *parameterEquivariance) Settings() any          { return m.settings }
 func (m *parameterEquivariance) Needs() procedure.Needs { return m.settings.needs(true) }
 
+// Skip returns why the measure does not apply to a job, or "". The parameter must be drawn for each
+// sample, from a range or a list of values. A trial is one of several repetitions of all draws.
 func (m *parameterEquivariance) Skip(j *procedure.Job) string {
 	switch t := j.Transform; {
 	case t.PerTrial && !listed(t):
@@ -80,8 +84,9 @@ func (r *run) parameterTarget() *target {
 	return out
 }
 
-// parameterScores trains probes on the concatenated clean and transformed representations of a
-// layer and returns their scores and those of the baseline.
+// parameterScores trains probes on the concatenated representations of a layer, clean (for x) and
+// transformed (for T(x)), and returns their scores and those of the baseline. want is what the
+// probes predict, and parts are the samples for training, validation and test.
 func (r *run) parameterScores(ctx context.Context, layer onnx.Layer, want *target, parts split) ([]measure.Score, error) {
 	clean, err := r.open(ctx, layer, sampleTransform{}, nil) // nil: all samples
 	if err != nil {

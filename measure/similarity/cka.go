@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// An estimate is the value of a statistic with its null, its jackknife replicates and its warnings.
+// An estimate is the value of a statistic with its null (the value that chance alone gives), its
+// jackknife replicates (the values without one group of samples each) and its warnings.
 type estimate struct {
 	value, null float64
 	replicates  []measure.Replicate
@@ -49,6 +50,8 @@ func constantEstimate(x, y bool) (e estimate, ok bool) {
 }
 
 // eachGroup calls f for each group that a replicate leaves out, with its number of observations.
+// pairMoments has the second moments of two representations x and y of the same observations, and
+// singleMoments those of one: over all observations, and over those of each group.
 func (m *pairMoments) eachGroup(f func(group, left int)) {
 	for g, part := range m.groups {
 		if part.N > 0 && part.N < m.xy.N {
@@ -60,7 +63,10 @@ func (m *pairMoments) eachGroup(f func(group, left int)) {
 // cka returns CKA from the HSIC of x and y and that of each with itself, all biased (linear CKA,
 // Kornblith et al. 2019, section 3.2) or all unbiased (debiased CKA, Nguyen et al. 2021, equation
 // 3). The null is the mean over all shuffles of the pairs: tr(HKH) tr(HLH) / ((n - 1) |HKH| |HLH|)
-// for biased estimates, 0 for unbiased ones.
+// for biased estimates, 0 for unbiased ones. K and L are the n x n Gram matrices of x and y, and H
+// subtracts the mean. An hsicSum holds the sums from which HSIC is computed: m samples, the inner
+// product of K and L, the sums k and l of all elements, the traces trk and trl, and kl, the inner
+// product of the row sums.
 func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
 	hsic, minSamples := hsicSum.biased, 2
 	if unbiased {
@@ -138,8 +144,10 @@ func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, gro
 }
 
 // A removal describes how the moments of n observations change when a group of m of them is left
-// out: S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, where a is the mean of all and b that of the
-// group. Between two representations x and y the last factors are (b_x - a_x)(b_y - a_y)ᵀ.
+// out: S = S_n - S_m - n m / (n - m) (b - a)(b - a)ᵀ, where S, S_n and S_m are the scatters (sums
+// of products of deviations from the mean) of the rest, of all and of the group, a is the mean of
+// all and b that of the group. Between two representations x and y the last factors are
+// (b_x - a_x)(b_y - a_y)ᵀ.
 type removal struct {
 	factor float64   // n m / (n - m)
 	x, y   []float64 // b - a
@@ -194,7 +202,7 @@ func (s *singleMoments) traceWithout(g int) float64 {
 	return trace(s.all) - trace(s.groups[g]) - r.factor*floats.Dot(r.x, r.x)
 }
 
-// crossWithout returns the squared norm of Sxy without a group.
+// crossWithout returns the squared norm of the p x q scatter between x and y without a group.
 func (m *pairMoments) crossWithout(g int) float64 {
 	r := m.removal(g)
 	q := m.xy.Q

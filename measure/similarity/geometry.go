@@ -23,8 +23,9 @@ const (
 	EffectiveRank      = "effective-rank"
 )
 
-// geometryStatistics returns the statistics of one representation. Their functions read the first
-// subset of the pair only.
+// geometryStatistics returns the statistics of one representation. Their functions take a pair of
+// subsets (representations of some of the samples) and read the first one only. Scores of fewer
+// than wideBelow samples get a warning that the interval is too wide.
 func geometryStatistics() []statistic {
 	out := []statistic{
 		{name: Magnitude, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return magnitude(v, v.x) }},
@@ -81,6 +82,7 @@ func (*geometry) Needs() measure.Needs {
 	return measure.Needs{Transformed: true, TransformOptional: true}
 }
 
+// Skip returns why the measure does not apply to a site (a layer under a transformation), or "".
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
 // Cost is the memory for two representations, on x and on T(x).
@@ -98,8 +100,8 @@ func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
 	return out, nil
 }
 
-// gridOf returns the comparison of a layer with itself, on x or on T(x). Each of the two takes half
-// of the memory (Budget).
+// gridOf returns the grid (the pairs of layers to compare) that compares a layer with itself, on x
+// or on T(x). Each of the two takes half of the memory (Budget).
 func gridOf(s measure.Site) measure.Grid {
 	layers := []onnx.Layer{s.Layer}
 	return measure.Grid{A: layers, B: layers, Pairs: [][2]int{{0, 0}}, Layout: s.Layout, Self: true, Budget: s.Budget / 2, Key: s.Key}
@@ -109,7 +111,7 @@ func gridOf(s measure.Site) measure.Grid {
 // comparison of a layer with itself.
 type geometryAccumulator struct {
 	site  measure.Site
-	views [2]*accumulator // on x, on T(x)
+	views [2]*accumulator // the views of a sample are x and T(x)
 }
 
 // Update adds the samples of a batch.
@@ -129,7 +131,7 @@ func (a *geometryAccumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// Merge adds the state of an accumulator of other blocks.
+// Merge adds the state of an accumulator of other blocks (parts of the samples).
 func (a *geometryAccumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*geometryAccumulator)
 	if !ok {

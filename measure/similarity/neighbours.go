@@ -9,8 +9,8 @@ import (
 )
 
 // neighbourLists holds the nearest neighbours of each of n samples, nearest first. The lists are
-// longer than needed, so that enough neighbours remain if a group of the jackknife is left out.
-// Samples that tie with the last one of a list are all in it.
+// longer than needed, so that enough neighbours remain if a jackknife leaves out a group, one of up
+// to twenty parts of the samples. Samples that tie with the last one of a list are all in it.
 type neighbourLists struct {
 	starts []int       // n + 1 indices into all: where the list of each sample starts, and the end
 	all    []neighbour // the lists
@@ -104,9 +104,10 @@ const manyTies = 0.05
 // neighbourOverlap returns the mean fraction of the k nearest neighbours that two representations
 // have in common (Huh et al. 2024). It is the expected value if ties are broken at random and
 // independently in both representations. So unrelated representations with many ties share no more
-// than others, and the mean over all permutations of the samples of y is k / (n - 1). A replicate
-// leaves out the samples of a group of the jackknife, also as neighbours of others. Group g has the
-// samples cuts[g] to cuts[g+1] - 1; if cuts is nil, there are no replicates.
+// than others, and the null, the mean over all permutations of the samples of y, is k / (n - 1). A
+// replicate, from which the jackknife computes an interval, leaves out the samples of a group, also
+// as neighbours of others. Group g has the samples cuts[g] to cuts[g+1] - 1; if cuts is nil, there
+// are no replicates.
 func neighbourOverlap(x, y neighbourLists, n, k int, cuts []int) estimate {
 	value, shared := meanOverlap(x, y, n, k, 0, 0)
 	e := estimate{value: value, null: float64(k) / float64(n-1)}

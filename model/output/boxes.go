@@ -19,6 +19,12 @@ var (
 	centred = [4][4]float32{{1, 0, 1, 0}, {0, 1, 0, 1}, {-.5, 0, .5, 0}, {0, -.5, 0, .5}}
 )
 
+// The functions find* search the outputs of a model, its ports, for one layout of boxes, such as
+// that of DETR. A query is such a search. They return nil if the outputs have another layout. If
+// guess is set, the user has not named the layout, and they return a decoder only if it is unlikely
+// that the outputs mean something else. Of a Port, Sizes is the shape with the batch, and Sample
+// the shape of one sample, nil if there is no batch axis. A size of -1 is free.
+
 // maxRows is the largest number of boxes of an image that the graph returns: those with the highest
 // scores.
 const maxRows = 2000
@@ -36,10 +42,12 @@ const (
 	inFractions = true
 )
 
-// newBoxes returns the decoder of a layout of boxes. candidates is the number of boxes of an image,
-// or -1 if it varies. coordinates is the matrix that converts the coordinates of a box to corners.
-// fractions is the default for Setting.Fractions. source adds the nodes that compute the boxes to a
-// graph.
+// newBoxes returns the decoder of a layout of boxes: it adds nodes to the graph that turn the
+// outputs into rows of corners (as fractions of the image), score, class and keypoints. candidates
+// is the number of boxes of an image, or -1 if it varies. coordinates is the matrix that converts
+// the coordinates of a box to corners. fractions is the default for Setting.Fractions: whether the
+// outputs' coordinates are fractions of the image rather than pixels. source adds the nodes that
+// compute the boxes to a graph.
 func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
@@ -49,8 +57,8 @@ func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fr
 	if candidates >= 0 {
 		f.Candidates = min(maxRows, candidates)
 	}
-	f.Suppress = cmp.Or(f.Suppress, 1)
-	scale := [2]float32{1, 1} // of x and y
+	f.Suppress = cmp.Or(f.Suppress, 1) // the threshold of non-maximum suppression; 1: none
+	scale := [2]float32{1, 1}          // of x and y
 	if !fractions {
 		scale = [2]float32{1 / float32(f.Width), 1 / float32(f.Height)}
 	}

@@ -19,7 +19,8 @@ type adamUpdate struct {
 	nextP, nextM, nextV string // names of p', m' and v'
 }
 
-// rewriteAdam replaces the updates of Adam by native operators. It reports whether there are any.
+// rewriteAdam replaces the updates of Adam by native operators, written in C for this project. It
+// reports whether there are any.
 func rewriteAdam(b *onnx.Builder) bool {
 	g := newGraph(b)
 	updates := map[string]adamUpdate{} // by the name of m' or v', whichever is computed first

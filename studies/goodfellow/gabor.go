@@ -14,16 +14,17 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// gabor writes the table of figure 4: the fraction of the energy (sum of squares) of filters that
-// Gabor functions explain, for layers with the sparsity penalty and weight decay and for layers
-// without them. Values are means over the
-// filters of a layer, and intervals are over trainings.
+// gabor writes the table of figure 4 of Goodfellow et al. (2009): the fraction of the energy (sum
+// of squares) of filters that Gabor functions explain. The filters are the weights of autoencoders
+// of one layer, trained on patches of images with the sparsity penalty and weight decay or without
+// them. Values are means over the filters of a layer, and intervals are over trainings.
 func (p plan) gabor(ctx context.Context) error {
+	// p.pick returns the first number, or the second in a quick run of the program.
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
 		return err
 	}
-	patterns, held := divided(x)
+	patterns, held := divided(x) // patches of side x side pixels, for training and for validation
 	noise, err := filters.Noise(side, side, p.pick(100, 20), rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (p plan) gabor(ctx context.Context) error {
 	var list []record
 	for _, kind := range []struct {
 		name          string
-		target, decay float64
+		target, decay float64 // mean activation that the sparsity penalty aims at; weight decay
 	}{{"target -0.95, decay 0.03", -0.95, 0.03}, {"no sparsity, no decay", unpenalised, 0}} {
 		var percent, exceeding []float64 // of each training
 		for number := range p.trainings {

@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// chooseSamples selects the samples of an entry of data by the keys where, split, shuffle (or
-// stratified) and limit, in this order, and computes the factors, properties of samples, that the
-// key factors names.
+// chooseSamples selects the samples of an entry of a study file's data by its keys where, split,
+// shuffle (or stratified) and limit, in this order, and computes the factors, properties of
+// samples, that the key factors names.
 func (d Data) chooseSamples(ctx context.Context, src dataset.Source, seed uint64) (dataset.Source, error) {
 	before, after := d.splitFactors()
 	src, err := d.computeFactors(src, before)
@@ -54,7 +54,7 @@ func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64
 		}
 	}
 	if k := d.Split; k != nil {
-		from, to := 0.0, k.Fraction
+		from, to := 0.0, k.Fraction // the first part, or below part k.Part of k.Of equal ones
 		if k.Of > 0 {
 			from, to = float64(k.Part-1)/float64(k.Of), float64(k.Part)/float64(k.Of)
 		}

@@ -1,8 +1,9 @@
-// The networks command trains the three networks of the command noether demo, or those that are
-// named, and writes them as ONNX models:
+// The networks command trains the three networks that the command noether demo measures, or those
+// that are named, and writes them as ONNX models:
 //
 //	make demo-networks
 //
+// Each network has a training file, which states its data, architecture and hyperparameters.
 // plain.yaml and augmented.yaml train the same convolutional network, on upright shapes and on
 // rotated ones. symmetric.yaml trains the network that the function symmetric returns, on upright
 // shapes.
@@ -54,7 +55,7 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 		return err
 	}
 	defer remove()
-	start := filepath.Join(temporary, "start.onnx")
+	start := filepath.Join(temporary, "start.onnx") // symmetric.yaml trains it, as ${START}
 	if err := writeSymmetric(start); err != nil {
 		return err
 	}

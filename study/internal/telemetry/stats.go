@@ -1,6 +1,7 @@
 // Package telemetry counts what a run does, times its stages, traces it and keeps the last lines of
 // its log. A cell, which a run counts, is one measure of one model on one data set, under one
-// transformation value, in one trial.
+// transformation value, in one trial (a repetition of all random draws). The engine is ONNX
+// Runtime.
 package telemetry
 
 import (
