@@ -8,8 +8,9 @@ import (
 )
 
 // imagenetList has a line for each of the 1,000 outputs of an ImageNet classifier, in order: the
-// WordNet synset and a name. The order is that of the sorted synsets of the 2012 challenge, as in
-// PyTorch, Keras and TensorFlow. The names are torchvision's, of which no two are equal.
+// WordNet synset (a class by its WordNet ID, such as n01440764) and a name. The order is that of
+// the sorted synsets of the 2012 challenge, as in PyTorch, Keras and TensorFlow. The names are
+// torchvision's, of which no two are equal.
 //
 //go:embed imagenet.txt
 var imagenetList string

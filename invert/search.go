@@ -13,16 +13,17 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A Search minimises an objective by gradient descent on images. It must not be used by several
-// goroutines at a time.
+// A Search minimises an objective by gradient descent on images. An objective is a function of an
+// image x' and a given image x, such as the distance of their representations in a layer. A Search
+// must not be used by several goroutines at a time.
 type Search struct {
 	objective Objective
 	options   Options
 	model     *model.Model // the first model of the objective
 
-	n       int // samples in a run of the engine, ONNX Runtime
-	shards  int // concurrent runs
-	step    *stepBuilder
+	n       int          // samples in a run of the engine, ONNX Runtime
+	shards  int          // concurrent runs
+	step    *stepBuilder // writes the graph of one gradient step
 	inputs  []tensorInfo // of the graph, in order
 	session *ort.Session
 }
@@ -33,7 +34,7 @@ type Problem struct {
 	// first model.
 	Images tensor.Tensor
 	Start  tensor.Tensor // initial images x', of the same shape
-	Labels []int         // correct classes, for Misclassify
+	Labels []int         // correct classes, for the objective Misclassify
 	Names  []string      // of samples, for error messages; optional
 
 	Checkpoint train.Checkpoint // optional; the state of another search is ignored
@@ -49,7 +50,9 @@ type Progress struct {
 // A Result is the result of a search.
 type Result struct {
 	Images tensor.Tensor // n x c x h x w: the best image of each sample
-	Loss   []float64     // its loss (for Misclassify its margin); NaN if no step had a finite loss
+	// Loss is the loss of that image; NaN if no step had a finite loss. For Misclassify it is the
+	// margin: the log-probability of the correct class minus the largest of another class.
+	Loss []float64
 	// Dropped lists the samples whose loss or gradient became NaN or infinite. Their searches ended
 	// at that step. Their images are the best before it, or the start if Loss is NaN.
 	Dropped []int
@@ -105,8 +108,8 @@ const (
 // batchSize returns the number of samples in a run of the engine and the number of concurrent runs.
 // Since operators take little time, concurrent runs on one core each are faster than one run on all
 // cores. Such concurrent runs are a round, and Options.Batch bounds the number of samples in a
-// round (which may exceed it by less than shards, by padding). Among similar sizes it chooses one
-// that needs few rows of padding to fill the last round.
+// round (which may exceed it by less than shards, by padding). Among similar sizes batchSize
+// chooses one that needs few rows of padding to fill the last round.
 func (s *Search) batchSize(samples int) (n, shards int) {
 	shards = max(1, min(s.model.Workers(), samples))
 	for _, m := range s.objective.models() {
@@ -154,7 +157,7 @@ func (s *Search) open(n, shards int) error {
 	if shards == s.model.Workers() {
 		o.Threads = 1
 	}
-	o.Spin = true
+	o.Spin = true // the engine's threads wait in a busy loop, since runs follow closely
 	if s.session, err = s.model.Runtime().NewSession(graph, o); err != nil {
 		return fmt.Errorf("model %s: %w", s.model.Graph().Path(), err)
 	}
@@ -245,8 +248,8 @@ func (p Problem) name(i int) string {
 	return fmt.Sprintf("sample %d", i)
 }
 
-// constants returns the constant inputs in the order of the graph: the centre of the ball first, if
-// there is one.
+// constants returns the constant inputs in the order of the graph: first the centre of the ball, if
+// there is one. The ball bounds the distance of x' from x, its centre.
 func (s *Search) constants(ctx context.Context, p Problem) ([]tensor.Tensor, error) {
 	list, err := s.objective.constants(ctx, p)
 	if s.options.Ball != (Ball{}) {

@@ -17,7 +17,8 @@ const (
 	none          = "none"
 )
 
-// scores describes the output that scores classes. A model without class scores has kind none.
+// scores describes the output that scores classes, with a logit or probability for each. A model
+// without class scores has kind none.
 type scores struct {
 	output  string // name of the tensor
 	typ     onnx.Type
@@ -25,8 +26,9 @@ type scores struct {
 	classes int    // 0 until inferShapes has run, and if there are no classes
 }
 
-// findScores determines the output that scores classes and its content. inferShapes sets the number
-// of classes.
+// findScores determines the output that scores classes and its content. A named output is also
+// stated as the classifier's: the layer before it then counts as penultimate. inferShapes sets the
+// number of classes.
 func (m *Model) findScores() error {
 	switch m.options.Scores {
 	case "", logits, probabilities, none:

@@ -24,7 +24,7 @@ const detachedFile = "detached"
 // Detached returns the serialised model without the elements of large initializers, and these
 // initializers: those of at least minBytes bytes. In the serialised model they are external tensors
 // of a file that does not exist. So a program that takes both holds the weights once, and the 2 GB
-// limit of a message does not concern them.
+// limit of a protobuf message does not concern them.
 //
 // Initializers that are also inputs stay in the model, and so do those inside subgraphs and those
 // whose elements are not stored as raw bytes.

@@ -10,7 +10,7 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A pointer is the address of an object of the engine.
+// A pointer is the address of an object of the engine, ONNX Runtime.
 type pointer = unsafe.Pointer
 
 // Indices of functions in OrtApi, the table of the functions of the C API. New versions only add
@@ -40,8 +40,9 @@ const (
 	apiUsed                      = 413 // length of the part of the table that is read
 )
 
-// capi holds functions of the C API that the binding lacks. Those that can fail return a status:
-// see capi.err. axes is the number of axes of a shape.
+// capi holds functions of the C API that the binding (package onnxruntime_go) lacks. A provider
+// (execution provider, EP) runs subgraphs of a model on a device. Functions that can fail return a
+// status: see capi.err. axes is the number of axes of a shape.
 type capi struct {
 	errorMessage     func(status pointer) string
 	releaseStatus    func(status pointer)

@@ -110,8 +110,9 @@ func (a *Adversarial) hasCleanPass() bool { return a != nil && a.Defence != Adve
 // sampleShape returns the shape of a sample.
 func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 
-// search returns the graph of one step of the search for x'. Its inputs are x' (by the name of the
-// model's input), x, the weights, and the targets or, with TRADES, log p(x).
+// search returns the graph of one step of the search for x'. A program builds the graphs of a
+// training from its Spec. The graph's inputs are x' (by the name of the model's input), x, the
+// weights, and the targets or, with TRADES, log p(x).
 func (p *program) search() (*onnx.Model, error) {
 	a := p.spec.Adversarial
 	b, losses, _, err := p.lossGraph(forEvaluation)
@@ -199,7 +200,8 @@ func divergence(b *onnx.Builder, logP, logQ onnx.Value) onnx.Value {
 	return b.ReduceSum(b.Mul(b.Exp(logP), b.Sub(logP, logQ)), false, 1)
 }
 
-// openSearch opens the sessions of the search for adversarial examples.
+// openSearch opens the sessions of the search for adversarial examples. A bound session runs one
+// graph and keeps buffers for its inputs and outputs.
 func (t *Trainer) openSearch() error {
 	graph, err := t.program.search()
 	if err != nil {
@@ -237,7 +239,7 @@ func (a *Adversarial) start(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 // attack returns adversarial examples of a batch for the current weights. The next call overwrites
 // them. draw is the random generator of the starting points. Inputs outside [0, 1] are an error.
 func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.Value, error) {
-	if err := t.feed(t.search, b, notUnrolled); err != nil {
+	if err := t.feed(t.search, b, notUnrolled); err != nil { // notUnrolled: a graph of a single step
 		return nil, err
 	}
 	x := b.Inputs[0]
@@ -276,7 +278,7 @@ func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.V
 	return now, nil
 }
 
-// startImages returns the images that a search starts from.
+// startImages returns the images that a search starts from. Tests set fixedStart.
 func (t *Trainer) startImages(x tensor.Tensor, draw *rand.Rand) tensor.Tensor {
 	if t.fixedStart != nil {
 		return t.fixedStart(x)

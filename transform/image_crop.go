@@ -34,6 +34,7 @@ func (t Crop) Random() bool { return t.RandomPosition || anyRandom(t.Size) }
 // OnMaps is true: the transformation also acts on feature maps.
 func (t Crop) OnMaps() bool { return true }
 
+// A cropOp is a crop with its parameters drawn.
 type cropOp struct {
 	crop        Crop
 	size        float64
@@ -52,7 +53,8 @@ func (o cropOp) Permutes(h, w int) bool {
 func (o cropOp) Apply(dst, src tensor.Tensor) {
 	_, h, w := dims(dst, src)
 	top, left, bh, bw := o.box(h, w)
-	s := Sampling{} // a box inside the image reads nothing outside
+	// Bilinear sampling (with Nearest at whole positions). A box in the image reads nothing outside.
+	s := Sampling{}
 	resample(dst, src, func(row []stencil, i int) {
 		y := float64(top) + o.source(i, bh, h)
 		for j := range row {

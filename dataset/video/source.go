@@ -10,15 +10,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Source is a dataset.Source of patches, in the order of scene, frame and place (the position of
-// one patch in all frames of a scene). Samples have no label and the factors scene, frame (from 0 in
-// its scene), x and y (the patch's top left corner, in pixels of the reduced frame).
+// A Source is a dataset.Source of patches, small squares cut from the frames of videos, which are
+// reduced in size before. They are in the order of scene, frame and place (the position of one
+// patch in all frames of a scene). Samples have no label. Their factors (known properties) are
+// scene, frame (from 0 in its scene), x and y (the patch's top left corner, in pixels of the
+// reduced frame).
 type Source struct {
 	patches     Patches
 	fingerprint string
 	scenes      []scene
 	spool       *spool // the temporary file of the patches
-	still       bool   // one frame of each image: there are no trajectories
+	still       bool   // one frame of each image: no trajectories (a patch in successive frames)
 }
 
 // A scene is a sequence of frames without a cut.
@@ -27,8 +29,8 @@ type scene struct {
 	first   int    // index of the first sample
 	frames  int    // number of frames
 	places  []place
-	extents []float64 // of each frame (see contrast.go); nil for raw frames
-	scales  []float64 // of each frame; nil for raw frames
+	extents []float64 // of each frame: 0.99 quantile of |values|; nil: not whitened
+	scales  []float64 // of each frame: its extent, smoothed over time; nil: not whitened
 }
 
 // Len returns the number of patches: the sum of frames times places over the scenes.
@@ -47,7 +49,8 @@ func (s *Source) Fingerprint() string { return s.fingerprint }
 // Close removes the temporary file.
 func (s *Source) Close() error { return s.spool.close() }
 
-// Amounts implements dataset.Trajectories. It returns -Reach to Reach frames, or nil for stills.
+// Amounts implements dataset.Trajectories. It returns the time offsets -Reach to Reach, in frames,
+// or nil for stills. Reach is an option: the frames before and after a patch in its trajectory.
 func (s *Source) Amounts() []float64 {
 	if s.still {
 		return nil

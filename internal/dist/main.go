@@ -67,7 +67,7 @@ func build(out, commit string, withArchive bool) error {
 	if err != nil {
 		return err
 	}
-	parts, err := listParts(info, library.version)
+	parts, err := listParts(info, library.version) // the third-party software in the packages
 	if err != nil {
 		return err
 	}

@@ -10,24 +10,31 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of lists of boxes, for package paired: first the statistics of the single
-// sample, then sums over boxes, whose ratios are the statistics over all samples. From column
-// boxSums on there are two columns (boxes in pairs, all boxes) for each size, confidence and class.
+// This file compares the boxes that a detector f finds in a transformed image, f(Tx), with tau
+// f(x): the boxes of the clean (not transformed) image x, moved as T moves the image. A box counts
+// if enough of it is visible after the move: see the package comment. Package paired calls a
+// boxAction for each pair and averages the columns, the numbers that it computes of a pair.
+
+// The columns of a pair of lists of boxes: first the statistics of the single sample, then sums
+// over boxes, whose ratios are the statistics over all samples. From column boxSums on there are
+// two columns (boxes in pairs, all boxes) for each size, confidence and class. A pair of boxes is
+// one of tau f(x) and one of f(Tx) that overlap; matched is the fraction of the boxes that are in
+// pairs.
 const (
 	sampleMatched = iota
 	sampleIoU
-	sampleFlips
-	sampleChange
-	sampleDistance
-	inPairs       // number of boxes of both images that are in pairs
-	allBoxes      // number of boxes of both images that count
-	pairCount     // number of pairs
-	iouSum        // over pairs
-	flipSum       // number of pairs whose classes differ
-	changeSum     // of the scores, over pairs
-	distanceSum   // over keypoints of pairs
-	distanceCount // number of these keypoints
-	boxSums       // number of the columns above
+	sampleFlips    // fraction of the pairs whose classes differ
+	sampleChange   // mean change of the confidence score in a pair
+	sampleDistance // mean distance of the keypoints in a pair
+	inPairs        // number of boxes of both images that are in pairs
+	allBoxes       // number of boxes of both images that count
+	pairCount      // number of pairs
+	iouSum         // over pairs
+	flipSum        // number of pairs whose classes differ
+	changeSum      // of the scores, over pairs
+	distanceSum    // over keypoints of pairs
+	distanceCount  // number of these keypoints
+	boxSums        // number of the columns above
 )
 
 // sizes are COCO's classes of object area, in pixels of the model's image: see sizeOf.
@@ -53,7 +60,8 @@ func confidenceOf(step int) float64 { return float64(step+1) / 10 }
 
 func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", confidenceOf(step)) }
 
-// addBoxes adds the columns and the statistics of boxes to a spec.
+// addBoxes adds the columns and the statistics of boxes to a spec. A Derived is a statistic that is
+// computed from the means of columns. Its factor names the boxes that it is limited to.
 func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	columns := make([]paired.Column, boxSums)
 	for c, name := range map[int]string{sampleMatched: "matched", sampleIoU: "iou", sampleFlips: "class-flips", sampleChange: "confidence-change"} {
@@ -197,7 +205,7 @@ func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	}
 	byClass := boxSums + 2*(len(sizes)+confidenceSteps) // first column of the classes
 	a.count(x, y, m, func(b, partner output.Box, paired bool) {
-		add := func(column int, in bool) {
+		add := func(column int, in bool) { // counts a box, also in column if it is in a pair
 			out[column+1]++
 			if in {
 				out[column]++

@@ -15,21 +15,24 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is a job in progress: one model on one data set.
+// A run is a job in progress: one model on one data set. The job measures Lie derivatives of
+// layers: how much a layer's values depart from equivariance under an infinitesimal transformation.
+// A generator is such a transformation, for instance rotate.
 type run struct {
 	*method
 	job     *procedure.Job
 	indices []int // of the layers that are measured, in the job
 	layers  []layer
 	samples []dataset.Sample
-	done    int         // number of generators that are finished
-	sums    [][]float64 // of each generator: samples x tensors (layers and output) x columns
+	done    int // number of generators that are finished
+	// sums, of each generator, are samples x tensors (layers and output) x columns (kinds of sums).
+	sums [][]float64
 }
 
 func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	r := &run{method: m, job: j, indices: measured(j.A.Layers), sums: make([][]float64, len(m.generators))}
 	for _, i := range r.indices {
-		f, _ := fieldOf(j.A.Layers[i])
+		f, _ := fieldOf(j.A.Layers[i]) // how its values lie on the image: maps or a vector
 		r.layers = append(r.layers, layer{j.A.Layers[i].Name, f})
 	}
 	var err error
@@ -46,7 +49,8 @@ func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 // width is the number of sums of a sample for one generator.
 func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * columns }
 
-// contributes reports whether contributions are computed: they need an output of class scores.
+// contributes reports whether the contribution of each layer to the error of the output is
+// computed. It needs an output of class scores.
 func (r *run) contributes() bool { return r.settings.Contributions && r.job.A.Model.Classes() > 0 }
 
 // batch is the number of images in one run of the graph.
@@ -119,7 +123,10 @@ func (r *run) scores() []measure.PairScore {
 	return out
 }
 
-// layerScores returns the scores of layer l under generator i.
+// layerScores returns the scores of layer l under generator i: lee, the local equivariance error,
+// is |L z|^2 divided by the number of values, and relative is |L z| / |z|, where z are the layer's
+// values. Their Lie derivative L z is the change of z when the input moves, minus the motion of z
+// itself. The nulls subtract the motion of another sample's z.
 func (r *run) layerScores(i, l int) []measure.Score {
 	n := len(r.samples)
 	outputs := float64(r.job.A.Model.Classes())
@@ -127,6 +134,7 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	if l < len(r.layers) {
 		size = float64(tensor.Size(r.job.A.Layers[r.indices[l]].Shape))
 	}
+	// terms returns f of the sums of each sample.
 	terms := func(f func(c []float64) float64) []float64 {
 		list := make([]float64, n)
 		for k := range list {
@@ -162,7 +170,8 @@ func normRatio(a, b float64) float64 {
 	return math.Sqrt(a / b)
 }
 
-// mean returns the mean of the terms of all samples with its interval.
+// mean returns the mean of the terms of all samples with its jackknife interval, for which each of
+// up to MaxGroups groups of samples is left out once.
 func (r *run) mean(statistic string, terms []float64) measure.Score {
 	n, sum := len(terms), 0.0
 	for k, v := range terms {

@@ -6,7 +6,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A Transform is a transformation of the input with all values that it takes.
+// A Transform is a transformation of the input with all values that it takes. An Op is the
+// transformation with its parameters drawn, such as a rotation by 12 degrees.
 type Transform struct {
 	Name     string
 	Identity string  // identifies the transformation with its settings
@@ -24,19 +25,21 @@ type Value struct {
 	Transform transform.Transform
 }
 
-// ReadyPairs stands for the transformation of ready-made pairs: T(x) is Sample.Transformed. Its
-// only value has no Transform, so Draw must not be called.
+// ReadyPairs stands for the transformation of ready-made pairs, whose x and T(x) come from files:
+// T(x) is Sample.Transformed. Its only value has no Transform, so Draw must not be called.
 var ReadyPairs = &Transform{Name: "pair", Identity: "pair", PerTrial: true, Values: []Value{{}}}
 
 // Draw returns the Op of a value, that is, the transformation with the parameters that are drawn
-// for the sample with the given index in the data. The same key, value and index give the same Op.
-// All values of a list use the same random numbers.
+// for the sample with the given index in the data. The key k holds the seed, the names of the data
+// and the transformation, and the trial. The same key, value and index give the same Op. All values
+// of a list use the same random numbers.
 func (t *Transform) Draw(k measure.Key, value, index int) transform.Op {
 	return Draw(t.Values[value].Transform, t.PerTrial, k, index)
 }
 
 // Draw returns the Op of a transformation for the sample with the given index in the data. If
-// perTrial is set, the parameters are the same for all samples of a trial, but noise is not.
+// perTrial is set, the parameters are the same for all samples of a trial, but noise is not: Renew
+// draws it for each sample.
 func Draw(t transform.Transform, perTrial bool, k measure.Key, index int) transform.Op {
 	if !perTrial {
 		return t.Draw(seed.Rand(k.Seed, "transform", k.Data, k.Transform, k.Trial, index))

@@ -15,8 +15,9 @@ type variables struct {
 	x, y  []float64  // squared norms
 }
 
-// variables returns the inner products of the variables over the samples. centring says whether
-// means are subtracted before.
+// variables returns the inner products of the variables over the samples of v, a pair of
+// representations (values of a layer) of the same samples. centring says whether means are
+// subtracted before.
 func (v *subsetPair) variables(centring int) (variables, error) {
 	a, err := v.x.points(v.ctx, centring)
 	if err != nil {
@@ -31,8 +32,8 @@ func (v *subsetPair) variables(centring int) (variables, error) {
 	return out, nil
 }
 
-// inUnits turns the inner products and norms into those of values in the units of the source, since
-// representations are scaled before.
+// inUnits turns the inner products and norms into those of values in the units of the activations
+// as they are read, since a subset holds them multiplied by a scale, the inverse of its unit.
 func (w variables) inUnits(x, y *subset) variables {
 	a, b := x.unit(), y.unit()
 	w.cross.Scale(a*b, w.cross)
@@ -159,6 +160,7 @@ func transport(cost *mat.Dense, supply, demand int) float64 {
 	for i := range rowPrice { // so that reduced costs are not negative, and columns with room have the price 0
 		rowPrice[i] = floats.Min(cost.RawRowView(i))
 	}
+	// Memory for shortestPath.
 	near, from, done := make([]float64, q), make([]int, q), make([]bool, q)
 	rowNear, rowFrom := make([]float64, p), make([]int, p)
 	for start := range p {

@@ -11,10 +11,13 @@ import (
 // docs/explanation/intervals-and-nulls.md).
 const fewComponents = 50
 
-// addRankChanges corrects the replicates of svcca in e for changes of the number of components, the
-// rank. The replicates use the leading components of all observations, but on other samples more or
-// fewer components would reach the fraction of the variance. x and y are the whitenings of the
-// leading components of both representations.
+// addRankChanges corrects the replicates of svcca (the canonical correlations of the leading
+// principal components of two representations) in e for changes of the number of components, the
+// rank. A replicate is the value without one group, one of up to twenty parts of the observations:
+// a jackknife computes the interval from them. The replicates use the leading components of all
+// observations, but on other samples more or fewer components would reach the fraction of the
+// variance. x and y are the whitenings of the leading components of both representations, each with
+// the cutoff that determined its rank.
 func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	if len(e.replicates) == 0 || x.rank == 0 || y.rank == 0 {
 		return nil
@@ -48,8 +51,10 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	return nil
 }
 
-// influence returns by how much the fractional rank of w (resample.Cutoff) increases, to first
-// order, if the observations of group g are counted twice.
+// influence returns by how much the fractional rank of w increases, to first order, if the
+// observations of group g are counted twice. The fractional rank is the number of components at
+// which the sum of eigenvalues, interpolated between integers, reaches the fraction of the
+// variance.
 func (s *singleMoments) influence(g int, w whitening) float64 {
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)
 	for i, v := range w.cut.Values[:w.rank] { // undo the whitening, which divides by the square root of v

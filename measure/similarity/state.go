@@ -7,7 +7,14 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// header returns numbers that differ for states of different grids, layouts or settings.
+// This file saves and loads the state of an accumulator: the sums of an unfinished measurement. A
+// grid is the set of pairs of layers that are compared. A layout describes the random order in
+// which samples are read: its blocks of up to 32 samples, which are added together, and its
+// jackknife groups, which consist of whole blocks. The place of a sample is its position in that
+// order.
+
+// header returns numbers that differ for states of different grids, layouts or settings. A plan
+// says what is gathered for a pair of layers.
 func (a *accumulator) header() []int {
 	l := a.grid.Layout
 	out := []int{l.N, a.block, l.Groups, len(a.layers), len(a.plans)}
@@ -125,7 +132,8 @@ func (a *accumulator) readBlock(r *state.Reader) {
 	}
 }
 
-// readStored reads the values of samples that statistics without moments need.
+// readStored reads the values of samples, for statistics that second moments do not suffice for. For
+// layer u the samples at places below stored.limit[u] are stored.
 func (a *accumulator) readStored(r *state.Reader) {
 	a.stored.places = r.Ints()
 	seen := map[int]bool{}
@@ -155,6 +163,7 @@ func (k *storedRows) count(u int) int {
 	return n
 }
 
+// writeTables writes tables of sums, such as second moments.
 func writeTables(w *state.Writer, tables []table) {
 	for _, t := range tables {
 		t.Write(w)

@@ -8,10 +8,11 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// resize is the rule of Resize and Upsample. Interpolation is linear in the input X and treats one
-// axis after the other: along each, the output is Y = S X, so the gradients are dX = S^T dY. The
-// matrix S is the result of the operator, in any mode, for the identity matrix. If the sizes are
-// fixed, a runtime computes S once, when it loads the graph.
+// resize is the gradient rule of Resize and Upsample: it adds nodes that compute the gradient dX of
+// the input X, op.x(0), from dY, that of the output, op.dy(0). Interpolation is linear in the input
+// X and treats one axis after the other: along each, the output is Y = S X, so the gradients are dX
+// = S^T dY. The matrix S is the result of the operator, in any mode, for the identity matrix. If
+// the sizes are fixed, a runtime computes S once, when it loads the graph.
 func resize(op *operation) onnx.Value {
 	rank := op.rank(op.x(0))
 	axes := upTo(rank)
@@ -110,8 +111,9 @@ func (op *operation) resizedIdentity(i, axis, count int) onnx.Value {
 		return op.matrixOf(op.Op(op.node.GetOpType(), attrs, eye, scale()))
 	}
 	op.copyModes(attrs)
-	roi := op.floats()
-	if cropped { // only this region is read; what is extrapolated beyond it is constant, with gradient 0
+	roi := op.floats() // region of interest: an input of Resize, here empty
+	// Only this region is read. What is extrapolated beyond it is constant, with gradient 0.
+	if cropped {
 		zero, end := op.floats(0), op.element(op.x(1), i+count)
 		roi = op.Concat(0, zero, zero, op.element(op.x(1), i), zero, one, one, end, one)
 	}

@@ -19,8 +19,8 @@
 // models, and draws sets from these; sets may share images, so that there can be more of them.
 // procedures writes a study of measures that work in steps and take longer, such as inversion and
 // the training of probes, on sets of shapes and networks of studies/training/coverage.yaml.
-// correlation draws points of independent units, such as data sets of one corruption, with a known
-// correlation.
+// correlation draws points with a known correlation. Points in one independent unit, such as data
+// sets of one corruption, depend on each other; those of different units do not.
 package main
 
 import (
@@ -205,7 +205,8 @@ func statistics() []string {
 // A kind identifies a score, which each set has once.
 type kind struct{ measure, statistic, layer string }
 
-// kindOf returns the kind of a score. Variant, factor and parameter are part of the statistic, and
+// kindOf returns the kind of a score. Variant (a version of the statistic), factor (the property of
+// samples that it is about) and parameter (of the transformation) are part of the statistic, and
 // models, and layers that are compared, part of the layer.
 func kindOf(r scores.Row) kind {
 	k := kind{r.Measure, strings.Join(strings.Fields(r.Statistic+" "+r.Variant+" "+r.Factor+" "+r.Parameter), " "), strings.TrimSpace(r.Model + " " + r.Layer)}

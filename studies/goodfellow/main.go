@@ -12,8 +12,8 @@
 //	go run ./studies/goodfellow tables -o studies/results -scores runs/goodfellow-2009/scores.csv,runs/depth/scores.csv
 //
 // The networks are trained on whitened patches of one half of the images. The studies measure on
-// the other half and on videos. All networks of one kind are in one model, so that a study reads
-// them in one pass. The name of a layer says how it was trained.
+// the other half and on videos. All networks of one kind are in one model, so that a study measures
+// them in one reading of the samples. The name of a layer says how it was trained.
 //
 // The networks of ridge.onnx are autoencoders of one layer, several for each cell of a grid of
 // target activations (of the sparsity penalty) and weight decays. Those of depth.onnx are stacks of
@@ -49,9 +49,9 @@ func main() {
 type plan struct {
 	images, out string
 	scores      []string
-	trainings   int     // of each cell of the grid of ridge.onnx
+	trainings   int     // of each target and decay of ridge.onnx
 	copies      int     // of the best network of each depth
-	rollback    float64 // see -take-back
+	rollback    float64 // the flag -take-back
 	quick       bool    // train little
 	rt          *ort.Runtime
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A chart is a figure of docs/results that is drawn from a stored result.
+// A chart is a figure of docs/results that is drawn from a stored result, the table of a study. Its
+// rows function turns the table into scores. Panel, Colour and Across of its options name the
+// column of the scores that panels, colours and the categories of bars show.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options
@@ -116,8 +118,9 @@ func seisLayers(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// stirLayers reads a table that has a pair of kinds of networks and a layer in each row. Its first
-// columns are the reference, the other kind, the layer, STIR and its null.
+// stirLayers reads a table that has a pair of kinds of networks (such as trained in one way) and a
+// layer in each row. Its first columns are the reference (the kind whose representation is kept in
+// computing the similarity STIR), the other kind, the layer, STIR and its null.
 func stirLayers(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := map[string]int{}
@@ -179,8 +182,8 @@ func networks(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// ridge reads a table that has a target activation in each row and a weight decay in each column.
-// In the chart a target is a model and the decay the parameter.
+// ridge reads a table that has a target activation (of the sparsity penalty) in each row and a
+// weight decay in each column. In the chart a target is a model and the decay the parameter.
 func ridge(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -200,8 +203,9 @@ func ridge(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// informativeness reads the errors from a table that has a factor and a probe in each row, a kind
-// of training in each column, and the nulls in the last column. In the chart a kind is a model.
+// informativeness reads the errors from a table that has a factor (a known property of samples) and
+// a probe (a small network that predicts it from activations) in each row, a kind of training in
+// each column, and the nulls in the last column. In the chart a kind is a model.
 func informativeness(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -223,7 +227,8 @@ func informativeness(t *table) ([]scores.Row, error) {
 	return rows, nil
 }
 
-// scored reads a cell, "0.5" or "0.5 [0.4, 0.6]", and the cell of its null, which may be empty.
+// scored reads a cell of a table, "0.5" or "0.5 [0.4, 0.6]", and the cell of its null, which may be
+// empty.
 func scored(cell, null string) (scores.Row, error) {
 	row := scores.Row{Depth: -1, Low: math.NaN(), High: math.NaN(), Null: math.NaN()}
 	if _, err := fmt.Sscanf(cell, "%f [%f, %f]", &row.Value, &row.Low, &row.High); err != nil {

@@ -17,7 +17,8 @@ type corruptKeys struct {
 }
 
 // expandCorruptions replaces every entry of data with several corruptions by one entry for each
-// kind and severity.
+// kind and severity. study is the parsed study file; data is its list of data sets, or a single
+// one.
 func expandCorruptions(study *config.Node) error {
 	data := study.Get("data")
 	if data == nil {
@@ -58,7 +59,7 @@ func expandEntry(entry *config.Node) ([]*config.Node, error) {
 		return []*config.Node{entry}, nil
 	}
 	var out []*config.Node
-	for _, kind := range keys.Kinds {
+	for _, kind := range keys.Kinds { // not Node.Kind, which is list, map or scalar
 		for _, severity := range keys.Severities {
 			expanded := entry.Clone()
 			if name := entry.Get("name"); name != nil {

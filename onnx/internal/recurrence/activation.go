@@ -61,8 +61,8 @@ func activations(n *pb.NodeProto, names []string) ([]activation, error) {
 	return found, nil
 }
 
-// clipAndActivate applies an activation to x, which is limited to [-clip, clip] if the node has the
-// attribute clip.
+// clipAndActivate adds nodes that apply an activation to x, which is limited to [-clip, clip] if
+// the node has the attribute clip.
 func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 	if clip := float64(onnx.AttrFloat(r.node, "clip", 0)); clip > 0 {
 		x = r.Sub(r.Sub(r.Relu(r.Add(x, r.number(clip))), r.Relu(r.Sub(x, r.number(clip)))), r.number(clip))
@@ -70,7 +70,8 @@ func (r recurrence) clipAndActivate(a activation, x onnx.Value) onnx.Value {
 	return r.activate(a, x)
 }
 
-// activate applies an activation, using operators that ONNX Runtime has in float32 and float64.
+// activate adds nodes that apply an activation, using operators that ONNX Runtime has in float32
+// and float64. A recurrence replaces a recurrent node, such as an LSTM, by simpler ones.
 func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 	switch a.name {
 	case "LeakyRelu":
