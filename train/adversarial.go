@@ -96,7 +96,7 @@ func (a *Adversarial) check(s Spec) error {
 	return a.ball().Check()
 }
 
-// Names of the tensors of adversarial training.
+// Names of the tensors of adversarial training. prefix keeps them apart from the model's names.
 const (
 	adversarialName = prefix + "adversarial"      // x' in a training step of TRADES and MART
 	centreName      = prefix + "centre"           // x in the search

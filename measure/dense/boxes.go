@@ -146,7 +146,7 @@ func (a *boxAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 }
 
 // read returns the boxes of a row, or an error for values that are not finite or classes out of
-// range.
+// range. view says for errors whether the row is of the clean or of the transformed image.
 func (a *boxAction) read(row []float32, view string) ([]output.Box, error) {
 	boxes, finite := a.format.Boxes(nil, row) // nil: no memory to reuse
 	if !finite {

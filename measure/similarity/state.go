@@ -132,8 +132,8 @@ func (a *accumulator) readBlock(r *state.Reader) {
 	}
 }
 
-// readStored reads the values of samples, for statistics that second moments do not suffice for. For
-// layer u the samples at places below stored.limit[u] are stored.
+// readStored reads the values of samples, for statistics that second moments do not suffice for.
+// For layer u the samples at places below stored.limit[u] are stored.
 func (a *accumulator) readStored(r *state.Reader) {
 	a.stored.places = r.Ints()
 	seen := map[int]bool{}

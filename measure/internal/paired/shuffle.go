@@ -11,7 +11,8 @@ import (
 // layer for a sample. Pairs are made within a block: up to 32 consecutive samples of the random
 // order in which a run reads them. A sample's place is its position in that order. Where a measure
 // has an Action, the clean row is replaced by tau z, the row moved as the input is. The numbers
-// that are computed of a pair are its columns.
+// that are computed of a pair are its columns. A site is the layer that is measured, with its
+// layout (the division of that order into blocks and jackknife groups).
 
 // An openPair holds the rows of an incomplete block that are not yet paired for the null.
 type openPair struct {
