@@ -14,7 +14,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// States of a task that Find determines.
+// States of a task that Find determines. A task is a job of a cluster that measures some models of
+// a study, or a part of its samples. A task itself writes the states Running, Done, Failed and
+// Stopped (interrupted, to be continued).
 const (
 	Queued    = "queued"    // in the queue of the scheduler
 	Killed    = "killed"    // it started, but neither wrote a final state nor is in the queue
@@ -23,10 +25,11 @@ const (
 	Unknown   = "unknown"   // the scheduler did not answer
 )
 
-// missing is the state of a merge that ran and did not find the scores of all cells (Status.Cells).
+// missing is the state of a merge, the job that combines the results of all tasks, that ran and did
+// not find the scores of all cells (Status.Cells).
 const missing = "missing"
 
-// A TaskStatus is the status of a task.
+// A TaskStatus is the status of a task. TaskState is what the task last wrote to its state file.
 type TaskStatus struct {
 	Number int  `json:"task"`
 	Task   Task `json:"what"`
@@ -43,7 +46,7 @@ func (t TaskStatus) MustRetry() bool {
 	return !slices.Contains([]string{Done, Running, Queued, Unknown}, t.State)
 }
 
-// A Status is the status of a submission.
+// A Status is the status of a submission: a study that was divided into tasks for a scheduler.
 type Status struct {
 	Submission int          `json:"submission"`
 	Scheduler  string       `json:"scheduler"`
@@ -52,8 +55,9 @@ type Status struct {
 	// or missing (cells); if it has ended without a result, cancelled, failed, killed or lost.
 	Merge string `json:"merge"`
 	Note  string `json:"note,omitempty"` // a remark on the whole submission
-	// Cells is the number of cells of the study; 0 if the run folder has no record yet. A cell is
-	// one measure of one model on one data set, under one transformation value, in one trial.
+	// Cells is the number of cells of the study; 0 if the run folder has no record (run.json) yet.
+	// A cell is one measure of one model on one data set, under one transformation value, in one
+	// trial (an independent repetition of all random draws).
 	Cells int `json:"cells"`
 	Done  int `json:"done"` // finished cells
 }
@@ -91,12 +95,14 @@ func (s *Status) mustRetryMerge() bool {
 const killedAfter = 15 * time.Minute
 
 // Find determines the status of a submission from the state files of its tasks and the queue of the
-// scheduler. If the scheduler does not answer, Status.Note says so; this is no error. Find returns
-// an error if it cannot write to the run folder, whose clock it reads, or if ctx ends.
+// scheduler. run is the run folder, which holds the results. If the scheduler does not answer,
+// Status.Note says so; this is no error. Find returns an error if it cannot write to the run
+// folder, whose clock it reads, or if ctx ends.
 func Find(ctx context.Context, run string, s *Submission) (*Status, error) {
 	out := &Status{Submission: s.Number, Scheduler: s.Scheduler}
 	l := lookup{submission: s, jobs: map[int]string{}}
-	for _, j := range s.Jobs { // the last job of a task determines its status
+	// A job is an array of tasks and its merge. Retries add jobs; the last one of a task counts.
+	for _, j := range s.Jobs {
 		for _, n := range j.Tasks {
 			l.jobs[n] = j.ID
 		}

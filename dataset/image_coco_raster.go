@@ -6,12 +6,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A regionMask is the class of each pixel of an image, made of the regions of its objects.
+// A regionMask is the class of each pixel of an image, made of the regions of its objects as COCO
+// describes them: polygons, or runs of pixels.
 type regionMask struct {
 	height, width int
-	classes       []float32 // 0: background, -1: none
+	classes       []float32 // 0: background, -1: none, since several objects overlap
 	inside        []bool    // of the region that is added; false between regions
-	crossings     []bool    // of the polygon that is added; false between polygons
+	crossings     []bool    // where the polygon that is added starts or ends in a column; false between polygons
 }
 
 func newRegionMask(h, w int) *regionMask {
@@ -49,7 +50,8 @@ func (m *regionMask) add(r cocoRegion, class int) {
 	}
 }
 
-// addRuns sets inside for the pixels of every second run down the columns.
+// addRuns sets inside for the pixels of every second run. runs are lengths in pixels, down one
+// column after another, alternately outside and inside of the region.
 func (m *regionMask) addRuns(runs []int) {
 	x, y, in := 0, 0, false
 	for _, n := range runs {
@@ -117,10 +119,10 @@ func (b *pixelBox) include(o pixelBox) {
 	*b = pixelBox{min(b.left, o.left), max(b.right, o.right), min(b.top, o.top), max(b.bottom, o.bottom)}
 }
 
-// A borderLine is a line of a border, in parts of pixels.
+// A borderLine is a line of a polygon's border, in fifths of pixels.
 type borderLine struct{ x0, y0, x1, y1 int }
 
-// passes returns the upper y of the two points between which the line passes from x to x+1. The
+// passes returns the smaller y of the two points between which the line passes from x to x+1. The
 // line has a point for each step along its longer axis, with the other coordinate rounded. The
 // conversions of products keep compilers from fusing them with sums, which would round differently.
 func (e borderLine) passes(x int) int {

@@ -11,12 +11,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// partFactor is the factor of a concatenated sample whose value is the index of its part. Its
-// categories are the names of the parts.
+// partFactor is the factor (a known property of a sample) whose value is the index of the part that
+// a concatenated sample comes from. Its categories are the names of the parts.
 const partFactor = "part"
 
-// A Concatenation is several sources, one after the other, for instance the training, validation
-// and test sets of a corpus.
+// A Concatenation is several sources (data sets), one after the other, for instance the training,
+// validation and test sets of a corpus.
 type Concatenation struct {
 	names       []string
 	parts       []Source
@@ -26,8 +26,8 @@ type Concatenation struct {
 	factors     []string
 	categories  map[string][]string // by factor: the names of its categories
 	categoryOf  []map[string][]int  // for each part, by factor: the index in categories of each of the part's categories
-	notes       []string            // what Notes returns
-	fingerprint string
+	notes       []string            // what Notes returns: remarks for users, such as on what is left out
+	fingerprint string              // a hash that identifies the samples
 }
 
 // Concat concatenates sources, the parts, in the order given, each under a name. The samples carry
@@ -150,7 +150,8 @@ func (j *Concatenation) Close() error {
 	return errors.Join(errs...)
 }
 
-// At reads sample i from its part.
+// At reads sample i from its part. f says how images are resized and cropped. An unreadable sample
+// is a BadSample error, which names the sample as the concatenation does.
 func (j *Concatenation) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err := checkAccess(ctx, "joined "+strings.Join(j.names, ", "), i, j.Len()); err != nil {
 		return Sample{}, err

@@ -19,7 +19,8 @@ const (
 
 // openGCS opens gs://BUCKET/OBJECT by the XML interface of Google Cloud Storage. A request carries
 // a token of the application default credentials. Without credentials, or with ?anonymous=true, the
-// object has to be public.
+// object has to be public. r selects the bytes. An error of type permanent is one that a retry
+// would not change. c.GCS, if set, is the address of another server than gcsHost.
 func (c *Cache) openGCS(ctx context.Context, u *url.URL, r request) (*body, error) {
 	object, err := url.Parse(cmp.Or(c.GCS, gcsHost))
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package state writes and reads the states of accumulators, the running sums of measures, in a
-// small binary format that detects truncation and corruption.
+// Package state writes and reads the states of accumulators in a small binary format that detects
+// truncation and corruption. An accumulator holds the running sums of a measure, a way to score the
+// layers of a model; its state is these sums.
 //
-// Runs are resumed from states on disk, and shards, parts of the samples that other machines have
-// measured, are merged by their states. So a state that differs from what was written must be an
-// error, never a wrong score. The format, with all numbers little endian:
+// Interrupted measurements are resumed from states on disk, and shards, parts of the samples that
+// other machines have measured, are merged by their states. So a state that differs from what was
+// written must be an error, never a wrong score. The format, with all numbers little endian:
 //
 //	magic     8 bytes   "noether\x01"
 //	kind      string    the accumulator, for instance "seis"
@@ -92,8 +93,9 @@ func (w *Writer) String(v string) {
 	}
 }
 
-// Nested writes the output of f as a string. It calls f twice: first to learn the length, then to
-// write. Both calls must write the same bytes; another number of bytes is an error.
+// Nested writes the output of f, such as the state of another accumulator, as a string. It calls f
+// twice: first to learn the length, then to write. Both calls must write the same bytes; another
+// number of bytes is an error.
 func (w *Writer) Nested(f func(io.Writer) error) error {
 	var size counter
 	if err := f(&size); err != nil {
