@@ -8,7 +8,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A StartKind names a way to make the images that a search starts from.
+// A StartKind names a way to make the images that a search starts from. A search is gradient
+// descent on an image x' with a loss that compares representations of x' with those of a given
+// image x.
 type StartKind string
 
 const (
@@ -21,8 +23,8 @@ const (
 	Black    StartKind = "black"    // all 0
 	OneNoise StartKind = "one"      // one image, drawn as for Noise, for all samples
 	Shuffled StartKind = "shuffled" // the images x, permuted so that none of two or more samples starts at its own image
-	// Near adds normal noise with standard deviation 1/255 to x, since the gradient of Contrast at
-	// x is 0/0, and clips to [0, 1].
+	// Near adds normal noise with standard deviation 1/255 to x, since the gradient at x of the
+	// loss Contrast, which holds a norm of f(x') - f(x), is 0/0, and clips to [0, 1].
 	Near StartKind = "near"
 )
 

@@ -26,8 +26,8 @@
 // differences. X itself is a difference of neighbouring values, since maps are known at whole
 // positions only: see Settings.Slopes.
 //
-// A job is one run of the measure on a model and its data (procedure.Job). For example, as a
-// measure of a study:
+// The measure is a procedure: it reads samples in several steps, and so cannot be computed from
+// running sums. A job is one run of it on a model and its data (procedure.Job). For example:
 //
 //	m, err := lie.New(lie.Defaults())
 package lie
@@ -44,7 +44,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Settings configure the measure.
+// Settings configure the measure. The null is the value that chance alone gives, from maps of one
+// image and the movement of those of another.
 type Settings struct {
 	Generators    []string `key:"generators" json:"generators" default:"[translate-x, translate-y, rotate, scale, shear-x]" doc:"families of transformations: translate-x, translate-y, rotate, scale, stretch-x, stretch-y, shear-x, shear-y, brightness, contrast, saturation"`
 	Images        int      `key:"images" json:"images" default:"100" min:"1" doc:"largest number of images, taken in random order"`
@@ -66,7 +67,7 @@ func Defaults() Settings {
 }
 
 // New returns the measure lie-derivative with the statistics lee, relative and contribution. The
-// factor of a score is the name of the generator.
+// field Factor of a score is the name of the generator.
 func New(s Settings) (procedure.Procedure, error) {
 	m := &method{settings: s}
 	var names []string
@@ -106,11 +107,13 @@ func (*method) Descriptor() measure.Descriptor { return Descriptor() }
 func (*method) Version() int                   { return 1 }
 func (m *method) Settings() any                { return m.settings }
 
+// Needs implements procedure.Procedure. Same pairs each layer of the model with itself.
 func (m *method) Needs() procedure.Needs {
 	return procedure.Needs{Layers: procedure.Same, Samples: m.settings.Images}
 }
 
-// Skip implements procedure.Procedure.
+// Skip implements procedure.Procedure: it returns why a job is skipped, or "". j.A is the model
+// with its layers.
 func (m *method) Skip(j *procedure.Job) string {
 	switch net := j.A.Model; {
 	case net.TakesAudio():
@@ -128,8 +131,9 @@ func (m *method) Skip(j *procedure.Job) string {
 // minOpset is the first operator set with Where, which package grad writes for some derivatives.
 const minOpset = 9
 
-// Work implements procedure.Procedure. A tangent, the result of a Jacobian-vector product, costs
-// about as much as a forward pass, and that of a layer's contribution half as much.
+// Work implements procedure.Procedure: it estimates the work in forward passes. A tangent, the
+// result of a Jacobian-vector product, costs about as much as a forward pass, and that of a layer's
+// contribution half as much.
 func (m *method) Work(j *procedure.Job) int64 {
 	passes := int64(2)
 	if m.settings.Contributions {

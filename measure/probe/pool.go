@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A trainerPool keeps the trainers of finished probes for other probes of the same architecture:
-// preparing a trainer takes as long as dozens of its steps. It is safe for concurrent use.
+// A trainerPool keeps the trainers of finished probes (small networks trained on the vectors of a
+// layer) for other probes of the same architecture: preparing a trainer takes as long as dozens of
+// its steps. It is safe for concurrent use.
 type trainerPool struct {
 	capacity int // largest number of idle trainers
 
@@ -25,6 +26,7 @@ type trainer struct {
 }
 
 // architecture returns a string that is equal for probes whose graphs differ only in their weights.
+// With a condition, the input has the parameter of the transformation besides the layer's vector.
 func (p *probeSpec) architecture() string {
 	return fmt.Sprint(p.kind, p.hidden, p.input.width(), p.input.condition != nil, p.outputs(), p.loss().Name)
 }

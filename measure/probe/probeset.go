@@ -9,18 +9,20 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A probeSet holds the probes of one kind for one target: one for each seed, and the nulls.
+// A probeSet holds the probes (small networks, or linear maps, on the vectors of a layer) of one
+// kind for one target, which they learn to predict: one for each seed of the initial weights, and
+// the nulls, whose scores are those of chance.
 type probeSet struct {
-	kind   string       // SLP, MLP or Ridge
+	kind   string       // SLP (one linear layer), MLP or Ridge (ridge regression)
 	target *target      // nil if the probes predict vectors
 	test   []int        // test samples
 	probes []*probeSpec // one for each seed
 	nulls  []*probeSpec // likewise, trained on shuffled targets
 }
 
-// newProbeSets returns the probes of every kind for a target: none if the split has too few
-// samples. hidden holds the sizes of the hidden layers of an MLP. targetName is part of the names
-// of the probes, and seeds their random numbers.
+// newProbeSets returns the probes of every kind for a target: none if the split s into training,
+// validation and test samples has too few. hidden holds the sizes of the hidden layers of an MLP.
+// targetName is part of the names of the probes, and seeds their random numbers.
 func (r *run) newProbeSets(layer onnx.Layer, in *probeInput, t *target, s split, hidden []int, targetName string) []*probeSet {
 	var out []*probeSet
 	if len(s.train) < 2 || len(s.validation) < 1 || len(s.test) < 2 {
@@ -73,10 +75,13 @@ func (t *target) values(samples []int) []float64 {
 	return out
 }
 
-// scores returns the scores of the probes on the test samples. outcomes holds the outcome of each
-// probe by its name; the first list of an outcome is the probe's predictions.
+// scores returns the scores of the probes on the test samples. outcomes holds the outcome (the
+// lists of numbers that the test gave) of each probe by its name; the first list is the probe's
+// predictions. factor is the known property of the samples, such as hue, that is predicted.
 func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.Score {
 	want := d.target.values(d.test)
+	// statistic returns f for network s (see probeName) on some of the test samples, by their
+	// index.
 	statistic := func(f func(predicted, want []float64) float64) func(int, []int) float64 {
 		return func(s int, samples []int) float64 {
 			return f(take(outcomes[d.probeName(s)][0], samples), take(want, samples))
@@ -90,7 +95,7 @@ func (d *probeSet) scores(outcomes map[string]outcome, factor string) []measure.
 		estimates = []estimate{{name: "accuracy", compute: statistic(accuracy), max: 1}, {name: "f1", compute: statistic(f1), max: 1}}
 	}
 	var out []measure.Score
-	for _, e := range estimates {
+	for _, e := range estimates { // each becomes a score: the mean over seeds, an interval and a null
 		e.n, e.seeds = len(d.test), len(d.probes)
 		s := e.score()
 		s.Variant, s.Factor = d.kind, factor

@@ -21,9 +21,9 @@ const maxRidgeDim = 8192
 // chooses the one with the smallest error on the validation samples.
 var penalties = []float64{0, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10}
 
-// ridge fits a linear layer with weights w and bias c. It minimises |X w + c - y|^2 + lambda |w|^2
-// for the vectors X of the training samples, one in each row, and their targets y. With X centred
-// and the eigenvectors Q of XᵀX, with eigenvalues Λ,
+// ridge fits a probe that is a linear layer with weights w and bias c. It minimises |X w + c - y|^2
+// + lambda |w|^2 for the vectors X of the training samples, one in each row, and what they are to
+// predict, y. With X centred and the eigenvectors Q of XᵀX, with eigenvalues Λ,
 //
 //	w = Q (Λ + lambda)^-1 Qᵀ Xᵀ y.
 //
@@ -105,14 +105,15 @@ func (p *probeSpec) moments() (*secondMoments, error) {
 }
 
 // blocks calls use for blocks of b samples: x, their vectors, is b x d, and y, their targets, is b
-// x outputs. use may overwrite both.
+// x outputs. use may overwrite both. A source holds some samples of a probe, such as those of
+// training.
 func (s *source) blocks(use func(x, y []float64)) error {
 	const block = 256
 	k := s.outputs()
 	for at := 0; at < len(s.samples); at += block {
 		var places []int
 		for i := at; i < min(at+block, len(s.samples)); i++ {
-			places = append(places, i)
+			places = append(places, i) // indices into s.samples
 		}
 		b, err := s.Batch(context.Background(), places)
 		if err != nil {

@@ -16,24 +16,25 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A run is one job in progress.
+// A run is one job in progress: a measure of one model on one data set. Most of these measures
+// train probes, small networks or linear maps on the vectors of a layer.
 type run struct {
-	representation *Representation
-	training       *Training // nil where nothing is trained
+	representation *Representation // settings: the samples, and how activations are pooled to vectors
+	training       *Training       // settings of the probes; nil where nothing is trained
 	job            *procedure.Job
-	store          *features.Store   // representations and trained probes
-	samples        *features.Samples // labels and factors of the samples
-	split          split             // of the samples; empty where nothing is trained
-	checkpoint     *jobCheckpoint
+	store          *features.Store   // representations and trained probes, kept for other jobs
+	samples        *features.Samples // labels and factors (known properties) of the samples
+	split          split             // into training, validation and test; empty where nothing is trained
+	checkpoint     *jobCheckpoint    // results so far, from which an interrupted job goes on
 
 	mutex sync.Mutex
 	work  int64  // finished so far, in forward passes
 	text  string // status, shown with the progress
 }
 
-// newRun starts a run: it extracts the clean representations of all layers, unless the store has
-// them, and reads labels and factors of the samples. Unless there is an error, the caller must call
-// end at the end of the run.
+// newRun starts a run: it extracts the clean representations of all layers (the vectors of samples
+// that are not transformed), unless the store has them, and reads labels and factors of the
+// samples. Unless there is an error, the caller must call end at the end of the run.
 func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
 	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
 	if r.store == nil {
@@ -60,7 +61,7 @@ func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Train
 }
 
 // request returns the request for the representations of the samples transformed by v, of all
-// layers that can be pooled.
+// layers that can be pooled. Its View identifies the transformation; j.A is the model.
 func (r *run) request(v sampleTransform) features.Request {
 	j := r.job
 	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
@@ -104,15 +105,17 @@ func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *
 	return newProbeInput(full, r.samples.Positions, tables...)
 }
 
-// seed returns the seed of the s-th network of a kind of probe for a target. It does not depend on
-// the transformation.
+// seed returns the seed of the s-th network of a kind of probe for a target (what it predicts). It
+// depends on the job's key (the study's seed, the data and the trial, which numbers the repetitions
+// of all random draws), but not on the transformation.
 func (r *run) seed(target, kind string, s int) uint64 {
 	k := r.job.Key
 	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
 }
 
 // shuffle returns, for each sample, the index of the sample whose target it gets in the null of the
-// s-th network. It is drawn at random within the sample's part, such as the training samples.
+// s-th network, a probe that shows what chance alone gives. It is drawn at random within the
+// sample's part, such as the training samples.
 func (r *run) shuffle(target string, s int, parts ...[]int) []int {
 	k := r.job.Key
 	partner := dataset.Indices(r.samples.Len())
