@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/internal/dynlib"
 )
 
-// apiVersion is the version of the C API that the binding requests. Library 1.x offers the versions
-// up to x.
+// apiVersion is the version of ONNX Runtime's C API that the binding, the Go package that calls it,
+// requests. Library 1.x offers the versions up to x.
 const apiVersion = 24
 
 // apiBase is OrtApiBase of the C API: the addresses of two functions.
@@ -49,6 +49,7 @@ func inspectLibrary(path string) (version string, providers []string, api unsafe
 	if api = getAPI(apiVersion); api == nil {
 		return version, nil, nil, fmt.Errorf("is ONNX Runtime %s without version %d of its C API: %s", version, apiVersion, remedy)
 	}
+	// The table is an array of function pointers, of which the first apiUsed are read.
 	return version, availableProviders((*[apiUsed]uintptr)(api)), api, nil
 }
 
@@ -71,7 +72,8 @@ func checkVersion(version string) error {
 }
 
 // availableProviders returns the names of the library's execution providers, or nil if the library
-// fails to list them. It panics if there are more than 1,024.
+// fails to list them. It panics if there are more than 1,024. api is the OrtApi; the constants
+// apiGetAvailableProviders and apiReleaseAvailableProviders are indices of it.
 func availableProviders(api *[apiUsed]uintptr) []string {
 	var get func(names **[1 << 10]*byte, count *int32) unsafe.Pointer
 	var release func(names *[1 << 10]*byte, count int32) unsafe.Pointer

@@ -10,8 +10,8 @@ import (
 )
 
 // plsPredictivity returns R^2 of x predicted from y by partial least squares on samples that the
-// fit leaves out, over the same folds as ridgePredictivity (Yamins et al. 2014; Schrimpf et al.
-// 2018).
+// fit leaves out, over the same folds (of cross-validation) as ridgePredictivity. x and y are
+// representations of the same samples by two layers (Yamins et al. 2014; Schrimpf et al. 2018).
 func plsPredictivity(v *subsetPair) (float64, error) {
 	return v.predictivity(func(x, y *mat.Dense) (*mat.Dense, error) {
 		return partialLeastSquares(x, y, v.settings.Components)
@@ -35,6 +35,7 @@ func partialLeastSquares(x, y *mat.Dense, components int) (*mat.Dense, error) {
 	var cross mat.Dense // yᵀ x, with y as it is now
 	cross.Mul(y.T(), x)
 	most := min(components, n-1, q)
+	// Column k of w, l and c is the weight, load and target of component k.
 	w, l, c := mat.NewDense(q, most, nil), mat.NewDense(q, most, nil), mat.NewDense(p, most, nil)
 	size := math.Sqrt(sumOfSquares(cross.RawMatrix().Data))
 	found := 0

@@ -90,9 +90,10 @@ func radixSort(values []float64) []sortItem {
 }
 
 // rsa returns Spearman's correlation between the dissimilarities of two representations
-// (Kriegeskorte et al. 2008), from their ranks. Its mean over all ways to match the samples of one
-// representation with those of the other is 0. A replicate of the jackknife leaves out all pairs
-// with a sample in a group, and ranks the others again, to first order.
+// (Kriegeskorte et al. 2008), from their doubled ranks x and y. n is the number of samples. Its
+// mean over all ways to match the samples of one representation with those of the other is 0. A
+// replicate of the jackknife leaves out all pairs with a sample in a group, samples cuts[g] to
+// cuts[g+1] - 1, and ranks the others again, to first order.
 func rsa(x, y []uint32, n int, cuts []int) estimate {
 	xx, yy, xy := newRankProducts(x, x, n, cuts), newRankProducts(y, y, n, cuts), newRankProducts(x, y, n, cuts)
 	if xx.all == 0 || yy.all == 0 {
@@ -114,7 +115,7 @@ type rankProducts struct {
 }
 
 // newRankProducts returns the sums for doubled ranks of the pairs i < j of n samples. The group g
-// has the samples from cuts[g] to cuts[g+1].
+// has the samples from cuts[g] to cuts[g+1] - 1.
 //
 // Let f be the fraction of the N pairs that have a sample in a group, in short the pairs of the
 // group. Without them, (1 - f) N pairs are left, and the doubled rank a falls by
@@ -138,12 +139,12 @@ func newRankProducts(x, y []uint32, n int, cuts []int) rankProducts {
 		return p
 	}
 	b, a := sumsAbove(x, y), sumsAbove(y, x)
-	pairs := make([]float64, len(cuts)-1)
-	lost := make([]float64, len(cuts)-1)
+	pairs := make([]float64, len(cuts)-1) // number of pairs of each group
+	lost := make([]float64, len(cuts)-1)  // the second sum above, of each group
 	at := 0
 	for i := range n {
-		own := sort.SearchInts(cuts, i+1) - 1
-		for g := own; g < len(lost); g++ { // the groups of the samples after i
+		own := sort.SearchInts(cuts, i+1) - 1 // the group of sample i
+		for g := own; g < len(lost); g++ {    // the groups of the samples after i
 			var sum float64
 			from := at
 			for j := max(i+1, cuts[g]); j < cuts[g+1]; j++ {
@@ -165,8 +166,8 @@ func newRankProducts(x, y []uint32, n int, cuts []int) rankProducts {
 }
 
 // sumsAbove returns, at v / 2 for a doubled rank v of x, twice the sum of the y of all pairs whose
-// x is above v, plus the sum of those whose x is v. The ranks of y count from their mean. The
-// doubled ranks of two ties differ by 2 or more, so each has an index of its own.
+// x is above v, plus the sum of those whose x is v. The ranks of y count from their mean. Two
+// different doubled ranks differ by 2 or more, so each has an index of its own.
 func sumsAbove(x, y []uint32) []float64 {
 	centre := float64(len(x) + 1)
 	out := make([]float64, len(x)+1)

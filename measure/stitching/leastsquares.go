@@ -13,19 +13,21 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// fit sets the weights of the stitch to those of least squares: with the activations a of the first
-// layer and b of the second one on the training images, at all positions, W and c minimise
+// fit sets the weights of the stitch to those of least squares. The stitch is a linear map from a
+// layer of model A to the layer to of model B; in net it joins the first part of A to the last part
+// of B. With the activations a of the first layer and b of the second one on the training images,
+// at all positions, W and c minimise
 //
 //	sum |W a + c - b|^2 + ridge |W|^2,
 //
 // so that W is unique. The ridge is 1e-6 times the sum of squared deviations of a channel of a from
 // its mean, averaged over the channels.
 func (r *run) fit(ctx context.Context, net *stitchedNetwork, to onnx.Layer) error {
-	input, err := rewrite.WithOutputs(net.Model, []string{inputName})
+	input, err := rewrite.WithOutputs(net.Model, []string{inputName}) // outputs a, the stitch's input
 	if err != nil {
 		return err
 	}
-	const withScores = false
+	const withScores = false // the session need not compute the class scores of model B
 	session, err := r.job.B.Model.NewSession([]onnx.Layer{to}, withScores)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (net *stitchedNetwork) rows(a, b tensor.Tensor) []float64 {
 				row[c] = float64(za[c*net.positions+position])
 			}
 			for c := range net.q {
-				if net.last {
+				if net.last { // the channels of the second layer are its last axis
 					row[net.p+c] = float64(zb[position*net.q+c])
 				} else {
 					row[net.p+c] = float64(zb[c*net.positions+position])

@@ -9,24 +9,25 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A layout describes outputs that can be decoded.
+// A layout describes outputs of a model that can be decoded into boxes, keypoints or values for
+// positions in the image.
 type layout struct {
 	name  string
-	needs string // what the file must have, for errors
+	needs string // what outputs the ONNX file must have, for errors
 	// several reports whether the layout has several outputs, which makes it hard to confuse with
 	// others.
 	several bool
 	// find returns a decoder for the ports, or nil if they do not have this layout. Method finish
-	// sets the rest of the decoder, such as the confidence of boxes. If guess is set, find returns
-	// a decoder only if it is unlikely that the outputs have another meaning.
+	// sets the rest of the decoder, such as the least confidence of boxes. If guess is set, find
+	// returns a decoder only if it is unlikely that the outputs have another meaning.
 	find func(q *query, guess bool) *Decoder
 }
 
 // A query is a search for a layout among the outputs of a model, its ports.
 type query struct {
-	about   *About
-	setting Setting
-	ports   []Port // those that the setting names, or all
+	about   *About  // what is known about the model
+	setting Setting // the user's: names of outputs and of their layout, and limits
+	ports   []Port  // those that the setting names, or all
 }
 
 // boxLayouts are the layouts of boxes, the most specific first.
@@ -60,7 +61,7 @@ var valueLayouts = []layout{
 }
 
 // Find returns the decoder of a model's outputs. It is nil without an error if the setting names no
-// kind and no layout is recognised.
+// kind of output (boxes, a class map, keypoints or values) and no layout is recognised.
 func Find(about About, s Setting) (*Decoder, error) {
 	q := &query{about: &about, setting: s, ports: about.Ports}
 	if len(s.Outputs) > 0 {
@@ -132,7 +133,8 @@ func (q *query) guess() *Decoder {
 // maxCandidates is the largest number of boxes that a model may have for one image.
 const maxCandidates = 1_000_000
 
-// finish completes a decoder from the settings, and checks it.
+// finish completes a decoder from the settings, and checks it. For boxes, Suppress is the IoU above
+// which non-maximum suppression drops one, and Most the largest number that is kept.
 func (q *query) finish(d *Decoder) error {
 	f, s := &d.Format, q.setting
 	if f.Kind == PointList {
@@ -240,6 +242,8 @@ func (p *Port) unbatched(rank, last int) bool {
 	return last == 0 || p.Sizes[rank-1] == last || p.Sizes[rank-1] < 0
 }
 
+// listPorts describes ports in an error: their names, types and shapes. Sizes is the declared shape
+// (-1: any size), and Sample the shape of one sample, without the batch axis.
 func listPorts(ports []Port) string {
 	if len(ports) == 0 {
 		return "none"

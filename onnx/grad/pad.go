@@ -6,10 +6,14 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// output is data with padding. The gradient of data is the part of doutput that belongs to data. In
-// the modes that repeat elements of data, the gradients of all copies of an element are added up.
-// In mode constant, the gradient of constant_value (input 2) is the sum of doutput over the
-// padding.
+// pad is the rule of the operator Pad: it adds the nodes that compute the gradients of the inputs.
+// op.x(i) is input i of the node, op.dy(i) the gradient of output i (doutput), and op.accumulate
+// adds to the gradient of an input.
+//
+// output is data (input 0) with padding. The gradient of data is the part of doutput that belongs
+// to data. In the modes that repeat elements of data, the gradients of all copies of an element are
+// added up. In mode constant, the gradient of constant_value (input 2) is the sum of doutput over
+// the padding.
 func pad(op *operation) {
 	mode := op.attrString("mode", "constant")
 	if mode == "constant" {
@@ -22,7 +26,7 @@ func pad(op *operation) {
 	}
 	op.accumulate(0, func() onnx.Value {
 		pads := op.pads()
-		g, shape := op.dy(0), op.shape(op.x(0))
+		g, shape := op.dy(0), op.shape(op.x(0)) // a negative size in shape is not known before a run
 		for k := range shape {
 			before, after := pads[k], pads[len(shape)+k]
 			switch {
@@ -39,7 +43,8 @@ func pad(op *operation) {
 	})
 }
 
-// paddedIdentity is the matrix that padding multiplies an axis by: the identity with padded rows.
+// paddedIdentity is, for an axis whose size is not known, the matrix that padding multiplies an
+// axis by: the identity with padded rows.
 func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.Value {
 	eye := op.identityMatrix(axis)
 	attrs := onnx.Attrs{"mode": mode}
@@ -50,8 +55,8 @@ func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.V
 	return op.Op("Pad", attrs, eye, op.Ints(before, 0, after, 0))
 }
 
-// unpadded is dy without the padding of mode constant, and with zeros for the elements of data that
-// negative padding has cut off.
+// unpadded is doutput without the padding of mode constant, and with zeros for the elements of data
+// that negative padding has cut off.
 func (op *operation) unpadded() onnx.Value {
 	if op.Opset() < 11 || op.x(1) != "" && op.x(3) == "" {
 		if pads, ok := op.attrOrInput("pads", 1); ok {

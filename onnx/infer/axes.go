@@ -9,14 +9,16 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Axes returns the axes of every tensor of the main graph, by name, in the letters of onnx.Axes.
-// They are empty for a tensor of unknown rank.
+// Axes returns the axes of every tensor of the main graph, by name, in the letters of onnx.Axes: N
+// batch, C channel, H and W rows and columns, T time or token, ? unknown. They are empty for a
+// tensor of unknown rank.
 //
 // stated sets the axes of some tensors, for example of an input whose channels are last, in place
 // of the inferred ones. The axes of tensors that are computed from these are inferred from the
 // stated ones. It is an error if a tensor of stated does not exist or has another rank, or if axes
 // have other letters.
 func Axes(m *onnx.Model, stated map[string]onnx.Axes) (map[string]onnx.Axes, error) {
+	// Inference runs on sizes. For dimensions that the model leaves open it assumes typical ones.
 	known := infer(m, nil, withTypicalSizes).facts
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
 		f, ok := known[name]

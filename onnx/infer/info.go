@@ -18,7 +18,7 @@ type Info struct {
 	model     *onnx.Model // the model that was analysed, for the values of weights
 	types     map[string]onnx.Type
 	shapes    map[string][]int
-	values    map[string]*array
+	values    map[string]*array // of small constants and of results of shape arithmetic
 	constants map[string]*pb.TensorProto
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A graph holds facts about the nodes of a builder before they are rewritten.
+// A graph holds facts about the nodes of a model before they are rewritten: this package replaces
+// groups of standard operators by faster ones of its own. A builder edits the nodes of a model.
 type graph struct {
 	static    *infer.Info              // types, shapes and constants, known without a run
 	producers map[string]*pb.NodeProto // the node that produces a tensor
