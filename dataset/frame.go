@@ -11,8 +11,8 @@ import (
 )
 
 // A Frame is the size and the format in which a model takes its inputs. It is not a frame of a
-// video. Source.At brings a sample to the frame when it decodes the sample. "Framed" means brought
-// to the frame.
+// video. Source.At, which reads one sample (input) of a data set, brings it to the frame. "Framed"
+// means brought to the frame.
 //
 //   - An image gets the channels of the frame. Its short side is resized, then the centre is
 //     cropped.
@@ -44,8 +44,9 @@ type Frame struct {
 // ForImages reports whether the frame sets a size or channels, which only images have.
 func (f Frame) ForImages() bool { return f.Resize > 0 || f.Height > 0 || f.Width > 0 || f.Channels > 0 }
 
-// maxValues bounds the number of values of one image in its frame, or of one sample of an array (1
-// GiB of float32). So an image of extreme aspect ratio is an error and does not exhaust memory.
+// maxValues bounds the number of values of one image in its frame, or of one sample of a data set
+// of arrays (1 GiB of float32). So an image of extreme aspect ratio is an error and does not
+// exhaust memory.
 const maxValues = 1 << 28
 
 // Check returns an error if a field is invalid or two fields contradict each other.
@@ -66,7 +67,7 @@ func (f Frame) Check() error {
 
 // Image brings an image to the frame and returns it as c x h x w, values in [0, 1]. Unless the
 // frame sets it, c is 1 for a grey image and 3 otherwise. Images of 16 bits per channel keep their
-// precision.
+// precision: keepFloat leaves resampled values as they are, round8 rounds them to 8 bits.
 func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	if deep, ok := from16Bit(img); ok {
 		return frameImage(f, deep, keepFloat)
@@ -112,7 +113,7 @@ func (f Frame) fromBytes(planes []uint8, c, h, w int) (tensor.Tensor, error) {
 	}
 	t := tensor.New(c, h, w)
 	for i, v := range planes[:len(t.Data)] {
-		t.Data[i] = unit8[v]
+		t.Data[i] = unit8[v] // v / 255
 	}
 	return t, nil
 }
@@ -175,8 +176,9 @@ func centre(side, crop int) int {
 	return int(math.RoundToEven(float64(side-crop) / 2))
 }
 
-// frameImage brings an image to a frame: it resizes, crops, and changes channels. T is the type of
-// a pixel's values. A is the type of the weighted sums of pixels, which round converts to T.
+// frameImage brings an image, whose pixels hold their channels side by side (interleaved), to a
+// frame: it resizes, crops, and changes channels. T is the type of a pixel's values. A is the type
+// of the weighted sums of pixels, which round converts to T.
 func frameImage[T uint8 | float32, A int32 | float32](f Frame, r interleaved[T], round rounding[T, A]) (tensor.Tensor, error) {
 	return frameStrips(f, oneStrip(r), round)
 }
@@ -217,7 +219,7 @@ func toPlanes[T uint8 | float32](r interleaved[T], win window) tensor.Tensor {
 		at := (y+top)*win.width + left
 		for c := range r.c {
 			plane := t.Data[c*win.height*win.width+at:][:r.w]
-			copyUnit(plane, row[c:], r.c)
+			copyUnit(plane, row[c:], r.c) // every r.c-th value; bytes are divided by 255
 		}
 	}
 	return t

@@ -1,9 +1,10 @@
 //go:build linux
 
-// Package slurmtest runs a real Slurm on this machine for a test: a controller, a node and an
-// authentication service, in a folder of the test and on free ports. It needs root. Missing
-// programs are installed by apt-get. The test is skipped without root, if programs are still
-// missing, if a part of Slurm does not start within 30 seconds, or if NOETHER_SLURM is "off".
+// Package slurmtest runs a real Slurm (the job scheduler of compute clusters) on this machine for a
+// test: a controller, a node and an authentication service, in a folder of the test and on free
+// ports. It needs root. Missing programs are installed by apt-get. The test is skipped without
+// root, if programs are still missing, if a part of Slurm does not start within 30 seconds, or if
+// the environment variable NOETHER_SLURM is "off".
 //
 //	c := slurmtest.Start(t)
 //	t.Setenv("SLURM_CONF", c.Conf) // sbatch and the others now use this cluster
@@ -33,7 +34,8 @@ type Cluster struct {
 	controller *daemon
 }
 
-// programs must be on the PATH.
+// programs must be on the PATH: munged authenticates, slurmctld is the controller, slurmd runs the
+// jobs of a node, and the others are commands of users.
 var programs = []string{"munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo"}
 
 // Start starts a cluster that ends with the test.
@@ -212,7 +214,7 @@ func (c *Cluster) Run(name string, args ...string) string {
 }
 
 func (c *Cluster) try(name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // in a cleanup too
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // not t.Context(), which has ended in a cleanup
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = c.Env()

@@ -20,12 +20,12 @@ const (
 	maxGIF    = 256 << 20 // bytes of a file
 	maxPixels = 1 << 28   // of all frames together: the decoder holds them all in memory
 
-	// gifHeader is the number of bytes before the colour table: the signature, then width (at byte 6),
-	// height (8), flags (10) and two bytes more.
+	// gifHeader is the number of bytes before the colour table: the signature, then width (at byte
+	// 6), height (8), flags (10) and two bytes more.
 	gifHeader = 13
 )
 
-// gifClip returns the frames of an animated GIF, composed as in a browser.
+// gifClip returns an animated GIF as a clip, a named sequence of frames, composed as in a browser.
 func gifClip(path string) clip {
 	return clip{name: filepath.Base(path), frames: func(ctx context.Context) iter.Seq2[tensor.Tensor, error] {
 		return func(yield func(tensor.Tensor, error) bool) {
@@ -98,7 +98,8 @@ func tensorOf(img *image.RGBA) tensor.Tensor {
 }
 
 // checkPixels returns an error if the canvas and all frames together have more than maxPixels. It
-// reads their descriptors, without decoding: a short file may decode to more than the memory holds.
+// reads the sizes in their headers, without decoding: a short file may decode to more than the
+// memory holds.
 func checkPixels(data []byte) error {
 	if len(data) < gifHeader {
 		return errors.New("damaged gif: it ends within its header")

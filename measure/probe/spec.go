@@ -14,10 +14,11 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// A probeSpec describes one probe to train.
+// A probeSpec describes one probe (a small network, or a linear map) to train on the vectors of a
+// layer. A probe with shuffled targets (targetSample) shows what chance alone gives.
 type probeSpec struct {
 	name          string      // unique in a job, one run of a measure on a model and its data
-	kind          string      // SLP, MLP or Ridge
+	kind          string      // SLP (one linear layer), MLP or Ridge (least squares with an L2 penalty)
 	hidden        []int       // sizes of the hidden layers of an MLP
 	seed          uint64      // of the initial weights and the order of samples
 	input         *probeInput // the vectors that it predicts from
@@ -32,7 +33,8 @@ type probeSpec struct {
 // transformation, such as an angle, where the probe predicts from it too (probeInput.condition).
 const embeddingDim = 32
 
-// outputs returns the number of outputs of the probe.
+// outputs returns the number of outputs of the probe. target.classes is 0 if the target is a
+// number.
 func (p *probeSpec) outputs() int {
 	switch {
 	case p.targetVectors != nil:
@@ -44,7 +46,8 @@ func (p *probeSpec) outputs() int {
 }
 
 // network returns the untrained probe. Its input x is batch x width, its output y batch x outputs.
-// With a condition, the last component of x is the parameter of the transformation.
+// With a condition, the last component of x is the parameter of the transformation; dim is the
+// width without it.
 func (p *probeSpec) network() (*onnx.Model, error) {
 	var hidden []int
 	if p.kind == MLP {
@@ -87,7 +90,8 @@ func (p *probeSpec) targetOf(i int) int {
 	return p.targetSample[i]
 }
 
-// identity returns a hash of everything that the trained probe depends on.
+// identity returns a hash of everything that the trained probe depends on. t has the settings of
+// the training.
 func (p *probeSpec) identity(t *Training) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "probe 1\n%s\n%s %v %d %d\n%g %g %d %d %d\n", p.input.id, p.kind, p.hidden, p.seed, p.outputs(), t.Rate, t.Decay, t.Batch, t.Epochs, t.Patience)
@@ -129,7 +133,7 @@ func hashInts(h hash.Hash, v []int) {
 	}
 }
 
-// A source is the train.Source of some samples of a probe.
+// A source is the train.Source (it makes the batches of a training) of some samples of a probe.
 type source struct {
 	*probeSpec
 	samples []int       // indices of the samples

@@ -16,7 +16,9 @@ import (
 )
 
 // train trains the stitch of net, or loads its weights from the job's store if they are there, and
-// returns net with these weights.
+// returns net with these weights. net is one model up to the layer from, the stitch (a linear map),
+// and another model after the layer to. A job is one run of the measure on two models; its store
+// keeps results that jobs share.
 func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, seed uint64) (*onnx.Model, error) {
 	name := r.name(from, to)
 	if r.job.Store != nil {
@@ -33,7 +35,7 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 		return nil, err
 	}
 	defer t.Close()
-	before := r.work
+	before := r.work   // done by the job so far
 	const perImage = 3 // work of training on an image: a step costs about three forward passes
 	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Classes: r.labels[:r.trainImages]}, nil, train.FitOptions{
 		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: &stitchCheckpoint{r.job.Checkpoint, name},
@@ -52,7 +54,8 @@ func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, s
 	return rewrite.WithWeights(net, weights)
 }
 
-// name returns a name for a trained stitch: a hash of everything that its weights depend on.
+// name returns a name for a trained stitch: a hash of everything that its weights depend on. A
+// trial is one of several repetitions with other random draws.
 func (r *run) name(from, to onnx.Layer) string {
 	j := r.job
 	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
@@ -92,8 +95,8 @@ func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
 	return out, r.Close()
 }
 
-// A stitchCheckpoint holds the state of the training of the current stitch. Load ignores a state of
-// another stitch.
+// A stitchCheckpoint stores the state (saved progress) of the training of the current stitch. Load
+// ignores a state of another stitch.
 type stitchCheckpoint struct {
 	store train.Checkpoint // may be nil
 	name  string           // of the current stitch: see run.name

@@ -6,8 +6,9 @@ type Sums struct {
 	AA, BB     float64 // sum a^2, sum b^2
 }
 
-// SumsOver returns the sums over the runs (ranges of positions) of each row of a and b, which have
-// the same number of rows of the same length.
+// SumsOver returns the sums over the runs (ranges of indices) of each row of a and b, which have
+// the same number of rows of the same length. native reports whether the processor can run the
+// faster versions in C.
 func SumsOver(a, b []float32, rows int, runs []Run) (s Sums) {
 	if native {
 		return sumsNative(a, b, rows, runs)
