@@ -13,17 +13,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// background is the name of class 0 of masks.
+// background is the name of class 0 of masks. A mask holds the class of each pixel of an image.
 const background = "background"
 
 // A regionText is the place in an annotation file of the region of an object, that is, its pixels,
 // and what newRegionText found there.
 type regionText struct {
-	from, to      int64 // offsets of the annotation, in bytes
-	class         int   // -1: none, for a group of objects (iscrowd)
-	hash          [sha256.Size]byte
-	height, width int   // of the image, as a run-length encoding states them; 0 for polygons
-	err           error // why the segmentation is invalid; nil: it is valid
+	from, to      int64             // offsets of the annotation, in bytes
+	class         int               // -1: none, for a group of objects (iscrowd)
+	hash          [sha256.Size]byte // of the region, to notice that the file has changed
+	height, width int               // of the image, from a run-length encoding; 0 for polygons
+	err           error             // why the segmentation is invalid; nil: it is valid
 }
 
 // newRegionText checks the segmentation of an annotation, which lies between two offsets of the
@@ -53,8 +53,8 @@ func (m *cocoImage) addRegion(r *regionText, class int, crowd bool) error {
 }
 
 // chooseCategories sets c.categories to the classes of masks: the background, then the chosen
-// categories. classOf holds the index in c.categories of each id of a category. chooseCategories
-// replaces it by the new one, or by 0 for a category that is left out.
+// categories of the annotation file. classOf holds the index in c.categories of each id of a
+// category. chooseCategories replaces it by the new one, or by 0 for a category that is left out.
 func (c *COCO) chooseCategories(classOf map[int]int) error {
 	all := c.categories
 	c.categories = []TruthClass{{Name: background}}
@@ -101,8 +101,8 @@ func (c *COCO) maskClasses() []string {
 	return names
 }
 
-// mask returns the class of each pixel of an image after it is resized and cropped to the frame:
-// see Frame.mask.
+// mask returns the class of each pixel of an image after it is resized and cropped to the frame
+// (the size and channels that a model takes): see Frame.mask.
 func (c *COCO) mask(m cocoImage, frame Frame) (tensor.Tensor, error) {
 	mask := newRegionMask(m.height, m.width)
 	if len(m.regions) > 0 {

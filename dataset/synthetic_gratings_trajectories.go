@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// A GratingTrajectories is a source of gratings and their trajectories. A trajectory is a grating
-// with versions of it in which one factor (phase or orientation) is changed step by step. The first
-// samples are those of a Gratings source, the base, in order. The others are the further steps of
-// the trajectories. It implements Trajectories.
+// A GratingTrajectories is a source (a data set) of gratings, images of a sinusoid, and their
+// trajectories. A trajectory is a grating with versions of it in which one factor (phase or
+// orientation) is changed step by step. The first samples are those of a Gratings source, the base,
+// in order. The others are the further steps of the trajectories. It implements Trajectories.
 type GratingTrajectories struct {
 	base        *Gratings
 	gratings    []Grating // of each sample
@@ -18,9 +18,10 @@ type GratingTrajectories struct {
 	fingerprint string
 }
 
-// AlongPhase returns the trajectories of the translation test of Goodfellow et al. (2009), footnote
-// 1. They change the phase of each grating by up to pi either way, in steps of pi/20: 41 amounts,
-// including 0. Amounts are in units of length, where the side of the image is pi.
+// AlongPhase returns the trajectories of the translation test of Goodfellow et al., "Measuring
+// Invariances in Deep Networks" (2009), footnote 1. They change the phase of each grating by up to
+// pi either way, in steps of pi/20: 41 amounts, including 0. Amounts are in units of length, where
+// the side of the image is pi.
 func (s *Gratings) AlongPhase() *GratingTrajectories {
 	return s.trajectories("phase", symmetric(20, math.Pi/20), func(g Grating, by float64) Grating {
 		g.Phase += by
@@ -117,7 +118,7 @@ func (w *GratingTrajectories) Fingerprint() string { return w.fingerprint }
 // Grating returns the grating of sample i.
 func (w *GratingTrajectories) Grating(i int) Grating { return w.gratings[i] }
 
-// At draws sample i and brings it to the size and the channels of frame.
+// At draws sample i and brings it to the size and the channels of frame, those that a model takes.
 func (w *GratingTrajectories) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, w.Len()); err != nil {
 		return Sample{}, err
@@ -137,8 +138,9 @@ func (w *GratingTrajectories) Trajectory(i int) []int {
 	return w.steps[i]
 }
 
-// AsGratings returns src if that is a Gratings, or the Gratings that src was selected or computed
-// from; otherwise nil. The Index of a sample of src is its index in the result.
+// AsGratings returns src if that is a Gratings, or the Gratings from which src selects samples
+// (subset), to which it gives other labels (relabelled) or from which it computes samples
+// (computed); otherwise nil. The Index of a sample of src is its index in the result.
 func AsGratings(src Source) *Gratings {
 	switch src := src.(type) {
 	case *Gratings:

@@ -19,7 +19,7 @@ type ShapesOptions struct {
 	Size     int      // side of the square image in pixels; 0: 32
 	Channels int      // 3: colour, 1: white on black; 0: 3
 	Seed     uint64   // of the random numbers
-	Kinds    []string // names of ShapeKinds; a label is an index into this list. nil: all kinds
+	Kinds    []string // of figures, see ShapeKinds; a label is an index into this list. nil: all
 
 	// The ranges of the factors, in the units that OpenShapes documents.
 	Scale    []float64 // nil: 0.35 to 0.55
@@ -28,8 +28,8 @@ type ShapesOptions struct {
 	Hue      []float64 // nil: 0 to 360
 }
 
-// maxSynthetic is the largest number of samples of a synthetic source. A random order of samples
-// takes memory for each of them.
+// maxSynthetic is the largest number of samples of a synthetic source (data set), since a shuffled
+// order of the samples takes memory for each of them.
 const maxSynthetic = 10_000_000
 
 // shapesVersion changes when the same options give different samples.
@@ -164,7 +164,7 @@ func (s *Shapes) Figure(i int) (f Figure, label int) {
 	return f, label
 }
 
-// At draws sample i and brings it to the size and the channels of frame.
+// At draws sample i and brings it to the size and the channels of frame, those that a model takes.
 func (s *Shapes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shapes", i, s.options.N); err != nil {
 		return Sample{}, err

@@ -41,19 +41,20 @@ const (
 // Ball sets no bound.
 type Ball = ball.Ball
 
-// Options are the options of a search (see the package comment). The zero Options are those of
+// Options are the options of a search: gradient descent on an image, from which a network computes
+// for instance a given representation (see the package comment). The zero Options are those of
 // Nanda et al. (2022).
 type Options struct {
 	Optimiser Optimiser // "": Paper
 	Steps     int       // 0: 1,000, or 150 with Adam
 	StepSize  float64   // 0: 0.5, or 0.01 with Adam
-	Ball      Ball
+	Ball      Ball      // to which the image stays confined; zero: no bound
 	// Batch is the largest number of samples that are computed at once, over all concurrent runs of
 	// ONNX Runtime (at most one for each core); 0: up to 32, fewer if activations and gradients
 	// would take more than about 512 MiB. Samples do not depend on each other, but rounding may
 	// differ with the batch size.
 	Batch int
-	// SaveEvery is the interval between checkpoints; 0: 15 seconds.
+	// SaveEvery is the interval between saved checkpoints of an unfinished search; 0: 15 seconds.
 	SaveEvery time.Duration
 }
 

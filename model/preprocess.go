@@ -13,18 +13,20 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Preprocess describes the steps between an image and the input of a model. The frame is applied
-// while decoding. Transformations act on values in [0, 1]. Normalise then converts them to the
-// values that the model was trained on:
+// A Preprocess describes the steps between an image and the input of a model. The frame (size and
+// channels of images, or rate and length of waveforms) is applied while decoding. Transformations
+// act on values in [0, 1]. Normalise then converts them to the values that the model was trained
+// on:
 //
 //	out[c] = (low + in[c'] (high - low) - Mean[c]) / Std[c]
 //
 // for channel c, where [low, high] is Range and c' is c, or 2 - c if Order is "bgr". The zero
 // Preprocess changes nothing.
 //
-// A waveform x has values in [-1, 1], one mean and one standard deviation. Range has the values for
-// -1 and 1 (zero: [-1, 1]). Before Range, Mean and Std, Standardise replaces x by (x - mean(x)) /
-// sqrt(var(x) + 1e-7), as in wav2vec 2.0. Features are computed last.
+// A waveform x has values in [-1, 1]. Mean and Std have at most one value for it. Range has the
+// values for -1 and 1 (zero: [-1, 1]). Before Range, Mean and Std, Standardise replaces x by (x -
+// mean(x)) / sqrt(var(x) + 1e-7), as in wav2vec 2.0. Features (log-mel spectrograms) are computed
+// last.
 type Preprocess struct {
 	Frame dataset.Frame
 	Mean  []float32  // one for each channel in the model's order, or one for all; empty: 0
@@ -70,7 +72,7 @@ func Preset(name string) (Preprocess, error) {
 
 // A preprocessError is an error that is caused by one key of a preprocessing.
 type preprocessError struct {
-	Key string // as in study files, for instance "mean"
+	Key string // as in study files (they say what is to be measured), for instance "mean"
 	Err error
 }
 

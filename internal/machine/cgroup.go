@@ -11,6 +11,7 @@ const unlimited = 1 << 62
 
 // groups returns the folders of the cgroup of the process and of that cgroup's ancestors: in the
 // hierarchy of a controller of cgroups version 1, such as cpu, or of version 2 if controller is "".
+// An environment reads the files of the machine, or in tests those of a folder in its place.
 func (e environment) groups(controller string) []string {
 	var out []string
 	for line := range strings.Lines(e.read("/proc/self/cgroup")) {

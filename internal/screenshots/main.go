@@ -2,8 +2,9 @@
 //
 // usage: screenshots [-noether PROGRAM] [-o DIR] [-keep DIR]
 //
-// It runs the demo and the study of the tutorial, and takes pictures of their reports in headless
-// Chromium. The tutorial needs NOETHER_TESTDATA: its network and 500 images are from there.
+// It runs the demo and the study of the tutorial (the file that says what is measured), and takes
+// pictures of their reports in headless Chromium. The tutorial needs the environment variable
+// NOETHER_TESTDATA, a folder of test data: its network and 500 images are from there.
 package main
 
 import (
@@ -41,7 +42,7 @@ func main() {
 // A shot is a picture of a report.
 type shot struct {
 	file          string // in the folder of pictures
-	run           string // folder of the run
+	run           string // folder of the run (one execution of a study), which contains report.html
 	fragment      string // of the address
 	width, height int64  // of the window
 	part          string // CSS selector of the part that is pictured; "": what the window shows at first

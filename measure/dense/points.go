@@ -10,9 +10,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// The columns of a pair of lists of keypoints, for package paired: the mean distance of the single
-// sample, then the sum and the number of the distances of all keypoints. From column pointSums on
-// come these two for each keypoint. Distances are in units of the square root of the image's area.
+// A model predicts keypoints on an image x and on the transformed Tx. Package paired computes
+// columns (numbers) from each such pair of predictions, and statistics from the means of the
+// columns. These columns are: the mean distance of the sample's keypoints, then the sum and the
+// number of these distances. From column pointSums on come sum and number for each keypoint alone.
+// Distances are in units of the square root of the image's area.
 const (
 	samplePointDistance = iota
 	pointDistances
@@ -20,7 +22,8 @@ const (
 	pointSums
 )
 
-// addPoints adds the columns and the statistics of the keypoints of heat maps to a spec.
+// addPoints adds the columns and the statistics (Derived) of keypoints, the maxima of heat maps, to
+// spec, the specification of a measure. f describes the model's output.
 func addPoints(spec *paired.Spec, f *output.Format) {
 	spec.Columns = make([]paired.Column, pointSums+2*f.Keypoints)
 	spec.Columns[samplePointDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}
@@ -32,7 +35,8 @@ func addPoints(spec *paired.Spec, f *output.Format) {
 	spec.Action = func(measure.Site) (paired.Action, error) { return &pointAction{f}, nil }
 }
 
-// A pointAction compares the keypoints of heat maps. A row of tau f(x) has, for each moved
+// A pointAction compares the keypoints of heat maps. f(x) is the model's output, and tau moves its
+// keypoints as the transformation T moves the image. A row of tau f(x) has, for each moved
 // keypoint, x and y in fractions of the image's sides, and 1 if it is visible and inside the image,
 // else 0.
 type pointAction struct{ format *output.Format }
@@ -40,7 +44,8 @@ type pointAction struct{ format *output.Format }
 // Len implements paired.Action.
 func (a *pointAction) Len() int { return 3 * a.format.Keypoints }
 
-// Act implements paired.Action.
+// Act implements paired.Action: from z, a row of f(x), it writes a row of tau f(x) to dst. op is T
+// with the parameters that were drawn for this sample.
 func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
 	m, err := newMotion(op, a.format.Height, a.format.Width)
 	if err != nil {
@@ -63,7 +68,8 @@ func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.
 }
 
 // read returns the keypoints of a row of f(x) or f(Tx), which has x, y and confidence of each. It
-// returns an error if one of them is not finite.
+// returns an error if one of them is not finite. view is "clean" (not transformed) or
+// "transformed", for that error.
 func (a *pointAction) read(row []float32, view string) ([]output.Keypoint, error) {
 	points := make([]output.Keypoint, a.format.Keypoints)
 	for k := range points {
@@ -77,7 +83,8 @@ func (a *pointAction) read(row []float32, view string) ([]output.Keypoint, error
 	return points, nil
 }
 
-// Pair implements paired.Action.
+// Pair implements paired.Action: from a row of tau f(x) (acted) and one of f(Tx), it writes the
+// columns to out.
 func (a *pointAction) Pair(out []float64, acted, transformed []float32) error {
 	found, err := a.read(transformed, "transformed")
 	if err != nil {
