@@ -12,17 +12,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Value is a tensor that a session reads or writes in place: a type, a shape, and elements in
-// Go's memory, the last axis varying fastest. Close it when it is no longer needed.
+// A Value is a tensor that a session (a model loaded into the engine, ONNX Runtime) reads or writes
+// in place: a type, a shape, and elements in Go's memory, the last axis varying fastest. Close it
+// when it is no longer needed.
 type Value struct {
 	typ    onnx.Type
 	shape  []int
 	kind   kind          // the operations for the Go type T of the elements
 	data   any           // []T
 	bound  binding.Value // the engine's tensor, which uses the memory of data
-	scalar scalarCopy    // replaces bound for a tensor without axes
-	placed *placed       // its copy on a device; nil: none
-	busy   *atomic.Int32 // number of abandoned runs (see abandonAfter) that use its elements
+	scalar scalarCopy    // replaces bound for a tensor without axes, which binding copies
+	placed *placed       // its copy on a device, such as a GPU; nil: none
+	busy   *atomic.Int32 // number of runs that use it and did not end in time: see abandonAfter
 }
 
 // NewValue returns a Value of zeros.

@@ -11,13 +11,14 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// A Series holds one statistic of one model under one transformation: its layers by depth, or a
-// single row for the prediction.
+// A Series holds the scores (rows) of one statistic of one model under one transformation: of its
+// layers by depth, or a single row for the model's prediction. The depth of a layer is the number
+// of nodes on the longest path from the input.
 type Series struct {
 	Model     string // includes the other model, if there is one
 	Data      string
 	Transform string // includes the parameter value, unless the rows are a mean over values
-	Factor    string // the class or other factor to which the samples are limited; "": all samples
+	Factor    string // the class or other property to which the samples are limited; "": all samples
 	Variant   string // a setting that distinguishes scores of one measure, such as the kind of probe
 	Rows      []scores.Row
 }
@@ -108,7 +109,8 @@ func (s Series) lowest() scores.Row {
 }
 
 // highest returns the row with the highest value; among equal ones the shallowest layer. If higher
-// is better, rows at the level of shuffled pairs are left out, unless there are no others.
+// is better, rows at the level of shuffled pairs (see isAtShuffledLevel) are left out, unless there
+// are no others.
 func (s Series) highest(d measure.Direction) scores.Row {
 	rows := s.Rows
 	if d == measure.Higher {
@@ -120,9 +122,10 @@ func (s Series) highest(d measure.Direction) scores.Row {
 	return slices.MinFunc(rows, func(a, b scores.Row) int { return cmp.Compare(b.Value, a.Value) })
 }
 
-// isAtShuffledLevel reports whether a score above 0.5 does not exceed that of shuffled pairs, its
-// null, by more than rounding. Higher must be better. In the measure seis, a layer with fewer
-// observations than positions reaches 1 for any data and must not be reported as best.
+// isAtShuffledLevel reports whether a score above 0.5 does not exceed its null, that of shuffled
+// pairs (one sample with the transformed version of another), by more than rounding. Higher must be
+// better. In the equivariance measure seis, a layer with fewer observations (channels of samples)
+// than positions (of the feature map) reaches 1 for any data and must not be reported as best.
 func isAtShuffledLevel(r scores.Row) bool { return r.Value > 0.5 && r.Null >= r.Value-1e-6 }
 
 // Best returns the row of the layer with the best value; for a statistic without a direction, that

@@ -16,7 +16,7 @@ type Grayscale struct{}
 // A negative factor gives black, as torchvision does for PIL images; for tensors torchvision
 // rejects it.
 type Brightness struct {
-	Factor Distribution
+	Factor Distribution // uniform on a range, or a fixed value
 }
 
 // Contrast mixes an image x with its mean grey m, by a factor f of at least 0, and clips to [0, 1]:
@@ -25,7 +25,8 @@ type Contrast struct {
 	Factor Distribution
 }
 
-// Draw implements Transform. Grayscale is its own Op.
+// Draw implements Transform: it returns an Op, a transformation with fixed parameters. Grayscale
+// has none and is its own Op.
 func (t Grayscale) Draw(*rand.Rand) Op { return t }
 
 // Draw implements Transform.

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// The comments at the table corruptions name the parameters in s of each function.
+// The functions of this file are corruptions of ImageNet-C. Each changes an image p, a canvas of
+// c x h x w values, in place. s holds its parameters for one severity: comments at the table
+// corruptions name them. p.scale is the factor by which lengths in pixels grow with the image.
 
 // brighten adds s[0] to the value V of HSV, which keeps hue and saturation.
 func brighten(p canvas, s settings, _ *rand.Rand) {
@@ -80,8 +82,8 @@ func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 }
 
 // affineThrough returns the affine map that takes the three points of from to those of to. Points
-// are (x, y), and m refers to their origin, not to the centre of an image. ok is false if the
-// points of from are collinear.
+// are (x, y). m maps (x, y) to (a x + b y + c, d x + e y + f) and refers to their origin, not to
+// the centre of an image. ok is false if the points of from are collinear.
 func affineThrough(from, to [3][2]float64) (m matrix, ok bool) {
 	x0, y0 := from[0][0], from[0][1]
 	ux, uy, vx, vy := from[1][0]-x0, from[1][1]-y0, from[2][0]-x0, from[2][1]-y0

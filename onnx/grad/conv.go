@@ -7,10 +7,17 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before], for
-// sample n, output channel o, input channel i (of the group of o), position p and tap k (see
-// geometry). The gradients are inputGradient and kernelGradient; dB is the sum of dY over all axes
-// but the channels.
+// An operation is a node whose gradients are being written as further nodes: op.x(i) is its i-th
+// input, op.y(0) its output, and op.dy(0) the gradient with respect to the output. accumulate adds
+// a term to the gradient of the i-th input, if that is wanted. Methods such as Conv and Slice add a
+// node of that operator and return its result. Of a convolution,
+//
+//	Y[n, o, p] = B[o] + sum over i, k of W[o, i, k] X[n, i, p stride + k dilation - before]
+//
+// for sample n, output channel o, input channel i (of the group of o), position p and tap k, a
+// position of the kernel. A geometry holds strides, dilations, group and the padding before and
+// after each axis. The gradients are inputGradient and kernelGradient; dB is the sum of dY over all
+// axes but the channels.
 func conv(op *operation) {
 	f := op.geometryOf(op.x(0), op.kernelOf(op.x(0), op.x(1)))
 	op.accumulate(0, func() onnx.Value { return op.inputGradient(f, op.dy(0), op.x(1), op.x(0)) })
@@ -106,6 +113,8 @@ func (op *operation) channelSums(g onnx.Value, rank int) onnx.Value {
 // in / group x kernel): at each position, the sum of w dy over the output positions whose window
 // contains it. Without strides it is itself a convolution, with reversed kernels and with input and
 // output channels exchanged, which runtimes compute in fewer passes than a transposed convolution.
+// f.runtimeBefore is the padding if only the running graph can compute it, otherwise "". blocked
+// records gradients that ONNX Runtime can keep in a layout of blocks of channels.
 func (op *operation) inputGradient(f geometry, dy, w, v onnx.Value) onnx.Value {
 	shape := op.shape(w)
 	if !f.strided() && f.runtimeBefore == "" && isFixed(shape) {

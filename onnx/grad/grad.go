@@ -27,7 +27,7 @@ type Options struct {
 
 // Add returns a model that computes the outputs of m and, as further outputs in the order of By,
 // the gradients of Of. It is an error if m lacks Of or a tensor of By, or if a gradient must flow
-// through an operator without a rule.
+// through an operator without a rule (for which this package cannot write the gradient).
 func Add(m *onnx.Model, o Options) (*onnx.Model, error) {
 	o, err := o.Defaults(m)
 	if err != nil {
@@ -121,11 +121,13 @@ func Pullback(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Val
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
+	// The tape is the state of reverse-mode differentiation. It may rename tensors; current returns
+	// the present name.
 	t, err := newTape(b, y, by)
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
-	t.pullback = Pullback
+	t.pullback = Pullback // for rules that replace a node by several and differentiate those
 	for i := range y {
 		if err := t.checkVector("cotangent", t.current(dy[i]), t.current(y[i])); err != nil {
 			return nil, fmt.Errorf("differentiating: %w", err)

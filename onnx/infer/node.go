@@ -9,11 +9,12 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// An operation is a node with what is known about its inputs.
+// An operation is a node with what is known about its inputs. A layout lists the axes of a tensor,
+// each with a size and a letter for its meaning, such as C for channels.
 type operation struct {
 	node *pb.NodeProto
-	in   *inference
-	args []fact
+	in   *inference // the analysis of the whole graph
+	args []fact     // of each input: its layout, and its value if it is a small constant
 }
 
 // layout returns the layout of an input, or nil if it is absent or unknown.
@@ -160,8 +161,8 @@ func (op *operation) fromShape(input int) layout {
 	return nil
 }
 
-// Limits that bound the memory that a malformed file can need: axes of a tensor, factors of an
-// axis, the size of a dimension.
+// Limits that bound the memory that a malformed file can need: axes of a tensor, factors of an axis
+// (those that a reshape has joined, such as H and W), the size of a dimension.
 const (
 	maxRank    = 64
 	maxFactors = 32

@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// WeightsAsInputs returns a model in which the named initializers are inputs without values, as a
-// training needs them. WithWeights is the inverse. It returns an error for an unknown name.
+// WeightsAsInputs returns a model in which the named initializers are inputs without values, so
+// that a training loop can give other weights to each run. WithWeights is the inverse. It returns
+// an error for an unknown name.
 func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -63,7 +64,8 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 	return m.WithGraph(g), nil
 }
 
-// fits reports whether a shape agrees with declared dimensions, some of which may be dynamic.
+// fits reports whether a shape agrees with declared dimensions, some of which may be dynamic (left
+// open, of negative size).
 func fits(shape []int, dims []onnx.Dim) bool {
 	if len(shape) != len(dims) {
 		return false

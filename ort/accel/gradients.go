@@ -8,12 +8,13 @@ import (
 )
 
 // minOutputChannels is the smallest number of output channels for which the native convolution with
-// variable weights is faster.
+// variable weights (not constant: the graph computes them or has them as an input) is faster than
+// that of ONNX Runtime.
 const minOutputChannels = 4
 
-// rewriteGradients replaces convolutions with variable weights, and the gradients that package grad
-// writes for convolutions, by native operators: those that this project implements in C. It reports
-// whether it has replaced any.
+// rewriteGradients replaces convolutions with variable weights, and the gradients that package
+// onnx/grad writes for convolutions, by native operators: those that this project implements in C.
+// It reports whether it has replaced any.
 func rewriteGradients(b *onnx.Builder) bool {
 	g, found := newGraph(b), false
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
@@ -30,7 +31,7 @@ func rewriteGradients(b *onnx.Builder) bool {
 
 // A nativeNode describes a node whose operator is native.
 type nativeNode struct {
-	op      string
+	op      string // name of the operator; its ONNX domain is the constant domain
 	attrs   onnx.Attrs
 	inputs  []string
 	outputs []string // the tensors that its outputs replace; nil: one
@@ -45,9 +46,11 @@ func (c nativeNode) write(b *onnx.Builder) []onnx.Value {
 	return b.Node(domain, c.op, max(1, len(c.outputs)), c.attrs, inputs...)
 }
 
-// native returns a native operator. tiled is the feature map that Winograd's algorithm divides into
-// tiles: the result of the operator or, in the gradient of a convolution with respect to its
-// weights, the gradient with respect to the result of the convolution.
+// native returns a native operator for a convolution with the strides, dilations and padding of w.
+// g.static holds what is known before the graph runs: types, shapes and constants. tiled is the
+// feature map that Winograd's algorithm divides into tiles: the result of the operator or, in the
+// gradient of a convolution with respect to its weights, the gradient with respect to the result of
+// the convolution.
 func (g *graph) native(op string, w window, tiled string, weights []int, inputs ...string) nativeNode {
 	attrs := w.attrs()
 	attrs["side"] = tileSide(g.static.Shape(tiled), weights)

@@ -20,8 +20,9 @@ import (
 // maxCells is the maximum number of columns and of rows of a heat map.
 const maxCells = 400
 
-// drawHeat draws heat maps. If there are too many models for a panel each, and the options name no
-// fields, it draws layers (down) by models (across) instead.
+// drawHeat draws heat maps. Each of rows is one score of a model, a layer, a transformation and so
+// on: these are its fields. A panel is one heat map of the figure. If there are too many models for
+// a panel each, and the options name no fields, it draws layers (down) by models (across) instead.
 func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 	f, err := heatMaps(rows, o)
 	if errors.Is(err, errPanels) && o.Across == "" && o.Down == "" {
@@ -34,17 +35,19 @@ func drawHeat(rows []scores.Row, o Options) (*Figure, error) {
 // heatMaps draws a heat map for each panel. Its sides are the fields of its rows (down) and of its
 // columns (across). If the options name neither, they are those that the report would show.
 func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
-	all := report.OverTrials(rows)
+	all := report.OverTrials(rows) // means over trials, the repetitions of every random draw
 	if o.Across == "" && o.Down == "" {
 		sides := report.HeatSides(all, o.measures)
-		if sides.Down != "pair" { // summary leaves out single classes, and values that have a mean
+		// summary leaves out single classes, and values of a parameter that have a mean. "pair" is a
+		// factor (a property of samples, such as a class) and a transformation.
+		if sides.Down != "pair" {
 			sides = report.HeatSides(summary(rows), o.measures)
 		}
 		o.Down, o.Across = sides.Down, sides.Across
 	}
 	across, down := cmp.Or(o.Across, "transform"), cmp.Or(o.Down, "model")
 	rows = matrixRows(rows, all, across, down)
-	if !o.Every {
+	if !o.Every { // only the main statistics of each measure
 		rows = headlines(rows, o.measures)
 	}
 	if len(rows) == 0 {
@@ -54,7 +57,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	if ofLayers { // rows of whole models have no layer
 		rows = slices.DeleteFunc(rows, func(r scores.Row) bool { return r.Layer == "" })
 	}
-	if down == "pair" { // a factor under a transformation
+	if down == "pair" { // a factor and a transformation
 		o.maxAcross = 2 // panels side by side, because names of pairs are long
 	}
 	order := curveOrder
@@ -65,7 +68,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	o = parts.keepTogether(o)
+	o = parts.keepTogether(o) // the panels of one model in one line
 	s := newStyle(o)
 	scale := colourBarOf(parts)
 	each, beside := matrixHeight(parts, down, o), panelsAcross(len(parts.groups), o)
@@ -79,7 +82,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 			return nil, err
 		}
 		title := g.title
-		if parts.ownAxes() {
+		if parts.ownAxes() { // the panels show different statistics
 			title = g.statistic.Title + trailing(g.title)
 		}
 		p := s.panel(s.fit(s.label, title, panelRoom(o, len(parts.groups))), axisName(across), axisName(down))
@@ -100,7 +103,8 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 }
 
 // matrixRows returns the scores that a heat map with the given sides shows. all holds one score for
-// all trials, with each parameter value apart (report.OverTrials).
+// all trials, with each value of a transformation's parameter, such as an angle, apart
+// (report.OverTrials). A part is an interval of the parameter's range, such as a quarter.
 func matrixRows(rows, all []scores.Row, across, down Field) []scores.Row {
 	switch {
 	case across == "part" || down == "part":
@@ -160,6 +164,7 @@ func axisName(f Field) string {
 }
 
 // shownBySides returns the fields that the sides of a heat map show, so that they divide no panels.
+// A score of two models has the fields reference and compared.
 func shownBySides(across, down Field) []Field {
 	shown := []Field{across, down}
 	for side, also := range map[Field][]Field{
@@ -189,7 +194,7 @@ func newMatrix(measures report.Measures, rows []scores.Row, across, down Field, 
 	if len(m.across) > maxCells || len(m.down) > maxCells {
 		return nil, fmt.Errorf("a heat map of %d by %d exceeds %d: select fewer scores", len(m.across), len(m.down), maxCells)
 	}
-	if across == "other" && down == "layer" {
+	if across == "other" && down == "layer" { // layers of one model by those of another or its own
 		m.across = m.orderLike(m.down, m.across)
 	}
 	if down == "layer" { // the first layer at the bottom, as in a drawing of a network

@@ -23,7 +23,7 @@ import (
 const (
 	maxPageBytes  = 64 << 20  // of compressed answers
 	maxRowBytes   = 256 << 20 // of rows in memory
-	maxReplicates = 4         // runs whose replicates (see report.Replicates) are in memory
+	maxReplicates = 4         // runs whose replicates (scores that leave out some samples) are in memory
 )
 
 // A cache holds values with least-recently-used eviction. A value is valid as long as its stamp,
@@ -124,8 +124,8 @@ func (k *cache[T]) remove(name string) {
 	}
 }
 
-// stamp returns a string that changes with the files of a run: their sizes and modification times.
-// Requests that wait while it is computed share the next result.
+// stamp returns a string that changes with the files of a run (a folder of results): their sizes
+// and modification times. Requests that wait while it is computed share the next result.
 func (r *run) stamp() string {
 	arrival := time.Now()
 	r.stamps.Lock()
@@ -145,6 +145,7 @@ func (r *run) newStamp() string {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
+	// The folder cells contains the scores of the finished parts of a run.
 	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "cells", "samples.parquet", "units.parquet", "curves.parquet"} {
 		addFile(name)
 	}
@@ -163,7 +164,8 @@ type summary struct {
 	Findings []string
 }
 
-// summary returns the summary of a run, which is cached.
+// summary returns the summary of a run, which is cached. The record of a run is its file run.json:
+// what was measured, and how far the run is.
 func (s *Server) summary(r *run) (summary, error) {
 	var out summary
 	text, err := s.pages.get("summary "+r.id, r.stamp(), func() ([]byte, error) {

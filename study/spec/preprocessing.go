@@ -7,13 +7,14 @@ import (
 	"github.com/noether-ml/noether/model"
 )
 
+// preprocessorConfig is the file in which Hugging Face's models store their preprocessing.
 const preprocessorConfig = "preprocessor_config.json"
 
-// Preprocessing returns the preprocessing of an entry of models, whose file is at path. If the
-// entry has none, it reads preprocessor_config.json beside the model, see model.ConfigBeside. If
-// there is no such file, it reads the preprocessing that noether train wrote into the metadata of
-// the model, or returns the zero value if there is none. warn gets a sentence on a preprocessing
-// that the entry does not set.
+// Preprocessing returns the preprocessing of spec, an entry in the list models of the study file s.
+// The ONNX file of the model is at path. If the entry has none, it reads preprocessor_config.json
+// beside the model, see model.ConfigBeside. If there is no such file, it reads the preprocessing
+// that the command "noether train" wrote into the metadata of the model, or returns the zero value
+// if there is none. warn gets a sentence on a preprocessing that the entry does not set.
 func (s *Study) Preprocessing(ctx context.Context, spec Model, path string, warn func(string)) (model.Preprocess, error) {
 	switch beside := model.ConfigBeside(path, preprocessorConfig); {
 	case spec.Preprocess.configPath != nil:

@@ -8,12 +8,14 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// An opener holds the keys of one kind of source in an entry of data, and opens the source.
+// An opener holds the keys of one kind of source in an entry of the list data of a study file, and
+// opens the source. A kind of source is a format or generator of samples, such as cifar10.
 type opener interface {
 	open(ctx context.Context, s *Study, d Data) (dataset.Source, error)
 }
 
-// OpenData opens an entry of data: its source, the selection of samples, and their corruption.
+// OpenData opens an entry of data: its source, the selection of samples, and their corruption
+// (noise, blur and so on). An error at d.node names its line of the study file.
 func (s *Study) OpenData(ctx context.Context, d Data) (dataset.Source, error) {
 	src, err := s.openSource(ctx, d)
 	if err == nil {
@@ -26,6 +28,7 @@ func (s *Study) OpenData(ctx context.Context, d Data) (dataset.Source, error) {
 	if src.Len() == 0 {
 		return nil, d.node.Errorf("the data have no samples")
 	}
+	// The fingerprint is a hash of the samples.
 	if f := src.Fingerprint(); d.Fingerprint != "" && d.Fingerprint != f {
 		return nil, d.node.Get("fingerprint").Errorf("the fingerprint of the samples is %s and differs from that of the study: the data changed, or another version reads them; remove \"fingerprint\" to accept the new data", f)
 	}
@@ -123,7 +126,7 @@ func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 	return asSource(dataset.OpenAudio(ctx, k.options(dataset.AudioOptions{Dir: paths[0], Label: k.Label, Layout: "librispeech"})))
 }
 
-// options adds the keys of audio items to the options.
+// options adds the keys of audio items, the pieces of recordings that are samples, to the options.
 func (k itemKeys) options(o dataset.AudioOptions) dataset.AudioOptions {
 	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit
 	return o
@@ -146,6 +149,7 @@ func (k *arraysKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 // rawLayout is the layout of arrays that a model takes as they are.
 const rawLayout = "raw"
 
+// open opens tar files in the layout of WebDataset.
 func (k *shardsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	paths, err := s.findSeries(ctx, d, k.Shards, ".tar")
 	if err != nil {
@@ -168,7 +172,8 @@ func (k *parquetKeys) open(ctx context.Context, s *Study, d Data) (dataset.Sourc
 	return asSource(dataset.OpenParquet(ctx, dataset.ParquetOptions{Paths: paths, Image: k.Image, Label: k.Label}))
 }
 
-// open opens two folders, or two files of arrays.
+// open opens two folders, or two files of arrays: those of samples (clean) and of their transformed
+// versions (moved).
 func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	paths, err := s.findAll(ctx, d, []Path{k.Clean, k.Moved})
 	if err != nil {
