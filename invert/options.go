@@ -13,8 +13,9 @@ type Optimiser string
 
 const (
 	// Paper moves each sample against its gradient by StepSize, a length in the l2 norm of images
-	// (Nanda et al. 2022, equation 5). If Ball.Norm is Linf the step is StepSize times the sign of
-	// the gradient.
+	// (Nanda et al. 2022, "Measuring Representational Robustness of Neural Networks Through Shared
+	// Invariances", equation 5). If Ball.Norm is Linf the step is StepSize times the sign of the
+	// gradient.
 	Paper Optimiser = "paper"
 	// Adam is the optimiser of Kingma and Ba on the gradient of each sample divided by its l2 norm.
 	// StepSize is its learning rate, about the largest change of a pixel in a step.

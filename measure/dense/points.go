@@ -56,7 +56,7 @@ func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.
 		return err
 	}
 	for k, p := range m.keypoints(points, point{}) {
-		if m.wrap {
+		if m.wrap { // what leaves the image at one side comes in at the other
 			p.X, p.Y = p.X-math.Floor(p.X), p.Y-math.Floor(p.Y)
 		}
 		dst[3*k], dst[3*k+1], dst[3*k+2] = float32(p.X), float32(p.Y), 0

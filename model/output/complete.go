@@ -36,12 +36,12 @@ func IoU(a, b Box) float64 {
 
 // Complete removes boxes from row, the decoded output of one sample, in place. A row lists boxes,
 // each as Left, Top, Right, Bottom, Score and Class, followed by x, y and visibility of its
-// keypoints. The limits are fields of f. Removed are the boxes whose score is below Confidence;
-// then, for each class, those whose IoU with a remaining box of higher score exceeds Suppress; then
-// all but the Most (a number) with the highest scores. row has Candidates boxes in descending order
-// of their scores; those that remain move to the front, and the others get the score -1. Boxes that
-// are not finite remain, so that Boxes reports them, unless their score is below Confidence. Other
-// kinds of output are not changed.
+// keypoints. The limits are fields of f, which describes the model's output. Removed are the boxes
+// whose score is below Confidence; then, for each class, those whose IoU with a remaining box of
+// higher score exceeds Suppress; then all but the Most (a number) with the highest scores. row has
+// Candidates boxes in descending order of their scores; those that remain move to the front, and
+// the others get the score -1. Boxes that are not finite remain, so that Boxes reports them, unless
+// their score is below Confidence. Other kinds of output are not changed.
 func (f *Format) Complete(row []float32) {
 	if f.Kind != BoxList {
 		return

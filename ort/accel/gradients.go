@@ -108,7 +108,8 @@ func (g *graph) mirroredConv(n *pb.NodeProto) (nativeNode, bool) {
 }
 
 // mirrored returns the weights, out x in x kernel, from which a tensor is computed by swapping the
-// first two axes and reversing the kernel. ok is false if there are none.
+// first two axes and reversing the kernel. ok is false if there are none. reshaped and transposed
+// return the input of the Reshape or Transpose that computes a tensor.
 func (g *graph) mirrored(kernel string) (weights string, ok bool) {
 	shape := g.static.Shape(kernel)
 	x, ok := g.reshaped(kernel)

@@ -64,6 +64,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "parameter" || f == "part" }) {
 		order = append(slices.Clone(order), "name")
 	}
+	// divide assigns the rows to panels by the other fields in which they differ.
 	parts, err := divide(rows, o, order, shownBySides(across, down)...)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 const (
 	maxPageBytes  = 64 << 20  // of compressed answers
 	maxRowBytes   = 256 << 20 // of rows in memory
-	maxReplicates = 4         // runs whose replicates (scores that leave out some samples) are in memory
+	maxReplicates = 4         // runs whose replicates (scores without some samples) are in memory
 )
 
 // A cache holds values with least-recently-used eviction. A value is valid as long as its stamp,
@@ -145,7 +145,8 @@ func (r *run) newStamp() string {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	// The folder cells contains the scores of the finished parts of a run.
+	// The folder cells contains the scores of the finished parts of a run; r.root is the served
+	// folder.
 	for _, name := range []string{"run.json", "study.yaml", "scores.csv", "cells", "samples.parquet", "units.parquet", "curves.parquet"} {
 		addFile(name)
 	}
