@@ -9,11 +9,12 @@ import (
 	"io"
 )
 
-// A digest computes the hash of a source. Each part is written with its length, so different lists
-// of parts have different hashes.
+// A digest computes the fingerprint of a source (a data set that is read sample by sample): a
+// SHA-256 hash of its content. Each part is written with its length, so different lists of parts
+// have different hashes.
 type digest struct{ hash.Hash }
 
-// newDigest returns the digest of a source of a kind.
+// newDigest returns the digest of a source of a kind, such as "idx" or "coco".
 func newDigest(kind string) digest {
 	d := digest{sha256.New()}
 	d.add(kind)

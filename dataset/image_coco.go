@@ -23,8 +23,8 @@ type COCOOptions struct {
 	Categories []string
 }
 
-// COCO is a source over the images of an annotation file in COCO's format, with labelled boxes or
-// masks.
+// COCO is a source (data set) of the images of an annotation file in COCO's format, with labelled
+// boxes or masks (the class of each pixel).
 type COCO struct {
 	fileList
 	options     COCOOptions
@@ -37,7 +37,7 @@ type COCO struct {
 type cocoImage struct {
 	height, width int
 	objects       []Object     // for boxes
-	regions       []regionText // for masks
+	regions       []regionText // for masks: where in the annotation file the pixels of objects are
 }
 
 // OpenCOCO opens an annotation file in COCO's format: an object with the lists images (id,
@@ -53,7 +53,8 @@ type cocoImage struct {
 // of torchvision's reference of semantic segmentation (ConvertCocoPolysToMask), except that
 // torchvision gives the pixels of groups their class.
 //
-// The fingerprint hashes the images as that of OpenFolder does, and all objects.
+// The fingerprint, which identifies the data, is a hash of the images, as that of OpenFolder is,
+// and of all objects.
 func OpenCOCO(ctx context.Context, o COCOOptions) (*COCO, error) {
 	c, err := openCOCO(ctx, o)
 	if err != nil {
@@ -310,7 +311,7 @@ func (c *COCO) Len() int { return len(c.images) }
 // after the background.
 func (c *COCO) Classes() []string { return nil }
 
-// Factors is nil.
+// Factors is nil: samples have no further known properties.
 func (c *COCO) Factors() []string { return nil }
 
 // Fingerprint returns the fingerprint that OpenCOCO describes.
@@ -321,8 +322,9 @@ func (c *COCO) Describe(i int) Sample { return c.describe(i) }
 
 func (c *COCO) truthClasses() []TruthClass { return c.categories }
 
-// At decodes image i and brings it to the frame, with its mask, or its objects in fractions of the
-// framed image. It is an error if its height or width differs from that in the annotations.
+// At decodes image i, and resizes and crops it as frame says, with its mask, or its objects in
+// fractions of the framed (resized and cropped) image. It is an error if the height or width of the
+// file differs from that in the annotations.
 func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err

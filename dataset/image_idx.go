@@ -16,11 +16,11 @@ import (
 type IDXOptions struct {
 	Images string // a file of images, or a folder of files with the names of MNIST or EMNIST
 	Labels string // the file of labels; "": the one beside Images with the name of MNIST, if any
-	Part   string // files of a folder: "test" (default), "train" or "all"
+	Part   string // files of a folder: "test" (default; MNIST's t10k files), "train" or "all"
 }
 
-// An IDX is a source over grey images in the IDX format, one byte per pixel. Images are returned as
-// stored: those of EMNIST are transposed.
+// An IDX is a source (data set) of grey images in the IDX format, one byte per pixel. Images are
+// returned as stored: those of EMNIST are transposed.
 type IDX struct {
 	parts       []idxPart
 	size        int // number of samples
@@ -80,8 +80,8 @@ func (x *IDX) nameClasses() ([]string, error) {
 	return numberNames(highest), nil
 }
 
-// idxPaths finds the files of images, such as train-images-idx3-ubyte, t10k-images.idx3-ubyte and
-// emnist-letters-test-images-idx3-ubyte.gz.
+// idxPaths finds the files of images, such as train-images-idx3-ubyte (an array of three dimensions
+// and unsigned bytes), t10k-images.idx3-ubyte and emnist-letters-test-images-idx3-ubyte.gz.
 func idxPaths(o IDXOptions) ([]string, error) {
 	info, err := os.Stat(o.Images)
 	if err != nil {
@@ -127,7 +127,8 @@ func onlyFile(dir string, patterns []string) (string, error) {
 	return "", fmt.Errorf("%s: no file %s, with .gz or without", dir, strings.Join(patterns, " or "))
 }
 
-// open adds a file of images and its labels.
+// open adds a file of images and its labels, and adds both to d, the hash that becomes the
+// fingerprint.
 func (x *IDX) open(ctx context.Context, path, labels string, d digest) error {
 	const rank = 3 // number of images, height, width
 	images, header, err := openIDXFile(ctx, path, rank)
@@ -263,7 +264,7 @@ func (x *IDX) Len() int { return x.size }
 // Classes returns "0", "1" and so on, or nil without labels.
 func (x *IDX) Classes() []string { return x.classes }
 
-// Factors returns nil.
+// Factors returns nil: samples have no known properties besides the label.
 func (x *IDX) Factors() []string { return nil }
 
 // Fingerprint returns a hash of the names and contents of the files.
@@ -279,7 +280,7 @@ func (x *IDX) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i and brings it to the size and the channels of frame.
+// At reads image i and brings it to the size and the channels that frame asks for.
 func (x *IDX) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "idx", i, x.size); err != nil {
 		return Sample{}, err

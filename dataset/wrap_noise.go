@@ -7,7 +7,7 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A noisy source has some wrong labels.
+// A noisy source is a data set with some wrong labels.
 type noisy struct {
 	Source
 	fraction    float64 // probability that a label is replaced
@@ -30,15 +30,18 @@ func LabelNoise(src Source, probability float64, seed uint64) (Source, error) {
 	return noisy{src, probability, seed, d.String()}, nil
 }
 
+// Fingerprint returns a hash that identifies the samples with these labels.
 func (s noisy) Fingerprint() string { return s.fingerprint }
 func (s noisy) Close() error        { return Close(s.Source) }
 func (s noisy) unwrap() Source      { return s.Source }
 
+// At reads sample i, resized and cropped as f says.
 func (s noisy) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	sample, err := s.Source.At(ctx, i, f)
 	return s.relabel(sample), err
 }
 
+// describe returns sample i without its pixels or other values.
 func (s noisy) describe(ctx context.Context, i int) (Sample, error) {
 	sample, err := Describe(ctx, s.Source, i)
 	return s.relabel(sample), err

@@ -10,7 +10,7 @@ type grouping [][]int
 // placesOf returns the places of a source, in the order of their first samples. It returns nil if
 // the source has no trajectories.
 func placesOf(src Source) grouping {
-	if Amounts(src) == nil {
+	if Amounts(src) == nil { // by how much the versions in a trajectory are changed; nil: none
 		return nil
 	}
 	// A union-find structure: first[i] is a sample of the same place, with a smaller or the same

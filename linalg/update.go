@@ -1,7 +1,7 @@
 package linalg
 
 // A meanStep describes how the mean changes when nb observations of mean mb are added to na
-// observations of mean ma.
+// observations of mean ma. A scatter is the matrix of sums of products of deviations from the mean.
 type meanStep struct {
 	n      int       // na + nb
 	mean   []float64 // of all observations
@@ -10,7 +10,7 @@ type meanStep struct {
 	first  bool      // na is 0
 }
 
-// newMeanStep returns the step from na observations of mean ma to these and nb of mean mb.
+// newMeanStep returns the step of adding nb observations of mean mb to na observations of mean ma.
 func newMeanStep(na int, ma []float64, nb int, mb []float64) meanStep {
 	st := meanStep{n: na + nb, first: na == 0, mean: make([]float64, len(ma)), delta: make([]float64, len(ma))}
 	if st.n == 0 {
@@ -80,8 +80,8 @@ func (u Update[T]) End() {
 	}
 }
 
-// A CrossUpdate adds observations to a CrossScatter tile by tile. The zero CrossUpdate has no
-// effect.
+// A CrossUpdate adds observations to a CrossScatter (the sums of products of deviations of
+// variables of x with those of Q variables of y) tile by tile. The zero CrossUpdate has no effect.
 type CrossUpdate[T float32 | float64] struct {
 	c    *CrossScatter[T]
 	x, y meanStep
@@ -148,5 +148,6 @@ func MergeStored[S, T float32 | float64](s *Scatter[S], n int, mean []float64, r
 	return nil
 }
 
-// offset returns the index in Data of the first value of row i. offset(P) is len(Data).
+// offset returns the index of the first value of row i in Data, which holds the rows of the upper
+// triangle of the P x P matrix. offset(P) is len(Data).
 func (s *Scatter[T]) offset(i int) int { return i * (2*s.P - i + 1) / 2 }

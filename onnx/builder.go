@@ -155,7 +155,8 @@ func (m *Model) typeOutputs() {
 	}
 }
 
-// Input declares an input. A negative dimension is free; a free first dimension is named "batch".
+// Input declares an input. A negative dimension is free (of any size); a free first dimension is
+// named "batch".
 func (b *Builder) Input(name string, t Type, shape ...int) Value {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {

@@ -16,16 +16,18 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// CompareRuns returns the scores of prediction-agreement between models of two run folders, from
-// the per-sample values of accuracy or effective-invariance. Each pair of models names one of the
-// first run and one of the second; in the rows their names end in " (A)" and " (B)".
+// CompareRuns returns the scores of the measure prediction-agreement, such as disagreement and
+// negative flips (samples that the second model alone has wrong), between models of two run folders
+// (results of studies). It reads the predicted classes that the measure accuracy or
+// effective-invariance has stored for each sample, the per-sample values. Each pair of models names
+// one of the first run and one of the second; in the rows their names end in " (A)" and " (B)".
 //
 // Predictions are paired by the index of the sample, for data that have the same fingerprint (hash
 // of the samples) in both runs. Predictions of transformed samples are compared only if the runs
-// have the same seed. The statistics js, l2 and expected-disagreement are left out, since they need
-// all probabilities or the number of classes, which the per-sample values do not have. There are no
-// rows if a run has no per-sample values. It is an error if a sample has different labels in the
-// two runs.
+// have the same seed. The statistics js (Jensen-Shannon divergence), l2 and expected-disagreement
+// are left out, since they need all probabilities or the number of classes, which the per-sample
+// values do not have. There are no rows if a run has no per-sample values. It is an error if a
+// sample has different labels in the two runs.
 func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	var records [2]scores.Record
 	var runs [2]map[inputView]map[int]classified
@@ -68,11 +70,11 @@ func CompareRuns(dirs [2]string, models [][2]string) ([]scores.Row, error) {
 	return out, nil
 }
 
-// An inputView identifies a set of predictions: a model, and the samples of a data set, clean (with
-// an empty transform) or under one value of a transformation.
+// An inputView identifies a set of predictions: a model, and the samples of a data set, clean (not
+// transformed, with an empty transform) or under one value of a transformation.
 type inputView struct {
 	model, data, transform, parameter string
-	trial                             int
+	trial                             int // number of the repetition of all random draws
 }
 
 // A classified holds the predicted class of a sample and its label, which is negative if unknown.
@@ -89,7 +91,7 @@ func readPredictions(dir string) (map[inputView]map[int]classified, error) {
 			return
 		case r.Statistic == "predicted-clean":
 			view = inputView{model: r.Model, data: r.Data}
-		case r.Statistic != "predicted-moved":
+		case r.Statistic != "predicted-moved": // the class predicted for the transformed sample
 			return
 		}
 		if out[view] == nil {
@@ -138,6 +140,7 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 		return nil, nil
 	}
 	slices.Sort(indices)
+	// The layout divides the samples into blocks of consecutive ones, and these into jackknife groups.
 	layout := measure.NewLayout(len(indices))
 	names := make([]string, classes)
 	// The accumulator takes the predictions of the two models as Clean and Transformed.
@@ -151,6 +154,7 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 	for from := 0; from < len(order); from += layout.Block { // a batch is one block
 		batch := measure.Batch{}
 		n := min(layout.Block, len(order)-from)
+		// Place is a sample's position in the order, Index that in the data set.
 		batch.Clean, batch.Transformed = tensor.New(n, classes), tensor.New(n, classes)
 		for i := range n {
 			at := indices[order[from+i]]

@@ -15,7 +15,7 @@ import (
 // a measure for one model, data set, transformation value and trial (repetition with other random
 // draws), and a shard a part of the samples.
 type (
-	Study      = spec.Study        // a study file
+	Study      = spec.Study        // a study file, which says what is measured
 	Plan       = plan.Plan         // a study with its models and data opened
 	Options    = plan.Options      // settings of a run that scores do not depend on
 	Shard      = plan.Shard        // one of several equal parts of the samples
@@ -23,7 +23,7 @@ type (
 	Stats      = telemetry.Stats   // counters of a run
 	Cost       = plan.Cost         // estimated time and memory of a plan
 	Work       = plan.ModelWork    // remaining work for one model
-	Result     = rundir.Result     // the scores and the record of a run
+	Result     = rundir.Result     // the scores and the record (run.json) of a run
 	Finding    = rundir.Finding    // a problem with a file of a run folder
 	Failures   = rundir.Failures   // the error of a run in which some cells, models or data failed
 	Incomplete = rundir.Incomplete // the error of a merge that lacks shards
@@ -44,7 +44,7 @@ func ParseShard(text string) (Shard, error) { return plan.ParseShard(text) }
 // NewPlan opens the models and the data of a study and lists its cells. See plan.New.
 func NewPlan(ctx context.Context, s *Study, o Options) (*Plan, error) { return plan.New(ctx, s, o) }
 
-// Run fills the folder dir with the cells of a study that it lacks. See run.Run.
+// Run fills the run folder dir (of results) with the cells of a study that it lacks. See run.Run.
 func Run(ctx context.Context, s *Study, dir string, o Options) (*Result, error) {
 	return run.Run(ctx, s, dir, o)
 }
@@ -61,7 +61,8 @@ func Check(ctx context.Context, dir string, fix bool, o Options) ([]Finding, err
 }
 
 // Prepare makes the run folder and writes the resolved study into it: the study with variables
-// filled in, absolute paths and hashes. Runs of some of the models (Options.Only) need it.
+// filled in, absolute paths and hashes. Before runs of some of the models only (Options.Only), it
+// must be called.
 func Prepare(p *Plan, dir string, o Options) error { return rundir.Prepare(p, dir, o) }
 
 // Estimate returns the estimated time and memory of a plan, for each model and data set. It times a
@@ -91,9 +92,9 @@ func Remaining(p *Plan, dir string, o Options) ([]Work, error) {
 func ReadResult(dir string) (*Result, error) { return rundir.ReadResult(dir) }
 
 // ReadCells reads the cells of a run folder, and those of means over values and trials that are
-// derived from them.
-// Their scores keep the replicates (jackknife estimates) that intervals of differences need; the
-// rows of ReadResult lack these.
+// derived from them. Their scores keep the replicates (values without one group of samples, from
+// which the jackknife computes intervals) that intervals of differences need; the rows of
+// ReadResult lack these.
 func ReadCells(dir string) ([]scores.Cell, scores.Record, error) { return rundir.ReadCells(dir) }
 
 // PageSource returns a checksum of the files that the report of a finished run is made from.

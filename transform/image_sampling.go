@@ -32,18 +32,19 @@ const (
 	Wrapped
 )
 
-// OnMaps is true: resampling applies to feature maps too.
+// OnMaps is true: transformations that resample can be applied to feature maps too.
 func (s Sampling) OnMaps() bool { return true }
 
-// A stencil describes the computation of one pixel of the result: four pixels of a plane, their
-// weights and a constant. It is the same for all channels.
+// A stencil describes the computation of one pixel of the result: four pixels of a plane (the
+// values of one channel), their weights and a constant. It is the same for all channels.
 type stencil struct {
 	index  [4]int32
 	weight [4]float32
 	bias   float32 // the constant
 }
 
-// warp writes to each pixel of dst the value of src at the point that m maps the pixel to.
+// warp writes to each pixel of dst the value of src at the point that m maps the pixel to: (a x + b
+// y + c, d x + e y + f), in pixels from the centre of the image.
 func (s Sampling) warp(dst, src tensor.Tensor, m matrix) {
 	_, h, w := dims(dst, src)
 	cx, cy := float64(w-1)/2, float64(h-1)/2

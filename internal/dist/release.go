@@ -21,7 +21,7 @@ type release struct {
 	version       string
 	binaries      map[string]string // paths of the command and of ONNX Runtime's library, by their names in the archive
 	share         string            // path of a folder of manual pages and shell completions, arranged as in /usr/share
-	notices, sbom []byte            // licences and list (software bill of materials) of third-party software
+	notices, sbom []byte            // licences, and CycloneDX list (software bill of materials), of third-party software
 }
 
 // writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and
@@ -55,7 +55,8 @@ func writeArchive(out string, r release) (path string, err error) {
 	return path, atomicfile.WriteFunc(path, func(w io.Writer) error { return writeMembers(w, name, members) })
 }
 
-// writeMembers writes a compressed archive of files in a folder.
+// writeMembers writes a compressed archive of members (contents of files, executable or not), by
+// their paths in a folder.
 func writeMembers(w io.Writer, folder string, members map[string]member) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)

@@ -11,19 +11,20 @@ import (
 	"slices"
 )
 
-// A Reader reads the values of a state in the order in which they were written. After the first
-// error every method returns zero, and Close returns the error. Whatever length a state claims, no
-// more memory is allocated than it has bytes for.
+// A Reader reads the values of a state, such as the saved running sums of a measure, in the order
+// in which a Writer wrote them. After the first error every method returns zero, and Close returns
+// the error. Whatever length a state claims, no more memory is allocated than it has bytes for.
 type Reader struct {
 	rest []byte // with NewReader: the bytes that are not read yet
 	err  error
 
 	from *bufio.Reader // with Open: the rest of the state; else nil
-	sum  uint32        // checksum of the bytes that were read from the field from
+	sum  uint32        // checksum (CRC-32C) of the bytes that were read from the field from
 }
 
-// NewReader returns a Reader of a state after checking its first bytes (magic), checksum, kind and
-// version; a difference is an error. data is not copied and must not change while it is read.
+// NewReader returns a Reader of a state after checking its first bytes (magic), checksum, kind
+// (what it is the state of, such as a measure's name) and version (of the kind's format); a
+// difference is an error. data is not copied and must not change while it is read.
 func NewReader(data []byte, kind string, version int) (*Reader, error) {
 	if len(data) < len(magic)+checksumLen || string(data[:len(magic)]) != magic {
 		return nil, fmt.Errorf("not a state: its %d bytes do not start with the magic of one", len(data))
@@ -36,8 +37,8 @@ func NewReader(data []byte, kind string, version int) (*Reader, error) {
 	return r, r.readHead(kind, version)
 }
 
-// Open is NewReader for a state that is read in pieces, of piece bytes at most. The checksum is at
-// the end, so only Close reports whether the state is complete and unchanged.
+// Open is NewReader for a state that is read in pieces, of piece (2^15) bytes at most. The checksum
+// is at the end, so only Close reports whether the state is complete and unchanged.
 func Open(from io.Reader, kind string, version int) (*Reader, error) {
 	r := &Reader{from: bufio.NewReaderSize(from, piece)}
 	if string(r.take(len(magic), 1)) != magic {
@@ -167,8 +168,8 @@ func (r *Reader) Int32sInto(dst []int32) {
 	into(r, dst, 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
 }
 
-// Uint16sInto reads a slice that Uint16s wrote into dst. A slice of another length is an error and
-// does not change dst.
+// Uint16sInto reads into dst a slice that the Uint16s of a Writer wrote, in 32 bits each. A slice
+// of another length is an error and does not change dst.
 func (r *Reader) Uint16sInto(dst []uint16) {
 	into(r, dst, 4, func(b []byte) uint16 { return uint16(binary.LittleEndian.Uint32(b)) })
 }

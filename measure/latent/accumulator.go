@@ -12,15 +12,17 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// An accumulator holds the second moments of channels for each fold. It implements
-// measure.Accumulator.
+// An accumulator holds the second moments of channels for each fold, a part of the samples that the
+// fit of an operator leaves out once. An operator predicts a layer's feature maps f(Tx) of
+// transformed samples from f(x), those of the same samples untransformed (clean). tau is what the
+// transformation T does to the positions of a map. It implements measure.Accumulator.
 type accumulator struct {
 	setup
-	site    measure.Site
+	site    measure.Site // what is measured: a layer of a model under a transformation
 	folds   []fold
 	leftOut int // number of samples without a position known to be inside the map before and after T
 	scratch linalg.Scratch
-	block   rows
+	block   rows      // observations that are not in a fold yet
 	acted   []float32 // tau f(x) of a sample
 }
 
@@ -60,6 +62,8 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	}
 	defer func() { a.block, a.acted, a.scratch = rows{}, nil, linalg.Scratch{} }() // free the memory that Borrowed reports
 	for i, place := range b.Place {
+		// place is the position of sample i in the order of the study. Folds consist of whole
+		// groups, the parts of the samples that a jackknife leaves out.
 		if f := a.site.Layout.Group(place) % a.foldCount; f != a.block.fold || a.block.n >= blockRows {
 			a.flush()
 			a.block.fold = f
@@ -82,7 +86,8 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	return nil
 }
 
-// check returns an error for a batch that does not fit the site.
+// check returns an error for a batch that does not fit the site or its layout (the order of the
+// samples and their groups).
 func (a *accumulator) check(b *measure.Batch) error {
 	n := len(b.Place)
 	for _, z := range []tensor.Tensor{b.Clean, b.Transformed} {
@@ -186,7 +191,7 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// MarshalBinary returns the state.
+// MarshalBinary returns the state: the moments and counts, as they are saved.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter("latent-operator", 1)
 	w.Int(a.leftOut)
@@ -238,7 +243,9 @@ func (a *accumulator) samples() (n int) {
 	return n
 }
 
-// Scores returns r2 of each operator, or measure.ErrTooFew if no sample was added.
+// Scores returns r2, the explained fraction of the variance, of each operator: nothing changes
+// (identity), values move with T (place), channels are mixed by a fitted matrix (channels), or
+// both. It returns measure.ErrTooFew if no sample was added.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.samples() == 0 && a.leftOut == 0 {
 		return nil, measure.ErrTooFew

@@ -29,7 +29,7 @@ type fourthMoments struct {
 }
 
 // newFourthMoments returns empty fourth moments: those of all observations, then those of each
-// group.
+// group, a part of the observations that a jackknife leaves out.
 func newFourthMoments(p, q, groups int) []*fourthMoments {
 	out := make([]*fourthMoments, 1+groups)
 	for i := range out {
@@ -54,7 +54,7 @@ func viewOfScatter[T float32 | float64](s *linalg.Scatter[T]) momentsView {
 	return momentsView{s.N, s.Mean, s.Mean, times, times}
 }
 
-// viewOfCross returns the view of two representations.
+// viewOfCross returns the view of two representations. C is the matrix of their cross scatter.
 func viewOfCross[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	return momentsView{
 		j.N, j.MeanX, j.MeanY,
@@ -63,7 +63,8 @@ func viewOfCross[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	}
 }
 
-// add adds chunks of x and y. m has the moments before the chunks are added to it.
+// add adds chunks of x and y, successive observations centred on their own mean (block.Mean). m has
+// the moments before the chunks are added to it.
 func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	n := x.block.N()
 	dx, dy := meanShift(m.n, m.meanX, n, x.block.Mean()), meanShift(m.n, m.meanY, n, y.block.Mean())
@@ -162,7 +163,7 @@ func (t *fourthMoments) without(group *fourthMoments, m, part momentsView) fourt
 	return fourthMoments{ab: a.ab - b.ab, a: a.a - b.a, b: a.b - b.b}
 }
 
-// Write puts the fourth moments into a state.
+// Write puts the fourth moments into a state, the saved form of a measure's sums.
 func (t *fourthMoments) Write(w *state.Writer) {
 	w.Float(t.ab)
 	w.Float(t.a)

@@ -9,7 +9,8 @@ import (
 )
 
 // A layer describes how the activations of a layer of one side of a comparison become the p
-// variables that are compared: all its values, or the means of its channels.
+// variables that are compared: all its values, or the means of its channels. The sides are two
+// models, or one model on two versions of its inputs.
 type layer struct {
 	onnx.Layer
 	side  measure.Side
@@ -24,7 +25,7 @@ type layer struct {
 // axis, its variables are the means of the channels.
 func newLayer(l onnx.Layer, s Settings) layer {
 	u := layer{Layer: l, p: tensor.Size(l.Shape)}
-	axes := string(l.Axes)
+	axes := string(l.Axes) // a letter for each axis, such as NCHW; l.Shape lacks the batch axis N
 	c := strings.IndexByte(axes, 'C')
 	if s.Pool != "mean" || c < 1 || strings.Count(axes, "C") != 1 || len(axes) != len(l.Shape)+1 {
 		return u

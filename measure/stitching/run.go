@@ -16,7 +16,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A run is one job in progress.
+// A run is one job in progress: the measure on two models. A stitch is a linear map from the
+// activations of a layer of the first model to those of a layer of the second, from which the rest
+// of the second model computes the class.
 type run struct {
 	*stitching
 	job         *procedure.Job
@@ -26,7 +28,7 @@ type run struct {
 	trainImages int             // number of training images, which come first; the others are test images
 	imagesB     []tensor.Tensor // the training images in the frame of the second model
 	correctB    []float64       // 1 for each test image that the unchanged second model classifies correctly, else 0
-	work        int64           // finished work, in the units of Work
+	work        int64           // finished work, in forward passes of one sample, as Work estimates it
 }
 
 // newRun reads the labelled samples in the frames of both models, and tests the second model.
@@ -81,7 +83,8 @@ func indicator(yes bool) float64 {
 	return 0
 }
 
-// progress reports that some work has been finished, in the units of Work. note is shown with it.
+// progress reports that some work has been finished, in forward passes of one sample. note is shown
+// with it.
 func (r *run) progress(work int64, note string) {
 	r.work += work
 	r.job.Progress(r.work, note)
@@ -91,11 +94,12 @@ func (r *run) progress(work int64, note string) {
 // are undefined, with the reason, if the layers cannot be stitched.
 func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score, error) {
 	afterwards := r.work + r.workOf(len(r.labels))
-	k := r.job.Key
+	k := r.job.Key // names the seed, the data and the trial, on which random draws depend
 	generator := seed.Rand(k.Seed, "stitching", k.Data, k.Trial, from.Name, to.Name)
 	net, err := r.settings.network(r.job.A, r.job.B, from, to, generator)
 	var bypassed *model.Bypassed
 	var other incompatible
+	// bypassed: a path of a model goes around the layer; other: the layers do not fit together.
 	if errors.As(err, &bypassed) || errors.As(err, &other) {
 		r.progress(afterwards-r.work, "")
 		return undefined(err.Error()), nil

@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A costModel decides which groups are computed in NHWC. A group gains by its convolutions that use
+// A costModel decides which groups of nodes are computed in NHWC, by native operators of Noether,
+// instead of in NCHW by the engine (ONNX Runtime). A group gains by its convolutions that use
 // Winograd's algorithm. The unit of gain and costs is what one multiplication of these convolutions
 // gains. Multiplications are counted as in direct convolution.
 type costModel struct {
@@ -21,7 +22,8 @@ type costModel struct {
 	// other is the cost of a multiplication in a convolution that does not use Winograd's
 	// algorithm, since the engine may compute it faster.
 	other float64
-	// maxWeights bounds the number of transformed weights of all groups. These exist as long as the
+	// maxWeights bounds the number of transformed weights of all groups: those that Winograd's
+	// algorithm multiplies, computed from the convolutions' kernels. They exist as long as the
 	// session.
 	maxWeights int
 }
@@ -147,7 +149,8 @@ func (g *grouping) faster(gr *group, costs costModel) bool {
 	return float64(gr.winograd) > costs.other*float64(gr.other)+float64(costs.layoutChange*size)
 }
 
-// count adds the multiplications of a node, if that is a convolution.
+// count adds the multiplications of a node, if that is a convolution that is not grouped (ONNX's
+// attribute group). static holds what is known of shapes and values before the graph runs.
 func (gr *group) count(static *infer.Info, n *pb.NodeProto) {
 	if n.GetOpType() != "Conv" || onnx.AttrInt(n, "group", 1) != 1 {
 		return
@@ -255,7 +258,7 @@ func countReaders(nodes []*pb.NodeProto, outputs []string) map[string]int {
 }
 
 // readByNormalisation returns the tensors that only a BatchNormalization reads. The engine merges
-// this operator with the convolution before it.
+// this operator with the convolution before it. readers is what countReaders returns.
 func readByNormalisation(nodes []*pb.NodeProto, readers map[string]int) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range nodes {

@@ -14,8 +14,8 @@ import (
 )
 
 // UnpackedData returns the path of data as it is, or for an archive the folder in the user's cache
-// that it is unpacked into. A tar file is not unpacked, because tar files are read as shards of
-// WebDataset. An archive of Parquet or tar files is an error.
+// that it is unpacked into. A tar file is not unpacked, because tar files are read as they are, as
+// the shards (parts) of a WebDataset. An archive of Parquet or tar files is an error.
 func UnpackedData(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -76,10 +76,11 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 	return asSource(dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: path}))
 }
 
-// PreprocessFor returns the preprocessing that a text describes: a preset such as imagenet, the
-// path of a preprocessor_config.json, or the value of preprocess in a study file, as YAML. For an
-// empty text it reads preprocessor_config.json beside the model, or else the metadata of the model.
-// The result found is the path of the file that was read, or "" if none was.
+// PreprocessFor returns the preprocessing (resizing, cropping and normalisation of samples for a
+// model) that a text describes: a preset such as imagenet, the path of a preprocessor_config.json,
+// or the value of preprocess in a study file (which says what is measured), as YAML. For an empty
+// text it reads preprocessor_config.json beside the model, or else the metadata of the model. The
+// result found is the path of the file that was read, or "" if none was.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {

@@ -18,13 +18,15 @@ import (
 	"github.com/noether-ml/noether/measure/stitching"
 )
 
-// A Family is a kind of method (measure.Method) that a study file can name, with its settings,
-// their defaults and their documentation. A method is a measure, which is computed from running
-// sums; a comparison of two layers; or a procedure, which works in steps, such as training a probe.
+// A Family is a kind of method (measure.Method) that a study file (which says what is measured) can
+// name, with its settings, their defaults and their documentation. A method is a measure, which is
+// computed from running sums; a comparison of two layers; or a procedure, which works in steps,
+// such as training a probe.
 type Family struct {
 	Name       string
-	Descriptor measure.Descriptor
-	// decode reads settings from a node and makes the method. An empty node gives the defaults.
+	Descriptor measure.Descriptor // the question it answers, and its statistics
+	// decode reads settings from a node of the YAML file and makes the method. An empty node gives the
+	// defaults.
 	decode func(n *config.Node) (measure.Method, error)
 	schema func() map[string]any // JSON Schema of the settings
 }
@@ -60,7 +62,7 @@ func Families() []Family {
 }
 
 // Descriptors returns the descriptors of all Families. Reports use them for runs of earlier
-// versions, whose record has none.
+// versions of the program, whose record (run.json) has none.
 func Descriptors() []measure.Descriptor {
 	var out []measure.Descriptor
 	for _, f := range Families() {

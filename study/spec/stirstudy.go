@@ -14,17 +14,19 @@ import (
 type STIROptions struct {
 	Models [][2]string // pairs of a model of the first study and one of the second
 	Data   []string    // names, or patterns of names, of data in both studies; nil: the first data in both
-	Layer  string      // pattern of one layer; "": the penultimate layers
-	Images int         // setting images of the measure stir
-	Steps  int         // setting steps of the measure stir
+	Layer  string      // pattern of one layer; "": the penultimate layers (inputs of the classifiers)
+	Images int         // setting images of the measure stir: number of images
+	Steps  int         // setting steps of the measure stir: gradient steps of an inversion
 }
 
-// STIRStudy returns a study that measures STIR (shared invariances of two models, package stir)
-// between models of two studies, with each of the two as reference. It uses data whose name both
-// studies have, as the first study defines them, the optimiser Adam and the first study's seed. The
-// name of a model ends in (A) if it is of the first study, else in (B), as in "resnet20 (B)". Paths
-// in the studies must be absolute, as in the study.yaml of a run folder. It is an error if a study
-// lacks a model, if a model's file no longer exists, or if no data are selected.
+// STIRStudy returns a study that measures STIR (Similarity Through Inverted Representations,
+// package stir) between models of two studies. Inversion finds images with the same representation
+// in one model, the reference; the score says whether they also have it in the other. Each of the
+// two models is the reference once. The study uses data whose name both studies have, as the first
+// study defines them, the optimiser Adam and the first study's seed. The name of a model ends in
+// (A) if it is of the first study, else in (B), as in "resnet20 (B)". Paths in the studies must be
+// absolute, as in the study.yaml of a run folder. It is an error if a study lacks a model, if a
+// model's file no longer exists, or if no data are selected.
 func STIRStudy(a, b *Study, s STIROptions) (*Study, error) {
 	data, err := s.data(a, b)
 	if err != nil {
@@ -108,8 +110,8 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// model returns an entry of models with another name, without tags, and with the selected layer
-// alone, or the default layers if none is selected.
+// model returns an entry of models with another name, without tags (notes for the report), and with
+// the selected layer alone, or the default layers if none is selected.
 func (s STIROptions) model(entry *config.Node, newName string) *config.Node {
 	m := entry.Clone()
 	m.Set("name", newName)

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Copyheaders copies the headers of ONNX Runtime's C API from the module of its Go binding to the
-// current folder.
+// Copyheaders copies the headers of ONNX Runtime's C API, with that of its execution providers
+// (ep), from the module of its Go binding to the current folder. go generate runs it.
 package main
 
 import (
