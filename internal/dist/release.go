@@ -19,9 +19,9 @@ import (
 // A release is the content of an archive.
 type release struct {
 	version       string
-	binaries      map[string]string // paths of the command and of ONNX Runtime's library, by their names in the archive
+	binaries      map[string]string // paths of noether and ONNX Runtime's library, by name in the archive
 	share         string            // path of a folder of manual pages and shell completions, arranged as in /usr/share
-	notices, sbom []byte            // licences, and CycloneDX list (software bill of materials), of third-party software
+	notices, sbom []byte            // licences, and list (CycloneDX), of third-party software
 }
 
 // writeArchive writes noether-VERSION-OS-ARCH.tar.gz, with all files in a folder of that name, and

@@ -165,7 +165,7 @@ func (gr *group) count(static *infer.Info, n *pb.NodeProto) {
 	gr.weights += transformedWeights(y, w)
 }
 
-// featureMaps returns the inputs of a node that are feature maps.
+// featureMaps returns the inputs of a node that are feature maps: not weights or scalars.
 func featureMaps(n *pb.NodeProto) []string {
 	switch n.GetOpType() {
 	case "Conv", "ConvTranspose", "Greater":
