@@ -19,7 +19,7 @@ import (
 // A release is the content of an archive.
 type release struct {
 	version       string
-	binaries      map[string]string // paths of noether and ONNX Runtime's library, by name in the archive
+	binaries      map[string]string // paths of noether and ONNX Runtime, by name in the archive
 	share         string            // path of a folder of manual pages and shell completions, arranged as in /usr/share
 	notices, sbom []byte            // licences, and list (CycloneDX), of third-party software
 }
