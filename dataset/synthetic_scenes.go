@@ -26,18 +26,19 @@ const maxFigures = 100
 // scenesVersion changes when the same options give different samples.
 const scenesVersion = 1
 
-// Scenes is a synthetic source of images of several figures, with the class of each pixel. See
-// OpenScenes.
+// Scenes is a synthetic source (data set) of images of several figures, with the class of each
+// pixel. See OpenScenes.
 type Scenes struct {
 	options     ScenesOptions
 	fingerprint string
 }
 
 // OpenScenes returns a source of images of several figures. Their number is drawn uniformly, and so
-// are kind, scale, rotation, position and hue of each figure. Later figures cover earlier ones. The
-// mask of a sample has the class of each pixel: 1 + k where a figure of kind k covers at least half
-// of the pixel, otherwise 0, the background. A textured background is the product of two gratings
-// of random frequency, orientation and phase, which varies between two random dark colours.
+// are kind (shape, such as square), scale, rotation, position and hue of each figure. Later figures
+// cover earlier ones. The mask of a sample has the class of each pixel: 1 + k where a figure of
+// kind k covers at least half of the pixel, otherwise 0, the background. A textured background is
+// the product of two gratings of random frequency, orientation and phase, which varies between two
+// random dark colours.
 //
 // If Figures is [1, 1], the label of an image is the kind of its figure. Else no image has a label.
 // Sample i depends on i and on all options but N. Options out of range are an error.
@@ -77,12 +78,14 @@ func (s *Scenes) Classes() []string {
 	return nil
 }
 
-// Factors returns nil: a scene has no factors, which would be properties of a whole image.
+// Factors returns nil: a scene has no factors, which would be known properties of a whole image.
 func (s *Scenes) Factors() []string { return nil }
 
 // Fingerprint returns a hash of the options and of scenesVersion.
 func (s *Scenes) Fingerprint() string { return s.fingerprint }
 
+// truthClasses returns nil: the pixels of a mask are classes, not identifiers of an annotation
+// file.
 func (s *Scenes) truthClasses() []TruthClass { return nil }
 
 // maskClasses returns the names of the classes of pixels.
@@ -97,7 +100,7 @@ func MaskClasses(src Source) []string {
 		switch s := src.(type) {
 		case interface{ maskClasses() []string }:
 			return s.maskClasses()
-		case wrapper:
+		case wrapper: // a source made of one other source
 			src = s.unwrap()
 		default:
 			return nil
@@ -118,7 +121,7 @@ func (s *Scenes) figures(i int) (figures []Figure, kinds []int) {
 	return figures, kinds
 }
 
-// At draws sample i and brings it to the size and the channels of frame.
+// At draws sample i and brings it to the size and the channels that a model takes, frame.
 func (s *Scenes) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	o := s.options
 	if err := checkAccess(ctx, "shapes", i, o.N); err != nil {

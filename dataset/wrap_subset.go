@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/internal/seed"
 )
 
-// A subset is a selection of a source's samples. A sample keeps its index in the source.
+// A subset is a selection of the samples of a source (a data set). A sample keeps its index in the
+// source.
 type subset struct {
 	Source
 	indices     []int
@@ -39,6 +40,7 @@ func (s subset) Len() int            { return len(s.indices) }
 func (s subset) Fingerprint() string { return s.fingerprint }
 func (s subset) Close() error        { return Close(s.Source) }
 
+// At returns sample i of the subset at the size that a model takes, f.
 func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	if err := checkAccess(ctx, "subset", i, len(s.indices)); err != nil {
 		return Sample{}, err
@@ -46,13 +48,15 @@ func (s subset) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	return s.Source.At(ctx, s.indices[i], f)
 }
 
+// describe returns sample i without its values: its labels and other properties.
 func (s subset) describe(ctx context.Context, i int) (Sample, error) {
 	return Describe(ctx, s.Source, s.indices[i])
 }
 
 // Limit returns the first n samples of a source, or the source itself if it has no more. Of a
-// source with trajectories it returns whole places (see Places): the first that have n samples or
-// fewer together, but at least one place.
+// source with trajectories (samples in sequence, such as frames of a video) it returns whole
+// places, groups of samples that trajectories connect (see Places): the first that have n samples
+// or fewer together, but at least one place.
 func Limit(src Source, n int) Source {
 	if n >= src.Len() {
 		return src

@@ -37,14 +37,15 @@ func (s *Samples) add(positions []int, samples []dataset.Sample) {
 	}
 }
 
-// The name and the version that start the saved form of Samples.
+// The name and the version of the format that start the saved form of Samples.
 const (
 	samplesKind    = "samples"
 	samplesVersion = 1
 )
 
-// samplesName returns the name of the Samples of a request in the store. It includes the frame,
-// that is, how images are resized and cropped, since factors may depend on it.
+// samplesName returns the name of the Samples of a request in the store, a folder on disk. A
+// request names the data, the model and its layers whose representations are wanted. The name
+// includes the frame, that is, how images are resized and cropped, since factors may depend on it.
 func (r *Request) samplesName() string {
 	return fmt.Sprintf("samples %s %d %v", r.Data, r.N, r.Model.Frame())
 }
@@ -79,7 +80,7 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	defer cancel()
 	found := &Samples{}
 	all := r
-	all.Positions = nil
+	all.Positions = nil // all samples
 	for b := range all.read(ctx, r.Model.Frame()) {
 		if b.err != nil {
 			return nil, b.err

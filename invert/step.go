@@ -12,15 +12,17 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A stepBuilder builds the graph of one step of a search, for n samples.
+// A stepBuilder builds the graph of one step of a search, for n samples. A search is gradient
+// descent on images x that minimises an objective, such as the distance of f(x) from a target.
 //
 // The graph reads and writes the state of the search: state tensor t is the input "search t" and
 // the output "search next t". The state consists of x, the current images; best, the best images so
-// far; criterion, their value of losses.criterion; and the state of the optimiser. Further inputs
-// are the schedule, scalars that change from step to step (step length, Adam's correction), and
-// constants, which do not. Further outputs are the loss at x, and the norm of its gradient, which
-// may lack a positive factor for each sample (see losses.cotangents). Exporters of models do not
-// usually write names with spaces, so these names do not collide with the models'.
+// far; criterion, their value of losses.criterion, the smaller the better; and the state of the
+// optimiser. Further inputs are the schedule, scalars that change from step to step (step length,
+// Adam's correction), and constants, which do not. Further outputs are the loss at x, and the norm
+// of its gradient, which may lack a positive factor for each sample, as the gradients
+// losses.cotangents may. Exporters of models do not usually write names with spaces, so these names
+// do not collide with the models'.
 type stepBuilder struct {
 	b      *onnx.Builder
 	n      int            // number of samples
@@ -43,7 +45,7 @@ type tensorInfo struct {
 // prefix is the prefix of the names of a search's tensors.
 const prefix = "search "
 
-// centre is the name of the constant input that holds the centre of the Ball: the images x, of
+// centre is the name of the constant input that holds the centre of the Ball: the given images, of
 // which the search must stay within a distance. It is declared before the constants of the
 // objective.
 const centre = "centre"
@@ -69,7 +71,7 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	if err != nil {
 		return nil, nil, err
 	}
-	s.replaceShortcuts()
+	s.replaceShortcuts() // by convolutions, which are faster
 	gradients, err := grad.Pullback(s.b, l.tensors, l.cotangents, s.x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)

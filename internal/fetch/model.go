@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// Model returns the path of a model's file, with its external weight files in the same folder.
-// These are downloaded from the folder of the model's URL; external lists them, given the model's
-// file. sum is the SHA-256 of the model's file if it has no external files. Otherwise sum covers
-// all files and is verified when the model is opened, as for models of hf://.
+// Model returns the path of a model's file in the cache, with its external weight files in the same
+// folder. These are downloaded from the folder of the model's URL; external lists them, given the
+// model's file. sum is the SHA-256 of the model's file if it has no external files. Otherwise sum
+// covers all files and is verified when the model is opened, as for models of hf:// (the Hugging
+// Face hub).
 func (c *Cache) Model(ctx context.Context, address, sum string, external func(file string) ([]string, error)) (string, error) {
 	if IsHub(address) {
 		return c.hubModel(ctx, address, external)
@@ -75,7 +76,7 @@ const bundlePrefix = "with-"
 // the names that the model has for them. It returns the path of the model's file.
 func (c *Cache) bundle(ctx context.Context, t target, main string, names []string) (string, error) {
 	files := map[string]string{t.name: main}
-	about := sha256.New()
+	about := sha256.New() // hash of the hashes and names of the external files
 	for _, name := range names {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, "\\") || name == t.name {
 			return "", fmt.Errorf("%s keeps weights in %q, outside its folder", t.text, name)

@@ -10,7 +10,7 @@ import (
 )
 
 // Shared takes a shared lock on a file or a folder. It returns nil if that fails: another process
-// has an exclusive lock, or the file system has no locks.
+// has an exclusive lock, path cannot be opened, or the file system has no locks.
 func Shared(path string) io.Closer {
 	f, err := os.Open(path)
 	if err != nil {
@@ -24,7 +24,8 @@ func Shared(path string) io.Closer {
 }
 
 // TryExclusive takes an exclusive lock on a file or a folder. free is false if another process holds
-// a lock, or the file system has no locks. A file that does not exist is free and has no lock.
+// a lock, path cannot be opened, or the file system has no locks. A file that does not exist is
+// free and has no lock.
 func TryExclusive(path string) (lock io.Closer, free bool) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -10,13 +10,15 @@ import (
 // by rows.
 type orthogonal [2][2]float64
 
-// nearestOrthogonal returns the orthogonal matrix nearest to the motion's matrix (the factor U of
-// the polar decomposition U P), in the coordinates of the vectors of a map of format f.
+// nearestOrthogonal returns the orthogonal matrix nearest to the matrix of a motion, which is how a
+// transformation moves the points of the image (an affine map). It is the factor U of the polar
+// decomposition U P, in the coordinates of the vectors of a map of format f. A map is an output of
+// the model with a vector, such as a flow or a surface normal, at each position of the image.
 func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
-	// The motion's matrix, by rows. The unit of x and y is a position of the map; y points down.
+	// The motion's matrix, by rows. The unit of x and y is a pixel of the map; y points down.
 	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y
-	if f.Vectors == output.YUp {
+	if f.Vectors == output.YUp { // y of the vectors points up
 		b, c = -b, -c
 	}
 	if a*d < b*c { // a reflection

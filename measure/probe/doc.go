@@ -22,13 +22,15 @@
 // layers and ReLU ("mlp", a multi-layer perceptron), or ridge regression in closed form ("ridge",
 // linear too, and fast). Networks are trained by Adam (rate 1e-3; weight decay 1e-3, added to
 // the gradient; batches of 32) for at most 100 epochs, until the validation loss has not fallen for
-// ten epochs. These are the defaults of a study. The weights of the best epoch are used. The loss
-// is the squared error for quantities and the cross-entropy for classes.
+// ten epochs. These are the defaults of a study file, which says what is measured. The weights of
+// the best epoch are used. The loss is the squared error for quantities and the cross-entropy for
+// classes.
 //
 // A score is the mean over networks that differ in their seed. Its interval combines the spread
-// over seeds with a jackknife over groups of test samples, half widths added in quadrature. Its
-// null is the score of the same probe trained on shuffled targets. A baseline score is that of
-// always predicting the mean, or the most frequent class.
+// over seeds with a jackknife over groups (up to twenty parts) of the test samples, half widths
+// added in quadrature. Its null is the score of the same probe trained on shuffled targets (what a
+// probe learns to predict). A baseline score is that of always predicting the mean, or the most
+// frequent class.
 //
 // For example, ridge regression for every factor of the data, as a measure for study.Measure:
 //

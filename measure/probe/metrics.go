@@ -82,7 +82,7 @@ const maxGroups = 20
 type estimate struct {
 	name  string
 	n     int // number of test samples
-	seeds int // number of networks, not counting their nulls
+	seeds int // number of networks, not counting those of the null, that is, of chance
 	// compute returns the statistic of one network on some of the n samples, given by indices from
 	// 0 to n - 1. Networks 0, 1, ... are those of the seeds; networks -1, -2, ... are their nulls,
 	// trained on shuffled targets.

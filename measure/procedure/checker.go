@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// A Checker is a Procedure that can check, before its job runs, whether the data have the factors
-// (known properties of samples, such as hue) and their values that its settings name.
+// A Checker is a Procedure (a measure that works in steps on samples in memory) that can check,
+// before its job (a run on one model and its data) starts, whether the data have the factors (known
+// properties of samples, such as hue) and their values that its settings name.
 type Checker interface {
-	// Check returns an *Unknown, or nil. Like Procedure.Skip it reads no samples.
+	// Check returns an *Unknown, or nil. It reads no samples.
 	Check(j *Job) error
 }
 
@@ -18,8 +19,8 @@ type Unknown struct {
 	What  string   // the kind of name, such as factor
 	Name  string
 	Known []string // the valid names
-	// OtherData reports whether the setting applies to all data of the study, so that the name may
-	// be known for other data than those of the job.
+	// OtherData reports whether the setting applies to all data sets of the study, so that the name
+	// may be known for other data than those of the job.
 	OtherData bool
 }
 

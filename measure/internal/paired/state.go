@@ -12,7 +12,9 @@ import (
 
 var errOtherSite = errors.New("the state belongs to another layer or study: its numbers of samples, classes or values differ")
 
-// Merge adds the state of another accumulator of the same Spec and site, for other samples.
+// Merge adds the state of another accumulator (the running sums of a measure) of the same Spec,
+// which specifies the measure, and the same site, a layer on some data under a transformation, for
+// other samples. A block, up to 32 consecutive samples, must not be open (incomplete) in both.
 func (a *accumulator) Merge(other measure.Accumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok || o.spec.Descriptor.Name != a.spec.Descriptor.Name || len(o.values.sum) != len(a.values.sum) || a.site.Layout != o.site.Layout {
@@ -54,12 +56,16 @@ func (a *accumulator) Merge(other measure.Accumulator) error {
 	return nil
 }
 
-// dropNull removes the null: an accumulator whose budget of memory it would exceed has none.
+// dropNull removes the null, that is, the statistic on shuffled pairs: an accumulator whose budget
+// of memory it would exceed has none.
 func (a *accumulator) dropNull() {
 	a.dropped, a.null, a.open = true, table{}, nil
 }
 
-// MarshalBinary returns the state.
+// MarshalBinary returns the state. Fields with a condition exist only for some measures: leftOut,
+// the number of samples without values, if activations are transformed before they are compared
+// (action), and classes, the number of samples by predicted class, if predictions are needed. index
+// and kept are the samples whose values are stored, and these values.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter(a.spec.Descriptor.Name, a.spec.StateVersion)
 	w.Int(a.width)
@@ -138,7 +144,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readOpen reads the open blocks.
+// readOpen reads the open blocks: those with samples that are not yet in a shuffled pair.
 func (a *accumulator) readOpen(r *state.Reader) {
 	for range r.Int() {
 		head, o := r.Ints(), &openPair{}
@@ -151,9 +157,9 @@ func (a *accumulator) readOpen(r *state.Reader) {
 	}
 }
 
-// setOpen sets the place, count and label of an open block from head, which holds the block, the
-// place of its latest sample, the count and the label. It reports whether they are valid for this
-// site.
+// setOpen sets three properties of an open block from head, which holds the block, the place of its
+// latest sample (its position in the order of reading), the number of samples so far, and the label
+// of the latest; -1: none. It reports whether they are valid for this site.
 func (a *accumulator) setOpen(head []int, o *openPair) bool {
 	o.last, o.count, o.label = head[1], head[2], head[3]
 	layout := a.site.Layout
@@ -161,7 +167,8 @@ func (a *accumulator) setOpen(head []int, o *openPair) bool {
 		o.label >= -1 && (a.values.parts == 1 || o.label < len(a.site.Classes)) && a.width > 0 && len(o.clean) == a.pairedWidth() && len(o.transformed) == a.width
 }
 
-// pairedWidth returns the number of values of a row that is paired with a transformed row.
+// pairedWidth returns the number of values of a row (the activations of a sample) that is paired
+// with a row of a transformed sample.
 func (a *accumulator) pairedWidth() int {
 	if a.action != nil {
 		return a.action.Len()
