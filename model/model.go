@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Layers []string             // patterns of onnx.Model.Select
 	Axes   map[string]onnx.Axes // axes of tensors that Open misreads
-	Tokens *onnx.Tokens         // arrangement of tokens: a prefix, then a grid; nil: inferred
+	Tokens *onnx.Tokens         // arrangement of tokens: a prefix (class token), then a grid; nil: inferred
 	Input  string               // name of the input that takes the image
 	Layout string               // layout of that input: "NCHW" or "NHWC"
 	// Inputs holds the values of the other inputs, the last axis varying fastest. A single value
@@ -49,13 +49,13 @@ type Options struct {
 type Model struct {
 	rt            *ort.Runtime
 	path          string
-	graph         *onnx.Model // with the features in front, if the preprocessing computes any
+	graph         *onnx.Model // with nodes in front for the audio features of Preprocess, if any
 	options       Options
-	input         input
-	constants     []constantInput
-	batch         int // images of a run; 0: any number
-	layers        []onnx.Layer
-	scores        scores
+	input         input           // that takes the sample
+	constants     []constantInput // other inputs, with the same values in every run
+	batch         int             // images of a run; 0: any number
+	layers        []onnx.Layer    // those to be measured
+	scores        scores          // the output that scores classes
 	decoder       *output.Decoder // nil if no output is decoded
 	normalisation *Normalisation  // by the first nodes; nil if they do not normalise
 	largestLayer  int64           // elements of one sample in the largest layer of the graph
@@ -151,7 +151,7 @@ func (m *Model) fullGraph() (*onnx.Model, error) {
 
 // withPreprocessing returns the graph with nodes in front that compute the features of the
 // preprocessing. If it has none, the input of the returned graph has a batch axis, which that of a
-// detector may lack.
+// detector may lack. The graph of a model that takes arrays is returned unchanged.
 func withPreprocessing(file *onnx.Model, o Options) (*onnx.Model, error) {
 	switch {
 	case o.Arrays != nil:
@@ -171,7 +171,7 @@ func read(path string) (*onnx.Model, error) {
 	return graph, err
 }
 
-// axes returns the axes that the options set and those of the image.
+// axes returns the axes that the options set and those of the input.
 func (m *Model) axes() map[string]onnx.Axes {
 	axes := map[string]onnx.Axes{}
 	if !m.TakesArrays() {
@@ -221,9 +221,9 @@ func (m *Model) InputBytes() int64 { return 4 * int64(tensor.Size(m.input.shape(
 // which a gradient needs at once.
 func (m *Model) ActivationBytes() int64 { return 4*m.totalElements + m.InputBytes() }
 
-// WorkingBytes estimates the memory that the engine needs for one image, besides that of Buffers.
-// It is the size of a few of the largest activations, since the engine reuses the memory of
-// activations that no other node needs.
+// WorkingBytes estimates the memory that the engine needs for one image, besides that of Buffers,
+// which hold inputs and results. It is the size of a few of the largest activations, since the
+// engine reuses the memory of activations that no other node needs.
 func (m *Model) WorkingBytes() int64 {
 	const few = 4
 	return few*4*m.largestLayer + m.InputBytes()

@@ -56,7 +56,7 @@ func Read(path string) (*Model, error) {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	m.path = path
-	if err := m.followLinks(); err != nil {
+	if err := m.followLinks(); err != nil { // symbolic links among the external files
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	return m, nil
@@ -83,7 +83,7 @@ func readFile(path string) ([]byte, error) {
 	}
 	switch {
 	case info.IsDir():
-		if err := Foreign(path); err != nil {
+		if err := Foreign(path); err != nil { // a model of another framework
 			return nil, err
 		}
 		return nil, errors.New("is a folder, not an ONNX file")

@@ -7,8 +7,8 @@ import (
 )
 
 // Replace replaces the nodes of a standard operator. For each node, write adds other nodes to the
-// builder and returns tensors that replace the outputs of the node; they get the names of these
-// outputs. If it returns nil, the node is kept. Subgraphs are not changed.
+// builder and returns tensors (Values are their names) that replace the outputs of the node; they
+// get the names of these outputs. If it returns nil, the node is kept. Subgraphs are not changed.
 func (b *Builder) Replace(op string, write func(n *pb.NodeProto) []Value) {
 	b.Rewrite(func(n *pb.NodeProto) []Value {
 		if n.GetOpType() != op || !IsStandard(n) {
@@ -43,6 +43,8 @@ func (b *Builder) replaceOutputs(n *pb.NodeProto, values []Value) {
 		case name == "" || b.err != nil:
 		case i >= len(values) || values[i] == "":
 			b.Fail("%s: output %d has no replacement", Label(n), i)
+		// Only a tensor that this builder has added, and only once, can be renamed; others are
+		// copied.
 		case b.local[string(values[i])] && !slices.Contains(values[:i], values[i]):
 			b.rename(values[i], Value(name))
 		default:

@@ -18,8 +18,8 @@ type Sentence []Phrase
 type Phrase struct {
 	Text  string
 	Aside string // follows Text; narrow screens leave it out
-	// Full is the name of the tensor if Text is the place of a layer (see Places), and Model is its
-	// model.
+	// Full is the name of the tensor if Text is the place of a layer (its order and module, see
+	// Places), and Model is its model.
 	Full, Model string
 }
 
@@ -40,7 +40,9 @@ func plainSentence(format string, args ...any) Sentence {
 // model is the most robust, and is the difference more than chance? Under which transformation are
 // scores worst? At which depth do the scores of layers fall under the first transformation? The
 // sentences follow from the scores by fixed rules. All compare scores by the intervals of their
-// differences; see Replicates.
+// differences, for which replicates has the scores without one group of samples each (see
+// Replicates). Most follow from the first Matrix: a statistic for each model (line) and
+// transformation (column).
 func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) []Sentence {
 	var out []Sentence
 	if all := Matrices(rows, rec.Measures); len(all) > 0 {
@@ -52,10 +54,10 @@ func Conclusions(rows []scores.Row, rec scores.Record, replicates *Replicates) [
 
 const (
 	maxNamed = 3    // maximum number of models in a sentence
-	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the scale
+	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the range
 )
 
-// byQuality returns cells of the matrix in order, the best first.
+// byQuality returns cells (scores) of the matrix in order, the best first.
 func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 	cells = slices.Clone(cells)
 	slices.SortStableFunc(cells, func(a, b MatrixCell) int {
@@ -71,7 +73,7 @@ func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 // nil if there is nothing to compare.
 func (m Matrix) ranking(replicates *Replicates) Sentence {
 	if m.Across != "name" || m.about.Direction == measure.Neutral {
-		return nil
+		return nil // columns are not transformations, or neither end of the range is better
 	}
 	type lead struct{ a, b MatrixCell } // a is the best or the worst of a column; b, the next, clearly differs
 	compared, intervals := 0, false
@@ -95,7 +97,7 @@ func (m Matrix) ranking(replicates *Replicates) Sentence {
 		add(leads, cells[0], cells[1])
 		if n > 2 {
 			b, a := cells[n-2], cells[n-1]
-			a.Chance = false // the worst may be at chance
+			a.Chance = false // the worst may be at chance, that is, no better than the null
 			add(lags, a, b)
 		}
 	}
@@ -243,9 +245,10 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// SectionNote returns a sentence that a section shows beside its charts, or nil. Only scores of
-// SEIS (package measure/seis) give one: it names the layer of each model whose equivariance exceeds
-// its invariance most, on average over transformations. Such a layer preserves position.
+// SectionNote returns a sentence that a section (the part of a report on one measure) shows beside
+// its charts, or nil. Only scores of SEIS (package measure/seis) give one: it names the layer of
+// each model whose equivariance exceeds its invariance most, on average over transformations. Such
+// a layer preserves position.
 func SectionNote(s Section, rows []scores.Row) Sentence {
 	shown := s.Of(Overview(rows))
 	best := make(map[string]*candidate)
@@ -286,6 +289,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 // candidates returns the layers that have both scores of SEIS, equivariance and invariance, in
 // order of appearance.
 func candidates(shown []scores.Row) []*candidate {
+	// A view has what invariance and equivariance of the same layer under a transformation share.
 	type view struct{ model, layer, data, transform, parameter, variant string }
 	viewOf := func(r scores.Row) view { return view{r.Model, r.Layer, r.Data, r.Transform, r.Parameter, r.Variant} }
 	is := func(r scores.Row, statistic string) bool {

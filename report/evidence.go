@@ -15,6 +15,7 @@ type Replicates struct {
 	byKey map[replicateKey][]measure.Replicate
 }
 
+// A replicateKey identifies a score: id says of what it is, apart from parameter and trial.
 type replicateKey struct {
 	id        identity
 	parameter string
@@ -26,9 +27,10 @@ func replicateKeyOf(r *scores.Row) replicateKey {
 }
 
 // NewReplicates returns the replicates of the scores of cells. A cell has the scores of one measure
-// for one model, data set, parameter value and trial. For intervals of means, cells must include
-// the derived cells (see scores.Derived). Scores with a factor, such as those of single classes,
-// are left out.
+// for one model, data set, parameter value of a transformation, and trial (a repetition of all
+// random draws). For intervals of means, cells must include the derived cells, which hold means
+// over values or trials (see scores.Derived). Scores with a factor, such as those of single
+// classes, are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
 	out := &Replicates{map[replicateKey][]measure.Replicate{}}
 	replicated := func(s measure.Score) bool { return s.Factor == "" && len(s.Replicates) > 1 }

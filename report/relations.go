@@ -29,9 +29,9 @@ const (
 	maxFits   = 32 // maximum number of relations with a fitted line; the others have points only
 )
 
-// Relations returns the relations between the first statistic of each measure of predictions, other
-// than accuracy and robust-accuracy, under each transformation and the accuracy on untransformed
-// data.
+// Relations returns the relations between the first (headline) statistic of each measure of
+// predictions, other than accuracy and robust-accuracy, under each transformation and the accuracy
+// on untransformed data.
 func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	var out []Relation
 	fits := 0
@@ -53,7 +53,8 @@ func Relations(rows []scores.Row, record *scores.Record) []Relation {
 
 // relate returns the relations of one score, one for each shared data set or model. There are none
 // if several rows of a model on a data set match the score. units names the independent unit of
-// each point (see scores.Record.Units), and fits counts the lines fitted so far.
+// each point, models or data sets that count as one (see scores.Record.Units), and fits counts the
+// lines fitted so far.
 func (r Relation) relate(rows []scores.Row, units map[string]string, fits *int) []Relation {
 	related := correlation.Relation{X: scores.Selector{Measure: r.Measure, Statistic: r.Statistic, Transform: r.Transform},
 		Y: scores.Selector{Measure: "accuracy", Statistic: "clean"}, By: r.By, Units: units}

@@ -17,7 +17,8 @@ const (
 	stateVersion = 3
 )
 
-// save saves the state after an epoch, if a checkpoint is due.
+// save saves the state of a training after an epoch: weights, optimiser and results so far, if a
+// checkpoint is due.
 func (r *fitter) save() error {
 	if r.Checkpoint == nil {
 		return nil
@@ -31,7 +32,10 @@ func (r *fitter) save() error {
 	return nil
 }
 
-// write writes the state to a checkpoint.
+// write writes the state to a checkpoint. Some values of an epoch exist only if the training
+// searches for adversarial examples (trainer.search) or if each position has a class (perPosition).
+// done is the number of steps so far without those whose changes were undone, rolledBack; rateScale
+// is the factor by which such rollbacks have reduced the learning rates.
 func (r *fitter) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.Int(r.train.Len())
@@ -138,7 +142,7 @@ func (r *fitter) read(raw io.Reader) error {
 	for i, v := range values {
 		copy(ort.Data[float32](r.trainer.state[0][i]), v)
 	}
-	if err := r.trainer.upload(); err != nil {
+	if err := r.trainer.upload(); err != nil { // to the device
 		return err
 	}
 	r.epochs, r.best = epochs, best

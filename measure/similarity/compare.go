@@ -22,9 +22,9 @@ type Options struct {
 const defaultMemory = 1 << 30
 
 // Compare returns the scores of two representations of the same n inputs, x: n x p and y: n x q,
-// each with an interval and a null. The statistics come in the order of the function Names. Groups
-// of samples for the interval and shuffled pairs for the null are drawn at random, so the rows of x
-// and y may be in any order, the same for both.
+// each with an interval and a null, the value that chance gives. The statistics come in the order
+// of the function Names. Groups of samples for the jackknife interval and shuffled pairs for the
+// null are drawn at random, so the rows of x and y may be in any order, the same for both.
 func Compare(ctx context.Context, x, y Source, o Options) ([]measure.Score, error) {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -126,14 +126,14 @@ func dimensionsOf(x, y Source) dimensions {
 	return dimensions{n, p, q}
 }
 
-// moments returns the number of values in the moments of the pair.
+// moments returns the number of values in the second moments of the variables of x and y.
 func (s dimensions) moments() int64 {
 	p, q := int64(s.p), int64(s.q)
 	return p*p/2 + q*q/2 + p*q
 }
 
 // maxSamples returns the number of samples from which the statistics of a kind of input are
-// computed.
+// computed: moments of the variables, n x n values of pairs of samples, or minibatches.
 func (o Options) maxSamples(in input, s dimensions) int {
 	bound := int(math.Sqrt(float64(o.Memory) / 32)) // two Gram matrices take half of the memory
 	switch {
@@ -187,6 +187,7 @@ func cutEvenly(n, groups int) []int {
 }
 
 // compute adds the estimates of the selected statistics, which have the same kind of input, to out.
+// An estimate is a value with its null and its jackknife replicates, the values without one group.
 // order lists the rows of x and y that are the samples.
 func (r *calculator) compute(ctx context.Context, x, y Source, order []int, names [2]string, selected []statistic, out estimates) error {
 	var a, b *centredSample
@@ -206,7 +207,7 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 	case pairwiseInput:
 		return r.fromPairs(ctx, r.newRepresentation(a), r.newRepresentation(b), selected, out)
 	}
-	const batchSize = 32 // as the blocks of a study
+	const batchSize = 32 // as the blocks (consecutive samples) of a study
 	out[MinibatchCKA], err = minibatchCKA(ctx, a, b, batchSize, r.cuts)
 	return err
 }

@@ -30,7 +30,7 @@ type representation struct {
 	leadingWhitened     *whitening           // of leadingWhitening
 	orthogonal          **representation     // of conditioned
 	gramMatrix          *pairMatrix          // of gram
-	rawGram             *pairMatrix          // of grams, about the origin
+	rawGram             *pairMatrix          // of grams, not centred
 	fullRank            *bool                // of spans
 	principalComponents *principalComponents // of reduced
 	principalForm       **representation     // of principal
@@ -79,7 +79,7 @@ type calculator struct {
 	debiased bool   // gather the fourth moments that debiased CKA needs
 	null     bool   // shuffle pairs where the null has no closed form
 	onePair  bool   // there is one pair only: values that a single statistic needs are released after it
-	seed     uint64 // of the shuffles for the null, and of ties
+	seed     uint64 // of the shuffles for the null (chance), and of ties
 }
 
 func (r *calculator) newRepresentation(s *centredSample) *representation {

@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/studies/internal/tablefile"
 )
 
-// networkTitles maps values of the keys that training files vary to the names in the table of
-// networks.
+// networkTitles maps values of the keys that training files (settings of noether train) vary to the
+// names in the table of networks. AT is adversarial training; TRADES and MART are two other
+// defences against attacks.
 var networkTitles = map[string]string{
 	"resnet18": "ResNet-18", "vgg16": "VGG-16", "resnet34": "ResNet-34", "vgg19": "VGG-19", "plain": "plain", "at": "AT", "one": "AT, 1 step", "trades": "TRADES", "mart": "MART",
 }
@@ -21,7 +22,7 @@ var networkTitles = map[string]string{
 // trainings holds the results of the trainings of one training file that differ only in the seed.
 type trainings struct {
 	name             string    // architecture and kind of training, such as "ResNet-18, AT"
-	accuracy, robust []float64 // on test images, clean and attacked: a value for each seed
+	accuracy, robust []float64 // on test images, unchanged and adversarial: a value for each seed
 }
 
 // networkRows returns the table of the networks: for each training file, and for each kind of its
@@ -81,7 +82,7 @@ func readRuns(path string) ([]trainings, error) {
 			if t, ok := networkTitles[word]; ok {
 				word = t
 			} else {
-				word += " images"
+				word += " images" // the number of training images
 			}
 			words = append(words, word)
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Names of files and folders that noether train writes. They are read for an entry of models with
-// the key checkpoints.
-// All but RunsFile are in the folder of one training.
+// Names of files and folders that noether train writes. They are read for an entry of models in a
+// study file (it says what is measured) with the key checkpoints. All but RunsFile are in the
+// folder of one training.
 const (
 	TrainedModelFile = "model.onnx"
 	SummaryFile      = "summary.json"
@@ -153,8 +153,8 @@ func (s *Study) expandTraining(entry *config.Node, keys checkpointKeys, run stri
 	return out, nil
 }
 
-// tagsOf returns the tags of a network: those of the entry (given), then run, epoch and those of
-// the training (tags). Of two tags with the same key it takes the first.
+// tagsOf returns the tags (properties by name) of a network: those of the entry (given), then run,
+// epoch and those of the training (tags). Of two tags with the same key it takes the first.
 func tagsOf(given *config.Node, run string, epoch int, tags map[string]string) *config.Node {
 	out := &config.Node{Kind: config.Map}
 	if given != nil {

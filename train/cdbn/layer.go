@@ -14,11 +14,11 @@ import (
 
 // Settings are the settings of training a layer.
 type Settings struct {
-	Units    int     // number of groups, K
+	Units    int     // number of groups, K: the hidden units of a group share a filter
 	Filter   int     // side of a filter in pixels; 0: 10
-	Block    int     // side of a block; 0: 2
-	Binary   bool    // visible units are binary and images are their probabilities; else Gaussian
-	Target   float64 // target mean activation; 0: 0.005
+	Block    int     // side of a block, positions of which at most one unit is on; 0: 2
+	Binary   bool    // visible units (pixels) are binary, images their probabilities; else Gaussian
+	Target   float64 // target mean activation of hidden units; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5
 	Decay    float64 // weight decay of the filters
 	Rate     float64 // 0: 0.1
@@ -36,7 +36,7 @@ type Point struct {
 	Step int // from 1
 	// Error is the mean squared difference between visible units and their reconstruction.
 	Error    float64
-	Activity float64 // mean of P(h|v)
+	Activity float64 // mean of P(h|v) over the hidden units h, given the visible units v
 }
 
 // complete returns the settings with defaults filled in.
@@ -134,7 +134,7 @@ func (e *stepper) train(ctx context.Context, images tensor.Tensor, l *Layer) err
 				v[i*size+j] = p * float32(l.Scale)
 			}
 		}
-		u := ort.Data[float32](e.in["u"])
+		u := ort.Data[float32](e.in["u"]) // random numbers from which hidden units are drawn
 		for i := range u {
 			u[i] = draw.Float32()
 		}

@@ -20,7 +20,8 @@ type datasets struct {
 	maskClasses             []string       // of pixels; nil if they have no names
 }
 
-// open opens the data.
+// open opens the data that a training file names. Without a target (what the network learns), the
+// labels are learnt; a network that is trained layer by layer needs neither.
 func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) {
 	o := &datasets{}
 	src, err := spec.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
@@ -112,7 +113,7 @@ const (
 // stream returns the batches of a source, with augmentation if augment is set.
 func (f *File) stream(src dataset.Source, p model.Preprocess, augment bool) *train.Stream {
 	s := &train.Stream{Data: src, Preprocess: p, Seed: f.Seed, Factor: f.target(), MaskClasses: f.maskClasses(src)}
-	for _, t := range f.Tasks {
+	for _, t := range f.Tasks { // further targets of a segmenter
 		s.Tasks = append(s.Tasks, t.stream())
 	}
 	if augment {
