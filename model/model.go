@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Layers []string             // patterns of onnx.Model.Select
 	Axes   map[string]onnx.Axes // axes of tensors that Open misreads
-	Tokens *onnx.Tokens         // arrangement of tokens: a prefix (class token), then a grid; nil: inferred
+	Tokens *onnx.Tokens         // prefix (such as a class token), then a grid; nil: inferred
 	Input  string               // name of the input that takes the image
 	Layout string               // layout of that input: "NCHW" or "NHWC"
 	// Inputs holds the values of the other inputs, the last axis varying fastest. A single value
