@@ -6,7 +6,7 @@ import (
 )
 
 // A SettingError is an error of Open that is caused by one of the Options. A caller that read them
-// from a file can point at the line.
+// from a study file, which says what to measure, can point at the line.
 type SettingError struct {
 	Path []string // as in study files: {"layers", "2"}, {"preprocess", "mean"}, {"inputs", NAME}
 	Err  error
@@ -17,7 +17,7 @@ func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // settingError adds the path of an option to an error, and the key within it if the error is a
-// preprocessError. It returns nil for nil.
+// preprocessError (of one key of the option preprocess). It returns nil for nil.
 func settingError(err error, path ...string) error {
 	if err == nil {
 		return nil
@@ -29,5 +29,5 @@ func settingError(err error, path ...string) error {
 	return &SettingError{Path: path, Err: err}
 }
 
-// layerPath returns the path of a pattern among Options.Layers.
+// layerPath returns the path of pattern i of Options.Layers, which select layers by name.
 func layerPath(i int) []string { return []string{"layers", strconv.Itoa(i)} }

@@ -19,9 +19,9 @@ var sameShape = func() map[string]bool {
 	return ops
 }()
 
-// shapeSources returns, for tensors of the main graph, an earlier tensor that always has the same
-// shape. Tensors that no node reads are left out: ONNX Runtime computes them only if they are
-// outputs of the model.
+// shapeSources returns, for tensors of the main graph (not of the bodies of If and Loop), an
+// earlier tensor that always has the same shape. Tensors that no node reads are left out: ONNX
+// Runtime computes them only if they are outputs of the model.
 func shapeSources(m *onnx.Model) map[string]string {
 	read := map[string]bool{}
 	for _, n := range m.Nodes() {

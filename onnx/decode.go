@@ -19,8 +19,8 @@ const (
 const minShared = 1 << 12
 
 // decode decodes the content of an ONNX file. The raw data of large initializers of the main graph
-// share the memory of data, which the caller must not use afterwards. proto.Unmarshal alone would
-// copy them, so that all weights would be in memory twice.
+// (not of the bodies of If and Loop) share the memory of data, which the caller must not use
+// afterwards. proto.Unmarshal alone would copy them, so that all weights would be in memory twice.
 func decode(data []byte) (*pb.ModelProto, error) {
 	p := new(pb.ModelProto)
 	var s sharedWeights

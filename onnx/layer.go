@@ -4,10 +4,10 @@ package onnx
 // token, "?" unknown. Examples: "NCHW", "NHWC" (ConvNeXt, Swin), "NTC" (tokens), "NCT" (1-D feature
 // maps), "NC".
 //
-// N means that each position of the axis is one sample. If a graph merges the batch with another
-// axis, such as the heads or windows of attention, the axis is "?": such a tensor of a Swin
-// transformer is "?TC". A letter may occur twice: attention weights are "NCTT", channels that are
-// split into heads are "NTCC". Axes are empty if the rank is unknown.
+// N means that each position of the axis is one sample (one input of the model). If a graph merges
+// the batch with another axis, such as the heads or windows of attention, the axis is "?": such a
+// tensor of a Swin transformer is "?TC". A letter may occur twice: attention weights are "NCTT",
+// channels that are split into heads are "NTCC". Axes are empty if the rank is unknown.
 type Axes string
 
 // A Layer is a tensor of a graph that depends on the model's input and can be read as a
@@ -21,13 +21,13 @@ type Layer struct {
 	Depth int
 	Shape []int // of one sample: without the batch axis; nil until it is known
 	Axes  Axes  // of the whole tensor, with the batch axis
-	// Tokens describes the order of the tokens of an NTC layer; nil: unknown.
+	// Tokens describes the order of the tokens of a layer whose Axes are NTC; nil: unknown.
 	Tokens *Tokens
 }
 
-// Tokens describes the order of tokens: first those without a position (class, distillation and
-// register tokens), then those of a grid, row by row.
+// Tokens describes the order of tokens: first those without a position in the image (class,
+// distillation and register tokens), then those of a grid of patches, row by row.
 type Tokens struct {
-	Prefix        int // number of tokens without a position
+	Prefix        int // number of tokens without a position in the image
 	Height, Width int // of the grid
 }

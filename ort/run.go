@@ -24,16 +24,16 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("running a graph: it did not end within the time limit of %v", e.Limit)
 }
 
-// abandonAfter is the time that the engine gets to end a run after its context or the time limit
-// has ended. The engine ends runs between operators. A run that is still within an operator after
-// that time is abandoned: it continues in the background, and its session and values stay
-// allocated.
+// abandonAfter is the time that the engine, ONNX Runtime, gets to end a run after its context or
+// the time limit has ended. The engine ends runs between operators. A run that is still within an
+// operator after that time is abandoned: it continues in the background, and its session and values
+// stay allocated.
 const abandonAfter = time.Second
 
 // Run executes the graph once. It reads inputs and writes outputs in place. For a nil output it
-// stores a new Value, which the caller closes. When ctx ends, the run ends with the context's
-// error, and the content of the outputs is undefined: the engine may write to them until the end of
-// an operator that it is in. Another run with these values waits for that.
+// stores a new Value (a tensor), which the caller closes. When ctx ends, the run ends with the
+// context's error, and the content of the outputs is undefined: the engine may write to them until
+// the end of an operator that it is in. Another run with these values waits for that.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -62,8 +62,10 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Value) error {
 	return leave(outputs, out, s.outputs)
 }
 
-// enter returns the engine's values for a run, nil for a nil Value. needed has the names of inputs,
-// none of which may be nil; for outputs, which may be nil, it is nil itself.
+// enter returns the engine's values for a run, nil for a nil Value: the copy of a Value on a device
+// (placed), a copy of a scalar made for this run, or the tensor that uses the Value's memory
+// (bound). needed has the names of inputs, none of which may be nil; for outputs, which may be nil,
+// it is nil itself.
 func enter(values []*Value, needed []string) ([]binding.Value, error) {
 	list := make([]binding.Value, len(values))
 	for i, v := range values {
@@ -100,7 +102,7 @@ func leave(values []*Value, list []binding.Value, names []string) error {
 			}
 			values[i] = adopted
 		case v.placed != nil:
-			v.placed.newer = true
+			v.placed.newer = true // than the Value's memory
 		case v.scalar != nil:
 			v.scalar.leave(list[i])
 		}
@@ -143,8 +145,8 @@ func release(values []*Value, list []binding.Value) {
 	}
 }
 
-// run executes the graph, and stops it when ctx or the time limit ends. If the engine does not
-// stop, the values that it uses are marked (see abandon).
+// run executes the graph when the session's turn comes (begin, end), and stops it when ctx or the
+// time limit ends. If the engine does not stop, the values that it uses are marked (see abandon).
 func (s *Session) run(ctx context.Context, in, out []binding.Value, used []*Value) error {
 	if err := s.begin(ctx); err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Package logmel builds logarithmic mel spectrograms as ONNX graphs. A network whose input is a
-// spectrogram can then take waveforms: the engine that runs the network also computes the
-// spectrogram, and gradients flow through it.
+// spectrogram can then take waveforms: the engine (ONNX Runtime) that runs the network also
+// computes the spectrogram, and gradients flow through it.
 //
 // A waveform x of n samples is divided into frames of FFT samples, Hop samples apart, each
 // multiplied by a Hann window w. A sample is one value of the waveform. With X the discrete Fourier
@@ -43,13 +43,13 @@ type Settings struct {
 	Mels   int     // number of bands, the filters of the filter bank; default: 64
 	Low    float64 // lowest frequency of the bands in Hz
 	High   float64 // highest frequency of the bands in Hz; default: half the rate
-	Scale  string  // mel scale, "htk" (default) or "slaney"
+	Scale  string  // mel scale, "htk" (default of torchaudio and here) or "slaney" (of librosa)
 	Area   bool    // filters of equal area (librosa) instead of equal height (torchaudio)
 	Power  float64 // 1: of magnitudes; 2 (default): of powers
-	Pad    string  // "reflect" (default), "zeros" or "none"
+	Pad    string  // beyond the ends of the waveform: "reflect" (default), "zeros" or "none"
 	Log    string  // "natural" (default), "log10" or "db" (10 log10)
 	Offset float64 // added before the logarithm; default: 1e-6
-	Clamp  bool    // take the larger of S and Offset instead of their sum
+	Clamp  bool    // take the larger of S (see the package comment) and Offset instead of their sum
 	// Range is the largest difference of two values of a spectrogram, in the unit of the logarithm:
 	// lower values are raised to the largest value less Range; 0: none is raised.
 	Range float64
@@ -127,7 +127,7 @@ func finite(values ...float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// logs has, for each Settings.Log, the factor of the natural logarithm.
+// logs has, for each Settings.Log, the factor by which the natural logarithm is multiplied.
 var logs = map[string]float64{"natural": 1, "log10": 1 / math.Ln10, "db": 10 / math.Ln10}
 
 func (s Settings) mel() audio.Mel {

@@ -9,7 +9,7 @@ import (
 // A factor is a part of an axis with one meaning. The size of the axis is the product of the sizes
 // of its factors.
 type factor struct {
-	letter byte // of onnx.Axes, or blank if it has none, as for weights
+	letter byte // N batch, C channel, H and W space, T token or time; blank if none, as for weights
 	size   int  // -1 if it is unknown
 }
 
@@ -23,7 +23,7 @@ type axis []factor
 // A layout holds the axes of a tensor. It is nil if even their number is unknown.
 type layout []axis
 
-// blank is the letter of a factor without meaning.
+// blank is the letter of a factor whose meaning is unknown.
 const blank = ' '
 
 // newAxis returns an axis of one factor.
@@ -33,7 +33,7 @@ func newAxis(letter byte, size int) axis { return axis{{letter, size}} }
 func (a axis) size() int {
 	n := 1
 	for _, f := range a {
-		n = times(n, f.size)
+		n = times(n, f.size) // -1 if either is
 	}
 	return n
 }

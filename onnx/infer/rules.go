@@ -7,11 +7,13 @@ import (
 )
 
 // A layoutRule returns the layouts of an operator's outputs: the axes of each, with their letters
-// and sizes. x is the layout of its first input.
+// (N batch, C channel, H and W space, T token or time) and sizes. op is a node with what is known
+// of its inputs; op.layout(i) is the layout of input i. x is that of the first input.
 type layoutRule func(op *operation, x layout) []layout
 
 // layoutRules are the rules of operators. An operator without a rule is assumed to keep the layout
-// of its first input, as activation functions do.
+// of its first input, as activation functions do. unlabelled returns axes of given sizes without
+// letters.
 var layoutRules = byOperator(map[string]layoutRule{
 	"Constant":                   fromNode((*operation).constantLayout),
 	"Shape":                      fromNode((*operation).shapeLayout),
@@ -90,7 +92,7 @@ func (op *operation) layerNormalization(x layout) []layout {
 	if !ok {
 		return []layout{x}
 	}
-	const keep = true
+	const keep = true // the reduced axes, with size 1
 	l := reduced(x, func(i int) bool { return i >= from }, keep)
 	return []layout{x, l, l}
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// rewriteGroups rewrites the groups of connected nodes that are faster in NHWC (see selectGroups),
-// and reports whether there are any. For every tensor of a group it adds a node that converts the
-// tensor to NCHW, under the name that it had. rewrite.Prune removes those of these nodes whose
-// output nothing reads. outputs are the outputs of the graph.
+// rewriteGroups rewrites the groups of connected nodes that are faster in NHWC (see selectGroups)
+// with native operators, which replace those of ONNX Runtime (their domain is domain), and reports
+// whether there are any. For every tensor of a group it adds a node that converts the tensor to
+// NCHW, under the name that it had. rewrite.Prune removes those of these nodes whose output nothing
+// reads. outputs are the outputs of the graph. A graph that computes the gradient of a ReLU has
+// other costs.
 func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 	g, nodes := newGraph(b), b.Nodes()
 	costs := forwardCosts
@@ -47,10 +49,10 @@ type layout struct {
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a
-// mask, which sets the result to 0 where another tensor is not positive.
+// mask, which sets the result to 0 where another tensor is not positive (the gradient of a ReLU).
 type convolution struct {
 	op     string
-	window window
+	window window       // strides, pads and dilations
 	inputs []onnx.Value // x, w, bias, addend, mask
 	relu   int          // 1: with ReLU; 0: without
 	side   int          // side of the output tiles of Winograd's algorithm; see tileSide
@@ -85,9 +87,9 @@ func (l *layout) write(n *pb.NodeProto) onnx.Value {
 			}
 		}
 	case "Mul":
-		dy, m, _ := l.reluGradient(n)
+		dy, m, _ := l.reluGradient(n) // the gradient by the ReLU's output, times the mask m of 0 and 1
 		if c, ok := l.fusible(dy, mask); ok && slices.Equal(l.static.Shape(dy), l.static.Shape(m)) {
-			c.inputs[mask] = l.toNHWC(l.maskSource(m))
+			c.inputs[mask] = l.toNHWC(l.maskSource(m)) // the tensor that is positive where m is 1
 			return l.convolve(n, c)
 		}
 	}
