@@ -23,7 +23,7 @@ import (
 type runner struct {
 	work   string          // a temporary folder of test binaries, models and arrays
 	remove func()          // removes work
-	data   string          // NOETHER_TESTDATA
+	data   string          // NOETHER_TESTDATA, the folder of test data
 	peers  string          // PEERS, the folder of reference implementations in Python; "" if there is none
 	built  map[string]bool // names of the files in work that are complete
 }
@@ -54,7 +54,8 @@ func (r *runner) once(ctx context.Context, name, dir string, command ...string) 
 	return path, nil
 }
 
-// model returns the path of a network that export.py writes for images of the given side in pixels.
+// model returns the path of a network that export.py, a script in PEERS, writes for images of size
+// pixels a side. Without PEERS it returns errSkip: the benchmark cannot run here.
 func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 	if r.peers == "" {
 		return "", errSkip
@@ -78,9 +79,10 @@ func python() string {
 	return "/usr/bin/python3"
 }
 
-// golang returns a source that runs a Go benchmark of a package for a number of iterations, with
-// settings as environment variables, NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path of
-// that network, and "dir:PATH" by the path, in which $WORK stands for the work folder.
+// golang returns a source, a function that measures and returns metrics (numbers by name). It runs
+// a Go benchmark of a package for a number of iterations, with settings as environment variables,
+// NAME=VALUE. A value "model:NAME:SIZE" is replaced by the path of that network, and "dir:PATH" by
+// the path, in which $WORK stands for the work folder.
 func golang(pkg, benchmark string, iterations int, settings ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
@@ -140,9 +142,10 @@ func parseBenchmark(out string) (metrics, error) {
 	return found, nil
 }
 
-// peer returns a source that runs a Python script, which prints one JSON object with its metrics. The
-// script is relative to PEERS, or to this repository if it starts with "bench/". "$PEERS", "$DATA" and
-// "$WORK" in arguments stand for the folders of the runner.
+// peer returns a source that runs a reference implementation (a peer), a Python script that prints
+// one JSON object with its metrics. The script is relative to PEERS, or to this repository if it
+// starts with "bench/". "$PEERS", "$DATA" and "$WORK" in arguments stand for the folders of the
+// runner.
 func peer(script string, args ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		if r.peers == "" {
@@ -199,9 +202,10 @@ func arrays(n, p int, then source) source {
 	}
 }
 
-// firstRun returns a source that exports a network and does what a newcomer does: init, run --dry-run
-// and run of the study as it was written, on a folder of images. Its metrics are the number of images,
-// the seconds that the dry run predicts ("stated"), those that the run takes ("s"), its processor time
+// firstRun returns a source that exports a network and does what a newcomer does on a folder of
+// images: noether init, which writes a study (a file that says what to measure), then noether run
+// --dry-run, which estimates its time, and noether run. Its metrics are the number of images, the
+// seconds that the dry run predicts ("stated"), those that the run takes ("s"), its processor time
 // ("cpu-s") and its peak memory ("MiB-peak").
 func firstRun(net string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {

@@ -10,7 +10,8 @@ import (
 	"math"
 )
 
-// A cocoRegion is the region of an object: the union of polygons, or runs of pixels.
+// A cocoRegion is the region of an object in an image of a COCO data set: the union of polygons, or
+// runs of pixels.
 type cocoRegion struct {
 	// polygons hold x and y of their points in turn, in pixels from the upper left corner of the
 	// image. The centre of the first pixel is at (0.5, 0.5).
@@ -24,8 +25,9 @@ type cocoRegion struct {
 // farthest bounds the coordinates of polygons, in pixels. Images are smaller than 2^27 pixels.
 const farthest = 1 << 27
 
-// parseRegion reads the value of segmentation: a list of polygons, or an object with the size
-// [height, width] and the counts of runs, as a list or as compressed text (RLE).
+// parseRegion reads the value of segmentation, a key of an object in COCO's file: a list of
+// polygons, or an object with the size [height, width] and the counts of runs, as a list or as
+// compressed text (RLE).
 func parseRegion(text []byte) (cocoRegion, error) {
 	text = bytes.TrimSpace(text)
 	switch {
@@ -127,7 +129,7 @@ func decompressRuns(text string) ([]int, error) {
 	return runs, nil
 }
 
-// hash returns a hash of the region.
+// hash returns a hash of the region, by which a later reading of the file shows whether it changed.
 func (r cocoRegion) hash() [sha256.Size]byte {
 	var b []byte
 	add := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }

@@ -15,7 +15,7 @@ import (
 )
 
 // A Truth is the annotation of an image: objects with their boxes, or the class of each pixel. The
-// framed image is the image after resizing and cropping by a Frame.
+// framed image is the image after resizing and cropping by a Frame, which holds their settings.
 type Truth struct {
 	Objects []Object // nil without boxes
 	// Area is the area of the framed image in pixels of the image file, like Object.Area: 640 x 480
@@ -40,9 +40,9 @@ type TruthClass struct {
 	Name string
 }
 
-// TruthClasses returns the classes of a source whose samples have a Truth. ok is false if they have
-// none. The first class of masks is the background. There are no classes for masks whose pixel
-// values are the model's classes.
+// TruthClasses returns the classes of a source (a data set) whose samples have a Truth. ok is false
+// if they have none. The first class of masks is the background. There are no classes for masks
+// whose pixel values are the model's classes.
 func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 	for {
 		switch s := src.(type) {

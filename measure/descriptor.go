@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// A Descriptor describes a measure and its statistics. Reports, documents and schemas take titles,
-// ranges and directions from it. The record of a run contains the descriptors of its measures, so a
-// report does not need the measures themselves.
+// A Descriptor describes a measure and its statistics, the numbers that it computes. Reports,
+// documents and schemas take titles, ranges and directions from it. The record of a run contains
+// the descriptors of its measures, so a report does not need the measures themselves.
 type Descriptor struct {
-	Name     string `json:"name"`     // in study files and scores, such as "seis"
+	Name     string `json:"name"`     // in scores and study files (what to measure), such as "seis"
 	Title    string `json:"title"`    // a heading
 	Question string `json:"question"` // what the measure asks, one sentence with a question mark
 	Reading  string `json:"reading"`  // how to interpret its scores
@@ -23,7 +23,8 @@ type Descriptor struct {
 	// "bars" (see package report). Empty: the report chooses.
 	Chart string `json:"chart,omitempty"`
 	// Probes reports whether the variants of scores (Score.Variant) are kinds of probes, models
-	// trained to predict factors from activations. Factors are then shown side by side.
+	// trained to predict factors (known properties of samples) from activations. Factors are then
+	// shown side by side.
 	Probes     bool                  `json:"probes,omitempty"`
 	Statistics []StatisticDescriptor `json:"statistics"` // in the order in which they are shown
 }
@@ -36,7 +37,8 @@ type StatisticDescriptor struct {
 	Range     Range     `json:"range"`               // of its values
 	Unit      string    `json:"unit,omitempty"`      // such as "nats" or ActivationScale; empty: a pure number
 	Direction Direction `json:"direction,omitempty"` // which end is better
-	// Null describes the null of a score, such as "shuffled pairs". Empty: the score has none.
+	// Null describes the null of a score (its value by chance), such as "shuffled pairs", samples
+	// with other transformed samples. Empty: the score has none.
 	Null string `json:"null,omitempty"`
 	// Directional reports whether the score of layers or models (a, b) differs from that of (b, a).
 	Directional bool `json:"directional,omitempty"`
@@ -44,7 +46,7 @@ type StatisticDescriptor struct {
 	// every transformation.
 	Untransformed bool `json:"untransformed,omitempty"`
 	PerSample     bool `json:"per_sample,omitempty"` // a mean over samples, whose terms are stored if the study has "samples: true"
-	PerUnit       bool `json:"per_unit,omitempty"`   // the run's units.parquet contains its value for each unit of a layer
+	PerUnit       bool `json:"per_unit,omitempty"`   // units.parquet has its value for each unit (layer value)
 }
 
 // Units of statistics that grow with the activations of a layer, or with the values of a factor.

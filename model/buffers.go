@@ -9,14 +9,15 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// Buffers hold the inputs and outputs of a session for one batch of images. They must not be used
-// by several goroutines at once.
+// Buffers hold the inputs and outputs of a session (an open model that returns some of its layers,
+// which are named tensors, and its class scores) for one batch of images. They must not be used by
+// several goroutines at once.
 type Buffers struct {
 	session  *Session
 	batch    int             // largest number of images of a batch
 	size     int             // images per run of the engine (ONNX Runtime): the size of a part
 	n        int             // images of the last batch
-	samples  []int           // of each input for samples, its index in the session; -1: not there
+	samples  []int           // of each input for images, its index in the session; -1: not needed
 	outputs  []tensor.Tensor // rows x shape, in the order of the session
 	parts    []part          // runs of the engine with size images each
 	last     part            // for a last run of fewer images, if the model takes any number
@@ -41,9 +42,9 @@ func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	}
 	b := &Buffers{session: s, batch: batch, size: batch}
 	switch {
-	case s.model.batch > 0:
+	case s.model.batch > 0: // the fixed number of images
 		b.size = s.model.batch
-	case s.workers > 1:
+	case s.workers > 1: // parts that run in parallel
 		b.size = (batch + s.workers - 1) / s.workers
 	}
 	if err := b.checkMemory(); err != nil {
@@ -185,17 +186,17 @@ func (b *Buffers) fill(images []tensor.Tensor, inputs []*ort.Value) {
 // Cap returns the largest number of images of a batch.
 func (b *Buffers) Cap() int { return b.batch }
 
-// Len returns the number of images of the last run.
+// Len returns the number of images of the last batch.
 func (b *Buffers) Len() int { return b.n }
 
-// Layer returns the i-th layer of the session for the images of the last run, n x shape. The next
-// run overwrites it.
+// Layer returns the i-th layer of the session for the images of the last batch, n x shape. The next
+// batch overwrites it.
 func (b *Buffers) Layer(i int) tensor.Tensor { return b.outputs[:b.session.layers][i].Slice(0, b.n) }
 
-// LogProbs returns the natural logarithms of the class probabilities of the last run, n x classes.
-// They are valid until the next call. If classes is not nil, the softmax and the result contain
-// only these classes of the model, in that order. A class that the model lacks is an error, and so
-// is a session without class scores.
+// LogProbs returns the natural logarithms of the class probabilities of the last batch, n x
+// classes. They are valid until the next call. If classes is not nil, the softmax and the result
+// contain only these classes of the model, in that order. A class that the model lacks is an error,
+// and so is a session without class scores.
 func (b *Buffers) LogProbs(classes []int) (tensor.Tensor, error) {
 	s := b.session
 	if s.scores < 0 {

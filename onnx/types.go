@@ -31,7 +31,7 @@ const (
 )
 
 // String returns the name of the type in ONNX, in lower case, or "type N" for a number that package
-// pb does not know.
+// pb, generated from the ONNX schema, does not know.
 func (t Type) String() string {
 	if name, ok := pb.TensorProto_DataType_name[int32(t)]; ok {
 		return strings.ToLower(name)
@@ -135,8 +135,8 @@ func ValueInfoOf(v *pb.ValueInfoProto) ValueInfo {
 	return p
 }
 
-// Proto returns the declaration as a message: of rank 0 if Shape is empty, without a shape if it is
-// nil.
+// Proto returns the declaration as a protobuf message: of rank 0 if Shape is empty, without a shape
+// if it is nil.
 func (p ValueInfo) Proto() *pb.ValueInfoProto {
 	tensor := &pb.TypeProto_Tensor{ElemType: new(int32(p.Type))}
 	if p.Shape != nil {

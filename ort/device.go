@@ -19,12 +19,12 @@ const (
 	webgpu = "webgpu"
 )
 
-// Auto is the value of --device that stands for the first graphics processor that is not emulated
-// by software, or else the CPU. Runtime.Resolve replaces it.
+// Auto is the value of the program's flag --device that stands for the first graphics processor
+// that is not emulated by software, or else the CPU. Runtime.Resolve replaces it.
 const Auto = "auto"
 
-// A provider is an execution provider of the engine with the name that Options.Device has for it.
-// use adds the provider to the options of a session.
+// A provider is an execution provider of the engine (ONNX Runtime) with the name that
+// Options.Device has for it. use adds the provider to the options of a session.
 type provider struct {
 	device, name string
 	use          func(*binding.SessionOptions) error
@@ -89,12 +89,13 @@ func DeviceNames() []string {
 // A Device is a device that sessions can use.
 type Device struct {
 	Name string // value of Options.Device
-	// Adapter is the hardware that the engine chooses. Its name is empty, and its memory 0, where
-	// neither the engine nor a driver tells them.
+	// Adapter is the graphics hardware that the engine chooses. Its name is empty, and its memory
+	// 0, where neither the engine nor a driver tells them.
 	Adapter gpu.Adapter
 }
 
-// String returns the name with that of the hardware, its kind and its memory, as far as known.
+// String returns the name with that of the hardware, its kind (such as discrete or integrated) and
+// its memory, as far as known.
 func (d Device) String() string {
 	if d.Adapter.Name == "" {
 		return d.Name
@@ -198,7 +199,8 @@ func useTensorRT(o *binding.SessionOptions) error {
 	return useCUDA(o)
 }
 
-// useDirectML disables memory patterns, which the provider does not support.
+// useDirectML disables memory patterns (one block of memory for all tensors of a run), which the
+// provider does not support.
 func useDirectML(o *binding.SessionOptions) error {
 	if err := o.SetMemPattern(false); err != nil {
 		return err

@@ -24,9 +24,9 @@ type Options struct {
 	Device string
 	// ExternalDir is the folder of the external weights of a graph in memory.
 	ExternalDir string
-	// Verbatim executes every node of the graph. Without it, the engine evaluates constant nodes in
-	// advance and fuses and removes nodes if the outputs stay the same. Verbatim is slower, but
-	// reports every node that cannot be computed.
+	// Verbatim executes every node of the graph. Without it, the engine (ONNX Runtime) evaluates
+	// constant nodes in advance and fuses and removes nodes if the outputs stay the same. Verbatim
+	// is slower, but reports every node that cannot be computed.
 	Verbatim bool
 	// NoAcceleration disables the operators of package accel, written in C, which replace slower
 	// standard ones. They are used on the CPU, for graphs of NewSession, and not with Verbatim.
@@ -37,7 +37,7 @@ type Options struct {
 	Spin bool
 
 	forcedToCPU []string // names of nodes that WebGPU cannot run; see forWebGPU
-	unpacked    bool     // the engine does not copy weights to another layout; see hasLargeGemm
+	unpacked    bool     // the engine does not copy weights to a faster layout; see hasLargeGemm
 }
 
 // A Session executes one graph.
@@ -46,10 +46,10 @@ type Session struct {
 	inputs, outputs []string
 	session         *binding.DynamicAdvancedSession
 	onCPU           bool
-	weights         *sharedWeights
-	turn            chan struct{} // see Runtime.turn; nil: runs need not take turns
-	limit           time.Duration // of one run; 0: none
-	allocator       pointer       // of values that Place puts on the device; nil until the first
+	weights         *sharedWeights // large initializers in the memory of the model
+	turn            chan struct{}  // for WebGPU: full while a session uses the device; else nil
+	limit           time.Duration  // of one run; 0: none
+	allocator       pointer        // of values that Place keeps on the device; nil until the first
 
 	closing   sync.Mutex
 	closed    bool

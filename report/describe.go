@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// Measures holds the descriptors of the measures of some rows, in display order. Each has only the
-// statistics that the rows contain.
+// Measures holds the descriptors (titles, ranges and so on) of the measures of some rows of the
+// table of scores, in display order. A row is one score, the value of one statistic. Each has only
+// the statistics that the rows contain.
 type Measures []measure.Descriptor
 
 // Describe returns the descriptors of the measures in rows. known holds the descriptors from the
@@ -16,7 +17,7 @@ type Measures []measure.Descriptor
 // no range and no direction.
 func Describe(rows []scores.Row, known []measure.Descriptor) Measures {
 	statistics := make(map[string][]string)
-	var measures, names numbering[string]
+	var measures, names numbering[string] // numbers by first appearance
 	seen := make(map[[2]int]bool)
 	for i := range rows {
 		r := &rows[i]

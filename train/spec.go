@@ -29,7 +29,8 @@ type Spec struct {
 	Tasks []Task
 	// Penalty, if not nil, writes the nodes of a scalar that is added to the mean loss of a batch
 	// in each step, such as a constraint on activations. It can read the tensors of the model by
-	// their names. The losses of steps and Epoch.Train include it; losses of evaluations do not.
+	// their names. The losses of steps and their mean over an epoch, Epoch.Train, include it;
+	// losses of evaluations do not.
 	Penalty func(b *onnx.Builder) onnx.Value
 	// Mixup, if above 0, trains on pairs of samples (Zhang et al. 2018), of inputs x and targets t:
 	// inputs are lambda x_i + (1 - lambda) x_j and the loss L of the output y is
@@ -39,15 +40,15 @@ type Spec struct {
 	// where j permutes the batch and lambda, of the distribution Beta(Mixup, Mixup), is one number
 	// for each batch. Training accuracies are mixed likewise. Evaluation does not mix.
 	Mixup float64
-	// Adversarial, if not nil, trains on adversarial examples.
+	// Adversarial, if not nil, trains on adversarial examples and holds their settings.
 	Adversarial *Adversarial
 	// Schedule scales the learning rate; nil: Constant.
 	Schedule Schedule
 	// Clip is the largest norm of the gradients of all parameters together. Larger gradients are
 	// scaled down. 0: no clipping.
 	Clip float64
-	// StepsPerRun is the number of steps in one run of the engine; 0: 1. More steps make small
-	// networks faster and the graph larger. Results are the same.
+	// StepsPerRun is the number of steps in one run of the engine (ONNX Runtime); 0: 1. More steps
+	// make small networks faster and the graph larger. Results are the same.
 	StepsPerRun int
 	// Engine holds the options of the sessions.
 	Engine ort.Options

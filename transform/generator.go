@@ -14,8 +14,8 @@ type Generator struct {
 	// so the generator is the directional derivative of the map along v. Nil: it moves no
 	// positions.
 	Velocity *[6]float64 // a, b, c, d, e, f
-	// Of a family that changes colours, the generator is x minus what does not change: nothing, the
-	// grey of the pixel, or the mean grey of the image.
+	// Of a family that changes colours, the generator maps image x to x minus what does not change:
+	// nothing, the grey of the pixel, or the mean grey of the image.
 	Invariant Invariant
 }
 

@@ -15,7 +15,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// A part is third-party software that the program or its packages contain.
+// A part is third-party software that the program or its packages (Python wheel, archive) contain.
 type part struct {
 	name, version string
 	purl          string // its package URL, such as pkg:npm/vega@6.4.0
@@ -28,7 +28,7 @@ type part struct {
 type parts []part
 
 // listParts lists the third-party software in the program (modules of Go, packages of npm in the
-// report) and beside it (ONNX Runtime, of a version).
+// JavaScript of its HTML reports) and beside it (ONNX Runtime, of the given version).
 func listParts(info *buildinfo.BuildInfo, onnxruntime string) (parts, error) {
 	golang := strings.TrimPrefix(info.GoVersion, "go")
 	root, err := output("go", "env", "GOROOT")

@@ -33,7 +33,8 @@ import (
 //	urls/KEY.lock               a file that is locked during a download, or while an archive is
 //	                            unpacked
 //	parts/KEY                   an unfinished download
-//	parts/KEY.version           the version of the content that it is a part of (see body.version)
+//	parts/KEY.version           the version of the content that it is a part of, an ETag or a
+//	                            time (see body.version)
 //
 // A content is a folder content/SHA256, and its hash is SHA256.
 func (c *Cache) path(elem ...string) string {
@@ -64,7 +65,7 @@ func (c *Cache) sweep() {
 	}
 }
 
-// key returns the name of a URL's files in the cache.
+// key returns the name of the files in the cache of a target, a URL to download.
 func key(t target) string {
 	sum := sha256.Sum256([]byte(t.url.String()))
 	return hex.EncodeToString(sum[:16])
@@ -72,7 +73,7 @@ func key(t target) string {
 
 // An entry records the content of a URL at the last download.
 type entry struct {
-	URL     string    `json:"url"`     // without its secrets, see Redact
+	URL     string    `json:"url"`     // without user, password and query, see Redact
 	SHA256  string    `json:"sha256"`  // of the content
 	Version string    `json:"version"` // see body.version
 	Size    int64     `json:"size"`    // bytes
@@ -124,7 +125,7 @@ func (c *Cache) has(sum string) bool {
 	return true
 }
 
-// held are the locks on the contents that this process uses, by the path of the file used. They
+// held are the locks on the contents that this process uses, by the path of their file "used". They
 // protect the contents from eviction.
 var held struct {
 	sync.Mutex
@@ -149,7 +150,7 @@ func (c *Cache) hold(sum string) {
 	}
 }
 
-// store moves a finished download into the cache and returns its hash.
+// store moves a finished download, the file part, into the cache and returns its hash.
 func (c *Cache) store(part string) (string, error) {
 	sum, err := FileHash(part)
 	if err != nil {

@@ -71,8 +71,9 @@ func rememberIntact(path, sum string) {
 	intact.files[sum+" "+path] = info
 }
 
-// serves reports whether the cache has the content with a SHA-256 in the form that a target needs:
-// as the downloaded file or, if t.tree is set, as the files of the archive in a folder (a tree).
+// serves reports whether the cache has the content with a SHA-256 in the form that a target (a URL
+// to download) needs: as the downloaded file or, if t.tree is set, as the files of the archive in a
+// folder (a tree).
 func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
 	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
 }
@@ -118,8 +119,8 @@ func (c *Cache) readTreeSums(sum string) (treeSums, error) {
 // rememberTree remembers that the files of an archive are intact.
 func (c *Cache) rememberTree(sum string) { rememberIntact(c.path("content", sum, "tree"), sum) }
 
-// treeIsIntact reports whether the cache holds exactly the files of an archive. Each process
-// verifies them once.
+// treeIsIntact reports whether the cache holds exactly the files of an archive, whose hash is sum.
+// Each process verifies them once. hold protects them from eviction.
 func (c *Cache) treeIsIntact(ctx context.Context, sum string) bool {
 	c.hold(sum)
 	tree := c.path("content", sum, "tree")

@@ -2,5 +2,6 @@
 
 package machine
 
-// PreferHugePages does nothing: other systems choose the pages themselves.
+// PreferHugePages does nothing: systems other than Linux choose the size of memory pages
+// themselves.
 func PreferHugePages([]byte) {}

@@ -49,13 +49,15 @@ func assign(all []pair, allowed func(pair) bool, usedA, usedB []bool) []pair {
 	return out
 }
 
-// An imageBoxes holds the boxes of an image, and whether each counts (see the package comment).
+// An imageBoxes holds the boxes found in an image, and whether each counts: a box that is largely
+// outside of the image, before or after the transformation, does not (see the package comment).
 type imageBoxes struct {
 	boxes  []output.Box
 	counts []bool
 }
 
-// A matching is the comparison of the boxes of two images.
+// A matching is the comparison of the boxes of two images: of an image, moved by the
+// transformation, and of the transformed image.
 type matching struct {
 	pairs              []pair // of boxes that both count
 	countedA, countedB []bool // boxes that count, in pairs or alone

@@ -18,9 +18,10 @@ type InvarianceSettings struct {
 	Representation
 }
 
-// Invariance returns the measure invariance: the cosine and the Euclidean distance (l2) between z
-// and z', the vectors of a sample and of the transformed sample, for each value of the
-// transformation or part of its range, and over all of them.
+// Invariance returns the measure invariance, a procedure (a measure that running sums cannot
+// compute): the cosine and the Euclidean distance (l2) between z and z', the vectors of a layer for
+// a sample and for the transformed sample, for each value of the transformation or part of its
+// range, and over all of them.
 func Invariance(s InvarianceSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
@@ -49,13 +50,16 @@ func (m *invariance) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	})
 }
 
-// pairDistances compares every sample's z with its z' and, for the null (the value by chance), with
-// another sample's z'. The columns are cosine and l2, then both for these shuffled pairs.
+// pairDistances compares every sample's z (in clean) with its z' (in transformed) and, for the null
+// (the value by chance), with another sample's z'. The columns are cosine and l2, then both for
+// these shuffled pairs.
 func (r *run) pairDistances(_ context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	const columns = 4 // two statistics, and the null of each
 	out := r.newSampleColumns(a, b, columns)
 	k := r.job.Key
+	// Each trial (repetition of all random draws) has other partners. r.samples.Positions are
+	// indices in the data set, and out.samples indices in Positions.
 	partner := cyclicPartners(seed.Rand(k.Seed, "probe: strangers", k.Data, k.Trial).Perm(len(out.samples)))
 	// z, z' and the z' of the partner
 	z, z1, other := make([]float32, a.dim()), make([]float32, a.dim()), make([]float32, a.dim())

@@ -7,6 +7,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// In this file X is the input of a node and Y its output, op.x(0) and op.y(0). dX and dY are the
+// gradients with respect to them; dY is op.dy(0). A function that "is" or returns a tensor adds the
+// nodes that compute it to the graph of the gradient.
+
 // Y = mean of X over n positions: dX = dY / n
 func globalAveragePool(op *operation) {
 	const keepsChannels = true
@@ -67,9 +71,10 @@ func averagePool(op *operation) onnx.Value {
 	return op.sumOverWindows(f, op.Div(op.dy(0), op.windowCounts(f)))
 }
 
-// poolGeometry is the geometry of a pool. With ceil_mode the last window may end beyond the
-// padding. The padding at the end (after) is then extended to the end of that window; where sizes
-// are unknown before the graph runs, by the largest amount that may be needed.
+// poolGeometry is the geometry of a pool: how its windows slide over the input. With ceil_mode the
+// last window may end beyond the padding. The padding at the end (after) is then extended to the
+// end of that window; where sizes are unknown before the graph runs, by the largest amount that may
+// be needed. Such padding is in the tensors runtimeBefore and runtimeAfter, else "".
 func (op *operation) poolGeometry() geometry {
 	f := op.geometryOf(op.x(0), op.attrInts("kernel_shape"))
 	f.group = 1
@@ -102,6 +107,7 @@ func (op *operation) windowCounts(f geometry) onnx.Value {
 		return op.num(float64(tensor.Size(f.kernel)))
 	}
 	given := op.geometryWithPads(f.kernel) // without what poolGeometry adds
+	// The ones are the elements that count, and rest has the padding that does not count.
 	ones, rest := op.onesLike(op.x(0), n), f
 	if include { // the padding of the attribute pads is counted, but not what ceil_mode adds
 		rest.before, rest.after = make([]int, n), make([]int, n)

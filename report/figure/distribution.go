@@ -13,12 +13,15 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// bins is the number of bins of a histogram. Effective invariance and similar statistics
-// concentrate at their bounds, where finer bins would only make the peaks narrower.
+// bins is the number of bins of a histogram. Statistics with bounds, such as effective invariance
+// (0 to 1, whether predictions stay the same), concentrate at their bounds, where finer bins would
+// only make the peaks narrower.
 const bins = 25
 
-// drawDistribution draws a histogram of the rows' values for each series: the share of the rows in
-// each bin.
+// drawDistribution draws a histogram of the rows' values (a row is one score, for instance of one
+// sample) for each series, the rows of one colour: the share of the rows in each bin. A group is
+// one panel, and its members are series. Unless o.Every is set, headlines selects the main
+// statistics of each measure.
 func drawDistribution(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(slices.Clone(rows))
 	if !o.Every {

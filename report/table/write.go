@@ -10,7 +10,7 @@ import (
 // missing is written for a missing score.
 const missing = "–"
 
-// text returns the value with its interval, or the mark of a missing one.
+// text returns the value with its 95 % confidence interval, or the mark of a missing one.
 func (c Cell) text() string {
 	switch {
 	case c.Value == "":
@@ -36,7 +36,7 @@ func (t *Table) Markdown(w io.Writer) error {
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
 	var head, rule []string
-	for _, l := range t.Labels {
+	for _, l := range t.Labels { // headings of the columns that identify a line, such as the model
 		head, rule = append(head, l), append(rule, "---")
 	}
 	for _, c := range t.Columns {
@@ -133,8 +133,8 @@ func number(text string) string {
 var latex = strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "→", `$\rightarrow$`, "–", "--").Replace
 
-// CSV writes the table with value and interval in one cell, for people; scores.WriteCSV writes rows
-// for programs.
+// CSV writes the table with value and interval in one cell, for people; scores.WriteCSV writes
+// rows, one score each, for programs.
 func (t *Table) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	head := append([]string(nil), t.Labels...)

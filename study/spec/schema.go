@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Schema returns the JSON Schema of study files. Editors with the YAML language server validate a
-// file, and complete its keys, if it starts with
+// Schema returns the JSON Schema of study files, which say what to measure. Editors with the YAML
+// language server validate a file, and complete its keys, if it starts with
 //
 //	# yaml-language-server: $schema=PATH-OR-URL
 func Schema() ([]byte, error) {
@@ -18,8 +18,8 @@ func Schema() ([]byte, error) {
 	return config.EncodeSchema(s)
 }
 
-// allowCheckpoints changes the schema of models, whose entries have either the required keys or
-// checkpoints.
+// allowCheckpoints changes the schema of models, whose entries have either the required keys or the
+// key checkpoints, a folder with all networks that a training saved.
 func allowCheckpoints(models map[string]any) {
 	// models is a list of entries, or one entry: [0] and [1]. Both share the schema of an entry.
 	entry := models["anyOf"].([]any)[1].(map[string]any)

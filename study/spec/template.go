@@ -17,14 +17,14 @@ import (
 )
 
 // A TemplateInfo holds what is known about a model and data before they are measured. Template
-// writes a study file from it.
+// writes a study file, which says what to measure, from it.
 type TemplateInfo struct {
 	Name       string // of the study
 	Model      string // path as written in the study
 	Data       string // path as written in the study
 	LocalData  string // path relative to the working directory; for an archive, the folder it is unpacked into
 	Classes    int    // 0: the model gives no class scores
-	Decoded    string // how a dense output is decoded, such as "{boxes: yolov8}"; "": the model has none
+	Decoded    string // decoding of boxes or maps, such as "{boxes: yolov8}"; "": no such output
 	Channels   int    // of the model's input
 	Space      bool   // some layer has positions: feature maps, or tokens
 	Rate       int    // sampling rate of the audio in Hz; 0: the data are images
@@ -40,10 +40,10 @@ type TemplateInfo struct {
 	Limit     int    // number of samples to measure; 0: the default of 1,000
 	Samples   int    // number of samples of the data
 	Time      string // estimated time of the study with this limit, such as "1m30s"
-	Positions int    // largest number of positions of a map that seis does not pool; 0: its default
+	Positions int    // most positions of a map that the measure seis does not pool; 0: its default
 
 	Labels         []string // names of the classes of the data; nil: the samples have no labels
-	UnknownOutputs bool     // the model's outputs for these classes cannot be inferred
+	UnknownOutputs bool     // which of the model's outputs are these classes cannot be inferred
 }
 
 // A TemplateLayer is an entry of the list layers in the template.
@@ -168,8 +168,8 @@ func RateOf(path string) int {
 	return rate
 }
 
-// guessKind returns the key of the kind of data at a path, such as idx, by the names and sizes of
-// files.
+// guessKind returns the key of a study file for the kind of data at a path, such as idx for IDX
+// files, by the names and sizes of files.
 func guessKind(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // A network is the graph to train, with the preprocessing of its samples.
 type network struct {
-	model *onnx.Model // nil for training layer by layer
+	model *onnx.Model // nil for training layer by layer, where each layer has a loss of its own
 	// exported is a network from a file without the spectrogram or the normalisation that model has
 	// before it for training. It is written with the trained weights; nil: model is written.
 	exported     *onnx.Model
@@ -35,8 +35,9 @@ func (n *network) weights() ([]byte, error) {
 	return n.model.Bytes()
 }
 
-// network builds the network, or reads it from a file. p is the preprocessing that the training
-// file gives.
+// network builds the network that the training file f describes, or reads it from an ONNX file. p
+// is the preprocessing that f gives; p.Frame says how samples are resized, cropped or resampled.
+// f.node is the text of f as a tree, for errors with a position. Heads are further outputs.
 func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if f.Adversarial != nil && len(o.shape) == 2 {
 		return nil, f.node.Get("adversarial").Errorf("adversarial examples are images, and the samples are audio")
@@ -80,8 +81,8 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 }
 
 // features returns the input shape of a network that is built here, for samples of the given shape.
-// With a spectrogram (p.Features, whose defaults it sets in p) this is bands x frames: the bands
-// are channels, so that convolutions are over time.
+// With a spectrogram (p.Features, whose defaults it sets in p) this is mel bands x frames: the
+// bands are channels, so that convolutions are over time.
 func (f *File) features(shape []int, p *model.Preprocess) ([]int, error) {
 	if p.Features == nil {
 		return shape, nil

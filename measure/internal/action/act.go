@@ -1,16 +1,17 @@
 package action
 
-// A Layout is the order of the values of a sample's maps.
+// A Layout is the order of the values of a sample's feature maps.
 type Layout struct {
 	Channels int
 	Planes   bool // channels are the first axis (c x h x w); else the last (h x w x c)
 }
 
-// Act writes tau z to dst, at least at the counted positions. tau is the action of the
-// transformation on positions (see Field). dst and z have the given layout, hold nothing but
-// positions (no class token, for instance), and do not overlap. Channel c is written to channel
-// to[c], or to c if to is nil. If tau interpolates (Exact is false) and floor is not nil, the sums
-// over this sample are added to floor.
+// Act writes tau z to dst, where z is a sample's activation, at least at the counted positions,
+// those that enter a measure. tau is the action of the transformation on positions (see Field):
+// f.forward reads tau z from z, and f.back tau^-1 from its result. dst and z have the given layout,
+// hold nothing but positions (no class token, for instance), and do not overlap. Channel c is
+// written to channel to[c], or to c if to is nil. If tau interpolates (Exact is false) and floor is
+// not nil, the sums over this sample are added to floor.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)
