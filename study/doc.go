@@ -32,17 +32,19 @@
 //
 // # The run folder
 //
-//	study.yaml         the study as resolved, with the hashes of models and data
+//	study.yaml         the study with variables filled in, absolute paths and hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
 //	cells/KEY.json     a finished cell, written whole or not at all
 //	states/            accumulators and checkpoints of unfinished cells
 //	shared/            checkpoints that several cells of a procedure share
 //	failures/          what failed, and why; the rest of the study is still computed
-//	pictures/          sheets of images for the report
-//	aside/             damaged files and files in the place of the run's own, moved there
+//	pictures/          contact sheets, of several images each, for the report
+//	aside/             damaged files, and files under names that the run needs, moved there
 //	scores.csv, scores.parquet, samples.parquet, units.parquet, curves.parquet
 //
-// ReadResult and ReadCells read it; Check finds damaged files.
+// The tables hold the scores, values of samples, scores of single units (values of a layer) and
+// responses of units along trajectories (curves). ReadResult and ReadCells read the folder; Check
+// finds damaged files.
 //
 // # Without a file
 //

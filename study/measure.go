@@ -21,9 +21,9 @@ type LayerScores struct {
 }
 
 // Measure runs measures at every layer that the model was opened with, on the samples of a source.
-// Inputs are clean and under the transformation t, which is drawn once for all samples; a nil t
-// means clean only. Measure returns the scores of each measure by layer. It needs no study file and
-// no folder. Layers that a measure does not apply to are left out. The seed is 1.
+// Inputs are clean (not transformed) and under the transformation t, which is drawn once for all
+// samples; a nil t means clean only. Measure returns the scores of each measure by layer. It needs
+// no study file and no folder. Layers that a measure does not apply to are left out. The seed is 1.
 func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
 	p, err := plan.ForMeasures(m, src, t, measures)
 	if err != nil {
@@ -33,8 +33,8 @@ func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transfor
 		return nil, err
 	}
 	var out []LayerScores
-	for _, c := range p.Cells {
-		for _, t := range c.Tasks {
+	for _, c := range p.Cells { // a cell is one measure of the model
+		for _, t := range c.Tasks { // a task is the measure at one layer
 			out = append(out, LayerScores{c.Method.Name(), t.ScoredLayer(), t.Scored.Layers[0].Scores})
 		}
 	}
@@ -65,7 +65,7 @@ func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, compari
 		return layers[slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == name })]
 	}
 	var out []PairScores
-	for _, c := range p.Cells {
+	for _, c := range p.Cells { // a cell is one comparison of the two models
 		for _, l := range c.ScoredLayers() {
 			out = append(out, PairScores{c.Method.Name(), named(a, l.Name), named(b, l.Other), l.Scores})
 		}

@@ -48,7 +48,7 @@ func (l *layers) conv(x onnx.Value, name string, in, out, k, stride int) onnx.Va
 }
 
 // norm returns a BatchNormalization in its initial state: scale 1, bias 0, running mean 0 and
-// variance 1. Momentum and epsilon are PyTorch's defaults.
+// variance 1. Momentum and epsilon are PyTorch's defaults; ONNX's momentum is 1 minus PyTorch's.
 func (l *layers) norm(x onnx.Value, name string, channels int) onnx.Value {
 	return l.Op("BatchNormalization", onnx.Attrs{"epsilon": 1e-5, "momentum": 0.9}, x,
 		l.constant(name+".scale", 1, channels), l.constant(name+".bias", 0, channels),

@@ -23,7 +23,8 @@ type Segmenter struct {
 	Heads   []Head // further outputs
 }
 
-// A Head is a linear layer on the mean over space of the encoder's last stage, for Spec.Tasks.
+// A Head is a linear layer on the mean over space of the encoder's last stage, for Spec.Tasks, the
+// losses beside the main one.
 type Head struct {
 	Name    string // of the output
 	Outputs int
@@ -59,7 +60,7 @@ func (n Segmenter) build() (*onnx.Model, error) {
 	case e.Shape[1]%(1<<steps) != 0 || e.Shape[2]%(1<<steps) != 0:
 		return nil, fmt.Errorf("images have %d x %d pixels: with %d stages the sides must be divisible by %d", e.Shape[1], e.Shape[2], len(e.Widths), 1<<steps)
 	}
-	maps := l.encode(x, e)
+	maps := l.encode(x, e) // the output of each stage
 	x = maps[steps]
 	for step := 1; step <= steps; step++ {
 		at := steps - step

@@ -10,6 +10,8 @@ import (
 )
 
 // TimeStretch plays audio faster (rate above 1) or slower and keeps its pitch, by audio.Stretch.
+// Like each transform here, its Draw returns an Op, the transformation with parameters drawn from
+// their Distributions.
 type TimeStretch struct {
 	audioOnly
 	Rate Distribution // in 0.25 to 4
@@ -62,7 +64,8 @@ type Reverb struct {
 // Draw implements Transform.
 func (t TimeStretch) Draw(r *rand.Rand) Op { return stretchOp{t.Rate.Draw(r), cropPosition(r)} }
 
-// cropPosition draws a crop position (see CropPosition). Without a generator it is the middle.
+// cropPosition draws where a piece of fixed length is cropped from lengthened audio: from 0, the
+// earliest, to below 1, the latest. Without a generator it is the middle.
 func cropPosition(r *rand.Rand) float64 {
 	if r == nil {
 		return 0.5
@@ -152,6 +155,7 @@ type (
 	}
 )
 
+// Parameter returns the drawn parameter.
 func (o stretchOp) Parameter() float64    { return o.rate }
 func (o pitchOp) Parameter() float64      { return o.semitones }
 func (o whiteNoiseOp) Parameter() float64 { return o.db }
@@ -159,12 +163,15 @@ func (o gainOp) Parameter() float64       { return o.db }
 func (o filterOp) Parameter() float64     { return o.hz }
 func (o reverbOp) Parameter() float64     { return o.rt60 }
 
-// PointMap is not known: time is stretched, and then cropped or padded.
+// PointMap (from where each position is read) is not known: time is stretched, then cropped or
+// padded.
 func (o stretchOp) PointMap(h, w int) (PointMap, bool) { return PointMap{}, false }
 
 func (o stretchOp) CropPosition() float64 { return o.position }
 func (o reverbOp) rejectedDraws() int     { return o.rejected }
 
+// Renew returns the Op with the same parameter, but a new crop position or new noise, for another
+// sample.
 func (o stretchOp) Renew(r *rand.Rand) Op    { return stretchOp{o.rate, cropPosition(r)} }
 func (o whiteNoiseOp) Renew(r *rand.Rand) Op { return whiteNoiseOp{o.db, o.absolute, newNoiseSeed(r)} }
 func (o reverbOp) Renew(r *rand.Rand) Op     { return reverbOp{o.rt60, 0, newNoiseSeed(r)} }

@@ -8,7 +8,7 @@ import (
 )
 
 // RandomFlip mirrors an image with a probability: torchvision's RandomHorizontalFlip or, with
-// Vertical, RandomVerticalFlip.
+// Vertical, RandomVerticalFlip. Its Draw returns an Op, a transformation with fixed parameters.
 type RandomFlip struct {
 	Vertical    bool
 	Probability float64 // in [0, 1]
@@ -67,5 +67,5 @@ func (o shiftOp) Apply(dst, src tensor.Tensor) {
 	o.at(h, w).Apply(dst, src)
 }
 
-// PointMap implements pointMapper.
+// PointMap implements pointMapper: it returns from where each position of the result is read.
 func (o shiftOp) PointMap(h, w int) (PointMap, bool) { return o.at(h, w).PointMap(h, w) }

@@ -6,6 +6,11 @@ import (
 	"math"
 )
 
+// A Kind describes a transform for study files and the documentation. Short has the parameters that
+// a bare value sets, as 30 sets the angle in `rotate: 30`. Of a Param, Above excludes Min, and
+// Constant allows one value but no range to draw from. build gets the checked arguments:
+// v.dist(name) is the distribution of a number.
+
 func identityKind() Kind {
 	return Kind{
 		Name:  "identity",
@@ -23,8 +28,8 @@ func numberKind(name, doc string, p Param, build func(Distribution) Transform) K
 	}
 }
 
-// samplingKind returns a kind that resamples the whole image and so has the parameters of
-// samplingParams too.
+// samplingKind returns a kind that resamples the whole image (interpolates between its pixels) and
+// so has the parameters of samplingParams too.
 func samplingKind(name, doc string, short []string, params []Param, build func(v values, s Sampling) Transform) Kind {
 	return Kind{
 		Name: name, Doc: doc, Short: short, Params: append(params, samplingParams()...),

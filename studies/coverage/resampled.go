@@ -23,11 +23,12 @@ import (
 
 // A layerPopulation is a layer of each of two models on all images of some files of CIFAR-10. Sets
 // of n images are drawn from it at random: a set has no image twice, but two sets may share some.
+// The study counts how often the interval of a set's score contains the mean score of all sets.
 type layerPopulation struct {
 	n, first, sets int    // sets first, first + 1, ...
 	models, layers string // two each, separated by a comma
 	measure        string // similarity, geometry or prediction-agreement
-	statistics     string // separated by commas; empty: those that the function statistics returns
+	statistics     string // of the measure, separated by commas; empty: those that the function statistics returns
 	folder, scores string // folder that stores the representations; file to which the scores are written
 }
 
@@ -47,7 +48,7 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 		}
 	}
 	settings := similarity.Defaults()
-	settings.Null = false
+	settings.Null = false // no scores on shuffled pairs, which show what chance gives
 	if settings.Statistics = statistics(); p.statistics != "" {
 		settings.Statistics = strings.Split(p.statistics, ",")
 	}

@@ -16,7 +16,16 @@ import (
 )
 
 // tables writes the tables of docs/results/firing.md as goodfellow-NAME.csv, those for whose models
-// there are scores.
+// there are scores. The study repeats Goodfellow et al. 2009, the paper; figures and sections are
+// those of the paper.
+//
+// Each model file holds many networks. ridge.onnx has autoencoders of one layer, several trainings
+// for each cell of a grid of target activations (of a sparsity penalty) and weight decays.
+// depth.onnx has stacks of one to three layers with every combination of decays, and copies.onnx
+// the best stack of each depth, trained again. Belief networks are convolutional deep belief
+// networks. A test is a set of inputs on which the invariance of units is scored: gratings (images
+// of sine waves), clips of videos, and images under a moving camera (pan, turn, orbit). The natural
+// tests are all but gratings.
 func (p plan) tables() error {
 	t, err := p.read("invariance")
 	if err != nil {
@@ -89,8 +98,8 @@ func (p plan) write(name string, keys []string, list []record) error {
 }
 
 // trainings returns the scores in a test ("": the mean over the natural tests) of the networks of
-// one cell of the grid of ridge.onnx, whose name the function cell returns. Networks all of whose
-// units are constant are left out.
+// one cell of the grid of ridge.onnx, given by the start of their names, which the function cell
+// returns. Networks all of whose units are constant are left out.
 func (t table) trainings(name, test string) []float64 {
 	var out []float64
 	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
@@ -127,7 +136,7 @@ func (p plan) ridgeTables(t table) error {
 }
 
 func targetName(target float64) string {
-	if target == unpenalised {
+	if target == unpenalised { // trained without the sparsity penalty
 		return "none"
 	}
 	return fmt.Sprint(target)
@@ -232,7 +241,7 @@ func (t table) rows() []record {
 func (p plan) depths(t table) error {
 	byDepth, name := make([][]float64, maxLayers), make([]string, maxLayers)
 	for _, l := range t.layers("depth", nil) {
-		decays, err := stack(l)
+		decays, err := stack(l) // the weight decay of each layer up to l
 		if err != nil {
 			return err
 		}

@@ -9,14 +9,16 @@ import (
 	"github.com/noether-ml/noether/model/logmel"
 )
 
-// A Preprocess is the value of the key preprocess: the name of a preset, the path of a
-// preprocessor_config.json, or a mapping of preprocessKeys.
+// A Preprocess is the value of the key preprocess of a model in a study file: the name of a preset,
+// the path of a preprocessor_config.json, or a mapping of preprocessKeys.
 type Preprocess struct {
 	model.Preprocess
 	given      bool  // the study file has the key
 	configPath *Path // of preprocessor_config.json; nil if the value is not a path
 }
 
+// The tags of preprocessKeys give each key's name, bounds and documentation, as package config
+// reads them.
 type preprocessKeys struct {
 	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none; the other keys override it"`
 	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
@@ -64,7 +66,7 @@ func (k logMelKeys) settings(rate int) *logmel.Settings {
 		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std, DropLast: k.Drop}
 }
 
-// DecodeNode implements config.Decoder.
+// DecodeNode implements config.Decoder: it reads the value from a node of the parsed file.
 func (p *Preprocess) DecodeNode(n *config.Node) error {
 	p.given = true
 	if n.Kind == config.String {
@@ -161,7 +163,7 @@ func (Preprocess) JSONSchema() map[string]any {
 	}}
 }
 
-// Config returns the path of the preprocessor_config.json that the entry names, or "".
+// Config returns the path of the preprocessor_config.json that the value names, or "".
 func (p Preprocess) Config() string {
 	if p.configPath == nil {
 		return ""
