@@ -43,8 +43,8 @@ func pad(op *operation) {
 	})
 }
 
-// paddedIdentity is, for an axis whose size is not known, the matrix that padding multiplies an
-// axis by: the identity with padded rows.
+// paddedIdentity is, for an axis whose size is not known, the matrix that padding multiplies it by:
+// the identity with padded rows.
 func (op *operation) paddedIdentity(mode string, before, after, axis int) onnx.Value {
 	eye := op.identityMatrix(axis)
 	attrs := onnx.Attrs{"mode": mode}
