@@ -29,7 +29,8 @@ var kaiserBeta = 0.1102 * (stopBand - 8.7)
 
 // Resample converts a waveform from one rate to another, in samples a second. n samples become
 // ceil(n to / from). The waveform is 0 beyond its ends. If the rates are equal, the waveform itself
-// is returned. A rate outside 1 to maxRate, or a result of more than maxValues, is an error.
+// is returned. A rate outside 1 to maxRate (2^20), or a result of more than maxValues (2^28)
+// samples, is an error.
 func Resample(wave []float32, from, to int) ([]float32, error) {
 	if from < 1 || to < 1 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("resampling from %d to %d samples a second: rates must be 1 to %d", from, to, maxRate)

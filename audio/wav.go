@@ -16,7 +16,8 @@ const (
 	wavExtensible = 0xFFFE
 )
 
-// A wavHeader is the format and the position of the samples of a WAV file.
+// A wavHeader is the format and the position of the samples of a WAV file. Its Info is the rate,
+// the number of channels and the number of frames (samples of each channel).
 type wavHeader struct {
 	Info
 	format     int   // wavInteger or wavFloat
@@ -32,7 +33,7 @@ func isWAV(data []byte) bool {
 // start at even offsets.
 func parseWAV(r io.ReaderAt, size int64) (wavHeader, error) {
 	var h wavHeader
-	for at := int64(12); ; {
+	for at := int64(12); ; { // after RIFF, the length and WAVE
 		var head [8]byte
 		if at+8 > size {
 			return h, errors.New("the WAV file ends before its data: is it truncated?")

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// The columns of the table of whole studies. share is the column of decodingTime and otherTime
+// The columns of the table of whole studies. A study, written as YAML, says what Noether measures:
+// data, models, transformations and measures. share is the column of decodingTime and otherTime
 // together, as a percentage of engineTime.
 const (
 	studyColumn  = "study, three rotations"
@@ -24,8 +25,10 @@ const (
 	share        = "of the engine's time"
 )
 
-// studyTimes returns rows on the time of whole studies: that of the engine (ONNX Runtime), and how
-// much waiting for decoded images and all other work add to it.
+// studyTimes returns rows of the table on the time of whole studies: that of the engine (ONNX
+// Runtime), and how much waiting for decoded images and all other work add to it. A cell of a row
+// is one measured number: a metric of a source, which is a benchmark that runs in a process of its
+// own. lastOf makes two sources of one: first runs it, and again returns the metrics of that run.
 func studyTimes() []row {
 	const photos, cifar = "images: $DATA/imagenet-samples", "cifar10: $DATA/cifar10/test_batch.bin"
 	const predictions, distances = "accuracy, effective-invariance, prediction-divergence", "accuracy, effective-invariance, prediction-divergence, distance"
@@ -59,11 +62,12 @@ const (
 	openingTime  = "opening"
 	scoringTime  = "scores"
 	shardImages  = 96
-	shardRotated = 2
+	shardRotated = 2 // rotated versions of each image
 )
 
 // shards returns rows on the processor time of one task of a large study, from which
-// docs/guides/cluster.md estimates the cost of the whole study.
+// docs/guides/cluster.md estimates the cost of the whole study. A task measures a shard: a part of
+// the samples.
 func shards() []row {
 	var rows []row
 	for _, s := range []struct{ net, title string }{{"resnet18", "ResNet-18"}, {"resnet50", "ResNet-50"}} {
@@ -79,8 +83,8 @@ func shards() []row {
 
 // shardTime runs a study of 96 photographs under two rotations on one thread, with distances at the
 // sums of the network's residual blocks. Its metrics are the processor time of a forward pass in ms
-// ("ms"), without the time for opening the model and the data, and the seconds that run.json states
-// for opening ("open") and for scores ("score").
+// ("ms"), without the time for opening the model and the data, and the seconds that run.json, the
+// record of the run, states for opening ("open") and for scores ("score").
 func shardTime(net string) source {
 	text := fmt.Sprintf(`name: shard
 data: [{name: data, images: $DATA/imagenet-samples, limit: %d}]
@@ -121,7 +125,7 @@ func studyTime(net, text string) source {
 func runStudy(ctx context.Context, r *runner, net, text string, flags ...string) (stages map[string]float64, cpu, total float64, err error) {
 	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
 	if net != "" {
-		if model, err = r.model(ctx, net, "224"); err != nil {
+		if model, err = r.model(ctx, net, "224"); err != nil { // for images of 224 x 224 pixels
 			return nil, 0, 0, err
 		}
 	}

@@ -1,10 +1,11 @@
-// Package cluster runs a study on a cluster. It divides the study into tasks, writes a script for
-// Slurm or a manifest for Kubernetes, submits the script (a manifest is left to kubectl apply), and
-// reports the progress. Users can read and edit the script or the manifest. All files are in the
-// run folder, which holds the results of the study.
+// Package cluster runs a study (measures of models on data sets, as a file describes them) on a
+// cluster. It divides the study into tasks, writes a script for Slurm or a manifest for Kubernetes,
+// submits the script (a manifest is left to kubectl apply), and reports the progress. Users can
+// read and edit the script or the manifest. All files are in the run folder, which holds the
+// results of the study.
 //
 // A submission is a list of tasks. Each task is one call of study.Run, for some whole models, or
-// for one shard of the samples of a model that would take too long by itself:
+// for one shard (a part of the samples) of a model that would take too long by itself:
 //
 //	noether run study.yaml -o RUN --only resnet20 --only resnet32
 //	noether run study.yaml -o RUN --only vit --shard 2/5 --complete
@@ -12,9 +13,9 @@
 // Whole models are preferred because they leave nothing to merge. The shards of a divided model
 // save the states of their accumulators, the running sums of measures, in the run folder. With
 // --complete, a shard that ends merges the states and computes the scores of each cell of which the
-// states of all shards are there. A cell is one measure of one model on one data set, with the input
-// transformed by one value of a parameter (such as an angle), in one trial. The merge job at the end
-// writes the tables and lists missing work.
+// states of all shards are there. A cell is one measure of one model on one data set, with the
+// input transformed by one value of a parameter (such as an angle), in one trial (a repetition with
+// its own random draws). The merge job at the end writes the tables and lists missing work.
 //
 // # Balance
 //

@@ -17,16 +17,17 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// Kubernetes writes the manifest of a submission: an Indexed Job with a pod for each task, and a
-// Job that waits for the tasks and merges their results. It does not talk to the cluster; kubectl
-// apply does.
+// Kubernetes writes the manifest of a submission (a study divided into tasks, each for some models
+// or for a part of the samples): an Indexed Job with a pod for each task, and a Job that waits for
+// the tasks and merges their results. It does not talk to the cluster; kubectl apply does.
 type Kubernetes struct{}
 
-// ManifestPath returns the path of the manifest of a submission.
+// ManifestPath returns the path of the manifest of a submission. run is the run folder, which holds
+// all files and results of the study.
 func ManifestPath(run string, number int) string { return folder(run, number, "jobs.yaml") }
 
-// Submit writes the manifest of a new submission s, and the record r that lists it, into the folder
-// run.
+// Submit writes the manifest of a new submission s, and the record r that lists all submissions of
+// the folder run, into that folder.
 func (k Kubernetes) Submit(run string, r *Record, s *Submission) error {
 	text, err := k.Manifest(run, r.Study, s)
 	if err != nil {
@@ -43,8 +44,9 @@ type fields = yaml.MapSlice
 
 func field(key string, v any) yaml.MapItem { return yaml.MapItem{Key: key, Value: v} }
 
-// Manifest returns the text for kubectl apply. It is an error if the profile lacks the image, claim
-// (PersistentVolumeClaim) or mount, or if run is not under the mount.
+// Manifest returns the text for kubectl apply; study is the study's name. It is an error if the
+// profile (the settings of the cluster) lacks the image, claim (PersistentVolumeClaim) or mount, or
+// if run is not under the mount.
 func (Kubernetes) Manifest(run, study string, s *Submission) (string, error) {
 	k := s.Profile.Kubernetes
 	mount := filepath.Clean(k.Mount)
@@ -76,7 +78,7 @@ func (s *Submission) taskJob(run, name string) fields {
 	p := s.Profile
 	n := len(s.Tasks)
 	parallel := n
-	if p.Throttle > 0 {
+	if p.Throttle > 0 { // largest number of tasks at once
 		parallel = min(n, p.Throttle)
 	}
 	task := s.container("noether", "cluster", "task", run, "--submission", strconv.Itoa(s.Number), "--device", p.Device,

@@ -15,8 +15,10 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Profile holds the settings of a cluster that do not change from study to study. Flags of the
-// command take precedence.
+// A Profile holds the settings of a cluster that do not change from study to study. A study is run
+// as tasks: calls of noether for some models, or for a part of the samples. The state of a task is
+// the unfinished results that it saves. The engine is ONNX Runtime. Flags of the command take
+// precedence.
 type Profile struct {
 	Partition   string            `key:"partition" json:"partition,omitempty" doc:"Slurm partition; default: the cluster's default"`
 	Account     string            `key:"account" json:"account,omitempty" doc:"account to charge"`
@@ -89,7 +91,8 @@ func ParseProfile(file string, data []byte) (Profile, error) {
 	return p, err
 }
 
-// Patterns of the texts that Check accepts as names, as GPUs and as names of environment variables.
+// Patterns of the texts that Check accepts as names of the cluster (such as an account), as GPUs
+// and as names of environment variables.
 var (
 	word     = regexp.MustCompile(`^[\w.,:@+/=-]*$`)
 	gpuWord  = regexp.MustCompile(`^(|[1-9][0-9]{0,2}|[\w.-]+:[1-9][0-9]{0,2})$`)
@@ -97,7 +100,7 @@ var (
 )
 
 // Check returns an error for numbers out of range, and for texts that would change the structure of
-// the script or of the manifest.
+// the script for Slurm or of the manifest for Kubernetes.
 func (p Profile) Check() error {
 	for key, v := range map[string]string{"partition": p.Partition, "account": p.Account, "qos": p.QOS,
 		"kubernetes: namespace": p.Kubernetes.Namespace, "kubernetes: claim": p.Kubernetes.Claim, "kubernetes: service-account": p.Kubernetes.ServiceAccount,

@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Change overrides resources that the script requests.
+// A Change overrides resources that the Slurm script of a submission requests. A submission is a
+// study divided into tasks, and a merge: the job that combines their results.
 type Change struct {
 	Memory spec.Size // of a task; 0: unchanged
 	Time   Duration  // limit of a task; 0: unchanged
@@ -20,10 +21,12 @@ type Change struct {
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
 // Retry submits the tasks that are neither done, queued nor running, with the scripts that are now
-// in the run folder, and a merge after them. They resume from their saved states. If only the merge
-// has ended without a result or lacks cells, Retry submits it alone. It returns the numbers of the
-// tasks; nil for the merge alone. While tasks are running or unknown, it is an error if the status
-// has a Note, such as that the scheduler did not answer.
+// in run, the run folder (of all files and results), and a merge after them. They resume from the
+// unfinished results that they saved. If only the merge has ended without a result or lacks cells
+// (each one measure of one model on one data set under one transformation value), Retry submits it
+// alone. It returns the numbers of the tasks; nil for the merge alone. While tasks are running or
+// in an unknown state, it is an error if the status has a Note, such as that the scheduler did not
+// answer. r is the record of all submissions of the run folder.
 func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, change Change) ([]int, error) {
 	status, err := Find(ctx, run, s)
 	if err != nil {
@@ -38,6 +41,7 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 			tasks = append(tasks, t.Number)
 		}
 	}
+	// Merge is missing if the merge ran and lacks cells.
 	if len(tasks) == 0 && (status.mustRetryMerge() || status.Merge == missing) {
 		return nil, c.queueMerge(ctx, run, r, s)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Record is the content of cluster.json: the submissions of a run folder.
+// A Record is the content of cluster.json: the submissions of a run folder, which holds the results
+// of a study.
 type Record struct {
 	Version     int          `json:"version"` // of the file format, see recordVersion
 	Study       string       `json:"study"`   // name of the study
@@ -24,19 +25,21 @@ type Record struct {
 // recordVersion is increased when older programs would misread cluster.json.
 const recordVersion = 1
 
-// A Submission is a study divided into tasks, and the jobs that run them.
+// A Submission is a study divided into tasks, and the jobs that run them. A task measures some
+// whole models, or a shard (a part of the samples) of one model.
 type Submission struct {
 	Number    int        `json:"number"`    // from 1; its files are in the folder cluster/NUMBER
 	Scheduler string     `json:"scheduler"` // "slurm" or "kubernetes"
 	Created   time.Time  `json:"created"`
-	Profile   Profile    `json:"profile"`
-	Costs     []Cost     `json:"costs"` // of the models, by which the study was divided
-	Tasks     []Task     `json:"tasks"` // task n is the n-th, from 1
+	Profile   Profile    `json:"profile"` // settings of the cluster
+	Costs     []Cost     `json:"costs"`   // times of the models, by which the study was divided
+	Tasks     []Task     `json:"tasks"`   // task n is the n-th, from 1
 	Jobs      []Job      `json:"jobs,omitempty"`
 	Cancelled *time.Time `json:"cancelled,omitempty"` // when Cancel was called; nil: not cancelled
 }
 
-// A Job is a job array of some of the tasks, and the merge that waits for it.
+// A Job is a job array of some of the tasks, and the merge, the job that waits for it and combines
+// the results.
 type Job struct {
 	ID        string    `json:"id"`    // of the job array, as the scheduler gave it
 	Tasks     []int     `json:"tasks"` // numbers of its tasks

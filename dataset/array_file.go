@@ -14,8 +14,8 @@ import (
 // read on demand. It serves matrices of activations that do not fit into memory. Close it after
 // use.
 type ArrayFile struct {
-	file archive
-	npy  npyArray
+	file archive  // the open file
+	npy  npyArray // shape and type of the array, and where its bytes are
 }
 
 // maxPreloaded is the largest size in bytes of an array that OpenArrayFile reads into memory whole.
@@ -30,7 +30,7 @@ func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 		return nil, fmt.Errorf("reading an array: %w", err) // the error names the file
 	}
 	out := &ArrayFile{file, a}
-	if n := tensor.Size(a.shape); n <= maxPreloaded/a.bytes {
+	if n := tensor.Size(a.shape); n <= maxPreloaded/a.bytes { // a.bytes are those of one value
 		raw, err := a.read(0, n)
 		if err != nil {
 			file.Close()
@@ -41,7 +41,7 @@ func OpenArrayFile(ctx context.Context, path, key string) (*ArrayFile, error) {
 	return out, nil
 }
 
-// openArray opens an array of at least one axis. The caller must close the archive.
+// openArray opens an array of at least one axis. The caller must close the archive, the open file.
 func openArray(ctx context.Context, path, key string) (archive, npyArray, error) {
 	file, err := openArchive(ctx, path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *ArrayFile) Shape() []int { return a.npy.shape }
 
 // Single reports whether float32 represents all values of the array's type.
 func (a *ArrayFile) Single() bool {
-	if a.npy.kind == 'f' {
+	if a.npy.kind == 'f' { // floats; otherwise integers or booleans
 		return a.npy.bytes <= 4
 	}
 	return a.npy.bytes <= 2

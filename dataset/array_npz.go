@@ -14,7 +14,7 @@ import (
 // array without a key.
 type archive struct {
 	path    string
-	data    fileData
+	data    fileData             // random access to the bytes of the file
 	members map[string]*zip.File // nil: an npy file
 	keys    []string             // in the order of the file
 }
@@ -88,6 +88,7 @@ func (a archive) open(ctx context.Context, key string) (npyArray, error) {
 	return arr, nil
 }
 
+// openMember returns the bytes of a member of the zip archive b.
 func openMember(ctx context.Context, b fileData, f *zip.File) (fileData, error) {
 	if f.Method == zip.Store {
 		at, err := f.DataOffset()

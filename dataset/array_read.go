@@ -34,7 +34,7 @@ func readArray(ctx context.Context, path, key string) (tensor.Tensor, error) {
 		if err != nil {
 			return tensor.Tensor{}, err
 		}
-		for i := range n {
+		for i := range n { // each value has a.bytes bytes
 			out.Data[at+i] = float32(a.value(raw[i*a.bytes:]))
 		}
 	}

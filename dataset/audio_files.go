@@ -16,7 +16,8 @@ import (
 const ModelRate = -1
 
 // AudioOptions are the options of OpenAudio: which files to read, their labels, and the length of
-// an item, which is a file or an excerpt of it.
+// an item, which is a file or an excerpt of it. Factors are known properties of a sample, such as
+// the speaker.
 type AudioOptions struct {
 	Dir     string // the folder
 	Labels  string // CSV file with columns file (relative to Dir) and label; others are factors
@@ -33,7 +34,8 @@ type AudioOptions struct {
 	Fit    string  // for files of another length: "pad" (default), "crop" or "split"; see OpenAudio
 }
 
-// Audio is a source over WAV and FLAC files.
+// Audio is a Source (a data set, read sample by sample) of WAV and FLAC files. The fingerprint is a
+// hash of the data, see OpenAudio. fileList holds the names, labels and factors of the files.
 type Audio struct {
 	fileList
 	options     AudioOptions
@@ -67,7 +69,8 @@ type audioItem struct{ file, part int }
 // length are treated:
 //
 //	pad    a longer file is cropped at its centre, a shorter one is padded with zeros at its end
-//	crop   a longer file is cropped at its centre, a shorter one is a BadSample
+//	crop   a longer file is cropped at its centre, a shorter one is a BadSample, the error of one
+//	       sample that cannot be read
 //	split  a file is cut into whole items from its start, and the rest is left out; a shorter file is
 //	       left out, and Notes counts such files and names the first five
 //
@@ -212,7 +215,8 @@ func firstNames(names []string) string {
 	return text
 }
 
-// rate returns the rate to which file i is resampled if no frame sets another.
+// rate returns the rate to which file i is resampled if no Frame, the input format of a model, sets
+// another.
 func (s *Audio) rate(i int) int {
 	if s.options.Rate > 0 {
 		return s.options.Rate
@@ -243,6 +247,7 @@ func (s *Audio) Factors() []string { return s.factors }
 func (s *Audio) Fingerprint() string { return s.fingerprint }
 
 // Notes returns sentences on the files left out: the number, some of the names, and the reason.
+// Links to files that do not exist (danglingNotes) are left out, too.
 func (s *Audio) Notes() []string { return append(s.danglingNotes(), s.notes...) }
 
 // Describe returns item i without its values: Waveform has no Data. The name is the path of the

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// A fileList is a list of the files of a folder, with their labels and factors.
+// A fileList is a list of the files of a folder, with their labels and factors: known properties,
+// such as the speaker.
 type fileList struct {
 	dir        string
 	what       string // "images" or "audio files", for error messages
@@ -22,14 +23,14 @@ type fileList struct {
 	files      []fileEntry
 	classes    []string
 	factors    []string            // sorted
-	categories map[string][]string // by factor: names of its categories, by value
+	categories map[string][]string // by factor that is text: names of its categories, by value
 	dangling   []string            // symbolic links with a matching extension whose target is missing
 }
 
 type fileEntry struct {
 	name    string // relative to the folder, with slashes
 	size    int64  // in bytes
-	label   int    // index into classes, or NoLabel
+	label   int    // index into classes, or NoLabel (-1)
 	factors map[string]float64
 }
 
@@ -261,11 +262,13 @@ func (l *fileList) labelBySynset() error {
 	return nil
 }
 
-// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint.
+// maxHashedFiles is the largest number of files whose bytes are part of the fingerprint, the hash
+// of a data set.
 const maxHashedFiles = 10_000
 
-// hash adds the names, sizes, labels and factors of the files to a digest, and the first and the
-// last block (of blockSize bytes) of up to maxHashedFiles of them.
+// hash adds the names, sizes, labels and factors of the files to a digest, from which the
+// fingerprint is computed, and the first and the last block (of 64 KiB) of up to maxHashedFiles of
+// them.
 func (l *fileList) hash(ctx context.Context, d digest) error {
 	d.add(len(l.classes))
 	for _, c := range l.classes {

@@ -60,8 +60,8 @@ func (p namePattern) match(name string) []string {
 	return nil
 }
 
-// labelByPattern sets labels and factors from file names. label is the name of the field that holds
-// the label. If it is "", the field {label} does, if there is one.
+// labelByPattern sets labels and factors of the list's files from their names. label is the name of
+// the field that holds the label. If it is "", the field {label} does, if there is one.
 func (l *fileList) labelByPattern(text, label string) error {
 	p, err := parsePattern(text)
 	if err != nil {

@@ -28,19 +28,19 @@ type ArraysOptions struct {
 	Raw    bool    // accept values outside 0..Max, as of normalised images; else they are an error
 }
 
-// An Arrays is a source over NumPy arrays. Arrays in npy files and in uncompressed npz files stay
-// in the file and are read image by image.
+// An Arrays is a Source (a data set, read sample by sample) of NumPy arrays. Arrays in npy files
+// and in uncompressed npz files stay in the file and are read image by image.
 type Arrays struct {
-	file         archive
+	file         archive // the open file
 	name         string
-	images       npyArray
-	c, h, w      int     // channels, height and width of an image
-	channelsLast bool    // whether the channels are the last axis
-	max          float64 // the value of white
-	raw          bool    // values outside 0..max are accepted
-	labels       []int   // nil: no labels
+	images       npyArray // the array of images: shape, type and where its bytes are
+	c, h, w      int      // channels, height and width of an image
+	channelsLast bool     // whether the channels are the last axis
+	max          float64  // the value of white
+	raw          bool     // values outside 0..max are accepted
+	labels       []int    // nil: no labels
 	classes      []string
-	fingerprint  string
+	fingerprint  string // a hash of the data, see hash
 }
 
 // OpenArrays opens images and their labels, if there are any. The classes are the numbers from "0"
@@ -82,7 +82,7 @@ func (a *Arrays) open(ctx context.Context, o ArraysOptions) error {
 	}
 	if a.max == 0 {
 		a.max = 1
-		if a.images.kind == 'u' && a.images.bytes == 1 {
+		if a.images.kind == 'u' && a.images.bytes == 1 { // uint8
 			a.max = 255
 		}
 	}
@@ -134,7 +134,7 @@ func (a *Arrays) setLayout(layout string) error {
 	default:
 		return fmt.Errorf("unknown layout %q: use NHWC, NCHW or NHW", layout)
 	}
-	if a.images.rowLen() > maxValues {
+	if a.images.rowLen() > maxValues { // more than 2^28 values in one image
 		return fmt.Errorf("images of shape %v are too large", s[1:])
 	}
 	return nil
@@ -190,7 +190,8 @@ func openLabels(ctx context.Context, o ArraysOptions, images archive, imagesKey 
 // maxLabel bounds integer labels, since each number from 0 to the largest is a class.
 const maxLabel = 1 << 20
 
-// integers reads n labels from an array of shape n or n x 1.
+// integers reads n labels from an array of shape n or n x 1. A label of -1 is NoLabel. a.bytes is
+// the number of bytes of a value.
 func (a *npyArray) integers(n int) ([]int, error) {
 	if len(a.shape) == 0 || a.shape[0] != n || a.rowLen() != 1 {
 		return nil, fmt.Errorf("shape %v does not match %d images", a.shape, n)
@@ -243,8 +244,10 @@ func (a *Arrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads image i and brings it to the size and the channels of frame. An image of uint8 with
-// white at 255 is resampled in 8 bits, as PIL does, and others in float32.
+// At reads image i and brings it to the size and the channels of frame, the input format of a
+// model. An image of uint8 with white at 255 is resampled in 8 bits, as PIL does, and others in
+// float32. If a value is not finite or out of range, the error is a *BadSample, which concerns this
+// image only.
 func (a *Arrays) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err

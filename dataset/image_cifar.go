@@ -24,8 +24,8 @@ const (
 	cifarPixels = 3 * cifarSide * cifarSide // bytes of an image
 )
 
-// A CIFAR is a source over CIFAR's binary files. A record is its labels, a byte each, followed by
-// 32 x 32 red, green and blue bytes.
+// A CIFAR is a Source (a data set, read sample by sample) of CIFAR's binary files. A record, of one
+// image, is its labels, a byte each, followed by 32 x 32 red, green and blue bytes.
 type CIFAR struct {
 	files       []cifarFile
 	labelBytes  int
@@ -58,7 +58,7 @@ func OpenCIFAR100(ctx context.Context, o CIFAROptions) (*CIFAR, error) {
 }
 
 // openCIFAR opens files whose records start with labelBytes bytes, each one label. Byte label of
-// them is the one used.
+// them is the one used. kind is the name of the data set.
 func openCIFAR(ctx context.Context, o CIFAROptions, kind string, labelBytes, label int, classes []string) (*CIFAR, error) {
 	paths, err := cifarPaths(o, labelBytes)
 	if err != nil {
@@ -147,6 +147,7 @@ func partOf[T any](part string, train, test T) ([]T, error) {
 	return nil, fmt.Errorf("unknown part %q: use test, train or all", part)
 }
 
+// open opens a file, reads its labels and adds its bytes to d, which computes the fingerprint.
 func (c *CIFAR) open(ctx context.Context, path, kind string, label int, d digest) (cifarFile, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -235,8 +236,8 @@ func (c *CIFAR) Describe(i int) Sample {
 	return Sample{Index: i, Name: fmt.Sprintf("%s#%d", f.name, at), Label: int(f.labels[at])}
 }
 
-// At reads image i and brings it to the size and the channels of frame. Its errors are those of the
-// file, of ctx, and of an i outside the samples.
+// At reads image i and brings it to the size and the channels of frame, the input format of a
+// model. Its errors are those of the file, of ctx, and of an i outside the samples.
 func (c *CIFAR) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "cifar", i, c.size); err != nil {
 		return Sample{}, err

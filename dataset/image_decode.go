@@ -66,7 +66,8 @@ func frameEncoded(ctx context.Context, r io.ReadSeeker, size int64, frame Frame)
 		return tensor.Tensor{}, err
 	}
 	if format == "png" && isLarge(c, size) {
-		pixels := int64(min(2*max(stripPixels, c.Width), maxPixels)) // a strip, before and after decoding
+		// A strip of about stripPixels (2^19) pixels, or one row, before and after decoding.
+		pixels := int64(min(2*max(stripPixels, c.Width), maxPixels))
 		if err := decoding.Acquire(ctx, pixels); err != nil {
 			return tensor.Tensor{}, err
 		}
@@ -110,8 +111,9 @@ func (f Frame) fromPNG(file io.Reader, h, w int) (t tensor.Tensor, ok bool, err 
 	return t, ok, nil
 }
 
-// asBadSample returns an error in reading the sample of the given name as a *BadSample, and nil for
-// nil. Once the context is done it returns the error of the context.
+// asBadSample returns an error in reading the sample of the given name as a *BadSample, the error
+// of one sample only, and nil for nil. Once the context is done it returns the error of the
+// context. The error of a file does not repeat its path (withoutPath), which the name holds.
 func asBadSample(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

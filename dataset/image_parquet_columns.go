@@ -45,7 +45,9 @@ func (c *parquetColumns) checkSame(other parquetColumns) error {
 	return nil
 }
 
-// findColumns finds the columns of images, labels and factors.
+// findColumns finds the columns of encoded images (JPEG files, for instance), labels and factors.
+// Hugging Face stores an image as a group with a field bytes. o.Image and o.Label name the columns
+// of images and labels; "": they are detected.
 func findColumns(f *parquet.File, o ParquetOptions) (c parquetColumns, err error) {
 	var images []string // names of the columns that can hold images
 	var leaves []string // names of all columns that hold values

@@ -28,7 +28,8 @@ type ShardsOptions struct {
 	Names string // text file with the name of class i in line i + 1; "": the labels are the names
 }
 
-// Shards is a source over the tar shards of a WebDataset.
+// Shards is a Source (a data set, read sample by sample) of images in the shards of a WebDataset,
+// which are tar files.
 type Shards struct {
 	paths       []string
 	samples     []shardSample
@@ -53,8 +54,8 @@ type shardSample struct {
 // sorted labels. Only headers and labels are read when the shards are opened; At reads the images,
 // in any order. A shard that is compressed, is truncated or contains a name twice is an error.
 //
-// The fingerprint hashes the names of the classes, the names, sizes and labels of all images, and
-// the first and last 64 KiB of up to 10,000 of them, evenly spaced.
+// The fingerprint is a hash of the names of the classes, the names, sizes and labels of all images,
+// and the first and last 64 KiB of up to 10,000 of them, evenly spaced.
 func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 	s := &Shards{paths: o.Paths}
 	var labels []string
@@ -64,7 +65,7 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 		if key, ok := strings.CutPrefix(o.Label, "json."); ok {
 			r.label, r.field = "json", key
 		}
-		if err := r.read(ctx, p); err != nil {
+		if err := r.read(ctx, p); err != nil { // explainHDF5 says so if p is an HDF5 file
 			return nil, fmt.Errorf("opening shard %s: %w", p, explainHDF5(p, err))
 		}
 		s.samples = append(s.samples, r.samples...)
@@ -88,7 +89,8 @@ func OpenShards(ctx context.Context, o ShardsOptions) (*Shards, error) {
 	return s, nil
 }
 
-// setLabels sets the labels of the samples and the names of the classes.
+// setLabels sets the labels of the samples and the names of the classes from the texts of the
+// labels; "": no label, NoLabel.
 func (s *Shards) setLabels(texts []string, o ShardsOptions) error {
 	missing := 0
 	for _, text := range texts {
@@ -299,7 +301,8 @@ func (r *shardReader) finish() error {
 	return nil
 }
 
-// hash adds to a digest what OpenShards says of the fingerprint.
+// hash adds to a digest, which computes the fingerprint, the parts that OpenShards lists. At most
+// maxHashedFiles (10,000) images are read.
 func (s *Shards) hash(ctx context.Context, d digest) error {
 	for _, c := range s.classes {
 		d.add(c)
@@ -353,8 +356,8 @@ func (s *Shards) Describe(i int) Sample {
 	return Sample{Index: i, Name: s.samples[i].name, Label: s.samples[i].label}
 }
 
-// At decodes image i and brings it to the size and the channels of frame. If the image cannot be
-// read, the error is a *BadSample.
+// At decodes image i and brings it to the size and the channels of frame, the input format of a
+// model. If the image cannot be read, the error is a *BadSample, which concerns this image only.
 func (s *Shards) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "shards", i, len(s.samples)); err != nil {
 		return Sample{}, err

@@ -53,14 +53,15 @@ type RawArraysOptions struct {
 	LabelsKey string // key of the labels in their npz file; "": "labels", if there is such an array
 }
 
-// A RawArrays is a source of ready-made inputs, such as token ids with an attention mask, which a
-// model takes as they are. The Input of a sample is one vector: the values of its arrays, one array
-// after the other. Sample.Arrays describes them. The Frame that At is given (size, crop and
-// channels of images) changes nothing.
+// A RawArrays is a Source (a data set, read sample by sample) of ready-made inputs, such as token
+// ids with an attention mask, which a model takes as they are. The Input of a sample is one vector:
+// the values of its arrays, one array after the other. Sample.Arrays describes them. The Frame that
+// At is given (size, crop and channels of images) changes nothing. The fingerprint is a hash of the
+// data.
 type RawArrays struct {
-	file        archive
+	file        archive // the open file
 	name        string
-	arrays      []npyArray // the inputs
+	arrays      []npyArray // the inputs: shape, type and where their bytes are
 	described   []Array    // name and shape of each input
 	values      int        // number of values of one sample
 	labels      []int      // nil: no labels
@@ -143,10 +144,11 @@ func (a *RawArrays) add(key string, one npyArray) error {
 		return fmt.Errorf("%s is a number: its first axis must count the samples", named)
 	case len(a.arrays) > 0 && one.shape[0] != a.Len():
 		return fmt.Errorf("%s has %d rows, and array %q has %d: save one row for each sample", named, one.shape[0], a.described[0].Name, a.Len())
-	case one.rowLen() > maxValues-a.values:
+	case one.rowLen() > maxValues-a.values: // rowLen is the number of values of a sample
 		return fmt.Errorf("%s of shape %v has too many values for a sample: at most %d", named, one.shape, maxValues)
 	}
 	a.arrays = append(a.arrays, one)
+	// The kind 'f' is floats.
 	a.described = append(a.described, Array{Name: key, Shape: slices.Clone(one.shape[1:]), Integer: one.kind != 'f'})
 	a.values += one.rowLen()
 	return nil
@@ -176,8 +178,8 @@ func (a *RawArrays) Describe(i int) Sample {
 	return s
 }
 
-// At reads sample i. The error is a *BadSample if a value is not finite in float32, or is an
-// integer that float32 does not represent exactly.
+// At reads sample i. The error is a *BadSample (which concerns this sample only) if a value is not
+// finite in float32, or is an integer that float32 does not represent exactly.
 func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 	if err := checkAccess(ctx, "arrays", i, a.Len()); err != nil {
 		return Sample{}, err
@@ -207,7 +209,7 @@ func (a *RawArrays) At(ctx context.Context, i int, _ Frame) (Sample, error) {
 const maxExact = 1 << 24
 
 // decodeExact converts bytes to float32. It returns an error for values that are not finite in
-// float32, and for integers above maxExact in magnitude.
+// float32, and for integers above maxExact in magnitude. a.bytes is the number of bytes of a value.
 func (a *npyArray) decodeExact(raw []byte, dst []float32) error {
 	for i := range dst {
 		v := a.value(raw[i*a.bytes:])

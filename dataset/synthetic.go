@@ -30,8 +30,8 @@ func checkAccess(ctx context.Context, source string, i, n int) error {
 	return ctx.Err()
 }
 
-// syntheticFingerprint hashes the name and the options of a synthetic source, and the version of
-// the code that draws its samples.
+// syntheticFingerprint returns the fingerprint of a synthetic data set: a hash of its name and its
+// options, and of the version of the code that draws its samples.
 func syntheticFingerprint(source string, version int, options any) string {
 	text, err := json.Marshal(options)
 	if err != nil {

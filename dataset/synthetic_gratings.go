@@ -76,7 +76,8 @@ type GratingsOptions struct {
 // gratingsVersion changes when the same options give different samples.
 const gratingsVersion = 1
 
-// Gratings is a synthetic source of a grid of gratings. See OpenGratings.
+// Gratings is a synthetic Source (a data set, read sample by sample) of a grid of gratings. See
+// OpenGratings.
 type Gratings struct {
 	options     GratingsOptions
 	fingerprint string
@@ -87,8 +88,8 @@ type Gratings struct {
 // of Goodfellow et al. (2009): 4 x 21 x 21 = 1,764 gratings in all. As in the paper, both ends of a
 // range are included. So the gratings at 0 and at 180 degrees have the same stripes, mirrored.
 //
-// Each sample has the factors frequency, orientation and phase, in the units of Grating, and no
-// label.
+// Each sample has the factors (known properties) frequency, orientation and phase, in the units of
+// Grating, and no label.
 func OpenGratings(o GratingsOptions) (*Gratings, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -169,7 +170,8 @@ func (s *Gratings) Grating(i int) Grating {
 	}
 }
 
-// At draws sample i and brings it to the size and the channels of frame.
+// At draws sample i and brings it to the size and the channels of frame, the input format of a
+// model.
 func (s *Gratings) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "gratings", i, s.Len()); err != nil {
 		return Sample{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Figure is one flat shape, given by its factors.
+// A Figure is one flat shape on an image, given by its factors: the properties below.
 //
 // The edge is blurred over one pixel in every direction. The coverage of a pixel is min(1, max(0,
 // 1/2 - d)), where d is the distance in pixels from the pixel's centre to the edge, negative inside

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// A relabelled source has indices of a model's outputs as labels.
+// A relabelled source (a data set, read sample by sample) has indices of a model's outputs as
+// labels. The fingerprint is a hash of the source's fingerprint and of to.
 type relabelled struct {
 	Source
 	to          []int // the new label for each label of the source
@@ -15,9 +16,9 @@ type relabelled struct {
 }
 
 // MapClasses returns a source whose labels are indices of the outputs of a model. The samples of
-// src with label l get the label to[l], which may be NoLabel. classes are the names of the model's
-// outputs in order. It returns an error unless to has an entry, NoLabel or an index into classes,
-// for each class of src. MatchClasses computes to from names.
+// src with label l get the label to[l], which may be NoLabel (-1). classes are the names of the
+// model's outputs in order. It returns an error unless to has an entry, NoLabel or an index into
+// classes, for each class of src. MatchClasses computes to from names.
 func MapClasses(src Source, to []int, classes []string) (Source, error) {
 	if have := len(src.Classes()); len(to) != have {
 		return nil, fmt.Errorf("classes: %d outputs are given for the %d classes of the data", len(to), have)

@@ -11,7 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A computed source adds factors to its samples that it computes from their images or audio.
+// A computed source (a data set, read sample by sample) adds factors, properties of a sample, that
+// it computes from the image or audio of each sample. The fingerprint is a hash of the source's
+// fingerprint and of names.
 type computed struct {
 	Source
 	names       []string // of the computed factors
@@ -25,8 +27,8 @@ var factorFunctions = map[string]func(tensor.Tensor) (float64, error){
 }
 
 // ComputeFactors returns a source whose samples also carry the named factors, computed from their
-// Input after its conversion to the Frame. An unknown or repeated name, and that of a factor of
-// src, is an error.
+// Input after its conversion to the Frame (the input format of a model). An unknown or repeated
+// name, and that of a factor of src, is an error.
 //
 //	hue         mean hue of an image in 8 bits, 0 to 179: half the angle in degrees
 //	saturation  mean saturation, 0 to 255

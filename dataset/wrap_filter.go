@@ -8,7 +8,9 @@ import (
 	"strings"
 )
 
-// A wrapper is a source made of one other source.
+// A wrapper is a source (a data set, read sample by sample) made of one other source: a selection
+// of its samples, or these with other labels, corrupted, with computed factors or paired with
+// transformed samples.
 type wrapper interface{ unwrap() Source }
 
 func (s subset) unwrap() Source     { return s.Source }
@@ -17,8 +19,9 @@ func (c corrupted) unwrap() Source  { return c.Source }
 func (m computed) unwrap() Source   { return m.Source }
 func (p *Pairs) unwrap() Source     { return p.Source }
 
-// Categories returns the names of the values of a categorical factor, such as a speaker; a sample's
-// factor is an index into this list. It returns nil for a numeric factor.
+// Categories returns the names of the values of a categorical factor (a known property of samples),
+// such as a speaker; a sample's factor is an index into this list. It returns nil for a numeric
+// factor.
 func Categories(src Source, factor string) []string {
 	for {
 		switch s := src.(type) {
@@ -32,6 +35,7 @@ func Categories(src Source, factor string) []string {
 	}
 }
 
+// factorCategories returns the Categories of a list of files, of images or audio.
 func (l *fileList) factorCategories(factor string) []string {
 	return slices.Clone(l.categories[factor])
 }

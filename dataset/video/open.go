@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// version changes when the same files and options give different samples.
+// version changes when the same files and options give different samples: patches, small squares
+// cut from the frames.
 const version = 1
 
 // Options are the options of Open.
@@ -24,18 +25,18 @@ type Options struct {
 	Paths []string
 	// Frames is the largest number of frames that are read from each file; 0: all.
 	Frames int
-	// Cuts is a threshold, 0 to 1: a new scene starts where the histograms of grey values of
-	// successive frames differ by more, in total variation distance; 0: 0.2. At 1 every file is one
-	// scene.
+	// Cuts is a threshold, 0 to 1: a new scene (frames without a cut) starts where the histograms
+	// of grey values of successive frames differ by more, in total variation distance; 0: 0.2. At 1
+	// every file is one scene.
 	Cuts float64
 	// FFmpeg is the path of the ffmpeg program, which decodes videos; "": the value of the
 	// environment variable NOETHER_FFMPEG, else the one in the search path.
-	FFmpeg string `json:"-"`
-	Patches
+	FFmpeg  string `json:"-"`
+	Patches        // options of the patches
 }
 
 // Open reads videos and returns their patches. The caller closes the Source. It is an error if no
-// scene is long enough for a trajectory.
+// scene is long enough for a trajectory: the patches at one position in successive frames.
 func Open(ctx context.Context, o Options) (*Source, error) {
 	src, err := open(ctx, o)
 	if err != nil {
@@ -153,7 +154,7 @@ func entries(ctx context.Context, path string, depth int) ([]entry, error) {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// clip returns the frames of an entry.
+// clip returns the clip of an entry: its sequence of frames.
 func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 	switch {
 	case e.frames:
@@ -164,8 +165,8 @@ func (e entry) clip(ctx context.Context, ffmpeg string) (clip, error) {
 	return videoClip(e.path, ffmpeg)
 }
 
-// fingerprint hashes the kind of source, the version, the options, and the name and bytes of every
-// file.
+// fingerprint hashes the kind of data set (such as "video"), the version, the options, and the name
+// and bytes of every file.
 func fingerprint(ctx context.Context, kind string, options any, list []entry) (string, error) {
 	text, err := json.Marshal(options)
 	if err != nil {

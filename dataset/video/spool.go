@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// A spool stores patches of one size in a temporary file, in the order of writing.
+// A spool stores patches (squares cut from frames) of one size in a temporary file, in the order of
+// writing.
 type spool struct {
 	file   *os.File
 	out    *bufio.Writer
