@@ -18,8 +18,8 @@ import (
 // A Profile holds the settings of a cluster that do not change from study to study. A study is run
 // as tasks: calls of noether for some models, or for a part of the samples. The state of a task is
 // the unfinished results that it saves. The engine is ONNX Runtime. Flags of the command take
-// precedence. The package config reads the tags of the fields: key is the name in YAML, doc the text
-// for users.
+// precedence. The package config reads the tags of the fields: key is the name in YAML, doc the
+// text for users.
 type Profile struct {
 	Partition   string            `key:"partition" json:"partition,omitempty" doc:"Slurm partition; default: the cluster's default"`
 	Account     string            `key:"account" json:"account,omitempty" doc:"account to charge"`
