@@ -19,8 +19,9 @@ import (
 	"github.com/noether-ml/noether/internal/atomicfile"
 )
 
-// A Store is a folder on disk of representations and of what was computed from them, such as
-// trained probes. Several processes may use it at the same time.
+// A Store is a folder on disk of representations (the vectors of a layer for all samples) and of
+// what was computed from them, such as trained probes (small networks that predict a property of a
+// sample from its vector). Several processes may use it at the same time.
 type Store struct {
 	Dir  string
 	Size int64 // largest total size in bytes; 0: 20 GB
@@ -167,8 +168,8 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// table opens the table of a key. It returns nil if there is none or if it is damaged. See
-// openTable.
+// table opens the table of a key: one vector of dim values for each sample. A table of at most
+// memory bytes is read into memory. It returns nil if there is none or if it is damaged.
 func (s *Store) table(key string, dim int, memory int64) (*Table, error) {
 	t, err := openTable(s.path(key), dim, memory)
 	switch {

@@ -1,5 +1,5 @@
-// Package checkpoint implements train.Checkpoint: it stores the state of unfinished work in a file
-// or in memory.
+// Package checkpoint implements the interface train.Checkpoint: it stores the state of unfinished
+// work, such as a training, in a file or in memory.
 package checkpoint
 
 import (

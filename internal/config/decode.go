@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/internal/spelling"
 )
 
-// A Decoder is a type that decodes itself from a node because its YAML has several forms.
+// A Decoder is a type that decodes itself from a Node (a value in a YAML file, with its kind and
+// position) because its YAML has several forms.
 type Decoder interface {
 	DecodeNode(n *Node) error
 }
@@ -134,8 +135,10 @@ func decodeMap(n *Node, v reflect.Value) error {
 	return nil
 }
 
-// A field is a struct field with its tags, which the package comment describes.
+// A field is a struct field with its tags.
 type field struct {
+	// key names the field in YAML, doc describes it, and min and max bound it. required makes the key
+	// obligatory. If short is set, the value of this field may stand for the whole struct.
 	key, doc, def, min, max string   // def is the tag default
 	enum                    []string // the words to choose from; nil: any
 	required, short         bool
@@ -143,7 +146,7 @@ type field struct {
 	typ                     reflect.Type
 }
 
-// fieldsOf returns the described fields of a struct, including those of embedded structs.
+// fieldsOf returns the fields of a struct that have a tag key, including those of embedded structs.
 func fieldsOf(t reflect.Type) []field {
 	var out []field
 	for _, f := range reflect.VisibleFields(t) {

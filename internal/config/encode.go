@@ -6,7 +6,7 @@ import (
 	yaml "github.com/goccy/go-yaml"
 )
 
-// Set sets the value of a key of a mapping to a text.
+// Set sets the value of a key of a mapping to a text. A Node is a value of a YAML file.
 func (n *Node) Set(key, text string) { n.set(key, &Node{Kind: String, Text: text}) }
 
 // SetInt sets the value of a key of a mapping to a number.
@@ -26,7 +26,7 @@ func (n *Node) set(key string, v *Node) {
 	n.Pairs = append(n.Pairs, Pair{Key: k, Value: v})
 }
 
-// Encode writes a node as YAML, with variables and aliases resolved.
+// Encode writes a node as YAML, with variables (${NAME}) and aliases resolved.
 func Encode(n *Node) ([]byte, error) {
 	return yaml.MarshalWithOptions(n.plain(), yaml.Indent(2), yaml.IndentSequence(true))
 }
@@ -43,7 +43,8 @@ func (n *Node) plain() any {
 	case Bool:
 		return n.Bool
 	case Int, Float:
-		return verbatim(n.Text) // the results of a study are named by this text: 0.50 must not become 0.5
+		// Results are named by this text, so 0.50 must not become 0.5.
+		return verbatim(n.Text)
 	case String:
 		return n.Text
 	case List:

@@ -6,13 +6,14 @@ import (
 	"strconv"
 )
 
-// A Schemer is a type that returns its own JSON Schema, as a Decoder decodes itself.
+// A Schemer is a type that returns its own JSON Schema. It is usually a Decoder, a type that
+// decodes itself from YAML.
 type Schemer interface {
 	JSONSchema() map[string]any
 }
 
-// Schema returns the JSON Schema (2020-12) of a type. Scalars may also be variables, ${NAME}. It
-// panics for types that Decode does not support.
+// Schema returns the JSON Schema (2020-12) of a type. Scalars may also be variables, ${NAME}, which
+// Parse replaces. It panics for types that Decode does not support.
 func Schema(t reflect.Type) map[string]any {
 	if s, ok := reflect.New(t).Interface().(Schemer); ok {
 		return s.JSONSchema()
@@ -53,6 +54,8 @@ func listSchema(t reflect.Type) map[string]any {
 	return map[string]any{"anyOf": []any{list, item}}
 }
 
+// structSchema returns the schema of a struct. A field whose tag short is set may stand for the
+// whole struct.
 func structSchema(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, f := range fieldsOf(t) {
@@ -85,7 +88,7 @@ func (f field) schema() map[string]any {
 	}
 	if lo, err := strconv.ParseFloat(f.min, 64); err == nil {
 		s["minimum"] = lo
-		delete(s, "title") // the name of the schema without bounds, see share.go
+		delete(s, "title") // schemas of one title are shared, and this one has a bound
 	}
 	if hi, err := strconv.ParseFloat(f.max, 64); err == nil {
 		s["maximum"] = hi

@@ -53,8 +53,8 @@ func defaultHub() (*Hub, error) {
 	}, nil
 }
 
-// hub returns the hub that the cache downloads from. If requests would send the token without
-// encryption, the returned hub has none.
+// hub returns the hub that c, which downloads and stores files, downloads from. If requests would
+// send the token without encryption, the returned hub has none.
 func (c *Cache) hub() (*Hub, error) {
 	h := c.Hub
 	if h == nil {
@@ -71,7 +71,8 @@ func (c *Cache) hub() (*Hub, error) {
 	return h, nil
 }
 
-// explain returns err; if it is a refusal by the hub, it adds what the user can do about it.
+// explain returns err, the error of a request for the address a; if it is a refusal by the hub, it
+// adds what the user can do about it.
 func (h *Hub) explain(a hubAddress, err error) error {
 	var refusal *statusError
 	if !errors.As(err, &refusal) {

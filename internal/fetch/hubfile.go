@@ -50,9 +50,9 @@ func (s *snapshot) absenceMark(name string) string {
 	return filepath.Join(s.folder(), ".no_exist", s.commit, filepath.FromSlash(name))
 }
 
-// stored returns the commit that the revision of an address stood for at the last download, with
-// the files that the hub's cache has in the folders in which the model can be. It reports whether
-// there are any.
+// stored returns the commit that the revision of an address (a branch, a tag or a commit) stood for
+// at the last download, with the files that the hub's cache has in the folders in which the model
+// can be. It reports whether there are any.
 func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
 	s := &snapshot{hub: h, address: a, commit: a.revision}
 	if !hubCommit.MatchString(a.revision) {
@@ -66,7 +66,8 @@ func (h *Hub) stored(a hubAddress) (*snapshot, bool) {
 }
 
 // askCommit asks the hub for the commit of the revision of an address and for its files. It records
-// in the hub's cache which commit the revision stands for.
+// in the hub's cache which commit the revision stands for. c.stall is the longest wait for an
+// answer, and c.retry repeats a request unless its error is permanent.
 func (c *Cache) askCommit(ctx context.Context, h *Hub, a hubAddress) (*snapshot, error) {
 	s := &snapshot{hub: h, address: a}
 	address, err := url.Parse(h.Address + "/api/" + a.kind + "/" + a.repository + "/revision/" + url.PathEscape(a.revision))

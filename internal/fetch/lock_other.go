@@ -4,5 +4,5 @@ package fetch
 
 import "context"
 
-// lockFor does nothing: files are locked on Unix only.
+// lockFor does nothing. On Unix it locks a file, so that no other process downloads it meanwhile.
 func lockFor(context.Context, string) (unlock func()) { return func() {} }

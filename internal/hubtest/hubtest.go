@@ -23,8 +23,9 @@ import (
 const Commit = "0123456789abcdef0123456789abcdef01234567"
 
 // A Server has one repository, org/net, whose revisions main and refs/pr/1 are one commit. Files
-// whose names end in .onnx or _data are large files, which a second server holds. Tests may set the
-// fields while no request is served.
+// whose names end in .onnx or _data are large files, which a second server holds. A gated
+// repository is public, but only approved accounts may download its files. Tests may set the fields
+// while no request is served.
 type Server struct {
 	*httptest.Server
 	Files  map[string][]byte

@@ -26,10 +26,11 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-// Log logs parameters, tags and metrics, in as many requests as needed; after an error, those of
-// earlier requests are logged. It leaves out metrics that are not finite, which JSON cannot
-// represent. Long values are truncated, and characters that MLflow does not permit in names are
-// replaced. Names that thereby become equal get a number as suffix.
+// Log logs parameters, tags and metrics to a run of MLflow, in as many requests as its limits
+// (maxItems and so on) need; after an error, those of earlier requests remain logged. It leaves out
+// metrics that are not finite, which JSON cannot represent. Long values are truncated, and
+// characters that MLflow does not permit in names are replaced. Names that thereby become equal get
+// a number as suffix.
 func (r *Run) Log(ctx context.Context, params, tags map[string]string, metrics []Metric) error {
 	ps, ts := pairs(params), pairs(tags)
 	ms := named(metrics)

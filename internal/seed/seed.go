@@ -1,9 +1,9 @@
 // Package seed derives the random generator of each draw from a key.
 //
-// A score depends on the study alone, not on batch size, number of workers or order of samples. So
-// no two draws share a stream. The key is the study's seed and what identifies the draw, such as the
-// names of the data and of the transformation, the index of the sample and the number of the trial
-// (one of several repetitions of every draw).
+// A score depends on the study alone (the file that says what is measured), not on batch size,
+// number of workers or order of samples. So no two draws share a stream. The key is the study's
+// seed and what identifies the draw, such as the names of the data and of the transformation, the
+// index of the sample and the number of the trial (one of several repetitions of every draw).
 package seed
 
 import (

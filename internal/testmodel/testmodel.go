@@ -52,7 +52,7 @@ func Write(t testing.TB, dir, name string, o Options) string {
 }
 
 // WriteEndless writes NAME.onnx into a folder and returns its path. The model takes images of 3 x
-// 16 x 16 and adds 1 to them in a Loop that never ends, each pass of which takes microseconds.
+// 16 x 16 and adds 1 to them in a Loop that never ends, each iteration of which takes microseconds.
 func WriteEndless(t testing.TB, dir, name string) string {
 	t.Helper()
 	scalar := func(name string, typ onnx.Type) *pb.ValueInfoProto {
