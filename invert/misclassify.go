@@ -10,11 +10,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Misclassification is the objective of an attack on a classifier. Its loss is the log
+// A Misclassification is the objective of an attack on a classifier: a search, by gradient descent,
+// for an image x' near a given image that the model classifies wrongly. Its loss is the log
 // probability of the correct class y, log p_y with p = softmax(m(x')), where m(x') are the logits
 // for the adversarial image x'. The best image is the one with the smallest margin, log p_y - max
-// over k != y of log p_k. The margin is negative for a wrong prediction. Result.Loss holds the
-// margins.
+// over k != y of log p_k. The margin is negative for a wrong prediction. The field Loss of a
+// search's Result holds the margins.
 type Misclassification struct {
 	Model *model.Model
 	// Outputs selects the model's outputs that are classes. Labels are indices into Outputs. Nil: all
@@ -23,7 +24,8 @@ type Misclassification struct {
 }
 
 // Misclassify returns the objective of an attack on a classifier. outputs selects the classes; see
-// Misclassification. Problem.Labels holds the correct classes.
+// Misclassification. The field Labels of a Problem (the input of a search) holds the correct
+// classes.
 func Misclassify(m *model.Model, outputs []int) Misclassification {
 	return Misclassification{m, outputs}
 }
@@ -76,10 +78,10 @@ func (o Misclassification) constants(_ context.Context, p Problem) ([]tensor.Ten
 // error.
 func (Misclassification) checkGradient([]float32, []tensor.Tensor) error { return nil }
 
-// write adds the loss and the margin to the graph. The gradient of log p_y with respect to the
-// logits is (1 - p_y) (oneHot - r), where oneHot is 1 for class y and 0 for others, and r is the
-// softmax over the other classes. Since the gradient is normalised later, write uses oneHot - r,
-// which does not vanish in float32 if p_y is close to 1.
+// write adds the loss and the margin to the ONNX graph of one step of the search, which s builds.
+// The gradient of log p_y with respect to the logits is (1 - p_y) (oneHot - r), where oneHot is 1
+// for class y and 0 for others, and r is the softmax over the other classes. Since the gradient is
+// normalised later, write uses oneHot - r, which does not vanish in float32 if p_y is close to 1.
 func (o Misclassification) write(s *stepBuilder) (losses, error) {
 	z, err := s.include(o.Model, o.Model.ScoresTensor())
 	if err != nil {

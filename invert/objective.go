@@ -11,8 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An Objective is a loss that a search minimises. Match, Contrast, NormalisedContrast and
-// Misclassify return one.
+// An Objective is a loss that a search minimises by gradient descent on an image x', one for each
+// given image x. m(x) is the representation (the activations at a layer) of x by a model m. Match,
+// Contrast, NormalisedContrast and Misclassify return one.
 type Objective interface {
 	// models returns the models whose gradients are computed. The size of the images is that of the
 	// first model's input.
@@ -61,9 +62,9 @@ func Contrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Lay
 	return Distances{{Model: a, Layer: layerA, Weight: 1}, {Model: b, Layer: layerB, Weight: -1}}
 }
 
-// NormalisedContrast returns the loss in the code of Nanda et al.: Contrast with each distance
-// divided by the norm of the representation of x, and the second weighted by beta (0.1 in that
-// code).
+// NormalisedContrast returns the loss in the code of Nanda et al. (2022, on STIR): Contrast with
+// each distance divided by the norm of the representation of x, and the second weighted by beta
+// (0.1 in that code).
 func NormalisedContrast(a *model.Model, layerA onnx.Layer, b *model.Model, layerB onnx.Layer, beta float64) Distances {
 	return Distances{
 		{Model: a, Layer: layerA, Weight: 1, Relative: true},

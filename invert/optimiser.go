@@ -12,8 +12,14 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// update returns the images x after a step, before they are projected. direction is the gradient of
-// each sample divided by its norm, or 0 where the norm is 0.
+// This file adds the update of the images to a stepBuilder, which builds the ONNX graph of one step
+// of a search for images by gradient descent. Its state, such as Adam's averages, is tensors that a
+// step passes to the next (setNext). Its schedule is scalars that change from step to step
+// (scheduleAt).
+
+// update returns the images x after a step, before they are projected onto the ball of allowed
+// images (o.Ball). direction is the gradient of each sample divided by its norm, or 0 where the
+// norm is 0.
 func (s *stepBuilder) update(direction onnx.Value, o Options) onnx.Value {
 	b := s.b
 	if o.Optimiser == Adam {

@@ -17,7 +17,7 @@ const forwardBatch = 32
 func Represent(ctx context.Context, m *model.Model, layer onnx.Layer, images tensor.Tensor) (tensor.Tensor, error) {
 	n := images.Shape[0]
 	z := tensor.New(n, tensor.Size(layer.Shape))
-	const withScores = false
+	const withScores = false // of the classes: not needed
 	s, err := m.NewSession([]onnx.Layer{layer}, withScores)
 	if err != nil {
 		return z, err

@@ -85,7 +85,8 @@ func (b Backend) String() string {
 	return s + ")"
 }
 
-// register makes gonum, and the decompositions of this package, use a library.
+// register makes gonum use a library, and so this package's decompositions in float32 (lapack32)
+// and its leading eigenvectors (leadingEigen).
 func register(lib *library) {
 	b := fastBLAS{lib: lib}
 	blas64.Use(b)

@@ -13,17 +13,19 @@ import (
 // matrix equals its transpose in column-major order. So the library is called for the transpose of
 // each operation: the operands of a product are swapped, upper becomes lower, and left becomes
 // right.
+//
+// The methods have the names and arguments of BLAS: op(A) is A or its transpose, and lda, ldb and
+// ldc are the strides (distances between rows) of A, B and C.
 type fastBLAS struct {
 	gonum.Implementation
 	lib *library
 }
 
-// charLen is the length of each character argument, which Fortran functions take as a hidden
-// argument.
+// charLen is the length of each character argument. Fortran functions take it as a hidden argument.
 const charLen = 1
 
-// checkSize panics, as gonum does, if a slice is shorter than its row-major matrix. The library
-// would write beyond its end.
+// checkSize panics, as gonum does, for a negative size, for a stride below the number of columns,
+// and if a slice is shorter than its row-major matrix. The library would write beyond its end.
 func checkSize[T any](what string, data []T, rows, cols, stride int) {
 	switch {
 	case rows < 0 || cols < 0:

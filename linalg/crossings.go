@@ -2,9 +2,10 @@ package linalg
 
 import "fmt"
 
-// A Crossing is a CrossScatter between successive variables of one block and successive variables
-// of another one: P variables from X on, and Q variables from Y on. A Block holds observations in
-// rows and variables in columns.
+// A Crossing is a CrossScatter (the sums, over observations, of products of deviations from the
+// mean) between successive variables of one block and successive variables of another one: P
+// variables from X on, and Q variables from Y on. A Block holds observations in rows and variables
+// in columns, centred on their mean.
 type Crossing struct {
 	X, Y int                    // index of the first variable in either block
 	All  *CrossScatter[float64] // of all observations; its P and Q are the numbers of variables
@@ -45,7 +46,9 @@ func copySideBySide[T any](dst []T, p int, blocks []Block, rowsOf func(Block) []
 
 // AddCrossings adds blocks of the same observations to many scatters at once, as CrossScatter.Add
 // does to each. It computes one product of many variables in place of many products of few, which
-// takes a fraction of the time. It panics if a crossing lies outside of the blocks.
+// takes a fraction of the time. The product is computed in square tiles, which stay in the
+// processor's cache until they are added (by a CrossUpdate) to the scatters. A Scratch is reusable
+// memory. AddCrossings panics if a crossing lies outside of the blocks.
 func AddCrossings(x, y Block, crossings []Crossing, scratch *Scratch) {
 	updates := make([]CrossUpdate[float64], len(crossings))
 	parts := make([]CrossUpdate[float32], len(crossings))
@@ -85,8 +88,8 @@ func AddCrossings(x, y Block, crossings []Crossing, scratch *Scratch) {
 	}
 }
 
-// crossingsIn returns the indices of the crossings that overlap a tile, and the size of the
-// overlaps.
+// crossingsIn returns the indices of the crossings that overlap a tile (the rows top to bottom and
+// the columns left to right, exclusive), and the size of the overlaps.
 func crossingsIn(crossings []Crossing, top, bottom, left, right int) (indices []int, area int) {
 	for i, c := range crossings {
 		if r0, r1, c0, c1 := c.overlap(top, bottom, left, right); r0 < r1 && c0 < c1 {

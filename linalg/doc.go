@@ -19,7 +19,7 @@
 // float32. For example, the eigenvalues and eigenvectors of a scatter matrix:
 //
 //	s := linalg.NewScatter[float64](p)
-//	// rows: n x p; nil: the block is added to s alone
+//	// rows: n x p; nil: the block is added to s alone; Scratch: memory to reuse
 //	s.Add(linalg.Centre(rows, p), nil, new(linalg.Scratch))
 //	values, vectors, err := linalg.Eigen(s.Square(0, p), p)
 //

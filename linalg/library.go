@@ -11,10 +11,11 @@ import (
 	"github.com/noether-ml/noether/internal/dynlib"
 )
 
-// A library holds the Fortran functions of a BLAS and LAPACK library. OpenBLAS, MKL and Apple's
-// Accelerate all export these, while some builds lack the C interfaces. Matrices are column-major,
-// arguments are pointers, and integers have 32 bits. The last arguments of a function, l1 and so
-// on, are the lengths of its character arguments, which gfortran expects.
+// A library holds the Fortran functions of a BLAS and LAPACK library, with the names and arguments
+// of their documentation (netlib.org/lapack). OpenBLAS, MKL and Apple's Accelerate all export
+// these, while some builds lack the C interfaces. Matrices are column-major, arguments are
+// pointers, and integers have 32 bits. The last arguments of a function, l1 and so on, are the
+// lengths of its character arguments, which gfortran expects.
 type library struct {
 	dgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float64, lda *int32, b *float64, ldb *int32, beta, c *float64, ldc *int32, l1, l2 int)
 	sgemm  func(ta, tb *byte, m, n, k *int32, alpha, a *float32, lda *int32, b *float32, ldb *int32, beta, c *float32, ldc *int32, l1, l2 int)
@@ -46,6 +47,7 @@ func (e *unusableError) Error() string { return fmt.Sprintf("%s is not used: %s"
 // open loads a library and checks that it can be used. If it was found but cannot be used, the
 // error is an unusableError.
 func open(path string) (*library, error) {
+	// OpenBLAS would choose slow kernels for a processor that it does not know.
 	if err := chooseKernels(); err != nil {
 		return nil, err
 	}

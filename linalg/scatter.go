@@ -6,8 +6,8 @@ import (
 	"github.com/noether-ml/noether/internal/state"
 )
 
-// A Scatter holds the number, the mean and the scatter matrix of observations of P variables. T is
-// the type of the elements of the matrix.
+// A Scatter holds the number, the mean and the scatter matrix (the sums of products of deviations
+// from the mean) of observations of P variables. T is the type of the elements of the matrix.
 type Scatter[T float32 | float64] struct {
 	P    int       // number of variables
 	N    int       // number of observations
@@ -63,7 +63,7 @@ func (s *Scatter[T]) Merge(o *Scatter[T]) {
 	if s.P != o.P {
 		panic(fmt.Sprintf("linalg: merging scatters of %d and %d variables", s.P, o.P))
 	}
-	u := s.Begin(o.N, o.Mean)
+	u := s.Begin(o.N, o.Mean) // u.meanStep: how the mean changes, for which addRow corrects the sums
 	for i := range s.P {
 		addRow(s.Row(i, i), o.Row(i, i), u.meanStep, u.meanStep, i, i)
 	}

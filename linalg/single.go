@@ -27,7 +27,7 @@ type singleLAPACK interface {
 // lapack32 is the implementation in use. LoadBackend replaces it.
 var lapack32 singleLAPACK = viaFloat64{}
 
-// viaFloat64 converts to float64 and uses lapack64.
+// viaFloat64 converts to float64 and uses gonum's lapack64.
 type viaFloat64 struct{}
 
 func (viaFloat64) cholesky(a []float32, n, stride int) bool {
