@@ -20,8 +20,9 @@ type motion struct {
 	mirror      bool  // the moved image is a mirror image: left and right of a person are exchanged
 }
 
-// newMotion returns how an Op moves the points of an image of h x w pixels. The error is
-// paired.ErrLeftOut if that is unknown or the map has no inverse.
+// newMotion returns how an Op (a transformation whose parameters are fixed) moves the points of an
+// image of h x w pixels. If that is unknown or the map has no inverse, the error is
+// paired.ErrLeftOut: the image is left out of the statistics.
 func newMotion(op transform.Op, h, w int) (motion, error) {
 	p, ok := transform.PointMapOf(op, h, w)
 	if !ok {
@@ -67,9 +68,9 @@ func (m motion) outline() [4]point {
 
 var unitSquare = [4]point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 
-// box returns a moved box, cut at the border of the image, and the fraction of it that is inside.
-// If ellipse is set, it is the box around the moved ellipse that is inscribed in b, not the box
-// around the moved corners.
+// box returns a moved box (around an object in the image), cut at the border of the image, and the
+// fraction of it that is inside. If ellipse is set, it is the box around the moved ellipse that is
+// inscribed in b, not the box around the moved corners.
 func (m motion) box(b output.Box, ellipse bool) (moved output.Box, visible float64) {
 	corners := [4]point{
 		m.apply(point{b.Left, b.Top}), m.apply(point{b.Right, b.Top}),

@@ -12,7 +12,7 @@ import (
 const (
 	iouThresholds = 10  // thresholds of IoU, 0.50 to 0.95
 	recallSteps   = 101 // recalls at which precision is read, 0 to 1
-	maxDetections = 100 // boxes of a class of an image
+	maxDetections = 100 // boxes of one class in one image
 )
 
 // iouThreshold returns a threshold of IoU, rounded as numpy.linspace(0.5, 0.95, 10) does.
@@ -42,7 +42,7 @@ type labelledBox struct {
 type detection struct {
 	score   float64
 	order   int // by image, then by box in the image; orders equal scores
-	group   int // jackknife group of the image
+	group   int // jackknife group of the image: a jackknife leaves out the images of each group once
 	matched uint64
 	ignored uint64
 }

@@ -10,6 +10,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// This file compares maps of values, model outputs such as depth with values at each position of
+// the image: the map f(T(x)) of the transformed image, and tau f(x), the map f(x) of the image x
+// moved as T moves the image. T(x) is also called transformed, and x clean.
+
 // The columns of a pair of maps of values: what is computed for each sample.
 const (
 	relativeError = iota
@@ -18,8 +22,9 @@ const (
 	meanAngle  // between vectors, such as normals
 )
 
-// addValues adds the columns and the statistics of maps of values, such as depth, to a spec. fields
-// holds the actions tau that were computed before.
+// addValues adds the columns and the statistics of maps of values, such as depth, to a spec, from
+// which package paired makes a measure. fields holds the actions tau that were computed before. A
+// site is what is measured together: an output of a model under a transformation.
 func addValues(spec *paired.Spec, f *output.Format, s Settings, fields *action.Cache) {
 	spec.Columns = make([]paired.Column, meanAngle) // meanAngle is added for vectors only
 	spec.Columns[relativeError] = paired.Column{Statistic: "relative-error", Sample: "relative-error", Transformed: true}
@@ -44,7 +49,8 @@ func psnr(meanSquare, peak float64) float64 {
 }
 
 // A valueAction compares maps of values. tau f(x) is stored as one row: the moved map, then for
-// each position 1 if it is counted (see package action) and 0 otherwise.
+// each position 1 if it is counted and 0 otherwise. Positions whose value depends on what lies
+// outside the map are not counted.
 type valueAction struct {
 	format   *output.Format
 	settings Settings
@@ -54,7 +60,8 @@ type valueAction struct {
 // Len implements paired.Action.
 func (a *valueAction) Len() int { return (a.format.Channels + 1) * a.format.Height * a.format.Width }
 
-// Act implements paired.Action.
+// Act implements paired.Action: it writes tau f(x) to dst, where z is f(x) and op is T. With
+// paired.ErrLeftOut the sample is left out.
 func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.Op) error {
 	f := a.format
 	points, ok := transform.PointMapOf(op, f.Height, f.Width)
@@ -73,7 +80,8 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 			counted[at] = 1
 		}
 	}
-	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil) // nil: channels are not permuted; no FloorSums
+	// nil: channels are not permuted; the error of interpolation is not computed.
+	field.Act(dst[:n], z, action.Layout{Channels: f.Channels, Planes: true}, nil, nil)
 	if f.Vectors != output.NoVectors {
 		m, err := newMotion(op, f.Height, f.Width)
 		if err != nil {
@@ -84,7 +92,7 @@ func (a *valueAction) Act(dst []float32, _ []float64, z []float32, op transform.
 	return nil
 }
 
-// Pair implements paired.Action.
+// Pair implements paired.Action: it computes the columns from tau f(x), acted, and f(T(x)).
 func (a *valueAction) Pair(out []float64, acted, transformed []float32) error {
 	n, plane := len(transformed), a.format.Height*a.format.Width
 	counted := acted[n:]

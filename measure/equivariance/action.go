@@ -11,9 +11,12 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A layerAction computes the statistics of samples at a layer. It implements paired.Action, whose z
-// is f(x). A row of tau z has the values of tau z in the order of the layer's values, without those
-// before the first position, and then for each position 1 if it counts and 0 otherwise.
+// A layerAction computes the statistics of samples at a layer f. It implements paired.Action, whose
+// z is f(x), the feature maps of the clean input x. tau z are these maps, moved as the
+// transformation T moves the input; they are compared with f(T(x)), the transformed row. A row of
+// tau z has the values of tau z in the order of the layer's values, without those before the first
+// position (a class token), and then for each position 1 if it counts and 0 otherwise. Positions
+// whose value depends on what lies outside the map do not count.
 type layerAction struct {
 	maps     onnx.Maps
 	settings Settings
@@ -37,7 +40,9 @@ func (a *layerAction) layout() action.Layout {
 	return action.Layout{Channels: a.maps.Channels, Planes: a.maps.PositionStep == 1}
 }
 
-// Act implements paired.Action.
+// Act implements paired.Action. It writes tau z to dst, where op is T, and sets the column floor of
+// out: the error of tau^-1 tau z, which interpolation alone causes. With paired.ErrLeftOut the
+// sample is left out. The channels of a group convolution are permuted, too.
 func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transform.Op) error {
 	h, w, _ := a.maps.Size()
 	points, ok := transform.PointMapOf(op, h, w)
@@ -73,7 +78,8 @@ func (a *layerAction) Act(dst []float32, out []float64, z []float32, op transfor
 // Pair implements paired.Action. After Act it is called for the pair of the latest sample, and for
 // a shuffled pair: tau z of the previous sample with the transformed row of the latest one. If both
 // samples have the same T, the norms are known from their own pairs, and only the dot product is
-// computed. Another shuffled pair closes a block (see package paired).
+// computed. At the end of a block (successive samples), the last sample's tau z is paired with the
+// transformed row of the first one.
 func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	var s action.Sums
 	var dot float64
@@ -107,7 +113,9 @@ func (a *layerAction) Pair(out []float64, acted, transformed []float32) error {
 	return nil
 }
 
-// A pair holds the two rows of a sample, tau z and the transformed one, and their sums.
+// A pair holds the two rows of a sample, tau z and the transformed one, and their sums over counted
+// positions: AA of the squares of the first, BB of those of the second, and Difference of the
+// squared differences.
 type pair struct {
 	acted, transformed *float32 // the first values, by whose addresses a row is recognised
 	field              *action.Field

@@ -33,7 +33,7 @@ type Field struct {
 type Run struct{ From, To int }
 
 // interpolated reports whether tau and tau^-1 interpolate between neighbours on a map that does not
-// wrap around. This is the case that actNative computes.
+// wrap around. This is the case that actNative, in C, computes.
 func (f *Field) interpolated() bool {
 	fits := func(t *taps) bool { return t.fractions != nil && t.corners == nil }
 	return !f.Still && !f.Exact && fits(&f.forward) && fits(&f.back)
@@ -58,7 +58,8 @@ type Grid struct {
 	Margin        float64
 }
 
-// newField returns the action on maps of the size g.
+// newField returns the action on maps of the size g. p gives the position that each position of the
+// transformed image is read from.
 //
 // A position is counted if three positions lie inside the map without its margin: the position
 // itself, the one that tau reads it from, and the one that tau moves it to. If the map wraps around

@@ -1,5 +1,11 @@
 package action
 
+// This file computes tau z, the feature maps z of a layer moved as a transformation moves the
+// input, and the error of moving them back by tau^-1. The taps of tau are the positions of z from
+// which each position of the result is read: one, or four between which it is interpolated. The
+// results are in runs of consecutive positions. A map may wrap around: after the last column comes
+// the first.
+
 // readPlane computes one channel: dst at the positions of the runs, from the values of src that the
 // taps read.
 func (t *taps) readPlane(dst, src []float32) {
@@ -50,8 +56,8 @@ func (t *taps) interpolateAround(row, src []float32, k int) {
 	}
 }
 
-// differPlane adds the sums of one channel to s. t are the taps of tau^-1, moved is tau z, and
-// plane is z.
+// differPlane adds the sums of one channel, those of |tau^-1 tau z - z|^2 and |z|^2, to s. t are
+// the taps of tau^-1, moved is tau z, and plane is z.
 func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	var buffer [chunk]float32
 	k := 0

@@ -10,8 +10,15 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// An accumulator sums the columns of a Spec at a site. It implements measure.Accumulator and
-// measure.Sampler.
+// In this file a row is the vector of a model's result for one sample: in the clean view for x, in
+// the transformed view for T(x). With an Action, the clean row z is replaced by tau z, z moved as
+// the transformation moves x. A pair of rows gives the columns, the values whose means are the
+// statistics. The null is the same mean over shuffled pairs, rows of two different samples of a
+// block. A block is up to 32 successive samples of the random order of a study, in which a sample's
+// position is its place.
+
+// An accumulator sums the columns of a Spec at a site (such as a layer under a transformation). It
+// implements measure.Accumulator and measure.Sampler, which returns values of single samples.
 type accumulator struct {
 	spec        *Spec
 	site        measure.Site
@@ -24,7 +31,7 @@ type accumulator struct {
 	classes []int             // number of clean samples by predicted class; nil unless Needs.Prediction
 	null    table             // of shuffled pairs
 	dropped bool              // whether the null is omitted, to stay within the budget
-	open    map[int]*openPair // by block; blocks that are complete are removed
+	open    map[int]*openPair // by block: rows to be paired; blocks that are complete are removed
 	spare   openPair          // the last of those removed, whose memory the next one uses
 	out     []float64         // columns of the current pair
 
@@ -36,8 +43,9 @@ type accumulator struct {
 	projection *projection // onto principal components, for a picture; nil unless the site asks for it
 }
 
-// newAccumulator returns an empty accumulator. If the null would exceed the site's budget, there is
-// no null, and the scores have a warning.
+// newAccumulator returns an empty accumulator. Its tables have sums for each part (all samples, or
+// those of a class) and each group of a jackknife. If the null would exceed the site's budget of
+// memory, there is no null, and the scores have a warning.
 func newAccumulator(spec *Spec, site measure.Site) *accumulator {
 	parts, groups, columns := spec.parts(site), site.Layout.Groups, len(spec.Columns)
 	a := &accumulator{spec: spec, site: site, values: newTable(parts, groups, columns), out: make([]float64, columns)}

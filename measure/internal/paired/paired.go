@@ -82,7 +82,8 @@ type Derived struct {
 type Spec struct {
 	// Descriptor has the name of the measure, and the range and the null of each statistic.
 	Descriptor measure.Descriptor
-	// Version is the version of the measure's results, and StateVersion that of its serialised states.
+	// Version is the version of the measure's results, and StateVersion that of its saved
+	// accumulators.
 	Version, StateVersion int
 	Settings              any // see measure.Method
 	// Needs says what the measure reads. With Needs.Prediction a row has one value for each class.
@@ -118,8 +119,8 @@ type Spec struct {
 type Action interface {
 	// Len returns the number of values of tau z.
 	Len() int
-	// Act writes tau z of a sample to dst, and sets the columns that depend only on z and T. It
-	// returns ErrLeftOut if the sample has no columns.
+	// Act writes tau z of a sample, whose transformation is op, to dst, and sets the columns that
+	// depend only on z and T. It returns ErrLeftOut if the sample has no columns.
 	Act(dst []float32, out []float64, z []float32, op transform.Op) error
 	// Pair sets the other columns from tau z and a transformed row: that of the same sample or, for
 	// the null, of another.
@@ -129,7 +130,8 @@ type Action interface {
 // ErrLeftOut is returned by an Action for a sample that has no columns.
 var ErrLeftOut = errors.New("the sample is left out")
 
-// method is the measure of a Spec. It implements measure.Measure and measure.Borrower.
+// method is the measure of a Spec. It implements measure.Measure and, for memory that accumulators
+// share, measure.Borrower.
 type method struct {
 	spec Spec
 	rows sync.Pool // of *[]float32: memory for tau z, needed during Update only
