@@ -7,7 +7,8 @@ import (
 )
 
 // A field says how the values of a layer lie on an image: as maps of h x w positions, or, for a
-// vector, not at all.
+// vector, not at all. Its axes have a letter for each dimension: N batch, C channels, H rows, W
+// columns, T tokens.
 type field struct {
 	maps onnx.Maps // channels and positions; without meaning for a vector
 	axes onnx.Axes
@@ -38,7 +39,10 @@ func imageField(shape []int) field {
 }
 
 // generate adds X z, the generator applied to the values z of a layer on n samples, to the graph.
-// slopes is the value of Settings.Slopes. generate returns "" if X z is zero.
+// The generator X is the derivative of a family of transformations, such as rotations by t, with
+// respect to t at t = 0. Its Velocity says how the family moves positions; nil: not at all. slopes
+// is the value of Settings.Slopes: the differences of neighbouring values that stand for
+// derivatives of a map. generate returns "" if X z is zero.
 func (f field) generate(b *onnx.Builder, g transform.Generator, slopes string, n int, z onnx.Value) onnx.Value {
 	if g.Velocity == nil || f.h == 0 {
 		return ""
@@ -86,7 +90,7 @@ func (f field) along(b *onnx.Builder, v [6]float64, slopes string, z onnx.Value)
 }
 
 // speed returns a component of the velocity, a x + b y + c side, in positions, as h x w. side is
-// the number of positions along the component's axis. With forward slopes coordinates run from -1
+// the number of positions along the component's axis. With Forward slopes, coordinates run from -1
 // to 1 between the centres of the outermost positions, as with align_corners in PyTorch, so a
 // translation by t = 1 moves by half the distance of these centres.
 func (f field) speed(a, b, c float64, slopes string, side int) tensor.Tensor {
@@ -114,7 +118,9 @@ func ratio(a, b float64) float64 {
 }
 
 // slopeMatrix returns the n x n matrix D that differentiates an axis of n positions: D z, or z D if
-// transposed.
+// transposed. At a position, it takes half the difference of both neighbours (Central; at the
+// border the difference to the only neighbour), the same with the last position as a neighbour of
+// the first (Circular), or the difference to the next position (Forward).
 func slopeMatrix(slopes string, n int, transposed bool) tensor.Tensor {
 	t := tensor.New(n, n)
 	set := func(at, from int, weight float32) {

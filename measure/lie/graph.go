@@ -16,8 +16,12 @@ type layer struct {
 	field field
 }
 
-// A program is a graph that computes the Lie derivatives of layers for n images under one
-// generator. L, J and X are those of the package comment; z is a layer's activation.
+// A program is a graph that computes the Lie derivatives of layers for n images x under one
+// generator X, the derivative of a family of transformations with respect to its parameter t at t =
+// 0, where nothing changes. z is the activation of a layer l, J its Jacobian with respect to x, and
+// L z = J X x - X z its Lie derivative: 0 where z moves as the image does. L_l is that of the part
+// of the network that computes l from the image and the measured layers before l. J_l is the
+// Jacobian of the output with respect to l.
 type program struct {
 	b      *onnx.Builder // of the graph
 	n      int
@@ -40,7 +44,7 @@ const (
 // The columns of a layer in the output of a program, each a sum over the values of a sample.
 const (
 	lieSquares  = iota // |L z|^2
-	nullSquares        // |J X x - X z'|^2 with z' of another sample
+	nullSquares        // |J X x - X z'|^2 with z' of another sample, for the value by chance (null)
 	squares            // |z|^2
 	partSquares        // |J_l L_l|^2; for the output, that of the part after all layers
 	columns
@@ -56,8 +60,9 @@ func tensors(m *model.Model, layers int) int {
 }
 
 // newProgram writes the nodes that compute the Lie derivatives of layers of a model for batches of
-// n images. slopes is the value of Settings.Slopes. If parts is set, it writes those for the parts
-// of the network too; the model must then have class scores.
+// n images. slopes is the value of Settings.Slopes: the differences of neighbouring values that
+// stand for derivatives of a map. If parts is set, it writes those for the parts of the network
+// too; the model must then have class scores.
 func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes string, n int, parts bool) (*program, error) {
 	p := &program{b: onnx.NewBuilder(m.Opset()), n: n, layers: layers}
 	shape := m.ImageShape()
@@ -123,9 +128,10 @@ func (p *program) subtract(a, b onnx.Value) onnx.Value {
 }
 
 // differentiateParts writes the nodes of J_l L_l, where L_l is the Lie derivative of the part of
-// the network that ends in layer l. grad.Pushforward replaces the tangent that arrives at each
-// layer by X z, as if the part before it were equivariant. The arriving tangent minus X z is L_l.
-// grad.Pushforwards then multiplies each L_l by J_l, the Jacobian of the output.
+// the network that ends in layer l. A tangent is the derivative of a tensor along a direction.
+// grad.Pushforward replaces the tangent that arrives at each layer by X z, as if the part before it
+// were equivariant. The arriving tangent minus X z is L_l. grad.Pushforwards then multiplies each
+// L_l by J_l, the Jacobian of the output.
 func (p *program) differentiateParts() error {
 	last := len(p.layers)
 	own := make([]onnx.Value, last)

@@ -6,7 +6,9 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// AccuracyDescriptor describes the measure accuracy.
+// AccuracyDescriptor describes the measure accuracy. Here and below, clean is of samples that are
+// not transformed, moved of transformed ones, and Resampled names what the intervals resample. A
+// statistic marked PerSample is a mean over samples.
 func AccuracyDescriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "accuracy", Title: "Accuracy", Level: measure.ModelLevel, Resampled: "sample",
@@ -47,4 +49,6 @@ func DivergenceDescriptor() measure.Descriptor {
 	}
 }
 
+// shuffledPairs describes a null, the value of a statistic that chance alone gives: it is computed
+// on x of one sample and T(x), the transformed x, of another.
 const shuffledPairs = "shuffled pairs"

@@ -12,11 +12,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A projection stores the vectors of a layer on the first samples and their transformed versions,
-// pooled over positions, and projects them to the plane of the first two principal components of
-// all of them together.
+// A projection stores the vectors of a layer on the first samples (clean) and on their transformed
+// versions, and projects them to the plane of the first two principal components of all of them
+// together. A vector is a layer's activation, averaged over positions of the feature map.
 type projection struct {
-	pool   func(dst, z []float32) // writes the means of the channels over positions
+	pool   func(dst, z []float32) // writes to dst the means over positions of the channels of z
 	pooled []float32              // scratch
 	dim    int                    // length of a stored vector
 
@@ -74,7 +74,7 @@ func (p *projection) write(w *state.Writer) {
 	w.Float32s(p.transformed)
 }
 
-// read reads the state of a projection of at most n samples.
+// read reads the state (the saved content) of a projection of at most n samples.
 func (p *projection) read(r *state.Reader, n int) {
 	p.index, p.clean, p.transformed = r.Ints(), r.Float32s(), r.Float32s()
 	if len(p.index) > n || len(p.clean) != len(p.index)*p.dim || len(p.transformed) != len(p.clean) {
@@ -82,11 +82,12 @@ func (p *projection) read(r *state.Reader, n int) {
 	}
 }
 
-// Names of the per-sample values of a projection.
+// Names of the per-sample values of a projection: coordinates along the components 1 and 2, of the
+// clean sample and of the transformed one (moved).
 var projectionNames = []string{"projection-clean-1", "projection-clean-2", "projection-moved-1", "projection-moved-2"}
 
-// samples returns the coordinates of each sample, in the order of the indices. It returns nil if
-// there are fewer than two samples, or the decomposition fails.
+// samples returns the coordinates of each sample, in ascending order of the indices. It returns nil
+// if there are fewer than two samples, or the decomposition fails.
 func (p *projection) samples() []measure.SampleScore {
 	k := len(p.index)
 	if k < 2 {

@@ -2,7 +2,10 @@ package paired
 
 import "github.com/noether-ml/noether/measure"
 
-// rowColumns holds the columns of successive samples of a batch that Spec.PairRows computed.
+// rowColumns holds the columns of successive samples of a batch that Spec.PairRows computed. A Spec
+// specifies a measure, and the columns are the values that it computes from a pair of rows: the
+// vectors of one sample, clean (not transformed) and transformed. own has the columns of each
+// sample's pair, shuffled those of a transformed row with the clean row of the sample before.
 type rowColumns struct {
 	from, to      int // the samples, [from, to) of the batch
 	own, shuffled []float64
@@ -23,7 +26,10 @@ func (r *rowColumns) of(i int) (own, shuffled []float64) {
 }
 
 // compute computes the columns of sample i of the batch, and of the samples after it in the same
-// block. If Pair would return an error for one of them, r holds no columns afterwards.
+// block, a range of successive places (positions in the random order of the samples). a.open holds
+// the blocks that are not complete yet, with the latest clean row. It is nil if no shuffled pairs
+// are needed. If Spec.Pair would return an error for one of the samples, r holds no columns
+// afterwards.
 func (r *rowColumns) compute(a *accumulator, b *measure.Batch, i int) {
 	block := b.Place[i] / a.site.Layout.Block
 	r.from, r.to = i, i+1

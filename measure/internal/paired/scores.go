@@ -11,8 +11,13 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// Scores returns the scores over all samples (part 0 of the tables), then those over each class
-// that has samples (part 1 + its index). Without samples it returns measure.ErrTooFew.
+// Scores returns the scores over all samples (part 0 of the tables of sums), then those over each
+// class that has samples (part 1 + its index). Without samples it returns measure.ErrTooFew.
+//
+// A column is one value that the measure computes for each pair of a clean (not transformed) sample
+// and its transformed version. A score is the mean of a column, or is derived from such means. Its
+// null is the same over shuffled pairs, of one sample with the transformed version of another. For
+// intervals by a jackknife, the samples are divided into groups, each of which is left out once.
 func (a *accumulator) Scores() ([]measure.Score, error) {
 	if a.values.n(0) == 0 {
 		if a.leftOut > 0 {
@@ -99,7 +104,7 @@ func (a *accumulator) derive(d Derived, part int, null *table) (measure.Score, b
 	return s, true
 }
 
-// factor returns the factor of the scores of a part of the samples.
+// factor returns the field Factor of the scores of a part of the samples: its class, or "".
 func (a *accumulator) factor(part int) string {
 	if part == 0 {
 		return ""
@@ -145,7 +150,8 @@ func (a *accumulator) constantPrediction() []string {
 }
 
 // completeNull returns the sums of the null with the last shuffled pair of each open block, which
-// closeBlock adds. After all samples, a block is still open if its last ones could not be read.
+// closeBlock adds. A block is a range of successive samples in the random order; pairs are shuffled
+// within it. After all samples, a block is still open if its last ones could not be read.
 func (a *accumulator) completeNull() (table, error) {
 	null := a.null.clone()
 	for _, block := range slices.Sorted(maps.Keys(a.open)) {
@@ -189,8 +195,9 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 }
 
 // Samples returns the stored values of each sample, whose means are the scores, in the order of the
-// sample indices, and then the coordinates of the projection. There are none unless the site has
-// KeepSamples or Project.
+// sample indices, and then the coordinates of the projection to two principal components. There are
+// none unless KeepSamples or Project is set in the site, which says what the accumulator measures
+// (measure.Site).
 func (a *accumulator) Samples() []measure.SampleScore {
 	order := dataset.Indices(len(a.index))
 	slices.SortFunc(order, func(i, j int) int { return a.index[i] - a.index[j] })
