@@ -45,10 +45,16 @@ const (
 //     fraction of samples for which both are correct or both are wrong, and e = a b + (1 - a)(1 -
 //     b) (Geirhos, Meding and Wichmann 2020).
 //
-// The null of disagreement, js and l2 is that of shuffled pairs. The null of the others is the
-// value for independent errors; expected-disagreement has none. The per-sample values are
-// disagreement, js, l2, negative-flips, positive-flips, correct-first, correct-second,
-// predicted-first, predicted-second (indices of classes), confidence-first and confidence-second.
+// The null of a statistic is its value by chance. For disagreement, js and l2 it is that of
+// shuffled pairs: the prediction of one model for a sample, and of the other for another sample.
+// For the others it is the value for independent errors; expected-disagreement has none. The
+// per-sample values are disagreement, js, l2, negative-flips, positive-flips, correct-first,
+// correct-second, predicted-first, predicted-second (indices of classes), confidence-first and
+// confidence-second.
+//
+// Flags describe the columns: Labelled (NaN without a label), Proportion (each value is 0 or 1) and
+// Transformed (needs the second model, whose prediction takes the place of that for a transformed
+// input). StateVersion is the version of the saved sums.
 func ModelAgreement(s ModelSettings) measure.Measure {
 	return paired.New(paired.Spec{
 		Descriptor: ModelAgreementDescriptor(), Version: 1, StateVersion: 1, Settings: s, PerClass: s.PerClass, Pair: agreementPair,

@@ -19,7 +19,8 @@ type Prediction struct {
 // if the sum of the probabilities differs from 1 by more than 0.01, for instance for logits.
 func Predict(logp []float32) (Prediction, error) { return predict(logp, "") }
 
-// predict is Predict with the view, clean or transformed, that an error names.
+// predict is Predict with the view of a sample, clean (x) or transformed (T(x)), that an error
+// names.
 func predict(logp []float32, view string) (Prediction, error) {
 	sum := 0.0
 	for _, v := range logp {
@@ -53,8 +54,9 @@ func predictBoth(clean, transformed []float32) (p, q Prediction, err error) {
 	return p, q, err
 }
 
-// EI returns the effective invariance of a pair: sqrt(p q) for the probabilities p and q of the
-// predicted classes if these are the same, else 0 (Deng, Gould and Zheng 2022, equation 1).
+// EI returns the effective invariance of a pair, x and T(x): sqrt(p q) for the probabilities p and
+// q of the predicted classes if these are the same, else 0 (Deng, Gould and Zheng 2022, equation
+// 1).
 func EI(clean, transformed Prediction) float64 {
 	if clean.Class != transformed.Class {
 		return 0

@@ -23,10 +23,10 @@
 // with T(x) of another. For instance, two confident classifiers of ten balanced classes agree on a
 // tenth of such pairs.
 //
-// Intervals are Wilson's for proportions (clean, moved, agreement) and a delete-group jackknife for
-// the other statistics, clipped to their ranges. If the correctness of no sample changes, drop is
-// 0. Its interval is then symmetric, with Wilson's upper bound of the fraction of samples whose
-// correctness changes.
+// Intervals are Wilson's for proportions (clean, moved, agreement) and a delete-group jackknife,
+// over up to twenty parts of the samples, for the other statistics. They are clipped to the range
+// of the statistic. If the correctness of no sample changes, drop is 0. Its interval is then
+// symmetric, with Wilson's upper bound of the fraction of samples whose correctness changes.
 //
 // Predict, EI and Diverge compute the terms for a single sample:
 //
@@ -48,7 +48,9 @@ type Settings struct {
 	PerClass bool `key:"per-class" json:"per-class" default:"false" doc:"also compute scores for each class of labels"`
 }
 
-// predictionColumns store both predictions of a sample: the class and its probability.
+// predictionColumns store both predictions of a sample: the class and its probability. A column is
+// one value for each sample. Sample is its name among the stored per-sample values, and Transformed
+// says that it needs the transformed view.
 var predictionColumns = []paired.Column{
 	{Sample: "predicted-clean"},
 	{Sample: "predicted-moved", Transformed: true},
@@ -60,8 +62,10 @@ var predictionColumns = []paired.Column{
 // values are correct-clean, correct-moved, predicted-clean, predicted-moved (indices of classes),
 // confidence-clean and confidence-moved.
 func Accuracy(s Settings) measure.Measure {
-	// Guessed: the score clean has a warning unless its interval lies above the accuracy of random
-	// guessing.
+	// A column with a Statistic has its mean as a score, Proportion says that each value is 0 or 1,
+	// and Difference that it is the difference of two such values. StateVersion is the version of
+	// the saved sums. Guessed: the score clean has a warning unless its interval lies above the
+	// accuracy of random guessing.
 	return paired.New(paired.Spec{
 		Descriptor: AccuracyDescriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: accuracyPair,
 		Needs: measure.Needs{Prediction: true, Labels: true, Transformed: true, TransformOptional: true},

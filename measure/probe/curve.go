@@ -9,19 +9,21 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A curve describes a measure of pooled vectors that needs no training, such as invariance, as a
-// function of the transformation's parameter. It scores each value of the transformation if there
-// are several, or each part of its range, and all of them together. A score is a mean over samples.
-// Its null is the value expected by chance.
+// A curve describes a measure of pooled vectors (activations of a layer, averaged over positions or
+// pooled otherwise) that needs no training, such as invariance, as a function of the
+// transformation's parameter. Clean vectors are of samples that are not transformed. It scores each
+// value of the transformation if there are several, or each part of its range, and all of them
+// together. A score is a mean over samples. Its null is the value expected by chance.
 type curve struct {
 	parts      int        // number of parts into which a range is divided
-	statistics []estimate // names and ranges of the statistics
+	statistics []estimate // names and ranges of the statistics, from which scores are computed
 	// compare computes one column for each statistic, then one for each statistic's null. A column
 	// holds one value for each sample, and the score is its mean.
 	compare func(r *run, ctx context.Context, clean, transformed *features.Table) (sampleColumns, error)
 }
 
-// scoreCurves returns the scores of every layer.
+// scoreCurves returns the scores of every layer. A job is what is measured: a model and its layers,
+// the data and the transformation. A run is a job in progress.
 func scoreCurves(ctx context.Context, j *procedure.Job, rep *Representation, c curve) ([]measure.PairScore, error) {
 	return scoreLayers(ctx, j, rep, nil, func(r *run) (layerScorer, error) {
 		transforms := r.curveTransforms()
@@ -140,7 +142,8 @@ func (p *sampleColumns) scores(statistics []estimate, parameter string, in func(
 	var out []measure.Score
 	for c, e := range statistics {
 		e.n, e.seeds = len(rows), 1
-		e.compute = func(network int, samples []int) float64 { // network 0 stands for the statistic, -1 for its null
+		// No network is trained: network 0 stands for the statistic, -1 for its null.
+		e.compute = func(network int, samples []int) float64 {
 			column := take(p.columns[c], rows)
 			if network < 0 {
 				column = take(p.columns[c+len(statistics)], rows)

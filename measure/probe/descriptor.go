@@ -3,11 +3,14 @@ package probe
 import "github.com/noether-ml/noether/measure"
 
 const (
-	samplesAndRuns  = "sample and training run" // the sources of variation that intervals cover
+	samplesAndRuns = "sample and training run" // the sources of variation that intervals cover
+	// shuffledTargets describes the null, the value of a statistic that chance alone gives.
 	shuffledTargets = "a probe trained on shuffled targets"
 )
 
-// InformativenessDescriptor describes the measure informativeness.
+// InformativenessDescriptor describes the measure informativeness. A probe is a small network, or a
+// linear map, trained on the vectors of a layer. Its target is what it learns to predict, such as a
+// factor: a known property of a sample, such as hue. Clean samples are not transformed.
 func InformativenessDescriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "informativeness", Title: "Informativeness", Level: measure.LayerLevel, Resampled: samplesAndRuns, Chart: "bars", Probes: true,

@@ -14,11 +14,13 @@ import (
 // of Plachouras et al. 2025 does.
 const quarters = 4
 
-// Disentanglement returns the measure disentanglement. rmse-change is the increase of a probe's
-// RMSE when the test samples are transformed while the target stays the factor of the clean sample.
-// For factors that are classes, accuracy-change is the decrease of the accuracy. There is a score
-// for each quarter of the parameter's range, with its midpoint as parameter, or for each value of a
-// list, and one over all test samples.
+// Disentanglement returns the measure disentanglement. A probe, a small network or a linear map,
+// learns to predict a factor (a known property of a sample, such as hue) from a layer's vectors.
+// rmse-change is the increase of its RMSE when the test samples are transformed while the target
+// stays the factor of the clean (untransformed) sample. For factors that are classes,
+// accuracy-change is the decrease of the accuracy. There is a score for each quarter of the
+// parameter's range, with its midpoint as parameter, or for each value of a list, and one over all
+// test samples.
 func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	inner, err := Informativeness(s)
 	if err != nil {
@@ -27,6 +29,8 @@ func Disentanglement(s InformativenessSettings) (procedure.Procedure, error) {
 	return &disentanglement{inner.(*informativeness).settings}, nil
 }
 
+// disentanglement is a procedure: a measure that works in steps on samples. A job is one run of it
+// on a model, its layers and the data.
 type disentanglement struct{ settings InformativenessSettings }
 
 func (*disentanglement) Name() string                   { return "disentanglement" }
@@ -39,6 +43,7 @@ func (m *disentanglement) Skip(j *procedure.Job) string {
 	return m.settings.Targets.skip(&m.settings.Representation, j)
 }
 
+// Work returns an estimate of the cost of a job, in forward passes of one sample.
 func (m *disentanglement) Work(j *procedure.Job) int64 {
 	s := &m.settings
 	const representations = 1 // z alone
@@ -118,7 +123,9 @@ func (r *run) disentanglementScores(ctx context.Context, layer onnx.Layer, targe
 	return out, nil
 }
 
-// changeScores returns rmse-change or accuracy-change for the test samples of a bin.
+// changeScores returns rmse-change or accuracy-change for the test samples of a bin: those with one
+// value of the transformation's parameter, or with parameters in one part of its range. The probes
+// of a set are of one kind and have one target, and differ in their seed.
 func (d *probeSet) changeScores(outcomes map[string]outcome, part parameterBin) []measure.Score {
 	var rows, samples []int
 	for k, i := range d.test {

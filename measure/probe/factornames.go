@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// factorNames returns the names of the factors of a job's data, with Label if the samples have
-// classes. A job is one run of a procedure, a measure that works in steps.
+// factorNames returns the names of the factors of a job's data (known properties of the samples,
+// such as hue), with Label if the samples have classes. A job is one run of a procedure, a measure
+// that works in steps.
 func factorNames(j *procedure.Job) []string {
 	names := slices.Clone(j.Data.Factors())
 	if j.Data.Classes() != nil && !slices.Contains(names, Label) {
@@ -30,7 +31,8 @@ func checkFactors(j *procedure.Job, selected []string, allData bool, key ...stri
 	return nil
 }
 
-// checkNames checks the factors that the targets name.
+// checkNames checks the factors that the settings of targets name. A target is what a probe, a
+// small network on the vectors of a layer, learns to predict.
 func (t *Targets) checkNames(j *procedure.Job) error {
 	const thisData, allData = false, true // classes and scale may name factors of any data of the study
 	if err := checkFactors(j, t.Factors, thisData, "factors"); err != nil {
@@ -50,7 +52,7 @@ func (t *Training) checkNames(j *procedure.Job) error {
 	return t.Validation.checkNames(j, "validation")
 }
 
-// checkNames checks the factor of a part and the names of its values.
+// checkNames checks the factor by which a Part selects samples, and the names of its values.
 func (p *Part) checkNames(j *procedure.Job, key string) error {
 	if p.Factor == "" {
 		return nil

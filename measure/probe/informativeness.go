@@ -20,9 +20,11 @@ type InformativenessSettings struct {
 	Representation
 }
 
-// Informativeness returns the measure informativeness: rmse, r2 and baseline-rmse for factors that
-// are quantities; accuracy, f1 and baseline-accuracy for factors that are classes. Invalid settings
-// are an error.
+// Informativeness returns the measure informativeness: how well a probe (a small network, or a
+// linear map) predicts a factor (a known property of a sample, such as hue) from a layer's vectors.
+// It has rmse, r2 and baseline-rmse for factors that are quantities; accuracy, f1 and
+// baseline-accuracy for factors that are classes. A baseline predicts always the mean or the most
+// frequent class. Invalid settings are an error.
 func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
@@ -36,6 +38,8 @@ func Informativeness(s InformativenessSettings) (procedure.Procedure, error) {
 	return &informativeness{s}, nil
 }
 
+// informativeness is a procedure: a measure that works in steps on samples. A job is one run of it
+// on a model, its layers and the data.
 type informativeness struct{ settings InformativenessSettings }
 
 func (*informativeness) Name() string                   { return "informativeness" }
@@ -56,15 +60,17 @@ func (t *Targets) skip(r *Representation, j *procedure.Job) string {
 	return r.skip(j)
 }
 
+// Work returns an estimate of the cost of a job, in forward passes of one sample.
 func (m *informativeness) Work(j *procedure.Job) int64 {
 	s := &m.settings
 	const representations = 1 // z alone
 	return int64(j.Data.Len()) + s.work(j, &s.Representation, len(s.factors(j.Data.Factors(), j.Data.Classes() != nil)), representations)
 }
 
-// work returns the work, in forward passes, of training the probes of all kinds and seeds, with
-// nulls, for a number of targets at every layer. representations is the number of representations
-// that an input vector concatenates.
+// work returns the work, in forward passes, of training the probes of all kinds and seeds for a
+// number of targets (factors to predict) at every layer. It includes the nulls, probes trained on
+// shuffled targets. representations is the number of representations that an input vector
+// concatenates.
 func (t *Training) work(j *procedure.Job, r *Representation, targets, representations int) int64 {
 	var sum int64
 	for _, i := range r.layers(j) {
@@ -88,7 +94,8 @@ func (m *informativeness) Run(ctx context.Context, j *procedure.Job) ([]measure.
 	})
 }
 
-// A factorTarget is a factor with the split of the samples that have it.
+// A factorTarget is a factor to predict, with the split into training, validation and test samples
+// of those that have it.
 type factorTarget struct {
 	*target
 	split split
@@ -115,8 +122,9 @@ func (r *run) targets(t *Targets) ([]factorTarget, error) {
 	return out, nil
 }
 
-// informativenessScores trains probes for every factor on a layer's clean representation and
-// returns their scores and those of the baselines.
+// informativenessScores trains probes for every factor on a layer's clean representation (its
+// vectors on untransformed samples) and returns their scores and those of the baselines. A probe
+// set has the probes of one kind for one target.
 func (r *run) informativenessScores(ctx context.Context, layer onnx.Layer, targets []factorTarget) ([]measure.Score, error) {
 	table, err := r.open(ctx, layer, sampleTransform{}, nil) // clean; nil: all samples
 	if err != nil {

@@ -18,10 +18,11 @@ type RetrievalSettings struct {
 	Representation
 }
 
-// Retrieval returns the measure retrieval. The clean vectors of all samples are ordered by their
-// cosine with the transformed vector of one sample, and the rank of this sample's own clean vector
-// is scored by recall-1, recall-10 and mean-reciprocal-rank: for each value of the transformation
-// or part of its range, and over all. Parts below 1 is an error.
+// Retrieval returns the measure retrieval. The clean vectors of all samples (of a layer on the
+// untransformed samples) are ordered by their cosine with the transformed vector of one sample, and
+// the rank of this sample's own clean vector is scored by recall-1, recall-10 and
+// mean-reciprocal-rank: for each value of the transformation or part of its range, and over all.
+// Parts below 1 is an error.
 func Retrieval(s RetrievalSettings) (procedure.Procedure, error) {
 	if s.Parts < 1 {
 		return nil, fmt.Errorf("parts is %d: it must be at least 1", s.Parts)
@@ -29,6 +30,8 @@ func Retrieval(s RetrievalSettings) (procedure.Procedure, error) {
 	return &retrieval{s}, nil
 }
 
+// retrieval is a procedure: a measure that works in steps on samples. A job is one run of it on a
+// model, its layers and the data.
 type retrieval struct{ settings RetrievalSettings }
 
 func (*retrieval) Name() string                   { return "retrieval" }
@@ -39,6 +42,8 @@ func (m *retrieval) Needs() procedure.Needs       { return m.settings.needsWithP
 
 func (m *retrieval) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 
+// Work returns an estimate of the cost of a job, in forward passes of one sample: one for the clean
+// sample, and one for each value of the transformation.
 func (m *retrieval) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) * int64(1+len(j.Transform.Values))
 }
@@ -50,8 +55,9 @@ func (m *retrieval) Run(ctx context.Context, j *procedure.Job) ([]measure.PairSc
 	})
 }
 
-// retrieve ranks the clean vectors for every transformed one. The columns are the three statistics
-// of each sample, then the null of each: its expected value if the order is random.
+// retrieve ranks the clean vectors for every transformed one. The columns, each with one value for
+// each sample, are the three statistics, then the null of each: its expected value if the order is
+// random.
 func (r *run) retrieve(ctx context.Context, clean, transformed *features.Table) (sampleColumns, error) {
 	a, b := newProbeInput("", r.samples.Positions, clean), newProbeInput("", r.samples.Positions, transformed)
 	a.unit, b.unit = true, true

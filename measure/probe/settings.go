@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// Kinds of probes, values of Training.Probe.
+// Kinds of probes, values of Training.Probe. A probe is a small network, or a linear map, trained
+// on the vectors of a layer.
 const (
 	SLP   = "slp"   // one linear layer
 	MLP   = "mlp"   // hidden layers with ReLU
@@ -41,7 +42,8 @@ type Training struct {
 	Standardise bool      `key:"standardise" json:"standardise" doc:"scale each component of a representation to mean 0 and standard deviation 1 over the training samples"`
 }
 
-// A Part selects samples by the values of a factor.
+// A Part selects samples by the values of a factor, a known property of the samples such as hue.
+// Data may be joined from several sources; the factor part then says which one a sample is from.
 type Part struct {
 	Factor string    `key:"factor" json:"factor" doc:"name of the factor, or label"`
 	Values []float64 `key:"values" json:"values" doc:"values of the factor that select samples"`
@@ -127,7 +129,7 @@ func (r *Representation) needsWithPairs() procedure.Needs {
 	return n
 }
 
-// skip returns why a job cannot be run, or "".
+// skip returns why a job, one run of a measure on a model and its data, cannot be run, or "".
 func (r *Representation) skip(j *procedure.Job) string {
 	if n := j.Data.Len(); n < minSamples {
 		return fmt.Sprintf("%d samples are too few: at least %d are needed", n, minSamples)

@@ -11,10 +11,12 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// Label is the name of the factor that is the samples' label.
+// Label is the name of the factor that is the samples' label. Factors are known properties of the
+// samples, such as hue.
 const Label = "label"
 
-// A target is what a probe predicts for each sample: a number or a class.
+// A target is what a probe, a small network on the vectors of a layer, learns to predict for each
+// sample: a number or a class.
 type target struct {
 	name     string
 	classes  int       // 0: a number

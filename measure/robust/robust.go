@@ -15,8 +15,9 @@
 // restarts) is lower, so the result is an upper bound of it. The defaults are those of Table 2 of
 // Nanda et al. 2022: l2, radius 1.
 //
-// A job is one run of the measure on a model and its data (procedure.Job). For example, as a
-// measure of a study:
+// The measure is a procedure, which works in steps on samples in memory. A job is one run of it on
+// a model and its data (procedure.Job). Models are run by ONNX Runtime, the engine. For example, as
+// a measure of a study:
 //
 //	m, err := robust.New(robust.Defaults())
 package robust
@@ -116,6 +117,7 @@ func (*robust) Skip(j *procedure.Job) string {
 // gradientWork is the cost of a forward and a backward pass, in forward passes.
 const gradientWork = 3
 
+// Work returns an estimate of the cost of a job, in forward passes of one sample.
 func (m *robust) Work(j *procedure.Job) int64 {
 	n := int64(min(j.Data.Len(), m.settings.Images))
 	return n * (1 + int64(m.settings.Restarts)*m.settings.attackWork())
@@ -235,7 +237,8 @@ func (r *run) problem(rows []int) invert.Problem {
 	return p
 }
 
-// draw returns the random numbers of the starting point of the sample with the given index.
+// draw returns the random numbers of the starting point of the sample with the given index. A trial
+// is one of several repetitions of all random draws.
 func (r *run) draw(k measure.Key, index int) *rand.Rand {
 	return seed.Rand(k.Seed, "robust: start", k.Data, k.Trial, r.round, index)
 }
@@ -267,6 +270,7 @@ func (r *run) scores() []measure.Score {
 	return []measure.Score{robust, score("clean", r.correct)}
 }
 
+// A checkpoint is a state (saved results of an unfinished job) of this kind and version.
 const (
 	stateKind    = "robust"
 	stateVersion = 2

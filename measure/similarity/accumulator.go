@@ -11,13 +11,16 @@ import (
 
 // An accumulator gathers what the statistics of a grid (pairs of layers) are computed from, one
 // block of samples at a time: HSIC of minibatches, second moments or values of the layers, and
-// moments between the layers of a pair.
+// moments between the layers of a pair. HSIC is the Hilbert-Schmidt independence criterion, from
+// which CKA (centred kernel alignment) is computed. The layout is the random order in which samples
+// are read. A place is a position in it, and a block of the layout a range of places. For a
+// jackknife, whole blocks form up to twenty groups.
 type accumulator struct {
 	comparison *comparison
 	grid       measure.Grid
-	layers     []layer  // the distinct layers of the grid
+	layers     []layer  // the distinct layers of the grid, each of p variables for a sample
 	index      [2][]int // for each side and layer of the grid, its index in layers
-	plans      []plan   // for each pair
+	plans      []plan   // for each pair: what is gathered for it
 	block      int      // samples that are added together
 
 	n            int // samples that have been added
@@ -68,7 +71,7 @@ func newAccumulator(f *comparison, g measure.Grid) *accumulator {
 		if !p.moments {
 			continue
 		}
-		draws := 0
+		draws := 0 // shuffles of the pairs, for the null (the value by chance)
 		if p.drawsNull() {
 			draws = 1
 		}
@@ -189,8 +192,8 @@ func (a *accumulator) flush() {
 	}
 	a.n += len(a.pending.places)
 	a.storeRows()
-	grams := make([]batchGram, len(a.layers))
-	chunks := make([]chunk, len(a.layers))
+	grams := make([]batchGram, len(a.layers)) // Gram matrices of the block as a minibatch
+	chunks := make([]chunk, len(a.layers))    // centred values of the block
 	inFloat64 := len(a.plans) > 0 && a.plans[0].inFloat64()
 	for u, layer := range a.layers {
 		rows := a.pending.rows[u]
@@ -242,9 +245,9 @@ func (a *accumulator) storeRows() {
 	}
 }
 
-// Merge adds the state of an accumulator that has seen other blocks. A pending block of other is
-// continued here. Where both have a pending block, other's gets no further samples, and is added as
-// it is.
+// Merge adds the state (the sums and values) of an accumulator that has seen other blocks. A
+// pending block of other is continued here. Where both have a pending block, other's gets no
+// further samples, and is added as it is.
 func (a *accumulator) Merge(other measure.GridAccumulator) error {
 	o, ok := other.(*accumulator)
 	if !ok {

@@ -20,7 +20,9 @@ type canonicalCorrelations struct {
 }
 
 // correlate returns the canonical correlations of two representations from their whitenings x and y
-// and their cross moments xy: p x q.
+// and their cross moments xy: p x q. A whitening has the matrix t, p x r, which turns p variables
+// into r uncorrelated ones of unit scatter. A scatter holds the sums of products of deviations from
+// the mean.
 func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	if x.rank == 0 || y.rank == 0 {
 		return canonicalCorrelations{}, nil
@@ -44,9 +46,10 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	return out, nil
 }
 
-// A weighting gives the weights of canonical correlations in a mean. Those of the zero weighting
-// are equal. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has
-// the weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
+// A weighting gives the weights of canonical correlations in a mean. A replicate is the value of a
+// statistic without one group of observations, for a jackknife. Those of the zero weighting are
+// equal. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the
+// weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
 type weighting struct {
 	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
 	x          *singleMoments // moments that projection is taken from; nil: all replicates have the weights of all observations
@@ -97,8 +100,8 @@ func (t weighting) without(g int, c canonicalCorrelations, all, lost []float64) 
 	return out
 }
 
-// correlation returns a weighted mean of canonical correlations, with its null from shuffled pairs
-// and its replicates.
+// correlation returns a weighted mean of canonical correlations, with its replicates and its null
+// (the value by chance) from shuffled pairs, where observations of x are paired with others of y.
 func (m *pairMoments) correlation(x, y whitening, weigh weighting) (estimate, error) {
 	c, err := correlate(x, y, m.xy.Data)
 	if err != nil {
@@ -148,7 +151,8 @@ func weightedMean(values, weights []float64) float64 {
 }
 
 // correlationsWithout returns the canonical correlations without a group of observations, to first
-// order. With Dxx, Dyy and Dxy what the moments lose when the group is left out,
+// order. With Dxx, Dyy and Dxy what the moments lose when the group is left out, and w_i and v_i
+// the columns of c.w and c.v,
 //
 //	rho_i' = rho_i - w_iᵀ Dxy v_i + rho_i (w_iᵀ Dxx w_i + v_iᵀ Dyy v_i) / 2.
 //
@@ -216,7 +220,8 @@ func project(w *mat.Dense, d []float64) []float64 {
 }
 
 // leading returns the whitening of the fewest leading principal components of a p x p scatter that
-// hold a fraction of the variance (Raghu et al. 2017).
+// hold a fraction of the variance (Raghu et al. 2017). Eigenvalues up to noise times the largest
+// one are rounding errors.
 func leading(scatter []float64, p int, fraction float64) (whitening, error) {
 	values, vectors, err := linalg.Eigen(scatter, p)
 	if err != nil {
