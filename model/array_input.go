@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/ort"
 )
 
-// An arrayInput is an input of the model that takes an array of samples as it is (see
+// An arrayInput is an input of the model that takes an array of samples as it is, such as token
+// ids. A sample is one vector: the values of all its arrays, one array after the other (see
 // dataset.RawArrays).
 type arrayInput struct {
 	info     onnx.ValueInfo
@@ -23,8 +24,9 @@ type arrayInput struct {
 func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
 
 // findArrays matches the inputs of the model with the arrays of the samples (Options.Arrays), by
-// name. The name of a single array does not matter if only one input has no constant values. Arrays
-// without an input of their name are not used.
+// name. Inputs with constant values, the same for every sample (Options.Inputs), take no array. The
+// name of a single array does not matter if only one other input is left. Arrays without an input
+// of their name are not used.
 func (m *Model) findArrays() error {
 	o := m.options
 	if !reflect.DeepEqual(o.Preprocess, Preprocess{}) {
@@ -36,6 +38,8 @@ func (m *Model) findArrays() error {
 			open = append(open, in)
 		}
 	}
+	// The width will be the length of a sample's vector. The frame, the size and format to which
+	// images are converted, is empty.
 	p := input{channels: 1, height: 1, frame: dataset.Frame{}}
 	sizes := map[string]int{} // sizes of free axes, by the name of the axis
 	for _, array := range o.Arrays {
@@ -138,7 +142,7 @@ func (p input) typeAndShape(name string, n int) (onnx.Type, []int, bool) {
 }
 
 // fillArrays writes the arrays of one sample at index i of the batch. dst has the value of each
-// input, nil where the session does not read it.
+// input, nil where the session (a loaded graph of the model) does not read it.
 func (p input) fillArrays(sample []float32, dst []*ort.Value, i int) {
 	for k, a := range p.arrays {
 		if dst[k] == nil {

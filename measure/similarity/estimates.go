@@ -9,11 +9,13 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// estimates holds the estimates for a pair of representations, by the names of the statistics.
+// estimates holds the estimates for a pair of representations, by the names of the statistics. An
+// estimate is the value of a statistic with its null (the value by chance), jackknife replicates
+// and warnings.
 type estimates map[string]estimate
 
-// replicate returns a replicate of the jackknife: the value of a statistic, and the number of
-// observations that it leaves out.
+// replicate returns a replicate of the jackknife: the value of a statistic without one group (a
+// part of the observations), and the number of observations that it leaves out.
 func replicate(value float64, left int) measure.Replicate {
 	return measure.Replicate{Value: value, Left: left}
 }
@@ -23,8 +25,11 @@ func tooFewFor(statistic string, minSamples int) string {
 	return fmt.Sprintf("too few samples: %s needs %d", statistic, minSamples)
 }
 
-// fromMoments computes the selected statistics from second moments, or from Gram matrices where x
-// or y has n - 1 variables or more, for n samples. Like the functions below, it adds them to out.
+// fromMoments computes the selected statistics of the representations x and y, the activations of
+// two layers on the same n samples. It uses second moments or, where x or y has n - 1 variables or
+// more, Gram matrices. Like the functions below, it adds the estimates to out. r.cuts says where
+// the groups of the jackknife begin and end, r.gather computes the moments of x and y, and
+// r.drawsFor the number of shuffles for the null.
 func (r *calculator) fromMoments(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
 	linear := inFloat64(selected)
 	if max(x.p, y.p) < x.n-1 {
@@ -166,9 +171,9 @@ func (r *calculator) gramSVCCA(ctx context.Context, x, y *representation, out es
 	return err
 }
 
-// ckas computes linear and debiased CKA where they are selected. between returns the sums for the
-// HSIC between x and y, from moments or from Gram matrices; unbiased asks for those of the unbiased
-// estimate.
+// ckas computes linear and debiased CKA, a ratio of values of HSIC (the Hilbert-Schmidt
+// independence criterion), where they are selected. between returns the sums for the HSIC between x
+// and y, from moments or from Gram matrices; unbiased asks for those of the unbiased estimate.
 func ckas(ctx context.Context, x, y *representation, between func(unbiased bool) (hsicSums, error), selected []statistic, out estimates) error {
 	for _, k := range selected {
 		if k.name != LinearCKA && k.name != DebiasedCKA {
@@ -239,7 +244,8 @@ func (r *calculator) linearStatistics(ctx context.Context, m *pairMoments, x, y,
 }
 
 // svcca computes svcca from the moments m of x and y. Its replicates include the effect of another
-// number of components on other samples; see addRankChanges.
+// number of components on other samples; see addRankChanges. A whitening turns variables into
+// uncorrelated ones of equal variance.
 func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).leadingWhitening)
 	if err != nil {
@@ -253,7 +259,8 @@ func svcca(ctx context.Context, m *pairMoments, x, y *representation) (estimate,
 }
 
 // cca computes a weighted mean of canonical correlations from the moments m of x and y. weigh
-// returns the weights, given the well-conditioned form of x (see conditioned).
+// returns the weights, given the well-conditioned form of x: x itself, or orthonormal combinations
+// of its variables where these nearly depend on each other.
 func (r *calculator) cca(ctx context.Context, m *pairMoments, x, y *representation, weigh func(*representation) (weighting, error)) (estimate, error) {
 	p, q := m.x.all.P, m.y.all.P
 	a, b, err := ofBoth(ctx, x, y, (*representation).conditioned)

@@ -8,9 +8,12 @@ import (
 )
 
 // procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular
-// values. It is the cosine between x and y after the best orthogonal map of one to the other. A
-// replicate leaves out a group of samples, which reduces Sxy by D. It takes the norm to first
-// order: |Sxy - D|* = |Sxy|* - <U Vᵀ, D> for Sxy = U diag(s) Vᵀ.
+// values. It is the cosine between x and y after the best orthogonal map of one to the other. Sxy
+// is m.xy, p x q: the sums of products of the p variables of x and the q of y, as deviations from
+// their means. The null, the value by chance, is the mean over shuffles of the pairs of x and y.
+//
+// A replicate of the jackknife leaves out a group of samples, which reduces Sxy by D. It takes the
+// norm to first order: |Sxy - D|* = |Sxy|* - <U Vᵀ, D> for Sxy = U diag(s) Vᵀ.
 func (m *pairMoments) procrustes() (estimate, error) {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e, nil
@@ -60,6 +63,9 @@ func (m *pairMoments) procrustes() (estimate, error) {
 // x|^2 / |x|^2, where the columns of Q_y are an orthonormal basis of the column space of y
 // (Kornblith et al. 2019, section 3). The null, its mean over all shuffles of the pairs, is rank(y)
 // / (n - 1). A replicate keeps the map, and leaves out the residuals and the variance of the group.
+//
+// The whitening has the matrix y.t, q x r, which turns the variables of y into r uncorrelated ones
+// whose squares have the sum 1.
 func (m *pairMoments) regression(y whitening) estimate {
 	if e, ok := constantEstimate(m.x.constant(), m.y.constant()); ok {
 		return e
@@ -87,7 +93,8 @@ func (m *pairMoments) regression(y whitening) estimate {
 	return e
 }
 
-// mixed returns tr(D b), where D is the decrease of Sxy when group g is left out, and b is q x p.
+// mixed returns tr(D b), where D is the decrease of Sxy when group g is left out, and b is q x p. D
+// is the group's own Sxy plus r.factor r.x r.yᵀ, since the means change.
 func (m *pairMoments) mixed(g int, b *mat.Dense) float64 {
 	r, part := m.removal(g), m.groups[g].Data
 	by := project(b, r.y) // bᵀ r.y

@@ -9,7 +9,10 @@ import (
 )
 
 // New returns the measure similarity, which compares pairs of layers by the statistics of the
-// settings.
+// settings. A pair is a layer of side A and one of side B; each side is a model on some version of
+// the inputs. The pairs whose values one accumulator gathers form a grid. Its layout is the random
+// order in which samples are read, divided into blocks of successive samples. For a jackknife,
+// whole blocks form groups.
 func New(s Settings) (measure.Comparison, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -98,11 +101,11 @@ func (f *comparison) New(g measure.Grid) (measure.GridAccumulator, error) {
 type plan struct {
 	settings Settings
 	layout   measure.Layout
-	p, q     int              // variables (values of a sample) of layer A and of layer B
+	p, q     int              // variables (values or channel means) of layers A and B
 	stored   int              // samples whose values are stored, the first in the layout's order
 	moments  bool             // second moments are gathered
 	groups   bool             // second moments of each group of the jackknife are gathered too
-	refused  map[input]string // why the statistics that have an input cannot be computed
+	refused  map[input]string // by input, such as minibatches: why it cannot be used
 }
 
 // planOf returns the plan of pair i of a grid.
@@ -207,7 +210,8 @@ func (p plan) debiased() bool { return slices.Contains(p.settings.Statistics, De
 
 func (p plan) inFloat64() bool { return len(inFloat64(p.settings.selected())) > 0 }
 
-// drawsNull reports whether the null of a selected statistic is computed on shuffled pairs.
+// drawsNull reports whether the null of a selected statistic (its value by chance) is computed on
+// shuffled pairs: layer A on one sample with layer B on another.
 func (p plan) drawsNull() bool {
 	return p.settings.Null && slices.ContainsFunc(p.settings.selected(), func(k statistic) bool { return k.drawnNull })
 }

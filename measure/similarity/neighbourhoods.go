@@ -16,15 +16,17 @@ type neighbourhood struct {
 	dissimilarity pairMatrix
 }
 
-// neighbourhoods are those of both representations, with warnings of ties.
+// neighbourhoods are those of both representations (activations of two layers on the same samples),
+// with warnings of ties.
 type neighbourhoods struct {
 	x, y     neighbourhood
 	warnings []string
 }
 
-// neighbourhoods returns the neighbours in both representations, by the setting metric. Ties are
-// broken at random, independently in both. Statistics of neighbours that are computed one after
-// another share the result.
+// neighbourhoods returns the neighbours in both representations, by the setting metric. A
+// subsetPair holds x and y, both representations on all samples or on some of them. Ties are broken
+// at random, independently in both. Statistics of neighbours that are computed one after another
+// share the result.
 func (v *subsetPair) neighbourhoods() (x, y neighbourhood, err error) {
 	near, err := cached(&v.near, func() (out neighbourhoods, err error) {
 		if v.settings.Neighbours > v.n()-1 {
@@ -50,8 +52,9 @@ func (v *subsetPair) neighbourhoods() (x, y neighbourhood, err error) {
 }
 
 // neighbourDissimilarities returns a new matrix of the dissimilarities that determine neighbours:
-// squared Euclidean distances, or cosine dissimilarities. norms scales the tolerance for ties: the
-// squared norms of the samples, or ones.
+// squared Euclidean distances, or cosine dissimilarities. gram returns the inner products of the
+// samples, centred about their mean or raw. norms scales the tolerance for ties: the squared norms
+// of the samples, or ones.
 func (s Settings) neighbourDissimilarities(gram func(centring int) (pairMatrix, error)) (pairMatrix, []float64, error) {
 	centring := centred
 	if s.Metric == "cosine" && s.Centre == "none" {

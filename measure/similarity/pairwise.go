@@ -6,9 +6,10 @@ import (
 )
 
 // fromPairs computes the selected statistics, which need a value for each pair of samples, and adds
-// them to out.
+// them to out. x and y are representations: activations of two layers on the same samples. r.cuts
+// says where the groups of samples that a jackknife leaves out begin and end.
 func (r *calculator) fromPairs(ctx context.Context, x, y *representation, selected []statistic, out estimates) error {
-	var others []statistic // those that resampled computes
+	var others []statistic // those that r.resampled computes, again for each choice of samples
 	for _, k := range selected {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -47,7 +48,7 @@ func (r *calculator) fromPairs(ctx context.Context, x, y *representation, select
 	return r.resampled(ctx, others, x, y, out)
 }
 
-// rbf computes rbf-cka, CKA with a radial kernel.
+// rbf computes rbf-cka, CKA (centred kernel alignment) with a radial basis function kernel.
 func (r *calculator) rbf(ctx context.Context, x, y *representation) (estimate, error) {
 	a, b, err := ofBoth(ctx, x, y, (*representation).radial)
 	if err != nil {

@@ -2,7 +2,8 @@ package stitching
 
 import "github.com/noether-ml/noether/measure"
 
-// Descriptor describes the measure.
+// Descriptor describes the measure. A score is of two layers (PairLevel), and its interval covers
+// the random choice of samples (Resampled).
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "stitching", Title: "Model stitching", Level: measure.PairLevel, Resampled: "sample",

@@ -21,7 +21,7 @@ const (
 	biasName   = "stitch bias"
 )
 
-// maxWeights bounds the weights of a stitch.
+// maxWeights bounds the number of weights of a stitch.
 const maxWeights = 1 << 24
 
 // An incompatible error says why two layers cannot be stitched.
@@ -33,7 +33,7 @@ func (e incompatible) Error() string { return string(e) }
 type maps struct {
 	channels int
 	grid     []int // height and width, or length; none for a vector
-	tokens   bool  // the positions are tokens
+	tokens   bool  // the positions are tokens (axes NTC)
 	last     bool  // the channels are the last axis
 }
 
@@ -49,8 +49,9 @@ func mapsOf(l onnx.Layer) (maps, bool) {
 	return m, len(m.grid) <= 2
 }
 
-// A stitchedNetwork is two models that are joined by a stitch. The stitch maps p channels to
-// q channels at each position.
+// A stitchedNetwork is two models that are joined by a stitch, a linear map from a layer of the
+// first to a layer of the second. The stitch maps p channels to q channels at each position of the
+// feature maps.
 type stitchedNetwork struct {
 	*onnx.Model
 	p, q      int
@@ -60,7 +61,7 @@ type stitchedNetwork struct {
 
 // network returns the stitched network with the untrained weights of the stitch: x -> a up to the
 // layer from -> stitch -> b after the layer to -> scores of classes as logits. Layers that do not
-// fit are an incompatible error.
+// fit are an incompatible error. b.Outputs are the class outputs that the data use; nil: all.
 //
 //	images: n x c x h x w, values in [0, 1]    scores: n x classes    stitch input: n x p x grid
 func (s Settings) network(a, b procedure.Subject, from, to onnx.Layer, r *rand.Rand) (*stitchedNetwork, error) {

@@ -40,6 +40,7 @@ func New(s Settings) (procedure.Procedure, error) {
 	return &stitching{s}, nil
 }
 
+// stitching is a procedure: a measure that works in steps on samples in memory.
 type stitching struct{ settings Settings }
 
 func (*stitching) Name() string { return "stitching" }
