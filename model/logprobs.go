@@ -7,7 +7,9 @@ import (
 	"slices"
 )
 
-// logProbs replaces the class scores of one sample by natural logarithms of probabilities.
+// logProbs replaces the class scores of one sample (logits or, if s.kind is probabilities,
+// probabilities) by natural logarithms of probabilities. row holds the scores of all classes or of
+// those that the caller lists.
 func (s scores) logProbs(row []float32) error {
 	if len(row) == 0 {
 		return errors.New("the list of classes is empty: nothing remains to predict")

@@ -17,7 +17,7 @@ type Normalisation struct {
 }
 
 // findNormalisation follows the input of a model through nodes that scale and shift it by
-// constants: Sub, Div, Mul, Add and BatchNormalization. It skips nodes that only rearrange or
+// constants: Sub, Div, Mul, Add and BatchNormalization. It skips nodes that only transpose or
 // convert it, and returns nil if the values do not change, or if the result does not look like a
 // normalised image (see affineWalk.normalisation).
 func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisation {
@@ -44,13 +44,13 @@ func findNormalisation(graph *onnx.Model, input string, channels int) *Normalisa
 // for a value x of channel c.
 type affineWalk struct {
 	graph        *onnx.Model
-	info         *infer.Info // nil until needed
+	info         *infer.Info // values that are known before a run; nil until needed
 	channels     int
 	scale, shift []float64
 }
 
 // apply adds node n, which reads the tensor x, to the function. It reports whether the node only
-// rearranges, converts, scales or shifts values; if not, the walk ends before the node.
+// transposes, converts, scales or shifts values; if not, the walk ends before the node.
 func (w *affineWalk) apply(n *pb.NodeProto, x string) bool {
 	switch op := n.GetOpType(); op {
 	case "Identity", "Cast", "Transpose":
@@ -170,14 +170,15 @@ func (w *affineWalk) changes() bool {
 // Normalisation returns the normalisation by the first nodes of the model, or nil if there is none.
 func (m *Model) Normalisation() *Normalisation { return m.normalisation }
 
-// PreprocessConflict describes how the preprocessing of images contradicts the normalisation by the
-// model's first nodes, or returns "" if it does not.
+// PreprocessConflict describes how the preprocessing of images (the settings mean, std and range
+// under preprocess in a study file) contradicts the normalisation by the model's first nodes, or
+// returns "" if it does not.
 func (m *Model) PreprocessConflict() string {
 	n, p := m.normalisation, m.input.preprocess
 	if n == nil {
 		return ""
 	}
-	low, high := p.Bounds()
+	low, high := p.Bounds() // the values of black and white before mean and std are applied
 	switch {
 	case len(p.Mean) > 0 || len(p.Std) > 0:
 		return "its first nodes normalise images already, and mean and std of preprocess are applied before them: leave these out"

@@ -16,8 +16,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A Session runs a model and returns some of its layers and, optionally, its class scores. Several
-// goroutines may use it, each with its own Buffers.
+// A Session runs a model and returns some of its layers (tensors of its graph) and, optionally, its
+// class scores. Several goroutines may use it, each with its own Buffers (memory for the inputs and
+// outputs of a batch).
 type Session struct {
 	model   *Model
 	session *ort.Session
@@ -38,7 +39,8 @@ type sessionOutput struct {
 }
 
 // NewSession returns a session for the given layers, in that order, and for the class scores if
-// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer().
+// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer() (an output such
+// as boxes, in a form that does not depend on the model).
 func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
 	return m.newSessionOf(layers, withScores, 1)
 }
@@ -51,7 +53,7 @@ func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int)
 }
 
 // minPartImages is the smallest number of images of a part that runs in parallel. With fewer, the
-// engine needs more time for each image.
+// engine (ONNX Runtime) needs more time for each image.
 const minPartImages = 8
 
 // workersFor returns the largest divisor of the number of cores that leaves at least minPartImages
@@ -77,7 +79,7 @@ func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int)
 		return nil, m.wrap(err)
 	}
 	o := m.EngineOptions()
-	o.Spin = m.options.Spin
+	o.Spin = m.options.Spin // whether threads wait for work in a busy loop
 	if parallel > 1 {
 		o.Threads = m.Workers() / parallel
 	}
@@ -91,7 +93,7 @@ func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path
 
 // plan lists the outputs of the session. The scores may be one of the layers.
 func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
-	chosen := make(map[string][]int, len(s.model.layers)) // shapes by name
+	chosen := make(map[string][]int, len(s.model.layers)) // shapes of the available layers, by name
 	for _, l := range s.model.layers {
 		chosen[l.Name] = l.Shape
 	}
@@ -159,9 +161,9 @@ func (s *Session) Close() error {
 }
 
 // Run computes the layers, and the scores if the session has them, of at most buf.Cap() images, and
-// writes them to buf. An image is channels x height x width, as Model.Frame says, with values in
-// [0, 1]. Run normalises the images and converts them to the model's layout and type. It does not
-// check that activations are finite.
+// writes them to buf. An image is channels x height x width, of the size in Model.Frame, with
+// values in [0, 1]. Run normalises the images and converts them to the model's layout and type. It
+// does not check that activations are finite.
 func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
 	if err := s.check(images, buf); err != nil {
 		return s.model.wrap(err)
@@ -174,7 +176,7 @@ func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers)
 		return s.model.wrap(err)
 	}
 	buf.n = len(images)
-	s.complete(buf)
+	s.complete(buf) // removes weak and overlapping boxes from a decoded output
 	return nil
 }
 

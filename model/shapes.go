@@ -16,8 +16,10 @@ import (
 )
 
 // inferShapes runs the model on dummy inputs to determine the shapes of its tensors and whether
-// their first axis is the batch. It sets the layers, their tokens, the number of classes, the
-// decoder and the number of images in a run. axes are the axes of the tensors, by name.
+// their first axis is the batch. It sets the layers (tensors that can be measured), the arrangement
+// of their tokens in the image, the number of classes, the decoder (of outputs such as boxes or
+// class maps) and the number of images in a run, if that is fixed. axes are the axes of the
+// tensors, by name.
 func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) error {
 	all := m.dependentLayers()
 	for i := range all {
@@ -45,7 +47,8 @@ func (m *Model) inferShapes(ctx context.Context, axes map[string]onnx.Axes) erro
 	return m.setTokens(m.layers, shapes)
 }
 
-// dependentLayers returns the layers of the graph that depend on the image.
+// dependentLayers returns the layers of the graph that depend on the image, and not only on
+// m.constants, inputs that have the same values in every run.
 func (m *Model) dependentLayers() []onnx.Layer {
 	all := m.graph.Layers()
 	if len(m.constants) == 0 {
@@ -65,7 +68,8 @@ func (m *Model) dependentLayers() []onnx.Layer {
 	return slices.DeleteFunc(all, func(l onnx.Layer) bool { return !dependent[l.Name] })
 }
 
-// selectLayers returns the layers that the patterns of the options choose, with their shapes.
+// selectLayers returns the layers that the patterns of the options choose, with their shapes. Its
+// errors name the pattern by its path in the options (settingError, layerPath).
 func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.Layer, error) {
 	chosen := map[string]bool{}
 	for i, pattern := range m.options.Layers {
@@ -100,7 +104,7 @@ func (m *Model) selectLayers(all []onnx.Layer, shapes map[string][]int) ([]onnx.
 
 // sampleShapes returns the shapes of the layers and of the outputs for one sample. Tensors that are
 // empty, or whose first axis is not the batch, are left out. If a model declares a batch of any
-// size but fails with two images, m.batch is set to one image.
+// size (m.batch is 0) but fails with two images, m.batch is set to one image.
 func (m *Model) sampleShapes(ctx context.Context, layers []onnx.Layer) (map[string][]int, error) {
 	names := onnx.Names(layers)
 	for _, name := range append(m.readableOutputs(), m.scores.output) {
@@ -153,12 +157,12 @@ func perSample(names []string, a, b [][]int, sizeA, sizeB int) map[string][]int 
 }
 
 // A shapeReader runs the graph and returns the shapes of tensors, without copying activations. It
-// runs every node as it is, since an optimiser would return declared shapes without computing the
-// tensors.
+// runs every node as it is, since the engine (ONNX Runtime), when it optimises a graph, returns
+// declared shapes without computing the tensors.
 type shapeReader struct {
 	model   *Model
 	session *ort.Session
-	full    *onnx.Model // the graph, if the session is that of rewrite.ShapesOnly; else nil
+	full    *onnx.Model // the graph, if the session has its cheap copy by rewrite.ShapesOnly; else nil
 	sources []string    // tensors whose shapes the session returns
 	source  []int       // for each tensor, the index of the source that has the same shape
 }
@@ -167,6 +171,7 @@ func (p *shapeReader) close() { p.session.Close() }
 
 func (m *Model) newShapeReader(names []string) (*shapeReader, error) {
 	p := &shapeReader{model: m}
+	// index is that of each source in p.sources; equal has earlier tensors of the same shape.
 	index, equal := map[string]int{}, shapeSources(m.graph)
 	for _, name := range names {
 		source := cmp.Or(equal[name], name)
@@ -233,6 +238,7 @@ func shapeByValues(n *pb.NodeProto) bool {
 // shapeOptions returns the options of sessions that read shapes, on the CPU: shapes do not depend
 // on the device.
 func (m *Model) shapeOptions() ort.Options {
+	// Verbatim: no optimisation. Spin: threads wait for work in a busy loop.
 	return ort.Options{Threads: m.options.Threads, Verbatim: true, Spin: m.options.Spin}
 }
 
@@ -316,9 +322,9 @@ func (p *shapeReader) split(joined []int64) ([][]int, error) {
 	return shapes, nil
 }
 
-// inputValues returns tensors for the named inputs and n samples. The inputs for samples are zero,
-// and other inputs have their constant values. With an error it returns the tensors made so far,
-// which the caller must close too.
+// inputValues returns tensors for the named inputs and n samples (images or arrays). The inputs for
+// samples are zero, and other inputs have their constant values. With an error it returns the
+// tensors made so far, which the caller must close too.
 func (m *Model) inputValues(names []string, n int) ([]*ort.Value, error) {
 	var values []*ort.Value
 	for _, name := range names {

@@ -28,10 +28,10 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A Kind is the kind of a decoded output.
+// A Kind tells what a decoded output consists of.
 type Kind string
 
-// The kinds.
+// The kinds, in the order of the table above.
 const (
 	ClassMap  Kind = "class-map"
 	BoxList   Kind = "boxes"
@@ -53,7 +53,7 @@ const (
 // A Format describes the decoded output of one sample.
 type Format struct {
 	Kind    Kind
-	Layout  string   // of the file's outputs, such as "detr" or "logits"
+	Layout  string   // in which form the ONNX file has its outputs, such as "detr" or "logits"
 	Outputs []string // names of the file's outputs that are decoded
 	// Height and Width are the size of a map, or, for boxes and keypoints, of the model's image in
 	// pixels.
@@ -116,7 +116,7 @@ type Setting struct {
 	ClassMap   string   // "logits", "probabilities" or "labels"
 	Boxes      string   // name of a layout of boxes, such as "detr"; see boxLayouts
 	Keypoints  string   // "heat-maps"
-	Values     string   // "depth", "normals", "normals-y-up", "image" or "map"
+	Values     string   // what a map holds: "depth", "normals", "normals-y-up", "image" or "map"
 	Outputs    []string // names of the outputs, in the order of the layout; empty: inferred
 	Classes    int      // number of classes, if the file does not state it; 0: inferred
 	Confidence float64  // see Format; 0: 0.01 for boxes, none for keypoints

@@ -2,14 +2,16 @@ package blocks
 
 import "maps"
 
-// A join is a tensor in which branches with weights come together.
+// A join is a tensor in which branches with weights come together: a sum or concatenation.
 type join struct {
 	tensor string
 	node   int // index in path.nodes of the node that computes it
 }
 
-// joins returns the sums and concatenations whose branches come from different layers with weights.
-// This excludes the sum with a bias and sums inside an activation function.
+// joins returns the sums and concatenations whose branches come from different layers with weights
+// (outputs of products: matrix products, convolutions and recurrent operators). p is the part of
+// the graph between an input and some outputs: p.nodes are its nodes in order, p.reads the tensors
+// that each reads. This excludes the sum with a bias and sums inside an activation function.
 func (p *path) joins() []join {
 	origins := map[string]map[string]bool{} // for a tensor, the nearest layers with weights and joins before it
 	var out []join
