@@ -9,9 +9,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Attrs are attributes, by name, for a node that a Builder adds to a graph. A value is an int, []int,
-// float64 or float32 (both stored as float32), []float32, string, []string, bool (stored as 0 or
-// 1), Type, *pb.TensorProto or *pb.GraphProto, or the *pb.AttributeProto of another node.
+// Attrs are attributes, by name, for a node that a Builder adds to a graph. A value is an int,
+// []int, float64 or float32 (both stored as float32), []float32, string, []string, bool (stored as
+// 0 or 1), Type, *pb.TensorProto or *pb.GraphProto, or the *pb.AttributeProto of another node.
 type Attrs map[string]any
 
 // AttrsOf returns the attributes of a node.

@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Output declares v an output with the given name; an empty name stands for the name of v. v can
-// still be used under its old name.
+// Output declares the tensor v an output of the graph with the given name; an empty name stands for
+// the name of v. v can still be used under its old name.
 //
 // If a node that this builder has added computes v, the tensor is renamed, unless it is an output
 // already or a subgraph reads it. Any other tensor, such as an input, a weight or a tensor of a
@@ -25,7 +25,7 @@ func (b *Builder) Output(name string, v Value) {
 		name = string(v)
 	}
 	if name != string(v) {
-		if !b.reserve(name) {
+		if !b.reserve(name) { // the name is in use, which is now the builder's error
 			return
 		}
 		if b.renamable(string(v)) {
@@ -78,7 +78,7 @@ func (b *Builder) users(name string, f func(i int, n *pb.NodeProto)) {
 }
 
 // renamable reports whether a node of this builder computes a tensor that is neither an output nor
-// read inside a subgraph.
+// read inside a subgraph. b.local has the tensors that nodes of this builder compute.
 func (b *Builder) renamable(name string) bool {
 	if !b.local[name] || b.outputs[name] {
 		return false

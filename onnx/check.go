@@ -88,7 +88,8 @@ func checkCalls(p *pb.ModelProto) error {
 // IsStandard reports whether a node belongs to the standard operator set.
 func IsStandard(n *pb.NodeProto) bool { return n.GetDomain() == "" }
 
-// checkTensors checks the data of every tensor of the model and lists the external files.
+// checkTensors checks the data of every tensor of the model, and lists in m.files the external
+// files (those with data of tensors).
 func checkTensors(m *Model) error {
 	files := map[string]int64{}
 	err := eachTensor(m.proto, func(t *pb.TensorProto, where string) error {

@@ -15,7 +15,7 @@ import (
 func (m *Model) CompatibleWith(opset int) error {
 	version := m.Opset()
 	switch {
-	case version == opset || version == 0:
+	case version == opset || version == 0: // 0: the model uses no standard operators
 		return nil
 	case version > opset:
 		return fmt.Errorf("it uses opset %d, which is later than %d", version, opset)

@@ -54,6 +54,7 @@ func compareVersions(a, b [3]int) int {
 // onnxruntime-gpu keep their library: in the Python environment that the executable belongs to, and
 // in the active one (venv or Conda).
 func environmentFolders(executable string) []string {
+	// packages are folders site-packages.
 	packages := []string{filepath.Dir(filepath.Dir(filepath.Dir(executable)))} // of SITE-PACKAGES/noether/bin/noether
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		root := os.Getenv(name)

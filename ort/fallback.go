@@ -47,8 +47,8 @@ func (n *notes) first(key string) bool {
 	return true
 }
 
-// noteFallbacks passes a note that names the operators of a graph that the session's device leaves
-// to the CPU. It leaves out those that it has named for the device before.
+// noteFallbacks passes a remark that names the operators of a graph that the session's device
+// leaves to the CPU. It leaves out those that it has named for the device before.
 func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx.Model, device string) error {
 	operators, err := r.fallbacks(sessionHandle(session), m)
 	if err != nil {
@@ -63,8 +63,10 @@ func (r *Runtime) noteFallbacks(session *binding.DynamicAdvancedSession, m *onnx
 	return nil
 }
 
-// fallbacks returns the operators of a session's graph that run on the CPU, sorted. It leaves
-// out the nodes that compute shapes, which the engine runs there on any device.
+// fallbacks returns the operators of a session's graph that run on the CPU, sorted. It leaves out
+// the nodes that compute shapes, which the engine (ONNX Runtime) runs there on any device. r.capi
+// calls the engine's C API. A provider is the part of the engine that runs nodes on one kind of
+// device.
 func (r *Runtime) fallbacks(session pointer, m *onnx.Model) ([]string, error) {
 	shapes := shapeNodes(m)
 	subgraphs, err := r.capi.list(r.capi.graphAssignment, session)

@@ -19,10 +19,11 @@ var errNotFound = errors.New("the ONNX Runtime library was not found: run 'npm c
 // Find is FindFor for the CPU.
 func Find(explicit string) (path string, tried []string, err error) { return FindFor(explicit, cpu) }
 
-// FindFor returns the path of the ONNX Runtime library for a device, and the paths that it tried,
-// in order:
+// FindFor returns the path of the ONNX Runtime library for a device (a value of Options.Device, or
+// Auto for the first graphics processor, else the CPU), and the paths that it tried, in order:
 //
-//   - explicit, if it is not empty: a file, or the folder of the library;
+//   - explicit (the program's flag --onnxruntime), if it is not empty: a file, or the folder of the
+//     library;
 //   - the environment variable ONNXRUNTIME_LIB, likewise;
 //   - the Python package onnxruntime or onnxruntime-gpu, in the Python environment that the
 //     executable of this program belongs to, or in the active one. For the CPU it is taken here
@@ -57,6 +58,7 @@ func FindFor(explicit, device string) (path string, tried []string, err error) {
 		found := versionedIn(dir)
 		switch {
 		case found.path == "", device == webgpu, device == Auto && !hasCUDA(dir):
+		// Version 1.x of the library has the versions of the C API up to x.
 		case device != cpu && checkVersion(found.String()) != nil:
 			return "", tried, fmt.Errorf("the Python package's library %s is too old: 1.%d or later is needed ('pip install --upgrade onnxruntime-gpu')", found.path, apiVersion)
 		case device != cpu || beside.path != "" && compareVersions(found.version, beside.version) >= 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/noether-ml/noether/ort/accel"
 )
 
-// A Runtime is the loaded ONNX Runtime library.
+// A Runtime is the loaded ONNX Runtime library, the engine that runs models.
 type Runtime struct {
 	path, version  string
 	providers      []string
@@ -24,16 +24,16 @@ type Runtime struct {
 	started        atomic.Bool  // a session has been created
 	noAcceleration atomic.Bool  // later sessions do not use the operators of package accel
 	limit          atomic.Int64 // time of one run of later sessions, in nanoseconds; 0: no limit
-	opening        sync.Mutex   // held while a session takes its allocator from the environment
-	// turn is held while a WebGPU session uses the device: the provider's sessions share it without
-	// a lock.
+	opening        sync.Mutex   // held while a session takes its allocator from global state
+	// turn is held while a WebGPU session uses the device: sessions share it without a lock. It is
+	// full while it is held.
 	turn  chan struct{}
 	notes notes
 	// free returns the memory limit of a session in bytes, 0 for none; may be nil.
 	free atomic.Pointer[func() int64]
 }
 
-// loaded is the library of the process. There can be only one, since its environment is global.
+// loaded is the library of the process. There can be only one, since its state is global.
 var loaded struct {
 	sync.Mutex
 	runtime *Runtime
@@ -100,8 +100,8 @@ func disableTelemetry() error {
 	return os.Setenv(telemetryVariable, "1")
 }
 
-// telemetryDisabled reports whether the variable turns telemetry off. The library takes other values
-// for a wish to have it.
+// telemetryDisabled reports whether the variable turns telemetry off. The library takes other
+// values for a wish to have it.
 func telemetryDisabled() bool {
 	value := os.Getenv(telemetryVariable)
 	return value == "1" || strings.EqualFold(value, "true")

@@ -16,10 +16,11 @@ type geometry struct {
 	// runtimeBefore and runtimeAfter are the padding if it is computed when the graph runs: int64
 	// vectors of length n. Otherwise they are empty.
 	runtimeBefore, runtimeAfter onnx.Value
-	group                       int
+	group                       int // number of groups of channels
 }
 
-// geometryWithPads reads the geometry of a node with its attribute pads.
+// geometryWithPads reads the geometry of a node with its attribute pads. op is that node, whose
+// gradients are being written.
 func (op *operation) geometryWithPads(kernel []int) geometry {
 	n := len(kernel)
 	pads := op.perAxis("pads", 2*n, 0)
@@ -31,7 +32,7 @@ func (op *operation) geometryWithPads(kernel []int) geometry {
 	return f
 }
 
-// checkGeometry fails for sizes that are not positive, or too large to be written out.
+// checkGeometry fails for sizes that are not positive, or for more than maxConstant taps.
 func (op *operation) checkGeometry(f geometry) {
 	taps := 1
 	for i, k := range f.kernel {

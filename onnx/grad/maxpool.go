@@ -7,6 +7,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// An operation is a node whose gradients are being written; its methods add nodes to the graph and
+// return the names of tensors. op.x(0) is the node's input X, op.y(0) its output Y and op.dy(0)
+// the gradient of Y, dY in comments.
+
 // Y = maximum over windows of X: dX is the sum of the elements of dY, each placed at the first
 // maximum of its window in row-major order.
 func maxPool(op *operation) onnx.Value {
@@ -48,7 +52,7 @@ const maxUnfolded = 1 << 11
 
 // maxPoolUnfolded unfolds the windows by a convolution with an output channel for each tap
 // (position of the kernel), finds the first tap whose element equals the maximum, and folds the
-// gradients back by the transposed convolution.
+// gradients back by the transposed convolution. planes makes each channel a sample of its own.
 func (op *operation) maxPoolUnfolded() onnx.Value {
 	f := op.poolGeometry()
 	n, taps := len(f.kernel), tensor.Size(f.kernel)
@@ -63,6 +67,7 @@ func (op *operation) maxPoolUnfolded() onnx.Value {
 		}
 		return op.cropToOutput(op.Conv(op.padded(v, f), oneHot, "", attrs), f)
 	}
+	// inside is whether a tap reads an element of the input, not padding.
 	inside := op.greater(unfold(op.onesLike(op.x(0), n)), op.num(0.5))
 	largest := op.equal(unfold(op.planes(op.x(0), op.x(0))), op.planes(op.y(0), op.y(0)))
 	firstMaximum := op.Op("ArgMax", onnx.Attrs{"axis": 1, "keepdims": 1}, op.mask(op.and(largest, inside)))

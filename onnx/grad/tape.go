@@ -31,7 +31,8 @@ type tape struct {
 	blocked map[onnx.Value]bool // gradients that a runtime keeps in blocks of channels: see blocked.go
 	concats map[string]int      // indices of Concat nodes by their inputs: see concatsOf
 
-	// pullback is Pullback, for rules that replace a node by several nodes and differentiate those.
+	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that replace
+	// a node by several nodes call it to differentiate those. (A rule writes a node's gradients.)
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
@@ -91,7 +92,8 @@ func errNoTensor(role, name string, info *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
-// checkVector returns an error if dy, the cotangent or tangent of y, has no gradient or another
+// checkVector returns an error if dy, the cotangent of y (the gradient that reverse mode starts
+// from) or its tangent (the direction that forward mode starts from), has no gradient or another
 // shape than y. role is which of the two it is. An empty dy is no error.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
@@ -147,8 +149,8 @@ func (t *tape) activate(n *pb.NodeProto) {
 	}
 }
 
-// seed adds the cotangent dy of y to the gradient of y, unless y depends on no target. An empty dy
-// stands for ones.
+// seed adds the cotangent dy of y (a gradient from which differentiation starts) to the gradient of
+// y, unless y depends on no target. An empty dy stands for ones.
 func (t *tape) seed(y, dy onnx.Value) {
 	if !t.active[y] {
 		return

@@ -21,7 +21,8 @@ const maxNested = 64
 // condition is known, are replaced by the nodes of the function or branch. Calls and Ifs inside
 // remaining subgraphs, such as the body of a Loop, stay. Tensors of the main graph keep their
 // names. It is an error if a call does not fit its function, if the function uses another version
-// of an operator set than the model, or if nesting exceeds 64 levels or onnx.MaxCalled nodes.
+// of an operator set than the model, or if nesting exceeds 64 levels or onnx.MaxCalled (65536)
+// nodes.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)
@@ -94,8 +95,8 @@ type body struct {
 	nodes        []*pb.NodeProto
 	initializers []*pb.TensorProto
 	outputs      []string
-	// inputs maps names of tensors in the body to names of the graph; other outer tensors have the
-	// same name in both.
+	// inputs maps names of tensors in the body to names of the graph; other tensors that the body
+	// reads but does not compute have the same name in both.
 	inputs     map[string]string
 	attributes map[string]*pb.AttributeProto // values of the attributes that nodes refer to
 }

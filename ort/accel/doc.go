@@ -12,7 +12,8 @@
 //     and sums around them;
 //   - the update of Adam, as package train writes it, becomes one operator.
 //
-// In comments, package grad is onnx/grad, and the engine is ONNX Runtime.
+// In comments, package grad is onnx/grad, package train is train, which trains ONNX models,
+// and the engine is ONNX Runtime.
 //
 // Results are the same up to rounding. The operators exist for amd64 processors with AVX2. The
 // build tag noaccel leaves them out of the program, and ort.Options.NoAcceleration leaves graphs as

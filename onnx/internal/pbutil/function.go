@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// A Function identifies a function of a model: a named subgraph that nodes can call.
+// A Function identifies a function of a model: a named subgraph that nodes can call. Overload tells
+// functions with the same domain and name apart.
 type Function struct{ Domain, Name, Overload string }
 
 // Numbers of fields that the generated schema lacks, since they were added to ONNX later.

@@ -19,7 +19,7 @@ const maxSteps = 1 << 12
 type recurrence struct {
 	*onnx.Builder
 	node              *pb.NodeProto
-	info              *infer.Info
+	info              *infer.Info  // types and shapes that are known before a run
 	float             onnx.Type    // element type of the states
 	hidden, steps     int          // size of the hidden state, number of time steps
 	backward, forward bool         // directions that the node computes
@@ -76,7 +76,7 @@ func read(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) (recurrence, er
 	}
 	switch {
 	case onnx.AttrInt(node, "layout", 0) != 0:
-		return r, errors.New("layout 1 is not supported")
+		return r, errors.New("layout 1 is not supported") // with the batch as the first axis
 	case r.steps > maxSteps:
 		return r, fmt.Errorf("%d time steps are more than the limit of %d", r.steps, maxSteps)
 	case r.steps < 1:
@@ -268,7 +268,8 @@ func (r recurrence) fromHidden(w weights, h onnx.Value) onnx.Value {
 }
 
 // The steps. h and c are the states before a step, h' and c' those after it; x W includes the input
-// bias, and b is the hidden bias.
+// bias, and b is the hidden bias. clipAndActivate limits its argument to [-clip, clip], if the node
+// has that attribute, and applies the activation function.
 
 // rnnStep: h' = f(x W + h R + b), with the activation function f
 func rnnStep(r recurrence, w weights, xw onnx.Value, s state) state {

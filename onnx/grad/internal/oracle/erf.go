@@ -19,6 +19,9 @@ var (
 	}
 )
 
+// A writer replaces nodes of a float32 graph by float64 ones: x is the node's input in float64, and
+// num a float64 constant.
+
 // erf: sign(x) (1 - erfc(|x|)), to 5e-16. From |x| = 6 on the result is 1 in float64.
 func erf(w *writer, n *pb.NodeProto) onnx.Value {
 	x := w.x(n, 0)

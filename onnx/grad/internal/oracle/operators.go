@@ -26,7 +26,8 @@ func set(names string) map[string]bool {
 }
 
 // rewrites write operators that ONNX Runtime lacks in float64 as native ones: those that the
-// networks of the tests use. They return "" for a node that they cannot write.
+// networks of the tests use. They return "" for a node that they cannot write. w adds nodes to the
+// graph; w.x is an input of the node in float64, and w.num a float64 constant.
 var rewrites = map[string]func(w *writer, n *pb.NodeProto) onnx.Value{
 	"Conv": conv, "AveragePool": averagePool, "GlobalAveragePool": globalAveragePool,
 	"Clip": clip, "Erf": erf, "HardSigmoid": hardSigmoid, "HardSwish": hardSwish,

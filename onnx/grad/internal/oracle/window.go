@@ -48,6 +48,8 @@ func spatialAxes(rank int) []int {
 	return axes
 }
 
+// A writer replaces nodes of a float32 graph by float64 ones; w.x is an input of a node in float64.
+
 // tapSlices returns what each tap of the window reads: slices of x, each as large as the output.
 // The last axis of the kernel varies fastest.
 func (w *writer) tapSlices(x onnx.Value, win window) []onnx.Value {
@@ -80,7 +82,7 @@ func (w *writer) tapSlices(x onnx.Value, win window) []onnx.Value {
 // taps) x positions. It returns "" where the shape of the kernels is unknown or windowOf does not
 // support the window.
 func conv(w *writer, n *pb.NodeProto) onnx.Value {
-	k := w.static.Shape(n.Input[1]) // out x in / groups x kernel
+	k := w.static.Shape(n.Input[1]) // all output channels x in x kernel, as known before a run
 	if len(k) < 3 || slices.Min(k) < 1 {
 		return ""
 	}

@@ -27,7 +27,7 @@
 //	sum[c] = sum of g;  along[c] = sum of g (x - mean[c]);  with i = 1 / sqrt(variance[c] + epsilon):
 //	dx = scale[c] i (g - sum[c] / N - (x - mean[c]) i^2 along[c] / N)
 //
-// Conv(x, w, bias) is the standard operator without groups, along one or two axes, with the kernel
+// Conv(x, w, bias) is ONNX's operator without groups, along one or two axes, with the kernel
 // w; bias is optional. ConvTranspose(dy, w) is the standard operator, with output_padding, and the
 // gradient of Conv by x. ConvKernelGradient(x, dy) is the gradient of Conv by w, of which the
 // attribute kernel_shape is the size. All three have the attributes strides, dilations and pads of
@@ -68,7 +68,8 @@
 // with a = 1 / (2 p^2 (p^2 - q^2)) and b = 1 / (2 q^2 (q^2 - p^2)).
 //
 // ConvChannelsLast(x, w, bias, addend, mask) and ConvTransposeChannelsLast(dy, w, , addend, mask)
-// are the same for images in NHWC, samples x height x width x channels, followed by the operations
+// are Conv and ConvTranspose for images in NHWC, samples x height x width x channels, followed by
+// the operations
 //
 //	y = f(convolution + addend), and 0 where mask is not positive
 //
