@@ -32,7 +32,8 @@ func (op *operation) geometryWithPads(kernel []int) geometry {
 	return f
 }
 
-// checkGeometry fails for sizes that are not positive, or for more than maxConstant taps.
+// checkGeometry fails for sizes that are not positive, for kernels and dilations above maxConstant,
+// and for more taps than that.
 func (op *operation) checkGeometry(f geometry) {
 	taps := 1
 	for i, k := range f.kernel {
