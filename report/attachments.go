@@ -2,23 +2,24 @@ package report
 
 import "os"
 
-// Attachments are the contents of a run folder, besides its scores, that a report shows. All are
-// optional.
+// Attachments are the contents of a run folder (the results of one execution of a study), besides
+// its scores, that a report shows. All are optional. A contact sheet is an image that shows several
+// samples side by side.
 type Attachments struct {
-	Distributions []Distribution
-	Omitted       []Omission // distributions that are left out, by measure
-	Curves        []TuningCurve
+	Distributions []Distribution // histograms over samples, or over the units of a layer
+	Omitted       []Omission     // distributions that are left out, by measure
+	Curves        []TuningCurve  // responses of single units to transformed versions of an input
 	Images        []Image
-	SheetValues   []SheetValue // of the samples on contact sheets
-	SampleSheets  []SampleSheet
-	MapSheets     []MapSheet
-	Replicates    *Replicates // for intervals of differences; nil if unknown
-	Notes         []string    // what is left out and why; shown among the warnings of the page
+	SheetValues   []SheetValue  // of the samples on contact sheets
+	SampleSheets  []SampleSheet // predictions for single samples
+	MapSheets     []MapSheet    // drawings of feature maps
+	Replicates    *Replicates   // of the jackknife, for intervals of differences; nil if unknown
+	Notes         []string      // what is left out and why; shown among the warnings of the page
 }
 
 // ReadAttachments reads the attachments of a run folder except for Replicates, which come from its
-// cells (see NewReplicates). A file that cannot be read results in a note instead of an error, so
-// that a damaged image does not prevent the report.
+// cells (files with the scores of one measure; see NewReplicates). A file that cannot be read
+// results in a note instead of an error, so that a damaged image does not prevent the report.
 func ReadAttachments(dir string) Attachments {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

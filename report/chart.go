@@ -10,32 +10,34 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Mark is the way in which a chart draws rows.
+// A Mark is the way in which a chart draws rows of scores.
 type Mark string
 
 // The marks.
 const (
-	LineMark Mark = "line" // curves with points, interval bands and a dotted null
+	LineMark Mark = "line" // curves with points, interval bands and a dotted null (what chance gives)
 	BarMark  Mark = "bar"  // horizontal bars with a line for the interval and a tick at the null
 	TileMark Mark = "tile" // tiles in the colours of their values
 	StepMark Mark = "step" // histograms
 )
 
-// A Chart describes a kind of chart as data: its mark, its fields and all its texts. The report
-// page and package figure draw it. In the texts Titled and Untitled, {statistic}, {panel} (the
-// values of the fields that divide panels), {layer}, {down} and {across} are replaced by their
-// values.
+// A Chart describes a kind of chart as data: its mark, its fields (properties of rows, such as the
+// model) and all its texts. The report page and package figure draw it. In the texts Titled and
+// Untitled, {statistic}, {panel} (the values of the fields that divide panels), {layer}, {down} and
+// {across} are replaced by their values.
 type Chart struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Mark  Mark   `json:"mark"`
 	// Table names the rows that the chart draws: "scores", "bins" of histograms, "ranks" of the
-	// units of a layer, or "steps" of tuning curves.
+	// units of a layer (a unit is one channel at one position), or "steps" of tuning curves (the
+	// responses of a unit to transformed versions of an input).
 	Table    string `json:"table"`
 	X        Axis   `json:"x"`
 	Y        Axis   `json:"y"`
 	Relative *Axis  `json:"relative,omitempty"` // horizontal axis of relative depth
-	// RelativeFirst says that depth is relative unless a reader chooses otherwise.
+	// RelativeFirst says that depth (the number of nodes on the longest path from the input) is
+	// relative, from 0 to 1, unless a reader chooses otherwise.
 	RelativeFirst bool    `json:"relativeFirst,omitempty"`
 	Colour        []Field `json:"colour"`          // fields for colours, in order of preference
 	Spread        []Field `json:"spread"`          // fields that the axes show, and so neither colours nor panels
@@ -49,8 +51,8 @@ type Chart struct {
 	Null     string `json:"null,omitempty"`   // the legend's note on the null
 
 	Reading []ReadingPart `json:"reading"` // the sentence that says how to read the chart
-	// Statements is the kind of the statements below the chart, or "text" if the rows of its table
-	// have sentences of their own.
+	// Statements is the kind of the statements (sentences) below the chart, or "text" if the rows
+	// of its table have sentences of their own.
 	Statements string `json:"statements"`
 	Texts      int    `json:"texts,omitempty"` // maximum number of these sentences
 }
@@ -70,7 +72,9 @@ type Sides struct {
 	Across Field `json:"across,omitempty"` // "" for bars
 }
 
-// curveColours are the fields for the colours of curves and bars, in order of preference.
+// curveColours are the fields for the colours of curves and bars, in order of preference. A variant
+// is a version of a statistic, such as the kind of probe. A factor is a property to which the
+// samples of a score are limited, such as a class, or which a probe predicts.
 var curveColours = []Field{"model", "transform", "parameter", "data", "variant", "factor"}
 
 // The charts of score rows.
@@ -117,7 +121,8 @@ var (
 
 // Layers by layers come before models by models, and both before most other heat maps. The pairs of
 // factor and transformation by the parts of the transformation's range come first, as in Figure 8
-// of Plachouras et al. 2025.
+// of Plachouras et al. 2025. "reference" and "compared" are the two models of a comparison, and
+// "other" is its second layer.
 var tileSides = []Sides{
 	{"pair", "part"}, {"layer", "other"}, {"reference", "compared"}, {"factor", "transform"}, {"layer", "transform"}, {"layer", "parameter"},
 	{"layer", "model"}, {"factor", "layer"}, {"model", "transform"}, {"model", "factor"}, {"model", "data"}, {"data", "transform"},
@@ -173,6 +178,7 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 	add(unitsChart, len(layersOfUnits) > 1)
 	add(tuningChart, slices.ContainsFunc(a.Curves, func(c TuningCurve) bool { return c.Measure == m.Name }))
 	first := m.Chart // the name of the chart to be shown first
+	// The field "name" is the transformation without the value of its parameter.
 	if grid || everyFactor(own) && Field("factor").varies(measures, own) && Field("name").varies(measures, own) {
 		first = heat.Name
 	}
@@ -189,8 +195,8 @@ func ChartsOf(m measure.Descriptor, rows []scores.Row, a Attachments) []Chart {
 }
 
 // HeatSides returns the first sides of a heat map that suit rows. The rows must be those of
-// OverTrials or Overview, one for all trials. Factors are a side only if no row is over all
-// samples. If no sides suit, they are models and transformations.
+// OverTrials or Overview, one for all trials (repetitions of the random draws). Factors are a side
+// only if no row is over all samples. If no sides suit, they are models and transformations.
 func HeatSides(rows []scores.Row, measures Measures) Sides {
 	layered := slices.ContainsFunc(measures, func(m measure.Descriptor) bool { return Layered(rows, m.Name) })
 	for _, s := range tileSides {

@@ -16,22 +16,27 @@ const (
 	recovery = 0.5 // smallest share of a loss regained by a curve's end that the sentence mentions
 )
 
-// depthChange returns a sentence on how the first statistic of the curves over depth becomes worse
-// in each model, and at which depth. Transformations are tried in the order of the study, and the
-// sentence is about the first under which some model clearly becomes worse. Without one it is nil.
+// depthChange returns a sentence on how the first statistic of the curves over depth (the number of
+// nodes on the longest path from the input) becomes worse in each model, and at which depth.
+// replicates, the jackknife's, give intervals of differences between layers. Transformations are
+// tried in the order of the study, and the sentence is about the first under which some model
+// clearly becomes worse. Without one it is nil.
 func depthChange(rows []scores.Row, rec scores.Record, replicates *Replicates) Sentence {
 	panels := CurvePanels(rows, rec.Measures)
 	if len(panels) == 0 {
 		return nil
 	}
+	// A section is the part of the report on one measure, or on one of its two questions.
 	sections := Sections(rows, rec.Measures)
 	section := sections[slices.IndexFunc(sections, func(s Section) bool { return s.Key == panels[0].Section })]
+	// branch reports whether a shortcut passes by a row's layer, as in a residual block.
 	branch := Branches(rec.Models)
 	shown := slices.DeleteFunc(section.Of(Overview(rows)), func(r scores.Row) bool { return branch(&r) })
 	about, _ := section.Statistic(panels[0].Statistic)
-	if about.Direction == measure.Neutral {
+	if about.Direction == measure.Neutral { // neither end of its range is better
 		return nil
 	}
+	// The series of models differ only in their model.
 	for _, models := range byCase(SeriesOf(shown, section.Descriptor, about.Name)) {
 		var lost []loss
 		var steady []string // models whose curves do not clearly become worse
@@ -106,7 +111,8 @@ func lossSentence(about measure.StatisticDescriptor, lost []loss, steady []strin
 // a model, 100 % the last.
 type depths struct{ of func(*scores.Row) float64 }
 
-// phrases returns the place of the layer of a row, such as "36 % of depth (stage2)".
+// phrases returns the place of the layer of a row with its module, such as "36 % of depth
+// (stage2)".
 func (d depths) phrases(r scores.Row) []Phrase {
 	out := []Phrase{{Text: fmt.Sprintf("%.0f %% of depth", 100*d.of(&r)), Full: r.Layer, Model: r.Model}}
 	if m := moduleOf(r.Layer); m != "" {
@@ -115,7 +121,8 @@ func (d depths) phrases(r scores.Row) []Phrase {
 	return out
 }
 
-// phrase returns the place of the layer of a row, or its name if it has no place.
+// phrase returns the place of the layer of a row, such as "layer 7 of 20 (layer2.1)", or its name
+// if it has no place.
 func (p Places) phrase(r scores.Row) Phrase {
 	place, module, inModule := strings.Cut(cmp.Or(p.Of(r.Model, r.Layer), layer(r)), " (")
 	if inModule {

@@ -14,7 +14,7 @@ import (
 )
 
 // A Distribution is a histogram of the values of a statistic over samples or over the units of a
-// layer.
+// layer. A unit is one channel at one position.
 type Distribution struct {
 	Subject
 	// Range of the bins. It is the same for all models and transformations, so that histograms can
@@ -31,15 +31,15 @@ type Subject struct {
 	Layer     string // "" for the whole model
 	Data      string
 	Transform string
-	Parameter string
+	Parameter string // value of the transformation's parameter
 	Measure   string
-	Factor    string // as in scores.Row
+	Factor    string // property that the samples share, such as a class; "": all samples
 	Statistic string
 }
 
 const (
 	bins             = 40   // of a histogram
-	maxDistributions = 3000 // in a page
+	maxDistributions = 3000 // in a report, which is one page
 )
 
 // A Values function calls each with every value and its subject.
@@ -213,9 +213,9 @@ func (d *Distribution) N() int {
 	return n
 }
 
-// readSamples returns the distributions of the per-sample values in samples.parquet, and adds the
-// values of samples on contact sheets (images that show several samples) to sheets. There are none
-// if the file does not exist.
+// readSamples returns the distributions of the per-sample values in samples.parquet of a run folder
+// (the results of one execution of a study), and adds the values of samples on contact sheets
+// (images that show several samples) to sheets. There are none if the file does not exist.
 func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission, error) {
 	return distributeFile(root, "samples.parquet", func(f io.ReaderAt, size int64) Values {
 		return func(each func(Subject, float64)) error {
@@ -225,7 +225,7 @@ func readSamples(root *os.Root, sheets *sheetValues) ([]Distribution, []Omission
 				if strings.HasPrefix(r.Statistic, "predicted-") { // classes, which are no quantities
 					return
 				}
-				if r.OtherModel != "" {
+				if r.OtherModel != "" { // a comparison of two models
 					r.Model += " → " + r.OtherModel
 				}
 				each(Subject{Of: "sample", Model: r.Model, Layer: r.Layer, Data: r.Data, Transform: r.Transform, Parameter: r.Parameter,
@@ -309,6 +309,7 @@ func MiddleUnits(all []Distribution) []string {
 				low = i
 			}
 		}
+		// exportSuffix is what PyTorch's exports add to the names of layers.
 		describe := func(i int) string {
 			return fmt.Sprintf("%s (%s)", Shorten(strings.TrimSuffix(all[i].Layer, exportSuffix), maxNameWidth), Number(all[i].Quantile(0.5)))
 		}

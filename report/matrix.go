@@ -13,7 +13,7 @@ import (
 // A Matrix shows one statistic of all models on a data set: a line for each model and a column for
 // each transformation, or whatever else the rows compare.
 type Matrix struct {
-	Section   string `json:"section"` // its key, see Section
+	Section   string `json:"section"` // key of its section, a part of the report
 	Statistic string `json:"statistic"`
 	Title     string `json:"title"`   // of the statistic
 	About     string `json:"about"`   // description of the statistic
@@ -23,7 +23,7 @@ type Matrix struct {
 	Layer     bool   `json:"layer"`   // the scores are of the deepest layer of each model
 	Data      string `json:"data"`
 	Across    Field  `json:"across"` // field that the columns show
-	Null      string `json:"null"`   // what the null is; "" if there is none
+	Null      string `json:"null"`   // what the null, the value by chance, is; "" if there is none
 	// Low and High are the ends of the scale of values.
 	Low     float64      `json:"low"`
 	High    float64      `json:"high"`
@@ -41,8 +41,8 @@ type MatrixCell struct {
 	Model  int `json:"model"`
 	Column int `json:"column"`
 	Row    int `json:"row"` // index of the score
-	// Shade is how far the score is from its null, or from the worse end of its range, to the better
-	// end: 0 to 1.
+	// Shade is how far the score is from its null, or from the worse end of its range, to the
+	// better end: 0 to 1.
 	Shade float64 `json:"shade"`
 	// Chance says that the score is no better than its null. It is false if neither end of the
 	// statistic is better.
@@ -52,7 +52,8 @@ type MatrixCell struct {
 // Matrices returns the matrices of the rows: for each data set one of each section, that of the
 // statistic that summarises the section. The first matrix is the headline of the report. Matrices
 // with a column for each transformation come first. Among these, as among the others, statistics of
-// predictions come before those of layers, and then those with a null before others.
+// predictions come before those of layers, and then those with a null before others. known holds
+// the descriptors of the measures.
 func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 	overview := overviewIndices(rows)
 	var out []Matrix
@@ -81,7 +82,7 @@ func Matrices(rows []scores.Row, known []measure.Descriptor) []Matrix {
 		if m.Layer {
 			n += 2
 		}
-		if m.Across != "name" {
+		if m.Across != "name" { // the columns are not transformations
 			n += 4
 		}
 		return n
@@ -107,9 +108,9 @@ func distinguishTitles(all []Matrix) {
 	}
 }
 
-// headlineOf returns the statistic that summarises a section: one with a direction, preferably with
-// a null, and preferably from 0 to 1 with higher values better. indices are those of the section's
-// rows. Statistics of untransformed samples are not considered.
+// headlineOf returns the statistic that summarises a section: one with a direction (a better end of
+// its range), preferably with a null, and preferably from 0 to 1 with higher values better. indices
+// are those of the section's rows. Statistics of untransformed samples are not considered.
 func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticDescriptor, bool) {
 	var best measure.StatisticDescriptor
 	bestRank := -1
@@ -140,8 +141,9 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	_, m.question, _ = strings.Cut(s.Title, ": ")
 	measures := Measures{s.Descriptor}
 	down := Field("model")
-	// A cell shows one score: of all samples, of the first variant, of the deepest layer, and the mean
-	// over values or, without a mean, the first value.
+	// A cell shows one score: of all samples, of the first variant (version of the statistic, such
+	// as the kind of probe), of the deepest layer, and the mean over the values of the
+	// transformation's parameter or, without a mean, the first value.
 	indices = keepFirst(indices, func(i int) string { return rows[i].Variant })
 	if slices.ContainsFunc(indices, func(i int) bool { return rows[i].Layer != "" }) {
 		m.Layer = Layered(rows, s.Name)
@@ -149,6 +151,8 @@ func newMatrix(s Section, about measure.StatisticDescriptor, rows []scores.Row, 
 	}
 	field := func(f Field) func(i int) string { return func(i int) string { return f.Of(measures, &rows[i]) } }
 	switch {
+	// The fields "reference" and "compared" are the two models of a comparison. A factor is a
+	// property to which the samples are limited, such as a class, or which a probe predicts.
 	case len(distinctOf(indices, field("compared"))) > 1 || rows[indices[0]].OtherModel != "":
 		down, m.Across = "reference", "compared"
 	case len(distinctOf(indices, field("name"))) > 1 || rows[indices[0]].Transform != "":
@@ -243,7 +247,8 @@ func deepestRows(rows []scores.Row, indices []int) []int {
 	})
 }
 
-// A CurvePanel is a statistic whose curves over depth the first screen of the report shows.
+// A CurvePanel is a statistic whose curves over depth (the number of nodes on the longest path from
+// the input) the first screen of the report shows.
 type CurvePanel struct {
 	Section   string `json:"section"` // its key, see Section
 	Statistic string `json:"statistic"`
@@ -255,6 +260,7 @@ const maxPanels = 4
 
 // CurvePanels returns up to maxPanels statistics for curves over depth: those of layers that can be
 // compared across layers and have a direction, first one for each section, then the second ones.
+// Sections in which a layer is compared with several others have none.
 func CurvePanels(rows []scores.Row, known []measure.Descriptor) []CurvePanel {
 	var bySection [][]CurvePanel
 	for _, s := range Sections(rows, known) {

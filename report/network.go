@@ -15,7 +15,7 @@ type Network struct {
 }
 
 // Networks returns the graphs of models that have scores of layers. Graphs with invalid references
-// between operations, as in a record that was edited, are left out.
+// between operations, as in a record (run.json) that was edited, are left out.
 func Networks(rows []scores.Row, models []scores.ModelRecord) []Network {
 	measured := map[string]bool{}
 	for i := range rows {

@@ -9,11 +9,12 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A measure that compares two representations has a row for each pair of layers. If each layer has
-// one partner, the rows form a curve over depth. If layers are compared with several others, the
-// rows form a grid, which is drawn as a heat map.
+// A measure that compares two representations has a row of scores for each pair of layers. If each
+// layer has one partner, the rows form a curve over depth. If layers are compared with several
+// others, the rows form a grid, which is drawn as a heat map.
 
-// IsGrid reports whether some layer of the series is compared with several others.
+// IsGrid reports whether some layer of the series (the rows of one statistic of one model or pair
+// of models) is compared with several others.
 func (s Series) IsGrid() bool { return isGrid(s.Rows) }
 
 // isGrid reports whether some layer of rows is compared with several others.
@@ -47,14 +48,15 @@ func isSelf(r scores.Row) bool { return isSelfComparison(r) && r.Layer == r.Othe
 // isSelfComparison reports whether the row compares a model with itself.
 func isSelfComparison(r scores.Row) bool { return r.OtherModel != "" && r.Model == r.OtherModel }
 
-// grid returns the finding on a series over pairs of layers: between which layers the statistic,
-// which about describes, is highest and lowest.
+// grid returns the finding (a sentence and its weight) on a series over pairs of layers: between
+// which layers the statistic, which about describes, is highest and lowest.
 func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	s = s.WithoutSelf()
 	low, high := s.lowest(), s.highest(about.Direction)
 	span := high.Value - low.Value
 	subject := capitalise(strings.Join(nonEmpty(about.Title, w.where(s)), " "))
 	said := fmt.Sprintf("is highest between %s (%s) and lowest between %s (%s)", pairOf(high), Number(high.Value), pairOf(low), Number(low.Value))
+	// minSpan is a share of the statistic's range, and width the length of this range.
 	if span <= minSpan*width(about, low.Value, high.Value) {
 		said = fmt.Sprintf("stays between %s and %s for all %s of layers", Number(low.Value), Number(high.Value), Plural(len(s.Rows), "pair"))
 	}
@@ -62,6 +64,7 @@ func (w wording) grid(s Series, about measure.StatisticDescriptor) finding {
 	if isSelfComparison(high) {
 		weight /= 2 // differences between the layers of one model are seldom the question
 	}
+	// chance returns a clause on the layers at which the scores are no better than chance.
 	return finding{text: subject + " " + said + chance(s, about.Direction, w.noun()) + ".", weight: weight, evidence: w.evidence(low, high)}
 }
 

@@ -6,12 +6,13 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A SheetValue is the value of a statistic for one sample on a contact sheet.
+// A SheetValue is the value of a statistic for one sample on a contact sheet, an image that shows
+// several samples side by side.
 type SheetValue struct {
 	Model     string  `json:"model"` // of a comparison: FIRST → SECOND
 	Data      string  `json:"data"`
 	Transform string  `json:"transform"`
-	Parameter string  `json:"parameter"`
+	Parameter string  `json:"parameter"` // value of the transformation's parameter
 	Measure   string  `json:"measure"`
 	Statistic string  `json:"statistic"`
 	Sample    int     `json:"sample"` // index in the data set
@@ -22,7 +23,7 @@ type SheetValue struct {
 const maxSheetValues = 20_000
 
 // sheetValues collects the per-sample values of predictions for the samples on contact sheets, of
-// the first trial.
+// the first trial (repetition of the random draws).
 type sheetValues struct {
 	sheets []*scores.Sheet
 	values []SheetValue

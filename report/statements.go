@@ -10,7 +10,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Statement is a sentence about the rows that a chart shows.
+// A Statement is a sentence about the rows of scores that a chart shows.
 type Statement struct {
 	Kind   string  `json:"kind"`   // CurveStatement, GapStatement or ExtremesStatement
 	Text   string  `json:"text"`   // one or two sentences
@@ -28,10 +28,12 @@ const (
 )
 
 // maxStatementRows limits the total number of rows that statements refer to, and so the size of a
-// page. Each section has an equal share, and what the sections before it left of theirs.
+// page. Each section (the part of the report on a measure) has an equal share, and what the
+// sections before it left of theirs.
 const maxStatementRows = 200_000
 
-// Statements returns the sentences for charts of the rows, by fixed rules.
+// Statements returns the sentences for charts of the rows, by fixed rules. known holds the
+// descriptors of the measures. replicates, the jackknife's, give intervals of differences.
 func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Replicates) []Statement {
 	b := statementBuilder{rows: rows, measures: Describe(rows, known), levels: Levels(rows), replicates: replicates}
 	sections := Sections(rows, known)
@@ -46,8 +48,8 @@ func Statements(rows []scores.Row, known []measure.Descriptor, replicates *Repli
 type statementBuilder struct {
 	rows     []scores.Row
 	measures Measures // of rows
-	levels   []Level  // of rows
-	names    wording  // of the current section
+	levels   []Level  // of rows: whether a row summarises others, such as those of single trials
+	names    wording  // which names a sentence of the current section must contain
 
 	replicates *Replicates
 	out        []Statement
@@ -73,6 +75,7 @@ func (b *statementBuilder) section(section Section) {
 		var indices []int
 		for i := range b.rows {
 			r := &b.rows[i]
+			// A trial is one of several repetitions of the random draws; the row summarises them.
 			if b.levels[i] >= OverTrial && section.Has(r) && r.Statistic == s.Name && finite(r.Value) {
 				indices = append(indices, i)
 			}
@@ -86,7 +89,7 @@ func (b *statementBuilder) section(section Section) {
 }
 
 // curves adds a statement for each curve, and for each pair of curves of two models. over is what a
-// curve runs along: "layers", or "values" of the parameter.
+// curve runs along: "layers", or "values" of the transformation's parameter.
 func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, over string) {
 	type curve struct {
 		series Series
@@ -132,6 +135,7 @@ func (b *statementBuilder) curves(indices []int, m measure.Descriptor, s measure
 		return strings.Join([]string{c.series.Transform, c.series.Factor, c.series.Variant, c.series.Data}, "\x00")
 	}
 	for _, pair := range groupedBy(curves, caseOf) {
+		// In a grid a layer is compared with several others.
 		if len(pair) == 2 && !pair[0].series.IsGrid() && !pair[1].series.IsGrid() {
 			if text := b.gap(pair[0].series, pair[1].series); text != "" {
 				b.add(GapStatement, text, 0, slices.Concat(pair[0].rows, pair[1].rows))
@@ -173,7 +177,10 @@ func (builder *statementBuilder) gap(a, b Series) string {
 	return text + "."
 }
 
-// statementFields are the fields in which the rows of a chart may differ.
+// statementFields are the fields in which the rows of a chart may differ. "variant" is a version of
+// a statistic, such as the kind of probe. "other" is the second layer of a comparison. "factor" is
+// a property to which the samples are limited, such as a class, or which a probe predicts. "name"
+// is the transformation without the value of its parameter.
 var statementFields = []Field{"variant", "model", "layer", "other", "data", "factor", "name", "parameter"}
 
 // besideLayers lists the fields that charts combine with the layer.
@@ -202,7 +209,7 @@ func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measu
 	}
 	sets := [][]Field{nil} // nil: groups of one row
 	for i, d := range varying {
-		if d != "layer" || m.Probes {
+		if d != "layer" || m.Probes { // Probes: the scores are those of probes
 			sets = append(sets, []Field{d})
 		}
 		for _, e := range varying[i+1:] {
@@ -259,8 +266,8 @@ func (b *statementBuilder) deepest(indices []int) []int {
 }
 
 // highestAndLowest returns a sentence on the rows with the highest and the lowest value. For two
-// fields it adds how two series compare, for three how many intervals exclude the null. set holds
-// the fields in which the rows may differ.
+// fields it adds how two series compare, for three how many intervals exclude the null (the value
+// by chance). set holds the fields in which the rows may differ.
 func (b *statementBuilder) highestAndLowest(indices []int, set []Field) string {
 	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
@@ -416,7 +423,7 @@ func distinctOf[T any](items []T, of func(T) string) []string {
 // preserved.". It returns "" if neither is better.
 func DirectionNote(m measure.Descriptor, s measure.StatisticDescriptor) string {
 	better := "better preserved"
-	if m.Level == measure.PairLevel {
+	if m.Level == measure.PairLevel { // the measure compares two representations
 		better = "more similar"
 	}
 	switch s.Direction {

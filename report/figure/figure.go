@@ -4,9 +4,9 @@
 //	f, err := figure.Draw(rows, figure.Options{Chart: figure.Depth, Columns: 1})
 //	err = f.Write(file, "pdf")
 //
-// Terms of the scores: the depth of a layer is the number of operations on the longest path from
-// the input, and the null of a score is what chance alone gives. A factor is a property of samples,
-// such as their class, to which a row is limited.
+// Terms of the scores: a run is one execution of a study. The depth of a layer is the number of
+// operations on the longest path from the input, and the null of a score is what chance alone
+// gives. A factor is a property of samples, such as their class, to which a row is limited.
 //
 // Rows, for instance those selected by a scores.Filter, are divided among colours and panels.
 // Unless the options specify otherwise, the first field in which they differ (model,
@@ -106,8 +106,8 @@ type Figure struct {
 	width, height vg.Length
 }
 
-// Draw draws a chart of rows. Rows that summarise others (means over values and trials) replace
-// the rows that they summarise.
+// Draw draws a chart of rows. Rows that summarise others (means over the values of a parameter, and
+// over trials, the repetitions of the random draws) replace the rows that they summarise.
 func Draw(rows []scores.Row, o Options) (*Figure, error) {
 	if o.Columns != 0 && o.Columns != 1 && o.Columns != 2 {
 		return nil, fmt.Errorf("a figure spans 1 or 2 columns, not %d", o.Columns)
@@ -173,7 +173,7 @@ func (f *Figure) Write(w io.Writer, format string) error {
 	return err
 }
 
-// newFigure lays out panels.
+// newFigure lays out panels. clean replaces characters that could mislead a reader.
 func newFigure(panels []*plot.Plot, legend []entry, o Options, s style) *Figure {
 	f := &Figure{style: s, title: clean(o.Title), panels: panels, legend: legend, width: width(o)}
 	f.across = panelsAcross(len(panels), o)

@@ -12,7 +12,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A Field is a property of rows that colours, panels and axes show.
+// A Field is a property of rows of scores that colours, panels and axes show.
 type Field = report.Field
 
 // Limits beyond which a figure is not readable.
@@ -37,7 +37,7 @@ type group struct {
 type member struct {
 	name  string // value of the field that colours show
 	place int    // index in split.names
-	look  look
+	look  look   // colour, marker and dashes
 	rows  []scores.Row
 }
 
@@ -213,7 +213,8 @@ func (g *group) add(s *split, r scores.Row) {
 // legend returns an entry for each colour.
 func (s *split) legend() []entry { return legendOf(s.names, s.highlight) }
 
-// legendOf returns an entry for each name, or for the highlighted one and for all others.
+// legendOf returns an entry for each name, or for the highlighted one and for all others. clean
+// replaces characters that could mislead a reader.
 func legendOf(names []string, highlight int) []entry {
 	if highlight >= 0 {
 		return []entry{{name: clean(names[highlight]), look: lookAt(highlight, highlight)}, {name: fmt.Sprintf("%d others", len(names)-1), look: greyLook}}

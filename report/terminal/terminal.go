@@ -1,4 +1,4 @@
-// Package terminal prints the scores of a run as text tables.
+// Package terminal prints the scores of a run (one execution of a study) as text tables.
 //
 //	err := terminal.Write(os.Stdout, result.Rows, result.Record, terminal.Options{Width: 120})
 //
@@ -149,7 +149,8 @@ func (p *printer) measure(m measure.Descriptor) {
 // gridLabels are the headings of the labels of a row.
 var gridLabels = []string{"model", "data", "transform", "factor", "variant"}
 
-// labelsOf returns the labels of a series, in the order of gridLabels.
+// labelsOf returns the labels of a series (the scores of one statistic of one model under one
+// transformation), in the order of gridLabels.
 func labelsOf(s report.Series) []string {
 	return []string{s.Model, s.Data, s.Transform, s.Factor, s.Variant}
 }
@@ -209,8 +210,8 @@ func (p *printer) layers(m measure.Descriptor, s measure.StatisticDescriptor) gr
 	fewest, most := math.MaxInt, 0
 	unit := "layer"
 	for _, one := range report.SeriesOf(p.shown, m, s.Name) {
-		if one.IsGrid() {
-			one = one.WithoutSelf()
+		if one.IsGrid() { // a layer is compared with several others
+			one = one.WithoutSelf() // without comparisons of a layer with itself
 			unit = "pair of layers"
 			g.values = []string{"most alike", "least alike"}
 		}
@@ -241,8 +242,8 @@ func extremes(s report.Series, d measure.Direction, unit string) []gridValue {
 	return []gridValue{best, worst}
 }
 
-// observations returns the number of observations of some statistics of a measure, or its range
-// over the rows.
+// observations returns the number of observations (such as samples) of some statistics of a
+// measure, or its range over the rows.
 func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescriptor) string {
 	low, high := math.MaxInt, 0
 	for i := range p.shown {
@@ -254,8 +255,8 @@ func (p *printer) observations(m measure.Descriptor, of []measure.StatisticDescr
 	return span(low, high)
 }
 
-// unitsIn returns a number of units, for instance "1 layer", "20 layers", "18 to 20 layers" or "361
-// pairs of layers".
+// unitsIn returns a number with its noun, for instance "1 layer", "20 layers", "18 to 20 layers" or
+// "361 pairs of layers".
 func unitsIn(fewest, most int, unit string) string {
 	if most != 1 {
 		unit = pluralOf[unit]
