@@ -34,7 +34,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return err
 }
 
-// runJSON is a run in the JSON interface.
+// runJSON is a run (one execution of a study) in the JSON interface.
 type runJSON struct {
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`
@@ -50,7 +50,7 @@ type runJSON struct {
 type modelJSON struct {
 	Name   string            `json:"name"`
 	SHA256 string            `json:"sha256"`
-	Tags   map[string]string `json:"tags"`
+	Tags   map[string]string `json:"tags"` // labels that the study gives the model
 }
 
 // A dataJSON is a data set of a run in the JSON interface.
@@ -60,7 +60,7 @@ type dataJSON struct {
 	Fingerprint string `json:"fingerprint"` // hash of the samples
 }
 
-// json returns the run as the JSON interface shows it.
+// json returns the run as the JSON interface shows it. record is the contents of its run.json.
 func (r *run) json(record scores.Record) runJSON {
 	out := runJSON{ID: r.id, Name: r.name(), Study: record.Study, Started: record.Started, Finished: record.Finished, Progress: r.progress(record),
 		Models: []modelJSON{}, Data: []dataJSON{}}
@@ -104,7 +104,9 @@ func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, run.json(record))
 }
 
-// filterRows returns the rows of a run that match the query parameters of a request.
+// filterRows returns the rows of a run that match the query parameters of a request. A variant is a
+// version of a statistic, such as the kind of probe; a factor is a property of samples, such as
+// their class.
 func (s *Server) filterRows(run *run, r *http.Request) ([]scores.Row, error) {
 	record, err := run.resolved()
 	if err != nil {
@@ -142,6 +144,7 @@ func (s *Server) apiScores(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// The stamp changes with the files of the run.
 	return s.send(w, r, response{kind: "application/json", stamp: run.stamp()}, func(w io.Writer) error {
 		rows, err := s.filterRows(run, r)
 		if err != nil {
@@ -216,7 +219,7 @@ type comparisonJSON struct {
 }
 
 func (s *Server) apiCompare(w http.ResponseWriter, r *http.Request) error {
-	sides, err := s.sides(r)
+	sides, err := s.sides(r) // the runs or models that are compared
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,15 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A side is one side of a comparison: a run, or one model of a run.
+// A side is one side of a comparison: a run (one execution of a study), or one model of a run.
 type side struct {
 	run    *run
-	model  string // all models if ""
-	record scores.Record
-	cells  []scores.Cell // and derived ones: means over values of a transformation and over trials
+	model  string        // all models if ""
+	record scores.Record // the contents of run.json
+	// A cell has the scores of one measure for one model, data set, transformation value and trial
+	// (repetition of the random draws). There are also derived cells, of means over the values of a
+	// transformation and over trials.
+	cells []scores.Cell
 }
 
 // label returns the name of a side for display.
@@ -165,7 +168,7 @@ func mergeSides(sides []side) ([]scores.Row, scores.Record) {
 		}
 	}
 	var rows []scores.Row
-	record := sides[0].record
+	record := sides[0].record // without what belongs to one run only
 	record.Models, record.Data, record.Resolved, record.Used, record.Keys = nil, nil, "", nil, nil
 	var names []string
 	seen := map[string]bool{}

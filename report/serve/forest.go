@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A forestLine is a difference with its place in the forest plot, a column of differences with
-// their intervals. The fields that end in 100 are coordinates from 0 to 100, with 50 at no
-// difference. Lines of one statistic share a scale.
+// A forestLine is a difference between scores of two runs or models, A and B, with its place in the
+// forest plot, a column of differences with their intervals. The fields that end in 100 are
+// coordinates from 0 to 100, with 50 at no difference. Lines of one statistic share a scale.
 type forestLine struct {
 	scores.Difference
 	Low100, High100, At100 float64
@@ -64,10 +64,12 @@ func forest(differences []scores.Difference, layers map[string]string) []forestL
 	return out
 }
 
-// overviewOnly returns the differences of scores over all values and all samples, which stand for
-// those of single values and classes. Statistics that cannot be compared between models, since
-// their scale is that of a layer's activations or of a factor, are left out, unless the measure has
-// no others; so are baselines.
+// overviewOnly returns the differences of scores over all values of a transformation's parameter
+// and all samples, which stand for those of single values and classes. Statistics that cannot be
+// compared between models, since their scale is that of a layer's activations or of a factor (a
+// property of samples, such as hue), are left out, unless the measure has no others; so are
+// baselines, such as the error of always predicting the mean. known holds the descriptors of the
+// measures.
 func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.Difference {
 	rows := make([]scores.Row, len(all))
 	for i, d := range all {
@@ -89,10 +91,11 @@ func overviewOnly(all []scores.Difference, known []measure.Descriptor) []scores.
 	return out
 }
 
-// matchLayers renames the layers of b's cells to those of a that lie at the nearest relative depth,
-// so that models of different depth can be compared. A relative depth is 0 at the first and 1 at
-// the last layer. Layers of b that match none are left out. It returns the original names by the
-// new ones; nil, with the cells unchanged, if the models have the same layers or one has none.
+// matchLayers renames the layers of b's cells (each has the scores of one measure) to those of a
+// that lie at the nearest relative depth, so that models of different depth can be compared. A
+// relative depth is 0 at the first and 1 at the last layer. Layers of b that match none are left
+// out. It returns the original names by the new ones; nil, with the cells unchanged, if the models
+// have the same layers or one has none.
 func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, map[string]string) {
 	same := len(a.Layers) == len(b.Layers)
 	for i := range min(len(a.Layers), len(b.Layers)) {
@@ -112,8 +115,8 @@ func matchLayers(a, b scores.ModelRecord, cells []scores.Cell) ([]scores.Cell, m
 		return float64(m.Layers[i].Depth-first) / float64(last-first)
 	}
 	// Each layer of a in turn takes the nearest layer of b that is not taken yet, has the same
-	// operator and, like it, is inside a branch or outside. A layer further than maxGap is not
-	// taken.
+	// operator and, like it, is inside a branch, which a shortcut passes by, or outside. A layer
+	// further than maxGap is not taken.
 	const maxGap = 0.5
 	newName, original := map[string]string{}, map[string]string{}
 	for i, la := range a.Layers {

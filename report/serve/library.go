@@ -28,7 +28,7 @@ const (
 	rescanInterval = 2 * time.Second // time after which folders are searched again
 )
 
-// A library finds and reads the runs in the served folders.
+// A library finds and reads the runs (executions of studies) in the served folders.
 type library struct {
 	roots []root
 
@@ -39,7 +39,7 @@ type library struct {
 
 // A root is one of the served folders.
 type root struct {
-	measures []measure.Descriptor // for runs whose records have no descriptors
+	measures []measure.Descriptor // titles etc. of measures, for runs whose records lack them
 	dir      string               // absolute
 	name     string               // base name of dir, with its parent's in front if several roots have the same
 	open     *os.Root
@@ -163,7 +163,7 @@ type run struct {
 
 	stamps    sync.Mutex
 	stamped   time.Time // when the computation of lastStamp began
-	lastStamp string    // see stamp
+	lastStamp string    // changes with the files of the folder; see stamp
 }
 
 // name returns the display name of the run: its path, or the root's name if the root is the run
@@ -224,7 +224,8 @@ func sameFile(before, now os.FileInfo) bool {
 }
 
 // cells reads the finished cells of the current study, without the means over cells that
-// scores.Derived computes.
+// scores.Derived computes. A cell has the scores of one measure for one model, data set,
+// transformation value and trial (repetition of the random draws).
 func (r *run) cells(record scores.Record) ([]scores.Cell, error) {
 	var out []scores.Cell
 	for _, name := range r.finished(record) {
@@ -241,7 +242,8 @@ func (r *run) cells(record scores.Record) ([]scores.Cell, error) {
 	return out, nil
 }
 
-// finished returns the names of the files of finished cells.
+// finished returns the names of the files of finished cells. The keys of the record identify the
+// cells that the study plans.
 func (r *run) finished(record scores.Record) []string {
 	entries, _ := fs.ReadDir(r.root.open.FS(), path.Join(r.path, "cells"))
 	planned := make(map[string]bool, len(record.Keys))
@@ -292,7 +294,8 @@ func (r *run) resolved() (scores.Record, error) {
 	return record, nil
 }
 
-// attachments returns the attachments of the run's report, without replicates.
+// attachments returns what the run's report shows besides scores, such as images and histograms,
+// without replicates.
 func (r *run) attachments() report.Attachments {
 	folder, err := r.root.open.OpenRoot(filepath.FromSlash(r.path))
 	if err != nil {
@@ -302,7 +305,8 @@ func (r *run) attachments() report.Attachments {
 	return report.AttachmentsIn(folder)
 }
 
-// replicates returns the replicates of the run's scores, for differences between them.
+// replicates returns the jackknife replicates of the run's scores, for the intervals of differences
+// between them.
 func (r *run) replicates(record scores.Record) (*report.Replicates, error) {
 	cells, err := r.cells(record)
 	if err != nil {
@@ -330,8 +334,8 @@ type Progress struct {
 	Cells  int    `json:"cells"`  // planned cells
 	Failed int    `json:"failed"` // number of failures
 	Saved  int    `json:"saved"`  // number of files with unfinished work
-	// Share is the share of the forward passes that are done, or of the cells if the record does not
-	// count passes. It is 1 for a finished run.
+	// Share is the share of the forward passes that are done, or of the cells if the record does
+	// not count passes. It is 1 for a finished run.
 	Share float64 `json:"share"`
 	Left  int     `json:"left"` // seconds that a running run is expected to take; 0: unknown
 }
@@ -396,7 +400,7 @@ func (r *run) written() time.Time {
 
 // estimate sets the share and the time left from the forward passes that the record counts.
 func (p *Progress) estimate(record scores.Record, written time.Time) {
-	w := record.Work
+	w := record.Work // forward passes: done, and in total
 	if w == nil || w.Total <= 0 || w.Done < 0 || w.Done > w.Total {
 		return
 	}

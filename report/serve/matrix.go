@@ -12,8 +12,8 @@ import (
 // maxMatrixRuns is the maximum number of runs, the latest, whose scores the first page shows.
 const maxMatrixRuns = 24
 
-// A runMatrix shows one statistic of the models of several runs on a data set: a line for each
-// model of a run, and a column for each transformation.
+// A runMatrix shows one statistic of the models of several runs (executions of studies) on a data
+// set: a line for each model of a run, and a column for each transformation.
 type runMatrix struct {
 	Title   string // of the statistic
 	About   string // what its values mean, one sentence

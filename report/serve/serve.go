@@ -1,7 +1,8 @@
 // Package serve serves a folder of runs to the browser: a searchable list, each run with its report
 // and its progress, and comparisons of runs or models. The same data are available as JSON, CSV and
 // Parquet. A run is a folder with the results of one study. Its cells are the units of its work:
-// one measure of one model on one data set under one value of a transformation in one trial.
+// one measure of one model on one data set under one value of a transformation in one trial (one of
+// several repetitions of the random draws).
 //
 //	s, err := serve.New(serve.Options{Dirs: []string{"runs"}})
 //	defer s.Close()
@@ -38,7 +39,8 @@ type Options struct {
 	Dirs  []string // run folders, or folders that contain run folders at any depth
 	Hosts []string // additional host names of the server
 	Token string   // token that requests must carry; "" means none
-	// Measures holds the descriptors for runs whose records have none.
+	// Measures holds the descriptors of measures (titles, statistics, ranges) for runs whose
+	// records (run.json) have none.
 	Measures []measure.Descriptor
 	// Every is the interval at which the progress of unfinished runs is checked; 0 means one
 	// second.

@@ -21,6 +21,8 @@ func stills(ctx context.Context, folder string, parts, side, places int, seed ui
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
+	// The motion "still" gives one frame of each image, the whitened image, from which patches are
+	// cut.
 	src, err := video.OpenCamera(ctx, video.CameraOptions{Images: images, Motion: "still", Patches: video.Patches{Size: side, Places: places, Seed: seed}})
 	if err != nil {
 		return tensor.Tensor{}, err

@@ -3,9 +3,9 @@
 //	go run ./studies/resi data -n 3000 -o resi data_batch_1.bin
 //	go run ./studies/resi table runs/labels/scores.csv runs/dots/scores.csv runs/noise/scores.csv runs/layers/scores.csv
 //
-// The study is the six tests of Klabunde et al. 2025 (ReSi), which ask whether measures of
-// similarity tell apart networks that should differ. Networks and training sets are smaller than in
-// the paper. studies/resi.yaml has all commands.
+// The study is the six tests of Klabunde et al. 2025 (ReSi, a benchmark of representational
+// similarity), which ask whether measures of similarity tell apart networks that should differ.
+// Networks and training sets are smaller than in the paper. studies/resi.yaml has all commands.
 package main
 
 import (

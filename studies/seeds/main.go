@@ -5,12 +5,13 @@
 //
 // table reads the scores of a study of networks of trainings (see checkpoints in
 // docs/reference/study-file.md), whose names are like SERIES/seed-2-augment-plain: SERIES is the
-// name of the entry of models, and what follows the seed is the network. Each cell is the mean over
-// seeds with Student's 95 % interval. With -of and -minus there are also means of differences,
-// taken seed by seed, of two networks, layers or epochs. With -unpaired they are differences of
-// means, with Welch's interval, for networks that share no seed. correlations makes a table of what
-// noether correlate --csv has written, with a row for each data set; TEXT=FILE adds TEXT to the
-// titles of the columns of FILE. Both write CSV as package studies/results reads it.
+// name of the entry of models, and what follows the seed is the network. Each cell of the table is
+// the mean over seeds with Student's 95 % interval. With -of and -minus there are also means of
+// differences, taken seed by seed, of two networks, layers or epochs. With -unpaired they are
+// differences of means, with Welch's interval, for networks that share no seed. correlations makes
+// a table of what noether correlate --csv has written (correlations of scores over models), with a
+// row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. Both write CSV as
+// package studies/results reads it. A null is the value of a statistic by chance.
 package main
 
 import (

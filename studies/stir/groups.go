@@ -13,7 +13,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// A group is a row of a table: the kinds of the two networks, and the layer.
+// A group is a row of a table of STIR (similarity through inverted representations, Nanda et al.
+// 2022): the kinds of the two networks (how they were trained), and the layer. The reference is the
+// network whose representation the inversion matches.
 type group struct {
 	reference, other string
 	depth            int
@@ -26,8 +28,8 @@ type groups map[group]pairs
 // pairs holds the scores of pairs of networks by the seeds of the two, such as "1+2".
 type pairs map[string]*pair
 
-// A pair holds the scores of two networks of all trials, and of both directions if the networks are
-// of one kind.
+// A pair holds the scores of two networks of all trials (repetitions of the random draws), and of
+// both directions (each network is once the reference) if the networks are of one kind.
 type pair struct {
 	networks []string
 	rows     []scores.Row
@@ -83,7 +85,8 @@ func (g groups) sorted() []group {
 	})
 }
 
-// values returns the value of each pair, the mean of its scores, in the order of the seeds.
+// values returns the value of each pair, the mean of its scores, in the order of the seeds. If the
+// column is of nulls, it is the mean of the values that chance gives.
 func (p pairs) values(c column) []float64 {
 	var out []float64
 	for _, unit := range slices.Sorted(maps.Keys(p)) {
@@ -124,7 +127,7 @@ func cells(format string, mean, low, high float64) []string {
 }
 
 // titles are the kinds of networks as named in the studies and in the tables, in the order of the
-// tables. AT is adversarial training.
+// tables. AT is adversarial training; TRADES and MART are two other defences.
 var titles = [][2]string{
 	{"plain", "plain"}, {"at", "AT"}, {"one", "AT, 1 step"},
 	{"plain-750", "plain, 750"}, {"plain-1500", "plain, 1500"}, {"plain-3000", "plain, 3000"},

@@ -1,14 +1,15 @@
 // Synesis makes the tables of docs/results/probes.md about encoders that differ in training, from
 // the scores of studies/synesis-encoders.yaml and studies/synesis-rate.yaml. The studies follow
 // Plachouras et al. 2025, whose software is called synesis. P-equivariance is the measure
-// parameter-equivariance, R-equivariance is representation-equivariance; the probes are slp (a
-// single-layer perceptron, which is linear) and mlp.
+// parameter-equivariance (a probe predicts the parameter of a transformation), R-equivariance is
+// representation-equivariance (a probe predicts the representation of the transformed input); the
+// probes are slp (a single-layer perceptron, which is linear) and mlp.
 //
 //	go run ./studies/synesis -o studies/results runs/encoders/scores.csv runs/rate/scores.csv
 //
 // Of each study, named STUDY, it writes STUDY.csv, with the mean over the networks of each kind of
-// training, and STUDY-differences.csv, with the differences between kinds. Networks are the
-// independent units: intervals are Student's t over networks.
+// training (which differ in the seed), and STUDY-differences.csv, with the differences between
+// kinds. Networks are the independent units: intervals are Student's t over networks.
 package main
 
 import (

@@ -17,7 +17,10 @@ import (
 )
 
 // statistics lists the statistics that the tables show, with their measures and titles. A study may
-// lack some.
+// lack some. A probe predicts a factor (a property of samples, such as hue), the parameter of a
+// transformation (P-equivariance), or the transformed representation (R-equivariance). The gain is
+// 1 minus the probe's squared error divided by that of predicting no change. Disentanglement is how
+// much worse a probe predicts a factor from the transformed representation.
 var statistics = []struct{ measure, statistic, title string }{
 	{"informativeness", "rmse", "informativeness, RMSE"},
 	{"informativeness", "accuracy", "informativeness, accuracy"},
@@ -32,7 +35,7 @@ var statistics = []struct{ measure, statistic, title string }{
 // An observation identifies what a row of the tables compares among the kinds of training.
 type observation struct {
 	axis string // title of the measure and its statistic
-	what string // factor, transformation and probe
+	what string // factor, transformation and probe: slp (a single-layer perceptron) or mlp
 }
 
 // A sample holds the scores of the networks of one kind, and the nulls of these scores, which
@@ -71,6 +74,7 @@ func collect(rows []scores.Row) (*table, error) {
 	t := &table{samples: map[observation]map[string]*sample{}}
 	for _, s := range statistics {
 		for _, r := range rows {
+			// Rows with a parameter are of one of its values, the others are means over all values.
 			if r.Measure != s.measure || r.Statistic != s.statistic || r.Parameter != "" || math.IsNaN(r.Value) {
 				continue
 			}

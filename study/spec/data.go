@@ -5,10 +5,11 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// Data is an entry of data in a study file: a name, one kind of source, and the selection of
-// samples. Of the pointers from CIFAR10 to Camera exactly one is set: that of the source. A factor
-// is a known property of each sample, such as its speaker; a trajectory is the sequence of patches
-// at one place in consecutive frames.
+// Data is an entry of data in a study file, which says what is measured: a name, one kind of
+// source, and the selection of samples. Of the pointers from CIFAR10 to Camera exactly one is set:
+// that of the source. A factor is a known property of each sample, such as its speaker; a
+// trajectory is the sequence of patches at one place in consecutive frames. The resolved study is
+// the copy of the study in the results, with variables filled in.
 type Data struct {
 	Name string `key:"name,required" doc:"name in the scores, and part of the random seed of these data"`
 
@@ -45,7 +46,8 @@ type Data struct {
 }
 
 // A type whose name ends in Keys holds the keys that are nested below one key of an entry, such as
-// cifar10; the tags document them.
+// cifar10; the tags document them. A key with the tag short may be left out: images: photos is
+// images: {folder: photos}.
 
 type cifar10Keys struct {
 	Files  []Path `key:"files,required" short:"true" doc:"binary files, in order, or the folder that contains them"`

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// maxLines is the largest number of log lines in the record of a failure.
+// maxLines is the largest number of log lines in the record of a failure: the file of a run that
+// says why a part of its work failed.
 const maxLines = 30
 
 // A Logger forwards log records, and keeps the last lines of all levels for records of failures.
