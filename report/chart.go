@@ -15,7 +15,7 @@ type Mark string
 
 // The marks.
 const (
-	LineMark Mark = "line" // curves with points, interval bands and a dotted null (what chance gives)
+	LineMark Mark = "line" // curves with points, interval bands and a dotted null, chance level
 	BarMark  Mark = "bar"  // horizontal bars with a line for the interval and a tick at the null
 	TileMark Mark = "tile" // tiles in the colours of their values
 	StepMark Mark = "step" // histograms

@@ -12,7 +12,7 @@ import (
 // trajectory: the input to which it responds most, moved by one amount after another. The measure
 // is firing, after Goodfellow et al. 2009.
 type TuningCurve struct {
-	Model, Layer, Data, Transform, Measure, Factor string // Factor: what varies, such as phase; or ""
+	Model, Layer, Data, Transform, Measure, Factor string // Factor: what varies, such as phase
 
 	Unit      int       // index in the layer
 	Threshold float64   // the unit fires at or above it (at or below it if Sign is -1)

@@ -10,8 +10,8 @@
 // differences, taken seed by seed, of two networks, layers or epochs. With -unpaired they are
 // differences of means, with Welch's interval, for networks that share no seed. correlations makes
 // a table of what noether correlate --csv has written (correlations of scores over models), with a
-// row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. Both write CSV as
-// package studies/results reads it. A null is the value of a statistic by chance.
+// row for each data set; TEXT=FILE adds TEXT to the titles of the columns of FILE. Both write CSV
+// as package studies/results reads it. A null is the value of a statistic by chance.
 package main
 
 import (
