@@ -11,7 +11,8 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter build networks with random weights. With
+// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter (a network that classifies each pixel) build
+// networks with random weights. With
 // Spec.TrainingMode BatchNormalization uses the statistics of the batch and Dropout is active, as
 // in PyTorch's train(). Without it BatchNormalization uses its running statistics and Dropout does
 // nothing.
@@ -22,7 +23,8 @@
 //
 // SGD updates a parameter p with gradient g in step t = 1, 2, ... at the learning rate a by
 //
-//	g <- g + decay p;  v <- momentum v + g;  p <- p - a v            (Nesterov: p - a (g + momentum v)).
+//	g <- g + decay p;  v <- momentum v + g;  p <- p - a v
+//	(Nesterov: p <- p - a (g + momentum v)).
 //
 // Adam (Kingma and Ba 2015, algorithm 1), with weight decay coupled as in PyTorch, is
 //

@@ -36,7 +36,8 @@ func MLP(seed uint64, sizes ...int) (*onnx.Model, error) {
 	return b.Model()
 }
 
-// linear returns x W + c. W is inputs x outputs, the layout that a matrix product reads fastest.
+// linear returns x W + c, with W and c drawn from the seed base. W is inputs x outputs, the layout
+// that a matrix product reads fastest.
 func linear(b *onnx.Builder, x onnx.Value, name string, base uint64, in, out int) onnx.Value {
 	bound := 1 / math.Sqrt(float64(in))
 	uniform := func(part string, shape ...int) onnx.Value {

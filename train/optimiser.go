@@ -21,8 +21,8 @@ type Optimiser interface {
 	scalars(t int, rate float64) []float64
 }
 
-// An updater gives an optimiser access to the graph, the scalars of the step, and the state of one
-// parameter.
+// An updater gives an optimiser access to the graph b, the scalars of the step, and the state of
+// one parameter: tensors that are kept from step to step, such as its velocity.
 type updater struct {
 	b      *onnx.Builder
 	scalar func(i int) onnx.Value // scalar i of Optimiser.scalars
@@ -113,9 +113,10 @@ func (o AdamW) check() error      { return Adam(o).check() }
 func (o Adam) baseRate() float64  { return o.Rate }
 func (o AdamW) baseRate() float64 { return o.Rate }
 
-// update holds M = m / (1 - b1) and V = v / (1 - b2) as its state, which saves two passes over the
-// weights; the symbols are those of the package comment, with the learning rate a in step t.
-// scalars returns s and e, which include the bias correction and these factors:
+// The state of update is M = m / (1 - b1) and V = v / (1 - b2), which saves two passes over the
+// weights. Here m and v are Adam's running means of the gradient and of its square, b1, b2 and eps
+// are Beta1, Beta2 and Epsilon, and a is the learning rate in step t. scalars returns s and e,
+// which include the bias correction and these factors:
 //
 //	p <- p - s M / (sqrt V + e)
 //	s = a (1 - b1) / (1 - b1^t) / c,  e = eps / c,  c = sqrt((1 - b2) / (1 - b2^t))
@@ -138,6 +139,7 @@ func (o Adam) scalars(t int, rate float64) []float64 {
 	return []float64{rate * (1 - o.Beta1) / (1 - math.Pow(o.Beta1, float64(t))) / c, o.Epsilon / c}
 }
 
+// scalars returns those of Adam and the factor of decoupled weight decay.
 func (o AdamW) scalars(t int, rate float64) []float64 {
 	return append(Adam(o).scalars(t, rate), 1-rate*o.WeightDecay)
 }

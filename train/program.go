@@ -20,9 +20,9 @@ const (
 	correctName   = prefix + "correct"
 	metricsName   = prefix + "metrics"
 	penaltyName   = prefix + "penalty"
-	predictedName = prefix + "predicted"      // class of each position
-	partnerName   = prefix + "partner target" // target of the sample that Spec.Mixup mixes in
-	lambdaName    = prefix + "lambda"         // weight of Spec.Mixup
+	predictedName = prefix + "predicted"      // class of each position of a map
+	partnerName   = prefix + "partner target" // target of the sample that is mixed in (mixup)
+	lambdaName    = prefix + "lambda"         // weight of mixup
 )
 
 func scalarName(i int) string       { return fmt.Sprintf("%sscalar %d", prefix, i) }
@@ -38,7 +38,8 @@ type stateTensor struct {
 	shape []int
 }
 
-// A program builds the graphs of a training.
+// A program builds the graphs of a training, which a Spec describes: of a step, of several steps
+// and of an evaluation.
 type program struct {
 	spec       Spec
 	parameters []stateTensor
@@ -46,15 +47,15 @@ type program struct {
 	statistics     []stateTensor
 	optimiserState []stateTensor
 	// norms and masks are those of the BatchNormalization and Dropout nodes in the graph of a step.
-	// With TRADES and MART the forward pass on the samples comes before that on their adversarial
-	// examples.
+	// With TRADES and MART, losses of adversarial training, the forward pass on the samples comes
+	// before that on their adversarial examples.
 	norms       []batchNorm
 	masks       []mask
 	inputs      []onnx.ValueInfo // of the model
 	output      onnx.Value       // that the loss is computed from
 	scalars     int              // number of the optimiser's scalars, such as the learning rate
 	classes     int              // number of classes of the output; -1 if unknown
-	taskClasses []int            // numbers of classes of the outputs of Spec.Tasks; -1 if unknown
+	taskClasses []int            // numbers of classes of the outputs with further losses (Spec.Tasks); -1 if unknown
 }
 
 // newProgram determines the output and the parameters.
@@ -165,8 +166,9 @@ const (
 )
 
 // lossGraph starts a graph: the model with its trained tensors as inputs, the loss of each sample
-// and, if targets are classes, whether the largest output is the class. training asks for the graph
-// of a training step, with Spec.TrainingMode, Spec.Mixup and the loss of Spec.Adversarial.
+// (those of Spec.Tasks added) and, if targets are classes, whether the largest output is the class.
+// training asks for the graph of a training step, with Spec.TrainingMode, Spec.Mixup and the loss
+// of Spec.Adversarial.
 func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onnx.Value, err error) {
 	var names []string
 	for _, s := range p.weights() {
@@ -178,6 +180,8 @@ func (p *program) lossGraph(training bool) (b *onnx.Builder, losses, correct onn
 	}
 	b = onnx.Extend(m)
 	var adversarial onnx.Value
+	// The losses of TRADES and MART need a forward pass on the samples besides that on their
+	// adversarial examples.
 	if training && p.spec.Adversarial.hasCleanPass() {
 		if adversarial, err = p.includeAdversarial(b, m); err != nil {
 			return nil, "", "", err
@@ -229,7 +233,8 @@ func (p *program) metricCount() int {
 // evaluation returns the graph of an evaluation of a batch. Its outputs are the loss of each
 // sample; if targets are classes, for each sample 1 if its prediction is correct, else 0, or the
 // fraction of positions where it is correct; if there is a class for each position, the classes
-// that are predicted there; and the penalty, if there is one.
+// that are predicted there; and the penalty (Spec.Penalty, a term that is added to the mean loss),
+// if there is one.
 func (p *program) evaluation() (*onnx.Model, error) {
 	b, losses, correct, err := p.lossGraph(forEvaluation)
 	if err != nil {

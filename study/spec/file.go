@@ -14,7 +14,9 @@ import (
 )
 
 // A Study is a study file: which models are measured on which data, under which transformations, by
-// which measures. The keys are a public contract; see docs/reference/study-file.md.
+// which measures. The keys are a public contract; see docs/reference/study-file.md. A random draw
+// is a random number of the program, such as an angle; clean samples are those that are not
+// transformed.
 type Study struct {
 	Name        string        `key:"name,required" doc:"name of the study; a column of the scores"`
 	Description string        `key:"description" doc:"what the study is for: text that the report shows, with empty lines between paragraphs"`
@@ -67,6 +69,8 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	// An entry of data may list several corruptions, and one of models the checkpoints of a
+	// training: each becomes an entry of its own.
 	if err := expandCorruptions(node); err != nil {
 		return nil, err
 	}
@@ -92,8 +96,8 @@ func Parse(path string, data []byte, vars map[string]string) (*Study, error) {
 func (s *Study) SetMemory(bytes Size) { s.Memory, s.memorySet = bytes, true }
 
 // BoundsMemory reports whether the study sets a bound on the memory of accumulators. If not, Memory
-// is the default: it still decides which intervals are computed, but a pass (a reading of the
-// samples) may hold more.
+// is the default: it still decides which confidence intervals are computed, but a pass (a reading
+// of the samples) may hold more.
 func (s *Study) BoundsMemory() bool { return s.memorySet || s.Memory != DefaultMemory }
 
 // AsksForImages reports whether the study itself, not the default, sets a number of images above 0.
@@ -129,7 +133,8 @@ func (s *Study) check(n *config.Node) error {
 	return s.checkSize(n)
 }
 
-// checkSize returns an error if the study has more than maxCells cells.
+// checkSize returns an error if the study has more than maxCells cells. The Cells of a
+// transformation are its values, and Between tells which pairs of models a measure compares.
 func (s *Study) checkSize(n *config.Node) error {
 	values := 0
 	for _, t := range s.Transforms {

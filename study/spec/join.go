@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/internal/config"
 )
 
-// joinKeys is the value of the key join: entries of data whose samples are concatenated, in the
-// order of the file.
+// joinKeys is the value of the key join of a data entry, the description of one data set in a study
+// file: entries whose samples are concatenated, in the order of the file.
 type joinKeys struct{ Parts []Data }
 
 // DecodeNode implements config.Decoder. Each key is the name of a part, and its value the entry.
@@ -56,7 +56,7 @@ func (joinKeys) JSONSchema() map[string]any {
 	return map[string]any{"type": "object", "minProperties": 2, "additionalProperties": map[string]any{"type": "object"}}
 }
 
-// open opens the parts and joins them.
+// open opens the parts and joins them. Within adds the name of a part to an error.
 func (k *joinKeys) open(ctx context.Context, s *Study, _ Data) (dataset.Source, error) {
 	var names []string
 	var parts []dataset.Source

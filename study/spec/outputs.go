@@ -12,7 +12,7 @@ import (
 )
 
 // AddPosition adds to an error the position of the key classes in the study file, or the position
-// of the data entry if it lacks the key.
+// of the data entry (the description of one data set there) if it lacks the key.
 func (d Data) AddPosition(err error) error {
 	at := d.node
 	if at == nil {
@@ -112,9 +112,10 @@ func nameIndex(modelNames []string, name string) int {
 	return exact
 }
 
-// MaskOutputs returns for each class of masks the class of a model's decoded output, or -1 if the
-// model has none for it. The first class is the background. The others are categories, which are
-// matched as by TruthOutputs, but by order or ID only if class 0 of the model is the background.
+// MaskOutputs returns for each class of masks, which hold the class of each pixel, the class of a
+// model's decoded output, or -1 if the model has none for it. f describes that output: boxes or a
+// map of classes. The first class is the background. The others are categories, which are matched
+// as by TruthOutputs, but by order or ID only if class 0 of the model is the background.
 func (d Data) MaskOutputs(classes []dataset.TruthClass, f *output.Format) ([]int, error) {
 	categories := classes[1:]
 	outputs := []int{0} // of the background first

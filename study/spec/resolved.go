@@ -8,23 +8,26 @@ import (
 	"github.com/noether-ml/noether/internal/fetch"
 )
 
-// Resolved returns the text of the study as it was run, with absolute paths, variables replaced,
-// and the hashes of models and data. It is itself a study file, and running it checks the hashes.
+// Resolved returns the text of the study (what is to be measured) as it was run, with absolute
+// paths, variables replaced, and the hashes of models and data. It is itself a study file, and
+// running it checks the hashes.
 func (s *Study) Resolved() (string, error) {
 	for _, path := range s.paths() {
 		path.node.Text = s.absolute(path.text)
 	}
 	// Write the settings that the keys of cells depend on, so that a later version with other
-	// defaults computes the same keys.
+	// defaults computes the same keys. A cell is one unit of work, such as one measure of one
+	// model; its key identifies its results.
 	s.node.SetInt("seed", int64(s.Seed))
 	s.node.SetInt("memory", int64(s.Memory))
 	raw, err := config.Encode(s.node)
 	return string(raw), err
 }
 
-// KeepHashes copies the hashes of models from an earlier resolved study of the same run folder, if
-// this process has not opened them (isOpen returns false): a run of some of the models opens only
-// these, and must not remove the hashes of the others.
+// KeepHashes copies the hashes of models from an earlier resolved study (a text that Resolved
+// returned) of the same run folder, which holds the results, if this process has not opened them
+// (isOpen returns false): a run of some of the models opens only these, and must not remove the
+// hashes of the others.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil)
 	if err != nil {
@@ -37,7 +40,7 @@ func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 		if !isOpen(i) && j >= 0 && m.SHA256 == "" && other.Models[j].SHA256 != "" {
 			m.node.Set("sha256", other.Models[j].SHA256)
 			if found := other.Models[j].ONNX.text; found != address {
-				s.pin(address, found)
+				s.pin(address, found) // a revision of a model on the Hugging Face hub: keep its commit
 			}
 		}
 	}

@@ -14,9 +14,11 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// Settings are the settings of training a layer. m, J, x and y are those of the package comment.
+// Settings are the settings of training a layer of m units, which encodes patterns, inputs x of n
+// values, and reconstructs them as y. Training minimises J: the mean of |x - y|^2, the weight decay
+// and the sparsity penalty, Weight times the sum over units of (Target - mean activation)^2.
 type Settings struct {
-	Units  int     // m, the number of units
+	Units  int     // m
 	Decay  float64 // coefficient of the weight decay, which leaves out the biases
 	Target float64 // target mean activation of units, within (-1, 1)
 	Weight float64 // coefficient of the sparsity penalty; 0: none
@@ -33,11 +35,11 @@ type Settings struct {
 	// last. With a large weight decay, which increases the reconstruction error, that is an early
 	// epoch.
 	Best           bool
-	RollbackFactor float64          // rolls back epochs that increase J, see train.FitOptions; 0: none
-	RollbackByLoss bool             // rolls back epochs that increase |x - y|^2, without the other terms of J
+	RollbackFactor float64          // undoes epochs that increase J, see train.FitOptions; 0: none
+	RollbackByLoss bool             // undoes epochs that increase |x - y|^2, without the other terms of J
 	Patience       int              // epochs without a better reconstruction, after which training ends; 0: no limit
 	Checkpoint     train.Checkpoint // optional
-	Identity       string           // of the training, see train.FitOptions
+	Identity       string           // a checkpoint with another identity is an error
 	// AfterEpoch is called after each epoch. An error ends the training. Optional.
 	AfterEpoch func(train.Epoch) error
 	// Resumed is called once with the epochs in a checkpoint. Optional.
@@ -92,7 +94,7 @@ type Point struct {
 	Training   float64 // mean over the epoch's batches of J, each before its step
 	Validation float64 // the mean of |x - y|^2 over the validation patterns after the epoch
 	Objective  float64 // J over the validation patterns
-	RolledBack bool    // the epoch was rolled back
+	RolledBack bool    // the epoch was undone
 }
 
 // The names of the tensors of a layer during training.

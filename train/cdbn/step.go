@@ -12,9 +12,11 @@ import (
 )
 
 // A layerGraph writes the parts of the graph of a step of contrastive divergence, for batches of a
-// fixed size. In comments, n is the size of a batch, K the number of groups of hidden units, h x w
-// the map of the hidden units of a group, and f the side of a filter. The parameters are the
-// filters W (K x channels x f x f), the hidden biases b (K) and the visible biases c (channels).
+// fixed size. In comments, n is the size of a batch, K (Settings.Units) the number of groups of
+// hidden units, h x w the map of the hidden units of a group, which share a filter, and f
+// (Settings.Filter) the side of a filter. A block is a square of units of a group, of which at most
+// one is on; its side is Settings.Block. The parameters are the filters W (K x channels x f x f),
+// the hidden biases b (K) and the visible biases c (channels).
 type layerGraph struct {
 	Settings
 	b             *onnx.Builder
@@ -81,8 +83,8 @@ var parameters = []string{"W", "b", "c"}
 
 // graph returns the graph of a step on images of a shape, channels x height x width. Inputs are v
 // (the images), u (a uniform random number for each block), the momentum, the parameters and their
-// velocities. Outputs are the error and the activity (see Point), and the updated parameters and
-// velocities.
+// velocities. Outputs are the error (the mean squared difference between v and its reconstruction),
+// the activity (the mean probability of hidden units), and the updated parameters and velocities.
 func (m *layerGraph) graph(shape []int) (*onnx.Model, error) {
 	b := m.b
 	in := map[string]onnx.Value{}
