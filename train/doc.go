@@ -11,11 +11,10 @@
 //	})
 //	loss, err := t.Step(ctx, train.Batch{Inputs: []tensor.Tensor{x}, Target: y})
 //
-// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter (a network that classifies each pixel) build
-// networks with random weights. With
-// Spec.TrainingMode BatchNormalization uses the statistics of the batch and Dropout is active, as
-// in PyTorch's train(). Without it BatchNormalization uses its running statistics and Dropout does
-// nothing.
+// MLP, FlattenedMLP, ConvNet, ResNet, VGG and Segmenter (a network that classifies each pixel)
+// build networks with random weights. With Spec.TrainingMode BatchNormalization uses the statistics
+// of the batch and Dropout is active, as in PyTorch's train(). Without it BatchNormalization uses
+// its running statistics and Dropout does nothing.
 //
 // Fit trains for several epochs, with validation samples, early stopping and checkpoints. Its
 // samples are in memory (Arrays), or read from a data set and augmented while training runs

@@ -113,7 +113,7 @@ func (o AdamW) check() error      { return Adam(o).check() }
 func (o Adam) baseRate() float64  { return o.Rate }
 func (o AdamW) baseRate() float64 { return o.Rate }
 
-// The state of update is M = m / (1 - b1) and V = v / (1 - b2), which saves two passes over the
+// update keeps M = m / (1 - b1) and V = v / (1 - b2) as its state, which saves two passes over the
 // weights. Here m and v are Adam's running means of the gradient and of its square, b1, b2 and eps
 // are Beta1, Beta2 and Epsilon, and a is the learning rate in step t. scalars returns s and e,
 // which include the bias correction and these factors:

@@ -65,8 +65,9 @@ func (n ResNet) withDefaults() (ResNet, error) {
 	return n, nil
 }
 
-// Build returns the network with random weights. Its input, output and names are like those of a
-// ConvNet: "stage2.block1.conv1.weight", "stage2/block1/Relu" and so on.
+// Build returns the network with random weights. Its input is "x", batch x Shape, and its output
+// "y", batch x Classes. Weights and activations are named after their layers:
+// "stage2.block1.conv1.weight", "stage2/block1/Relu" and so on.
 func (n ResNet) Build() (*onnx.Model, error) {
 	n, err := n.withDefaults()
 	if err != nil {

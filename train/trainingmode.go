@@ -90,7 +90,7 @@ func (p *program) applyTrainingMode(b *onnx.Builder) error {
 // writeBatchNorm writes the operator's own training mode. With momentum 0 its running statistics
 // have no effect, so they are zeros. updatedStatistics computes the real ones.
 //
-// The engine writes the statistics of the batch over these zeros, and merges equal nodes. So the
+// ONNX Runtime writes the statistics of the batch over these zeros, and merges equal nodes. So the
 // zeros of a second forward pass are computed in another way; merged with those of the first, both
 // passes would return the statistics of one of them.
 func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value {
@@ -109,13 +109,15 @@ func (p *program) writeBatchNorm(b *onnx.Builder, n *pb.NodeProto) []onnx.Value 
 }
 
 // outputStatistics writes the running statistics after the step. Each forward pass updates them.
-// With TRADES the passes are on the samples x, on the adversarial examples x', and on x again.
+// With TRADES, a loss of adversarial training, the passes are on the samples x, on the adversarial
+// examples x', and on x again.
 func (p *program) outputStatistics(b *onnx.Builder) {
 	running := map[string]onnx.Value{}
 	for _, s := range p.statistics {
 		running[s.name] = onnx.Value(s.name)
 	}
-	// Without the nodes that the output does not depend on, whose statistics are not in p.statistics.
+	// Without the nodes that the output does not depend on, whose statistics are not in
+	// p.statistics.
 	norms := slices.DeleteFunc(slices.Clone(p.norms), func(n batchNorm) bool { return running[n.mean] == "" })
 	if a := p.spec.Adversarial; a != nil && a.Defence == TRADES {
 		norms = slices.Concat(norms, norms[:len(norms)/2])

@@ -9,7 +9,7 @@ import (
 // Identity returns the input unchanged.
 type Identity struct{}
 
-// Draw implements Transform. Identity is its own Op.
+// Draw implements Transform. Identity is its own Op (a transformation with fixed parameters).
 func (t Identity) Draw(*rand.Rand) Op { return t }
 
 // Random is false: Draw draws nothing.
@@ -23,12 +23,12 @@ func (t Identity) Permutes(h, w int) bool { return true }
 
 // Apply implements Op.
 func (t Identity) Apply(dst, src tensor.Tensor) {
-	dims(dst, src)
+	dims(dst, src) // panics unless the shapes are equal
 	copy(dst.Data, src.Data)
 }
 
 // OnAudio is true: the transformation also acts on audio.
 func (t Identity) OnAudio() bool { return true }
 
-// ApplyAudio implements AudioOp.
+// ApplyAudio implements AudioOp, an Op on audio.
 func (t Identity) ApplyAudio(wave []float32, rate int) []float32 { return wave }

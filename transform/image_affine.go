@@ -12,7 +12,7 @@ import (
 
 // Rotate rotates an image about its centre, counter-clockwise, and keeps the size: torchvision's
 // rotate. Multiples of 90 degrees of a square image, and of 180 degrees of any, permute pixels
-// without interpolation.
+// without interpolation. Sampling is the interpolation, and the values beyond the border.
 type Rotate struct {
 	Angle Distribution // degrees
 	Sampling
@@ -53,7 +53,7 @@ type Affine struct {
 	Sampling
 }
 
-// Draw implements Transform.
+// Draw implements Transform. An Op is a transformation with fixed parameters.
 func (t Rotate) Draw(r *rand.Rand) Op {
 	return rotateOp{affineOp{angle: t.Angle.Draw(r), scale: 1, Sampling: t.Sampling}}
 }
@@ -152,8 +152,9 @@ func (o affineOp) Permutes(h, w int) bool {
 	return math.Mod(o.angle, 180) == 0 || h == w && math.Mod(o.angle, 90) == 0
 }
 
-// quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads a source of
-// h x w.
+// quarterTurn returns the order in which a rotation by a multiple of 90 degrees reads a source of h
+// x w: from the index start on, in steps of right along a row and of down along a column of the
+// result.
 func (o affineOp) quarterTurn(h, w int) strided {
 	switch quarters := int(math.Mod(o.angle, 360)/90+4) % 4; quarters { // counter-clockwise
 	case 1:
@@ -171,7 +172,8 @@ func (o affineOp) quarterTurn(h, w int) strided {
 type matrix struct{ a, b, c, d, e, f float64 }
 
 // inverse returns the inverse of the map of Affine for an image of h x w, as torchvision's
-// _get_inverse_affine_matrix computes it.
+// _get_inverse_affine_matrix computes it. In the code (a b; c d) is the product of rotation and
+// shears, with determinant 1.
 func (o affineOp) inverse(h, w int) matrix {
 	_, cosShear := sincos(o.shearY)
 	sinX, cosX := sincos(o.shearX)

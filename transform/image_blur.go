@@ -19,12 +19,12 @@ const (
 // the image is reflected about the border pixels' centres: c b | a b c | b a.
 type GaussianBlur struct {
 	Sigma Distribution // pixels, above 0
-	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which contains 99.7 %
-	// of the Gaussian along each axis.
+	// Kernel is the side of the kernel in pixels, odd; 0: 2 ceil(3 sigma) + 1, which contains
+	// 99.7 % of the Gaussian along each axis.
 	Kernel int
 }
 
-// Draw implements Transform.
+// Draw implements Transform. It returns an Op, a transformation with fixed parameters.
 func (t GaussianBlur) Draw(r *rand.Rand) Op {
 	o := blurOp{sigma: t.Sigma.Draw(r), radius: t.Kernel / 2}
 	if t.Kernel == 0 {
@@ -51,7 +51,7 @@ func (o blurOp) Apply(dst, src tensor.Tensor) {
 	kernel := o.kernel()
 	columns, rows := reflectIndices(w, o.radius), reflectIndices(h, o.radius)
 	padded := make([]float32, len(columns))
-	smooth := make([]float32, h*w) // one plane after the pass along its rows
+	smooth := make([]float32, h*w) // one plane (channel) after the pass along its rows
 	for plane := range c {
 		s, d := src.Data[plane*h*w:(plane+1)*h*w], dst.Data[plane*h*w:(plane+1)*h*w]
 		for i := range h {

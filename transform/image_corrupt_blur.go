@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// The corruptions of this file are those of ImageNet-C, whose code comments call the original. The
-// comment of each names the elements of its settings s. Lengths in s are in pixels, before they are
-// multiplied by p.scale.
+// The corruptions of this file are those of ImageNet-C, whose code comments call the original. Each
+// changes an image p in place; a plane is one of its channels. The comment of each names the
+// elements of its settings s at one severity, from 1 to 5. Lengths in s are in pixels of images of
+// a standard size, and p.scale is the ratio of the size of p to it.
 
 // defocusBlur convolves with a disk with soft edges, as a lens out of focus does. s: the radius of
 // the disk, and the standard deviation of the Gaussian that softens it.

@@ -6,10 +6,12 @@ import (
 	"slices"
 )
 
-// snow adds flakes to an image and makes it whiter. Flakes are noise, enlarged, thresholded and
+// snow adds flakes to the image p and makes it whiter. Flakes are noise, enlarged, thresholded and
 // blurred in a direction up to 45 degrees from straight down. They are added twice, the second time
-// turned by 180 degrees, as in the original code (that of ImageNet-C). The elements of s are
-// explained in corruptions.
+// turned by 180 degrees, as in the original code (that of ImageNet-C). s: mean and standard
+// deviation of the noise, its magnification, the threshold, radius and standard deviation of the
+// blur in pixels of images of a standard size (p.scale is the ratio of the size of p to it), and
+// the weight of the image.
 func snow(p canvas, s settings, r *rand.Rand) {
 	flakes := make([]float32, p.h*p.w)
 	for i := range flakes {
@@ -36,7 +38,7 @@ func snow(p canvas, s settings, r *rand.Rand) {
 
 // frost blends the image with ice crystals. The original uses photographs of frosted windows. Here
 // needles grow inwards from random points of the border, and each branches into shorter and fainter
-// ones.
+// ones. s: the weights of the image and of the ice.
 func frost(p canvas, s settings, r *rand.Rand) {
 	ice := crystals(p.h, p.w, r)
 	tint := []float32{0.85, 0.93, 1} // slightly blue
@@ -104,7 +106,7 @@ func crystals(h, w int, r *rand.Rand) []float32 {
 }
 
 // fog adds a random cloud to the image and scales the sum, so that it does not exceed the largest
-// value of the image.
+// value of the image. s: the weight of the cloud, and the decay of its roughness.
 func fog(p canvas, s settings, r *rand.Rand) {
 	largest := slices.Max(p.data)
 	side := 1

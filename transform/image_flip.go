@@ -11,7 +11,7 @@ type Flip struct {
 	Vertical bool
 }
 
-// Draw implements Transform. A Flip is its own Op.
+// Draw implements Transform. A Flip is its own Op (a transformation with fixed parameters).
 func (t Flip) Draw(*rand.Rand) Op { return t }
 
 // Random is false: Draw draws nothing.
@@ -33,9 +33,9 @@ func (t Flip) Apply(dst, src tensor.Tensor) {
 	strided{start: w - 1, down: w, right: -1}.copyTo(dst, src)
 }
 
-// A strided is the order in which a permutation reads a plane, in indices of the source: start is
-// the index for the first pixel of the result. It advances by right for each column of the result
-// and by down for each row.
+// A strided is the order in which a permutation reads a plane (channel), in indices of the source:
+// start is the index for the first pixel of the result. It advances by right for each column of the
+// result and by down for each row.
 type strided struct{ start, down, right int }
 
 // copyTo writes the permutation of each plane of src to dst.

@@ -11,18 +11,18 @@ import (
 
 // TrivialAugment applies one of 14 changes of position or colour, with a strength of one of 31
 // levels, each with the same probability: TrivialAugment (Wide) of Müller and Hutter 2021, in the
-// form of torchvision's TrivialAugmentWide with nearest interpolation and black outside. Colours are
-// those of torchvision for float images; posterize and equalize round to 8 bits.
+// form of torchvision's TrivialAugmentWide with nearest interpolation and black outside. Colours
+// are those of torchvision for float images; posterize and equalize round to 8 bits.
 type TrivialAugment struct{}
 
-// Draw implements Transform.
+// Draw implements Transform. It returns an Op, a transformation with fixed parameters.
 func (t TrivialAugment) Draw(r *rand.Rand) Op {
 	o := augmentOp{change: r.IntN(len(augmentations)), level: r.IntN(augmentLevels)}
 	o.negative = r.IntN(2) == 1
 	return o.canonical()
 }
 
-// Random is true.
+// Random is true: Draw returns different Ops.
 func (t TrivialAugment) Random() bool { return true }
 
 // augmentLevels is the number of levels of a strength, from 0.
@@ -41,8 +41,9 @@ func upTo(largest float64) func(float64) float64 {
 	return func(fraction float64) float64 { return fraction * largest }
 }
 
-// augmentations are all changes. As in torchvision, shears keep the top left corner in its place, so
-// a shift is added to those of Affine, which are about the centre.
+// augmentations are all changes. As in torchvision, shears keep the top left corner in its place,
+// so a shift is added to those of Affine, which are about the centre. Fixed is a parameter of one
+// value, so that Draw needs no generator.
 var augmentations = []augmentation{
 	{"identity", nil, false, func(float64, int, int) Op { return Identity{} }},
 	{"shear-x", upTo(0.99), true, func(v float64, h, w int) Op {
@@ -82,8 +83,8 @@ type augmentOp struct {
 	negative bool // the strength is negated
 }
 
-// canonical returns the draw without a level or a sign where the change has none, so that equal changes
-// are equal.
+// canonical returns the draw without a level or a sign where the change has none, so that equal
+// changes are equal.
 func (o augmentOp) canonical() augmentOp {
 	a := augmentations[o.change]
 	if a.strength == nil {
@@ -122,11 +123,12 @@ func (o augmentOp) Describe() string {
 	return fmt.Sprintf("%s %.3g", augmentations[o.change].name, o.strength())
 }
 
-// PointMap implements pointMapper.
+// PointMap implements pointMapper: it returns how the change moves positions, and whether that is
+// known.
 func (o augmentOp) PointMap(h, w int) (PointMap, bool) { return PointMapOf(o.op(h, w), h, w) }
 
-// A pixelShift reads each pixel from a position right pixels to the right and down pixels below. Pixels
-// outside the image are black.
+// A pixelShift reads each pixel from a position right pixels to the right and down pixels below.
+// Pixels outside the image are black.
 type pixelShift struct{ right, down int }
 
 // Apply implements Op.
@@ -151,8 +153,8 @@ func (o pixelShift) PointMap(h, w int) (PointMap, bool) {
 	return p, true
 }
 
-// sharpness mixes an image with a blurred one by a factor: 1 is the image itself, 0 the blurred one.
-// The kernel is 3 x 3, with 5 at its centre and 1 elsewhere, over 13; border pixels stay.
+// sharpness mixes an image with a blurred one by a factor: 1 is the image itself, 0 the blurred
+// one. The kernel is 3 x 3, with 5 at its centre and 1 elsewhere, over 13; border pixels stay.
 type sharpness float64
 
 // Apply implements Op.
@@ -225,7 +227,8 @@ func (o autoContrast) Apply(dst, src tensor.Tensor) {
 	}
 }
 
-// equalize maps the 256 levels of each channel so that they are about equally frequent, as PIL does.
+// equalize maps the 256 levels of each channel so that they are about equally frequent, as PIL
+// does.
 type equalize struct{}
 
 // Apply implements Op.

@@ -5,16 +5,19 @@ import (
 	"slices"
 )
 
-// A PointMap says how an Op moves the positions of an image or feature map of h rows and w columns:
-// it gives, for each position of the result, the position that is read.
+// A PointMap says how an Op (a transformation with fixed parameters) moves the positions of an
+// image or feature map of h rows and w columns: it gives, for each position of the result, the
+// position that is read.
 type PointMap struct {
 	Nearest bool // read from the nearest position; else by bilinear interpolation
 	// Wrap reports whether the image is continued periodically beyond its borders, so that a
 	// translation is a circular shift.
 	Wrap bool
 
-	h, w int    // size of the image or feature map
-	m    matrix // from a position of the result to the position that it is read from, both relative to the centre
+	h, w int // size of the image or feature map
+	// m maps a position (x, y) of the result to the position (a x + b y + c, d x + e y + f) that it
+	// is read from, both in pixels to the right and down from the centre.
+	m matrix
 }
 
 // A pointMapper is an Op that moves positions. PointMap returns how, and whether that is known.

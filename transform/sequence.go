@@ -11,7 +11,8 @@ import (
 // A Sequence applies its transforms in order. An empty one is the identity.
 type Sequence []Transform
 
-// Draw implements Transform: it draws each member's Op, in order.
+// Draw implements Transform: it draws each member's Op (the transformation with fixed parameters),
+// in order.
 func (t Sequence) Draw(r *rand.Rand) Op {
 	ops := make(sequenceOp, len(t))
 	for i, member := range t {
@@ -20,10 +21,10 @@ func (t Sequence) Draw(r *rand.Rand) Op {
 	return ops.typed()
 }
 
-// Random reports whether any member is random.
+// Random reports whether any member is random: its Draw returns different Ops.
 func (t Sequence) Random() bool { return slices.ContainsFunc(t, Random) }
 
-// Version increases if the version of a member does.
+// Version increases if the version of a member does, since its results have changed.
 func (t Sequence) Version() int {
 	version := 1
 	for _, member := range t {
@@ -41,13 +42,14 @@ func (t Sequence) OnAudio() bool { return t.all(OnAudio) }
 // OnImages reports whether all members apply to images.
 func (t Sequence) OnImages() bool { return t.all(OnImages) }
 
-// all reports whether all members have a trait.
+// all reports whether all members have a trait, such as OnAudio.
 func (t Sequence) all(trait func(Transform) bool) bool {
 	return !slices.ContainsFunc(t, func(member Transform) bool { return !trait(member) })
 }
 
 type sequenceOp []Op
 
+// Permutes reports whether all steps only permute the pixels of an h x w image.
 func (o sequenceOp) Permutes(h, w int) bool {
 	return !slices.ContainsFunc(o, func(op Op) bool { return !Permutes(op, h, w) })
 }
@@ -63,6 +65,7 @@ func (o sequenceOp) Describe() string {
 	return strings.Join(parts, ", ")
 }
 
+// Renew returns the sequence with the same parameters and new noise.
 func (o sequenceOp) Renew(r *rand.Rand) Op {
 	renewed := make(sequenceOp, len(o))
 	for i, op := range o {
@@ -71,7 +74,8 @@ func (o sequenceOp) Renew(r *rand.Rand) Op {
 	return renewed.typed()
 }
 
-// typed returns the sequence as an AudioOp if all of its members are, and there is at least one.
+// typed returns the sequence as an AudioOp (an Op on audio) if all of its members are, and there is
+// at least one.
 func (o sequenceOp) typed() Op {
 	if len(o) == 0 || slices.ContainsFunc(o, func(op Op) bool { _, ok := op.(AudioOp); return !ok }) {
 		return o
@@ -89,7 +93,8 @@ func (o audioSequenceOp) ApplyAudio(wave []float32, rate int) []float32 {
 	return wave
 }
 
-// CropPosition is that of the first member that lengthens the audio, 0 if none does.
+// CropPosition returns where a clip is cropped from lengthened audio, from 0 (earliest) to below 1.
+// It is that of the first member that lengthens the audio, 0 if none does.
 func (o audioSequenceOp) CropPosition() float64 {
 	for _, op := range o.sequenceOp {
 		if p := CropPosition(op); p != 0 {

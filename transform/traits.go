@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The functions below call an optional method of a Transform or an Op, and return a safe default
-// for a type without it.
+// The functions below call an optional method of a Transform or of an Op, the transformation with
+// fixed parameters that it draws. They return a safe default for a type without the method.
 
 // Random reports whether Draw returns different Ops for different generators. It is true for a
 // transform without a method Random() bool.
@@ -19,8 +19,9 @@ func Random(t Transform) bool {
 	return !ok || r.Random()
 }
 
-// Version is increased when a transform changes its results, so that scores of an earlier version
-// are not reused. It is 1 for a transform without a method Version() int.
+// Version is increased when a transform changes its results, so that stored scores (results of
+// measurements) of an earlier version are not reused. It is 1 for a transform without a method
+// Version() int.
 func Version(t Transform) int {
 	if v, ok := t.(interface{ Version() int }); ok {
 		return v.Version()
@@ -52,8 +53,9 @@ func OnImages(t Transform) bool {
 
 // Permutes reports whether the Op permutes the pixels of an h x w image without interpolation:
 // identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations
-// between a layer on x and on T(x) can then be exactly equal, so that canonical vectors are not
-// unique. It is false for an Op without a method Permutes(h, w int) bool.
+// between a layer's values for an image x and for the transformed T(x) can then be exactly equal,
+// so that canonical vectors are not unique. It is false for an Op without a method Permutes(h, w
+// int) bool.
 func Permutes(op Op, h, w int) bool {
 	p, ok := op.(interface{ Permutes(h, w int) bool })
 	return ok && p.Permutes(h, w)
@@ -81,7 +83,8 @@ func DescribeRandom(t Transform, op Op) string {
 	return describe(op)
 }
 
-// describe returns the values of an Op as text, or "" if it has neither method.
+// describe returns the values of an Op as text, or "" if it has neither a method Parameter nor
+// Describe.
 func describe(op Op) string {
 	if v, ok := Parameter(op); ok {
 		return strconv.FormatFloat(v, 'g', 4, 64)
@@ -105,9 +108,10 @@ func CropPosition(op Op) float64 {
 // Renew returns the Op with the same parameters and new noise, for another sample. An Op without a
 // method Renew(*rand.Rand) Op has no noise; it is returned unchanged and r is not used.
 //
-// With per: trial in a study file, one draw of the parameters is used for all samples of a trial.
-// Their noise must still be independent, since statistics over samples cannot detect noise that is
-// the same for all.
+// With per: trial in a study file, which says what is to be measured, one draw of the parameters is
+// used for all samples of a trial (one of several repetitions of every random draw). Their noise
+// must still be independent, since statistics over samples cannot detect noise that is the same for
+// all.
 func Renew(op Op, r *rand.Rand) Op {
 	if n, ok := op.(interface{ Renew(*rand.Rand) Op }); ok {
 		return n.Renew(r)

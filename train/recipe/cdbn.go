@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/train/cdbn"
 )
 
-// checkCDBN returns an error for keys that have no effect on contrastive divergence.
+// checkCDBN returns an error for keys of a training file that have no effect on contrastive
+// divergence. The key take-back undoes epochs that increase the loss.
 func (f *File) checkCDBN() error {
 	if f.Optimiser.SGD == nil || f.Optimiser.SGD.Nesterov || f.Optimiser.SGD.Decay != 0 {
 		return f.node.Get("optimiser").Errorf("contrastive divergence uses sgd with a rate and a momentum: set the decay in each layer")
@@ -24,6 +25,7 @@ func (f *File) checkCDBN() error {
 }
 
 // trainCDBN trains a convolutional deep belief network, layer by layer, on images, n x c x h x w.
+// It also returns the filters of each layer as images.
 func (l *layerTraining) trainCDBN(ctx context.Context, x tensor.Tensor) (*layerResult, error) {
 	out := &layerResult{}
 	var stack []*cdbn.Layer
@@ -48,8 +50,9 @@ func (l *layerTraining) trainCDBN(ctx context.Context, x tensor.Tensor) (*layerR
 }
 
 // trainCDBNLayer trains the layer with index i (from 0) on x: the images, or the probabilities of
-// the layer below for each of them. Steps draw their batches at random, and an epoch has as many
-// steps as it takes to draw each image once on average.
+// the units of the layer below for each of them. k holds the settings of the layer; its Scale is a
+// factor of the learning rate. Steps draw their batches at random, and an epoch has as many steps
+// as it takes to draw each image once on average.
 func (l *layerTraining) trainCDBNLayer(ctx context.Context, i int, k cdbnLayerKeys, x tensor.Tensor) (*cdbn.Layer, Layer, error) {
 	batch := min(l.Batch, x.Shape[0])
 	perEpoch := (x.Shape[0] + batch - 1) / batch

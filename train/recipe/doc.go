@@ -12,7 +12,8 @@
 //	summary.json      results, with a hash of settings, data and initial weights
 //	training.yaml     the training file
 //	epochs/007.onnx   networks of single epochs, if the file asks for them
-//	model.pictures/   contact sheets of the filters of networks that are trained without labels
+//	model.pictures/   filters of networks that are trained without labels, side by side in one image
+//	                  for each layer
 //	checkpoint.bin    the state of an interrupted training; removed at the end
 //
 // A file with the key vary describes several trainings, one for each combination of the values that

@@ -34,13 +34,13 @@ const (
 // A folder is the output folder of a training.
 type folder struct {
 	path       string
-	finished   *Summary      // summary of the same training, if it has finished
+	finished   *Summary      // results of the same training, if it has finished
 	preprocess string        // preprocessing of samples before the network, for its metadata; "": not recorded
 	opened     time.Duration // processor time of the process when the folder was opened
 }
 
 // cpuSeconds returns the processor time of the process since the folder was opened. A process may
-// run several trainings, one after the other (see RunAll).
+// run several trainings, one after the other.
 func (d *folder) cpuSeconds() float64 { return math.Round((machine.CPUTime() - d.opened).Seconds()) }
 
 // openFolder creates the folder, or opens that of the same training. identity is the hash of its
@@ -74,7 +74,9 @@ func (d *folder) in(name string) string { return filepath.Join(d.path, name) }
 // checkpoint returns the checkpoint file.
 func (d *folder) checkpoint() checkpoint.File { return checkpoint.File(d.in(checkpointFile)) }
 
-// writeLog writes a row for each epoch.
+// writeLog writes a row for each epoch. taken_back marks an epoch that was undone, since the loss
+// had increased; the objective is the validation loss with its penalty, and the robust accuracy
+// that on adversarial examples.
 func (d *folder) writeLog(epochs []train.Epoch) error {
 	return atomicfile.WriteFunc(d.in(logFile), func(w io.Writer) error {
 		c := csv.NewWriter(w)
@@ -93,12 +95,13 @@ type layerLog []logRow
 
 // A logRow holds the results of an epoch of a layer. train and validation are errors of
 // reconstruction (of an autoencoder, train includes the penalties); activity is the mean activation
-// of units; rate is the learning rate. objective is Point.Objective of package autoencoder.
+// of units; rate is the learning rate. objective is the loss of an autoencoder, with its penalties,
+// on the validation samples.
 type logRow struct {
 	layer, epoch                      int     // from 1
 	train, validation, activity, rate float64 // validation and activity are 0 if unknown
 	objective                         float64 // 0 if unknown
-	rolledBack                        bool    // see train.Epoch
+	rolledBack                        bool    // the epoch was undone, since the loss had increased
 	time                              float64 // duration in seconds
 }
 

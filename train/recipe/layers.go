@@ -63,13 +63,14 @@ type layerTraining struct {
 	*File
 	Options
 	dir      *folder
-	identity string // see File.identity
+	identity string // hash of settings, data and initial weights
 	shape    []int  // of a sample
 	samples  int    // number of training samples
 	log      layerLog
 }
 
-// runLayers trains a network layer by layer, and writes its files into the folder path.
+// runLayers trains a network layer by layer, and writes its files into the folder path. p is the
+// preprocessing of the samples, whose Frame is the size at which they are read.
 func (f *File) runLayers(ctx context.Context, data *datasets, p model.Preprocess, path string, o Options) (*Summary, error) {
 	if len(data.shape) != 3 {
 		return nil, f.node.Get("data").Errorf("samples have the shape %v: training without labels needs images", data.shape)
@@ -137,7 +138,8 @@ func collect(ctx context.Context, src dataset.Source, p model.Preprocess) (tenso
 }
 
 // finish writes the network, contact sheets of its filters (images that show many filters side by
-// side), and the summary. It removes the checkpoints.
+// side), and the summary, in which a fingerprint is a hash of the samples. It removes the
+// checkpoints.
 func (l *layerTraining) finish(data *datasets, p model.Preprocess, out *layerResult) (*Summary, error) {
 	m, err := train.WithPreprocessing(p, l.shape, out.model)
 	if err != nil {

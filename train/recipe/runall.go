@@ -16,12 +16,14 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// RunAll runs the trainings of a file, one after the other, and returns their summaries. Those of
-// the key vary have a folder each within the given one, and the file spec.RunsFile there has a row
-// for each. Trainings that have finished are not repeated. RunAll stops at the first training of
-// vary that fails, and then returns the summaries of those before it with the error.
+// RunAll runs the trainings of a file, one after the other, and returns their summaries. The key
+// vary of the file lists several values for some of its keys; each combination of them is a
+// training. Those trainings have a folder each within the given one, and the file spec.RunsFile
+// there has a row for each. Trainings that have finished are not repeated. RunAll stops at the
+// first training of vary that fails, and then returns the summaries of those before it with the
+// error.
 func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary, error) {
-	if f.run == "" {
+	if f.run == "" { // without the key vary
 		s, err := Run(ctx, f, folder, o)
 		return []*Summary{s}, err
 	}
@@ -54,8 +56,9 @@ func RunAll(ctx context.Context, f *File, folder string, o Options) ([]*Summary,
 }
 
 // writeRuns writes spec.RunsFile, with a row for each training. A tag of a training is the name
-// that a varied key has for its value. Results of trainings that have not finished are empty, and
-// so are tags of keys that a training does not have.
+// that a varied key has for its value, and kept is the number of the epoch whose network was saved.
+// Results of trainings that have not finished are empty, and so are tags of keys that a training
+// does not have.
 func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -92,8 +95,8 @@ func writeRuns(folder string, trainings []*File, summaries []*Summary) error {
 	})
 }
 
-// cells returns loss, accuracy, robust accuracy and mean IoU as text; "" for those that are not
-// known.
+// cells returns loss, accuracy, robust accuracy (on adversarial examples) and mean IoU as fields of
+// a row; "" for those that are not known.
 func (r *Result) cells() []string {
 	if r == nil {
 		return make([]string, 4)

@@ -12,8 +12,9 @@ import (
 // segmenter (a network that classifies each pixel) learns besides the masks, the classes of pixels.
 const classesTarget = "classes"
 
-// target returns the target of the main loss: "" for classes, a factor (a known property of the
-// samples), or a target that is computed from masks.
+// target returns the target of the main loss, besides which tasks have losses of their own: "" for
+// classes, a factor (a known property of the samples), or a target that is computed from masks: the
+// masks, or presence, the classes that a mask has.
 func (f *File) target() string {
 	if f.Target == "" && f.Network.Segment != nil {
 		return train.MaskTarget
@@ -21,7 +22,7 @@ func (f *File) target() string {
 	return f.Target
 }
 
-// stream returns the target as train.Stream names it.
+// stream returns the target as train.Stream, which reads the samples, names it.
 func (k *taskKeys) stream() string {
 	if k.Target == classesTarget {
 		return ""
@@ -98,7 +99,7 @@ func (f *File) tasks() []train.Task {
 	return out
 }
 
-// heads returns the linear layers of the tasks.
+// heads returns the linear layers of the tasks on the segmenter's encoder.
 func (f *File) heads(o *datasets) ([]train.Head, error) {
 	var out []train.Head
 	for _, t := range f.Tasks {
@@ -115,6 +116,7 @@ func (f *File) heads(o *datasets) ([]train.Head, error) {
 }
 
 // maskClasses returns the number of classes of pixels, with the background; 0 if it is not known.
+// It is that of the file, else that of the data set src.
 func (f *File) maskClasses(src dataset.Source) int {
 	if k := f.Network.Segment; k != nil && k.Classes > 0 {
 		return k.Classes

@@ -12,8 +12,8 @@ import (
 // maxTrainings is the largest number of trainings of a file.
 const maxTrainings = 1000
 
-// Vary is the value of the key vary: sets of keys of the training file, each with several values.
-// Each combination of the values of a set is a training.
+// Vary is the value of the key vary: sets of keys of the training file, which says how to train a
+// network, each with several values. Each combination of the values of a set is a training.
 type Vary struct{ sets [][]variedKey }
 
 // A variedKey is a key of the file with its values.
@@ -189,7 +189,7 @@ func without(n *config.Node, key string) *config.Node {
 }
 
 // parseVaried returns the first training of a file with the key vary. Its method Trainings returns
-// them all.
+// them all. A training's run is the name of its folder.
 func parseVaried(path string, node *config.Node) (*File, error) {
 	var v Vary
 	if err := v.DecodeNode(node.Get("vary")); err != nil {
