@@ -135,23 +135,23 @@ func ListExternal(path string) ([]string, error) {
 
 // SHA256 returns the hexadecimal hash of the model's file followed by its external files in the
 // order of ExternalFiles. A model that was rewritten has the hash of the file from which the
-// original model was read. For a model from memory it is the hash of Bytes.
+// original model was read. For a model from memory it is the hash of Bytes. The model's file is
+// hashed as it was read and only once, so that a caller can do it beside other work in advance.
 func (m *Model) SHA256() (string, error) {
-	h := sha256.New()
 	if m.path == "" {
 		data, err := m.Bytes()
 		if err != nil {
 			return "", err
 		}
-		h.Write(data)
-		return hex.EncodeToString(h.Sum(nil)), nil
+		sum := sha256.Sum256(data)
+		return hex.EncodeToString(sum[:]), nil
 	}
-	paths := []string{m.path}
+	h, err := m.hashed().Clone()
+	if err != nil {
+		return "", fmt.Errorf("hashing model %s: %w", m.path, err)
+	}
 	for _, name := range m.files {
-		paths = append(paths, filepath.Join(m.dir, filepath.FromSlash(name)))
-	}
-	for _, path := range paths {
-		if err := hashFile(h, path); err != nil {
+		if err := hashFile(h, filepath.Join(m.dir, filepath.FromSlash(name))); err != nil {
 			return "", fmt.Errorf("hashing model %s: %w", m.path, err)
 		}
 	}

@@ -1,14 +1,17 @@
 package onnx
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
@@ -38,6 +41,10 @@ type Model struct {
 	dir              string   // folder of the external files
 	files            []string // names of the external files, relative to dir
 	classifierOutput string   // output of the classifier, if WithClassifier has set it
+
+	// hashed returns the SHA-256 of the content of the file, to which the external files are to be
+	// added. The first call computes it, and frees the content unless weights share its memory.
+	hashed func() hash.Cloner
 }
 
 // Read reads and checks the model in a file. External files must exist and are not loaded. Errors
@@ -56,6 +63,11 @@ func Read(path string) (*Model, error) {
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}
 	m.path = path
+	m.hashed = sync.OnceValue(func() hash.Cloner {
+		h := sha256.New().(hash.Cloner)
+		h.Write(data)
+		return h
+	})
 	if err := m.followLinks(); err != nil { // symbolic links among the external files
 		return nil, fmt.Errorf("reading model %s: %w", path, err)
 	}

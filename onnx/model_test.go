@@ -2,6 +2,8 @@ package onnx_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,6 +187,33 @@ func TestExternalData(t *testing.T) {
 	}
 	if after, err := m.SHA256(); err != nil || after == before {
 		t.Errorf("the hash does not change with a weight (%v)", err)
+	}
+}
+
+// SHA256 is the hash of the file as it was read, also if the file has changed since, and stays so
+// when it is asked for again.
+func TestSHA256OfChangedFile(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(testdata.Path(t, "models", "resnet20-cifar10.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content[:100], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%x", sha256.Sum256(content))
+	for range 2 {
+		if got, err := m.SHA256(); err != nil || got != want {
+			t.Errorf("%s (%v), want %s", got, err, want)
+		}
 	}
 }
 
