@@ -37,7 +37,10 @@ func writeFrames(t *testing.T, dir string, n int) {
 
 // TestVideoInStudies checks the number of samples of entries of data with the keys video (patches
 // of the frames of a video) and camera (patches of photographs under a simulated moving camera).
-// A place is the position of a patch in all frames of a scene.
+// A place is the position of a patch in all frames of a scene. The patches at a place from gamma
+// frames before one to gamma frames after it are its trajectory, and -gamma, ..., gamma the amounts
+// of the trajectory. cuts is the change between frames above which a new scene begins, and raw
+// turns off whitening and scaling.
 func TestVideoInStudies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,10 +7,11 @@ import (
 	"github.com/noether-ml/noether/measure/procedure"
 )
 
-// New returns the measure firing. Its statistics for each layer are invariance, local-rate and
-// global-rate (how often units fire, on transformed versions of the inputs that activate them most
-// and on all inputs), selective (the fraction of units that do not fire at every input), and those
-// of Settings.Also. It returns an error if a setting is invalid.
+// New returns the measure firing. A unit fires if its activation, or the negative of it, reaches a
+// threshold, which Settings.Rate determines. The statistics for each layer are invariance,
+// local-rate and global-rate (how often units fire, on transformed versions of the inputs that
+// activate them most and on all inputs), selective (the fraction of units that do not fire at every
+// input), and those of Settings.Also. New returns an error if a setting is invalid.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -10,11 +10,13 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// In this file a grid is the pairs of layers that are compared. An accumulator gathers, one block
-// (up to 32 samples) at a time, what their statistics are computed from: second moments, or the
-// values of samples. A representation is the activations of a layer on samples, with what is
-// computed from them alone; its p variables are the values of a sample. An estimate is the value of
-// a statistic with its null (the value that chance gives), jackknife replicates and warnings.
+// In this file a grid is the pairs of layers that are compared. Its layout is the random order in
+// which a run reads the samples, and their groups for the jackknife. An accumulator gathers, one
+// block (up to 32 samples) at a time, what their statistics are computed from: second moments, the
+// values of samples, or Gram matrices of minibatches. A representation is the activations of a
+// layer on samples, with what is computed from them alone; its p variables are the values of a
+// sample. An estimate is the value of a statistic with its null (the value that chance gives),
+// jackknife replicates and warnings.
 
 // Scores computes the selected statistics of every pair of layers. Without samples it returns
 // measure.ErrTooFew.
@@ -68,8 +70,8 @@ func (a *accumulator) withPending() (*accumulator, error) {
 // estimate computes the selected statistics of pair i of layers into out, and the number of samples
 // that each takes into used. all has all stored samples, and part the first Settings.Samples, from
 // which statistics of pairs of samples (pairwiseInput) are computed. Those of momentInput take
-// second moments, and those of minibatchInput Gram matrices of minibatches. gathered has the
-// representation of each layer, which fromMoments sets.
+// second moments or, if the plan has none, the values of all, and those of minibatchInput Gram
+// matrices of minibatches. gathered has the representation of each layer, which fromMoments sets.
 func (a *accumulator) estimate(i int, all, part *groupedRows, gathered []*representation, out estimates, used map[string]int) error {
 	plan, settings := a.plans[i], a.comparison.settings // plan: what is gathered for the pair
 	u, v := a.pairLayers(i)                             // indices in a.layers

@@ -78,8 +78,9 @@ func (p *session) run(t testing.TB, feed map[string]operand) []tensor.Tensor {
 	return results
 }
 
-// addOutputWithShape adds two outputs: the elements of a tensor, and 1 followed by its shape. The
-// binding to ONNX Runtime cannot allocate outputs of rank 0.
+// addOutputWithShape adds two outputs: the elements of a tensor, as a vector, and its shape. The
+// binding to ONNX Runtime cannot allocate outputs of rank 0, hence the vector. A 1 comes before the
+// shape, so that the shape of a scalar is not an empty output.
 func addOutputWithShape(b *onnx.Builder, name string, v onnx.Value) {
 	b.Output(name, b.Reshape(v, -1))
 	b.Output(name+"/shape", b.Concat(0, b.Ints(1), b.Shape(v)))

@@ -65,7 +65,8 @@ func probeSection(name string) string {
 
 // TestProbeCharts checks the charts of a run of probes. Scores of probes are bars for each model,
 // with a panel for each factor or transformation and a colour for each probe. Invariance is a curve
-// over the parameter. Disentanglement is a matrix of factors by quarters of the ranges.
+// over the parameter. Disentanglement is a matrix of factors by quarters of the ranges. At the end
+// of each test, quiet checks that the page reported no problem and requested nothing but itself.
 func TestProbeCharts(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 1280, 900, "")
@@ -110,8 +111,9 @@ func TestProbeCharts(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestProbeChartsOfOtherChoices checks the charts after lines, kinds of chart, a layer and a factor
-// other than the defaults are chosen, by the fragment of the address and on the page.
+// TestProbeChartsOfOtherChoices checks the charts after lines (what the rows of a bar chart stand
+// for, such as layers), kinds of chart, a layer and a factor other than the defaults are chosen, by
+// the fragment of the address and on the page.
 func TestProbeChartsOfOtherChoices(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, probeRun(), 1280, 900, "#informativeness.lines=layer&informativeness.by=model&disentanglement.chart=parameter&parameter-equivariance.layer=stage1")

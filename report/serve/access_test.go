@@ -43,8 +43,9 @@ func preferScheme(scheme string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// TestPagesAreAccessible checks that every page fits the screen of a phone and that axe-core finds
-// no serious issue, on wide and narrow screens in both colour schemes.
+// TestPagesAreAccessible checks that every page fits its screen and that axe-core finds no serious
+// issue, on a wide screen in the light colour scheme and on that of a phone in the dark one. The
+// cells of a run folder are its results, each of one measure of one model on one data set.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	source := axe(t)
@@ -62,6 +63,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	base := filepath.Base(dir)
 	pair := "run=" + runIDs[base+"/alpha"] + "&run=" + runIDs[base+"/beta"]
 	b := newTab(t, url)
+	// all=1: a comparison with the scores that do not differ too
 	for _, page := range []string{"/", "/?q=nothing", "/runs/" + runIDs[base+"/alpha"], "/runs/" + runIDs[base+"/gamma"], "/compare?" + pair, "/compare?" + pair + "&all=1"} {
 		for scheme, width := range map[string]int64{"light": 1280, "dark": 360} {
 			b.do(t, chromedp.EmulateViewport(width, 800), preferScheme(scheme), chromedp.Navigate(url+page), until("document.readyState === 'complete'"), act(source))
