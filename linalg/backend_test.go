@@ -211,10 +211,10 @@ func TestEigenvectorsReconstruct(t *testing.T) {
 }
 
 // TestLeadingEigenvectors checks that both implementations return orthonormal eigenvectors of the
-// largest eigenvalues.
+// largest eigenvalues. count gets all eigenvalues and returns how many vectors are wanted.
 func TestLeadingEigenvectors(t *testing.T) {
 	t.Parallel()
-	for name, leading := range map[string]func([]float64, int, func([]float64) int) ([]float64, *mat.Dense, error){
+	for name, leading := range map[string]func(a []float64, n int, count func(values []float64) int) ([]float64, *mat.Dense, error){
 		"native library": fastLAPACK{lib: fastLibrary(t)}.leading, "gonum": leadingOfAll,
 	} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -306,6 +306,7 @@ func TestSingularValuesWithoutConvergence(t *testing.T) {
 	t.Parallel()
 	failing := *fastLibrary(t)
 	original := failing.dgesdd
+	// l1 is the length of the character argument jobz, which gfortran expects.
 	failing.dgesdd = func(jobz *byte, m, n *int32, a *float64, lda *int32, s, u *float64, ldu *int32, vt *float64, ldvt *int32, work *float64, lwork, iwork, info *int32, l1 int) {
 		original(jobz, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info, l1)
 		if *lwork != -1 { // not only a query of the workspace size

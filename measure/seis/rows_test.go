@@ -154,7 +154,7 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 			}
 			site := siteOf("NCHW", z)
 			site.PerSample, site.Budget = c.perSample, c.budget
-			a := feed(t, s, site, z, zt, 7)
+			a := feed(t, s, site, z, zt, 7) // in batches of 7 samples
 			if _, ok := a.(*rowAccumulator); !ok {
 				t.Fatalf("the accumulator of %d observations is a %T, want a *rowAccumulator", c.n*c.channels, a)
 			}
@@ -168,7 +168,8 @@ func TestRowsGiveTheScoresOfMoments(t *testing.T) {
 }
 
 // TestRowsWithoutSomeSamples checks that the scores of both accumulators are equal if some samples
-// could not be read.
+// could not be read. A sample's place is its position in the order in which samples are read, and
+// its index that in the data; here they are the same.
 func TestRowsWithoutSomeSamples(t *testing.T) {
 	t.Parallel()
 	z, zt := fewPatterns(80, 1, 20, 20)
@@ -203,6 +204,7 @@ func TestRowAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	z, zt := patterned(27, 1, 11, 11, 3, 2)
 	site := siteOf("NCHW", z)
+	// Blocks of 2 samples, which are not divided, belong in turn to one of 11 jackknife groups.
 	site.Layout = measure.Layout{N: 27, Block: 2, Groups: 11}
 	if a := feed(t, Defaults(), site, z, zt, 7); len(scoresOf(t, Defaults(), site, z, zt)["equivariance"].Replicates) == 0 {
 		t.Fatalf("no replicates of a %T", a)
@@ -262,7 +264,8 @@ func TestMergedRowsAreThoseOfOneRun(t *testing.T) {
 }
 
 // TestRowsAreForFewObservations checks that a rowAccumulator is used only for n observations of d
-// positions with 4 n <= d, where it is cheaper than moments (see fewRows).
+// positions with 4 n <= d, where it is cheaper than moments (see fewRows). Only accumulators of
+// moments borrow memory: during Update they use some of a pool that all accumulators share.
 func TestRowsAreForFewObservations(t *testing.T) {
 	t.Parallel()
 	m := New(Settings{Variance: 0.99, Positions: 1024, Null: true})

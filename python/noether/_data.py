@@ -25,7 +25,8 @@ class Prepared:
     """Data as an entry of a study.
 
     shape is that of one sample, channels first, or None if it is not known. framed is true if the
-    samples already have the size that the model takes, so that they must not be resized or cropped.
+    samples already have the size that the model takes, so that they must not be resized or cropped:
+    samples of floats must have it, since a transform of the data set has usually made them.
     labelled is true if the samples have labels.
     """
 

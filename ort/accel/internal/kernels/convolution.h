@@ -58,8 +58,9 @@ size_t pad_parts(const Input *in);
 void pad_part(void *input, size_t part);
 
 // A Convolution computes pixels of y = epilogue(bias + sum over channels and kernel offsets of w
-// x), for the weights w and the input x. If it is transposed, its input is a gradient dy instead of
-// x, and its result is dx.
+// x), for the weights w and the input x. The epilogue (microkernel.h) may add a tensor, and apply
+// ReLU or a mask. If the convolution is transposed, its input is a gradient dy instead of x, and
+// its result is dx.
 typedef struct Convolution {
 	const MicroKernels *mk;
 	Input input;
