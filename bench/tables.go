@@ -57,6 +57,8 @@ var tables = []table{
 		photographs("the same as WebP", "webp"),
 		loader("the JPEG files read by two workers (a DataLoader of PyTorch), per second of the clock"),
 	}},
+	// The column share is the time of decoding and of all else as a percentage of the engine's, ONNX
+	// Runtime's.
 	{name: "studies", columns: []string{studyColumn, "rounds", engineTime, decodingTime, otherTime, share}, rows: studyTimes()},
 	// A shard is a part of the samples of a study that one process measures.
 	{name: "shards", columns: []string{shardColumn, "rounds", passTime, openingTime, scoringTime}, rows: shards()},
@@ -81,8 +83,9 @@ var tables = []table{
 		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
 	// A unit is one value of a layer: one channel at one position.
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
-	// A submission is a study divided into tasks for the nodes of a cluster. Operations are system
-	// calls on paths in the run folder, which holds the results.
+	// A submission is a study divided into tasks for the nodes of a cluster. The last task is the one
+	// that ends after all others: it also computes the scores of its model. Another task only saves
+	// sums. Operations are system calls on paths in the run folder, which holds the results.
 	{name: "submission", slow: true, rows: submissions(), columns: []string{"submission", "last task", "operations of the last task", "operations of another task",
 		"`status`", "operations of `status`", "merge", "operations of the merge"}},
 	// These cells are those of a study: one is one measure of one model on one data set, under one

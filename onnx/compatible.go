@@ -56,7 +56,8 @@ type change struct {
 }
 
 // changes lists the changes between versions 11 and 18 of the operator set. All other changes add
-// types, or attributes and inputs whose defaults give the earlier behaviour.
+// types, or attributes and inputs whose defaults give the earlier behaviour, but for one: Resize 13
+// drops the mode tf_half_pixel_for_nn, which ONNX Runtime still computes, with a warning.
 var changes = map[string][]change{
 	"Dropout": {{12, has("ratio")}},
 	"Squeeze": {{13, has("axes")}}, "Unsqueeze": {{13, has("axes")}}, "ReduceSum": {{13, has("axes")}},
