@@ -14,7 +14,7 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// A fixedState is an accumulator with a given state.
+// A fixedState is an accumulator (running sums of a measure) with a given state.
 type fixedState struct {
 	plan.Accumulator
 	state string
@@ -37,6 +37,8 @@ func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A cell is one measure of one model on one data set, under one transformation value, in one trial
+	// (repetition of the random draws). Its tasks are its layers, each with an accumulator.
 	w, cell := &rundir.Writer{Plan: p, Folder: folder}, p.Cells[0]
 	// save saves a state in which every task has processed a number of samples.
 	save := func(ctx context.Context, state string, samples int) error {

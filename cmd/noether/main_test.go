@@ -80,7 +80,8 @@ func write(t *testing.T, dir, name string, data []byte) string {
 	return path
 }
 
-// TestInitWritesAStudyThatRuns checks that init, run and report work in turn.
+// TestInitWritesAStudyThatRuns checks that init, run and report work in turn, and that the resolved
+// study runs: the study with absolute paths and hashes that run writes into its folder.
 func TestInitWritesAStudyThatRuns(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "net", testmodel.Options{})
@@ -230,8 +231,10 @@ func twoOutputs(t *testing.T) []byte {
 func TestCancelledRunReturnsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	// The study has no mistake, since no field of smallStudy is set. Of the files in the folder, many
+	// of which are invalid, it reads only the model good.onnx, which is valid.
 	dir := brokenFolder(t)
-	path := write(t, dir, "study.yaml", []byte(smallStudy{}.text())) // without a mistake: no field of smallStudy is set
+	path := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
 	if err := execute(ctx, []string{"run", path, "-o", filepath.Join(dir, "run")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
@@ -259,7 +262,7 @@ func output(t *testing.T, args ...string) (string, error) {
 // TestJSONOutput checks that commands with --json print valid JSON, and that the report's has
 // scores.
 func TestJSONOutput(t *testing.T) {
-	dir := brokenFolder(t) // holds the valid model good.onnx and photos
+	dir := brokenFolder(t) // holds the valid model good.onnx and photos, 3 of 20 of them empty files
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, seis"}.text()))
 	run := filepath.Join(dir, "run")
 	for _, args := range [][]string{

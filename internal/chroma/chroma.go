@@ -133,8 +133,8 @@ func (c Codec) rows(img *image.YCbCr) func(dst, plane []uint8, y int) {
 }
 
 // triangle doubles the width of a row: each output is 3 times the nearer value plus the farther one
-// and a rounding constant, divided by 2^shift. Left and right outputs have different constants, so
-// that rounding errors do not accumulate.
+// and a rounding constant, divided by 2^shift. For JPEG left and right outputs have different
+// constants, so that rounding errors do not accumulate.
 func triangle(dst []uint8, v []int32, roundLeft, roundRight int32, shift uint) {
 	last := len(v) - 1
 	for i, s := range v {
