@@ -48,6 +48,7 @@ func TestTruncatedFLAC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The file ends within one of its three metadata blocks, or within its last frame.
 	for _, part := range []int{20, 50, len(data) / 2, len(data) - 3} {
 		if _, err := Decode(data[:part]); err == nil || !strings.Contains(err.Error(), "FLAC") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%d of %d bytes: error %v, want one line that names FLAC", part, len(data), err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMelBankAgreesWithNumPy compares mel filter banks with those of testdata/golden.py. Norm in
-// mel.json is the field Area of Mel.
+// TestMelBankAgreesWithNumPy compares mel filter banks with those that testdata/golden.py wrote
+// into testdata/mel.json. Norm is the field Area of Mel: divide each filter by half its width.
 func TestMelBankAgreesWithNumPy(t *testing.T) {
 	t.Parallel()
 	var banks []struct {
@@ -32,6 +32,8 @@ func TestMelBankAgreesWithNumPy(t *testing.T) {
 			}
 		}
 	}
+	// No bands; a frame of one sample; High above half the rate; Low at half the rate, where the
+	// last band ends by default; a Low that is no number.
 	for _, bad := range []Mel{{Rate: 8000, FFT: 256}, {Rate: 8000, FFT: 1, N: 10}, {Rate: 8000, FFT: 256, N: 10, High: 5000}, {Rate: 8000, FFT: 256, N: 10, Low: 4000}, {Rate: 8000, FFT: 256, N: 10, Low: math.NaN()}} {
 		if _, err := bad.Bank(); err == nil {
 			t.Errorf("Bank of %+v: no error", bad)

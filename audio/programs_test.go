@@ -59,7 +59,7 @@ func TestAgreesWithSox(t *testing.T) {
 			goldenSamples
 		}
 	}
-	golden(t, "programs.json", &cases)
+	golden(t, "programs.json", &cases) // reads the file from testdata
 	if len(cases.Resample) != 20 || len(cases.Filters) != 20 {
 		t.Fatalf("%d and %d cases, want 20 each", len(cases.Resample), len(cases.Filters))
 	}
@@ -106,6 +106,7 @@ func TestTonesAgreeWithRubberband(t *testing.T) {
 	}
 	var worst float64
 	for _, c := range cases.Tones {
+		// tone returns half a second of a sine; pitch finds the frequency by its zero crossings.
 		got := apply(tone(c.HZ, c.Rate, c.Rate/2), c.Kind, c.By, c.Rate)
 		lengthError, pitchError := float64(len(got))/float64(c.Length)-1, pitch(got, c.Rate)/c.Pitch-1
 		worst = max(worst, math.Abs(lengthError), math.Abs(pitchError))

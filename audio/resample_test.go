@@ -22,8 +22,8 @@ func golden(t *testing.T, name string, v any) {
 func TestResampleAgreesWithSciPy(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
-		From, To int
-		X, Y     []float32
+		From, To int       // samples per second
+		X, Y     []float32 // the input, and the output of SciPy in testdata/golden.py
 	}
 	golden(t, "resample.json", &cases)
 	for _, c := range cases {

@@ -24,7 +24,7 @@ func TestStretchKeepsPitch(t *testing.T) {
 	for _, rate := range []int{8000, 16000, 22050, 44100, 48000} {
 		for _, speed := range []float64{0.5, 0.9, 2} {
 			for _, hz := range []float64{150, 1000, 3000} {
-				in := tone(hz, rate, rate/4)
+				in := tone(hz, rate, rate/4) // a quarter of a second of a sine
 				out := Stretch(in, speed, rate)
 				if want := float64(len(in)) / speed; math.Abs(float64(len(out))-want) > 1 {
 					t.Errorf("sample rate %d Hz, speed %v: %d samples, want %v", rate, speed, len(out), want)
@@ -32,7 +32,7 @@ func TestStretchKeepsPitch(t *testing.T) {
 				if got := pitch(out, rate); math.Abs(got/hz-1) > 0.002 {
 					t.Errorf("sample rate %d Hz, speed %v: a tone of %v Hz is at %.1f", rate, speed, hz, got)
 				}
-				// A sine of amplitude 1 has power 1/2.
+				// power is the mean square, which is 1/2 for a sine of amplitude 1.
 				if level := 10 * math.Log10(2*power(out)); math.Abs(level) > 0.5 {
 					t.Errorf("sample rate %d Hz, speed %v: a tone of %v Hz is %.2f dB louder", rate, speed, hz, level)
 				}
@@ -121,6 +121,7 @@ func TestStretchShortWaveforms(t *testing.T) {
 	}
 }
 
+// A frame has the power of two of samples that is nearest to 50 ms, and at least 64.
 func TestFrameLength(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[int]int{8000: 512, 16000: 1024, 22050: 1024, 44100: 2048, 48000: 2048, 100: 64} {

@@ -107,9 +107,9 @@ func TestDecodeErrors(t *testing.T) {
 		{nil, "empty"},
 		{[]byte("neither one nor the other"), "neither WAV nor FLAC"},
 		{good[:len(good)-2], "truncated: 4 of 6 bytes"},
-		{good[:30], "truncated"},
-		{good[:44], "truncated"},
-		{with(20, 6), "format 6"},
+		{good[:30], "truncated"},  // within the chunk of the format
+		{good[:44], "truncated"},  // before the chunk of the values
+		{with(20, 6), "format 6"}, // A-law
 		{with(20, 3), "16 bits"},
 		{with(34, 12), "12 bits"},
 		{with(22, 0), "0 channels"},
@@ -118,7 +118,7 @@ func TestDecodeErrors(t *testing.T) {
 		{with(32, 3), "blocks of 3 bytes"},
 		{wavOf(3, 1, 32, 8000, false, math.NaN()), "value 0 is NaN"},
 		{wavOf(3, 1, 64, 8000, false, 0, math.Inf(1)), "value 1 is +Inf"},
-		{wavOf(3, 1, 64, 8000, false, 0, -1e300), "value 1 is -Inf"},
+		{wavOf(3, 1, 64, 8000, false, 0, -1e300), "value 1 is -Inf"}, // values are read as float32
 		{[]byte("fLaC"), "FLAC"},
 	} {
 		if _, err := Decode(c.data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -127,6 +127,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
+// TestWriteWAV checks that written values are read unchanged, -2 too: WriteWAV writes float32.
 func TestWriteWAV(t *testing.T) {
 	t.Parallel()
 	want := Clip{8000, []float32{0, 0.1, -2, 1}}

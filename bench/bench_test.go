@@ -21,7 +21,8 @@ func TestParseBenchmark(t *testing.T) {
 	}
 }
 
-// fake returns a source that returns the given values as the metric v, one for each call.
+// fake returns a source, a function that runs a benchmark and returns its metrics. It returns the
+// given values as the metric v, one for each call, and ten times that as the metric peak.
 func fake(values ...float64) source {
 	return func(context.Context, *runner) (metrics, error) {
 		v := values[0]
@@ -30,8 +31,9 @@ func fake(values ...float64) source {
 	}
 }
 
-// A row compares the medians over three rounds of a peer (another program) and of Noether. A peer
-// may be measured once only, or not at all.
+// A row of a table compares the medians over three rounds of a peer (another program) and of
+// Noether. Each is a cell. A peer may be measured once only, or not at all: errSkip reports that it
+// cannot run on this machine.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	skipped := func(context.Context, *runner) (metrics, error) { return nil, errSkip }
@@ -74,7 +76,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// Without names, all tables but the slow ones are chosen.
+// Without names, all tables but those marked as slow are chosen. "stir" is the name of a table.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	if all, err := choose(nil); err != nil || len(all) == 0 || len(all) == len(tables) {

@@ -11,7 +11,9 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// drawCosts returns random costs of 1 to 40 models.
+// drawCosts returns random costs of 1 to 40 models: the seconds to open a model, to process all
+// samples and to compute the scores. A shard is a part of the samples that consists of whole blocks
+// of consecutive samples, so there are at most Blocks shards. Measured: the costs are not guesses.
 func drawCosts(t *rapid.T) []Cost {
 	n := rapid.IntRange(1, 40).Draw(t, "models")
 	costs := make([]Cost, n)
@@ -24,6 +26,7 @@ func drawCosts(t *rapid.T) []Cost {
 }
 
 // checkCoverage checks that every model is processed exactly once: whole, or in all of its shards.
+// A task is one job of the cluster, with whole models or with a shard of one.
 func checkCoverage(t interface{ Fatalf(string, ...any) }, costs []Cost, tasks []Task) {
 	shards := map[string]map[study.Shard]int{}
 	for _, task := range tasks {
@@ -97,7 +100,7 @@ func TestBalanceByHand(t *testing.T) {
 		{Model: "big", Open: 1, Samples: 84, Scores: 6, Blocks: 100, Measured: true, Memory: 9},
 		{Model: "b", Samples: 21, Blocks: 100, Measured: true, Memory: 7},
 	}
-	got := fmt.Sprint(Balance(costs, 4))
+	got := fmt.Sprint(Balance(costs, 4)) // divides the models into at most 4 tasks
 	// big is divided into three tasks of 1 + 90/3 = 31 seconds; a and b make one task of 31
 	// seconds. A task is printed as its models, its shard (1of3: the first of three), seconds and
 	// memory.
@@ -118,6 +121,7 @@ func TestBalanceByHand(t *testing.T) {
 	}
 }
 
+// TestTaskCount checks into how many tasks of about an hour the costs of models divide.
 func TestTaskCount(t *testing.T) {
 	t.Parallel()
 	costs := []Cost{

@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// kubernetesSubmission returns a submission of three tasks: two models, and two shards (parts of the
-// samples) of a third model.
+// kubernetesSubmission returns a submission, a study divided into tasks for a cluster. Its three
+// tasks are two models, and two shards (parts of the samples) of a third model. Its profile holds
+// the settings of the cluster; the claim is the persistent volume claim that is mounted.
 func kubernetesSubmission(t *testing.T) *Submission {
 	t.Helper()
 	p, err := ParseProfile("k8s.yaml", []byte(`
@@ -40,8 +41,8 @@ kubernetes:
 	}}
 }
 
-// decodeJobs decodes the two jobs of a manifest, which follow a document of comments, as strictly as
-// the API server: a field that Kubernetes' types do not have is an error.
+// decodeJobs decodes the two jobs of a manifest, which follow a document of comments, as strictly
+// as the API server: a field that Kubernetes' types do not have is an error.
 func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	t.Helper()
 	docs := strings.Split(text, "---\n")
@@ -59,10 +60,11 @@ func decodeJobs(t *testing.T, text string) (tasks, merge batch.Job) {
 	return tasks, merge
 }
 
-// TestManifest checks the fields of the two jobs: one with an indexed pod for each task, and one that
-// merges their results.
+// TestManifest checks the fields of the two jobs: one with an indexed pod for each task, and one
+// that merges their results.
 func TestManifest(t *testing.T) {
 	t.Parallel()
+	// The arguments are the folder of the results, the name of the study and the submission.
 	text, err := Kubernetes{}.Manifest("/mnt/shared/runs/big one", "Übung: CIFAR_10!", kubernetesSubmission(t))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestManifestErrors checks profiles without a claim or image, and run folders outside the mount.
+// TestManifestErrors checks profiles without a claim or image, and run folders (those of the
+// results) outside the mount.
 func TestManifestErrors(t *testing.T) {
 	t.Parallel()
 	for run, change := range map[string]func(*KubernetesProfile){

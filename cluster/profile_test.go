@@ -21,6 +21,7 @@ func TestProfile(t *testing.T) {
 	if p.Partition != "gpu" || time.Duration(p.Time) != 36*time.Hour || p.Memory != 8<<30 || len(p.Modules) != 2 || p.CPUs != 4 || p.Tries != 3 || p.Device != "cpu" {
 		t.Errorf("the profile is %+v, want the values of the file, 4 CPUs, 3 tries and the device cpu", p)
 	}
+	// Profiles with one mistake each, and what the error says.
 	for text, want := range map[string]string{
 		"partitoin: gpu":               "partition",  // the suggested key
 		"time: soon":                   "p.yaml:1:7", // line 1, column 7
@@ -50,7 +51,7 @@ func TestDefaultProfileFile(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("HOME", dir)
 	p, err := LoadProfile("")
-	if err != nil || p.CPUs != 4 {
+	if err != nil || p.CPUs != 4 { // the default
 		t.Fatalf("the profile is %+v, error %v; want 4 CPUs", p, err)
 	}
 	config, err := os.UserConfigDir()
@@ -104,6 +105,8 @@ func FuzzProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
+		// A submission is a study divided into tasks: here one, with the first of two shards (parts
+		// of the samples) of a model. /run is the folder of its results.
 		s := &Submission{Number: 1, Profile: p, Tasks: []Task{{Models: []string{"m"}, Shard: study.Shard{Index: 1, Count: 2}}}}
 		script, err := s.taskScript("/run", "study")
 		if err != nil {

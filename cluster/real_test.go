@@ -23,7 +23,7 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// threeModels is a study of three models under four rotations.
+// threeModels is a study of three models under four rotations. Its data are generated images.
 const threeModels = `name: three models
 data: [{name: shapes, shapes: {n: 4096, size: 16}}]
 models:
@@ -45,7 +45,8 @@ type fixture struct {
 }
 
 // TestSlurm runs studies as jobs of a real Slurm cluster, with failures of jobs and of the
-// controller.
+// controller. A task is a job that measures some models, or a shard (a part of the samples) of one.
+// The merge is a job that combines the results of all tasks.
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -62,7 +63,7 @@ func TestSlurm(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		testmodel.Write(t, f.dir, name, testmodel.Options{})
+		testmodel.Write(t, f.dir, name, testmodel.Options{}) // NAME.onnx, a small random network
 	}
 	f.write(t, "study.yaml", threeModels)
 	f.write(t, "profile.yaml", "cpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 10m\n")
@@ -93,8 +94,9 @@ func TestSlurm(t *testing.T) {
 // twelveShards runs twelve tasks, one of which is killed, and restarts the controller.
 func (f *fixture) twelveShards(t *testing.T) {
 	run := filepath.Join(f.dir, "twelve")
-	// Without calibration the cost of a model is its parameters times its inputs, which are equal,
-	// so each model has four shards. Measured costs would vary, since tests run in parallel.
+	// Without calibration (a short run that measures the time of a model) the cost of a model is
+	// its parameters times its inputs, which are equal, so each model has four shards. Measured
+	// costs would vary, since tests run in parallel.
 	s := f.submit(t, "study.yaml", run, "--tasks", "12", "--calibrate", "0s")
 	if len(s.Tasks) != 12 || s.Tasks[0].Shard.Count != 4 {
 		t.Fatalf("the tasks are %+v, want 12, each one of four shards of a model", s.Tasks)
@@ -125,7 +127,8 @@ func (f *fixture) twelveShards(t *testing.T) {
 	})
 }
 
-// killAfterSave waits until a task has saved a state, kills it by SIGKILL, and returns its number.
+// killAfterSave waits until a task has saved a state (the running sums of unfinished scores), kills
+// it by SIGKILL, and returns its number.
 func (f *fixture) killAfterSave(t *testing.T, run string, s *cluster.Submission) (killed int) {
 	t.Helper()
 	waitUntil(t, "a task to save something", func() bool {
@@ -200,8 +203,8 @@ func stopAfterSave(t *testing.T, run string) (held cluster.TaskState) {
 }
 
 // outOfTime stops a task by SIGSTOP until the warning signal before its time limit is pending. Then
-// the task continues, saves its state and queues itself again. Both tasks are cancelled, and a retry
-// resumes them.
+// the task continues, saves its state and queues itself again. Both tasks are cancelled, and a
+// retry resumes them.
 func (f *fixture) outOfTime(t *testing.T) {
 	run := filepath.Join(f.dir, "time")
 	f.write(t, "slow.yaml", "warning: 55s\ncpus-per-task: 1\nsave-every: 100ms\nmemory: 400MiB\ntime: 1m\nthrottle: 1\n")
@@ -415,7 +418,8 @@ func readRows(t *testing.T, run string) []scores.Row {
 	return rows
 }
 
-// sameScores compares the scores of a run with those without a cluster, to 1e-6.
+// sameScores compares the scores of a run with those without a cluster, to 1e-6: values, intervals
+// and nulls (the values that chance alone gives).
 func (f *fixture) sameScores(t *testing.T, run string) {
 	t.Helper()
 	got := readRows(t, run)

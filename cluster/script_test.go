@@ -19,6 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// exampleSubmission returns a submission, a study divided into tasks. Two of its tasks have half of
+// the samples of the model vit each: its shards 1 and 2 of 2. Seconds and Memory are estimates.
 func exampleSubmission(t *testing.T) *Submission {
 	t.Helper()
 	p, err := ParseProfile("p.yaml", []byte(`
@@ -49,6 +51,7 @@ directives: [--exclusive]
 // with golden files. Users read and edit the scripts, so look at each change.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	// The arguments are the folder of the results, the name of the study and the submission.
 	task, merge, err := Slurm{}.Scripts("/shared/runs/big", "Big study", exampleSubmission(t))
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,8 @@ func TestParseSbatch(t *testing.T) {
 }
 
 // TestParseQueue checks the output of squeue, with a line "job|task|state|reason" for each task of
-// a job array, among lines of other forms.
+// a job array, among lines of other forms. The task is N/A for a job that is no array, and then 0
+// in the result.
 func TestParseQueue(t *testing.T) {
 	t.Parallel()
 	got := parseQueue("*** maintenance on Friday | all day ***\n" +
@@ -49,7 +50,8 @@ func TestParseQueue(t *testing.T) {
 }
 
 // TestParseFinalStates checks the states of the tasks of job 17 in the output of sacct and scontrol
-// show job, and the largest number of tasks in that of scontrol show config.
+// show job, and the largest number of tasks in that of scontrol show config. MaxArraySize is one
+// more than this number.
 func TestParseFinalStates(t *testing.T) {
 	t.Parallel()
 	accounts := parseAccounts("17_3|OUT_OF_MEMORY\n17_4|CANCELLED by 1000\n17_[5-9]|PENDING\n170_1|FAILED\n17_6.batch|FAILED\n17_7|\n", "17")

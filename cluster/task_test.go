@@ -16,6 +16,7 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
+// smallStudy is a study of two models under two rotations. Its data are 300 generated images.
 const smallStudy = `name: small
 data: [{name: shapes, shapes: {n: 300, size: 16}}]
 models:
@@ -26,13 +27,14 @@ measures: [accuracy, distance]
 batch: 16
 `
 
-// prepared returns a run folder with a submission of tasks (an array of jobs of a scheduler, each a
-// run of some models or of a shard of one), and the options to run them with.
+// prepared returns a run folder, which holds the results of a study, with a submission (the study
+// divided into tasks), and the options to run the tasks with. A task is one job of a scheduler: a
+// run of some models, or of a shard (a part of the samples) of one.
 func prepared(t *testing.T, scheduler string, tasks ...Task) (run string, s *Submission, o study.Options) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {
-		testmodel.Write(t, dir, name, testmodel.Options{})
+		testmodel.Write(t, dir, name, testmodel.Options{}) // NAME.onnx, a small random network
 	}
 	st, err := study.Parse(filepath.Join(dir, "study.yaml"), []byte(smallStudy), nil)
 	if err != nil {
@@ -78,6 +80,7 @@ func TestTasksWithoutScheduler(t *testing.T) {
 	}
 	for i := range smallTasks {
 		t.Setenv("JOB_COMPLETION_INDEX", fmt.Sprint(i))
+		// The last submission (0), and the task of which the environment has the index.
 		if err := RunTask(t.Context(), run, 0, OwnTask(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -131,6 +134,7 @@ func TestWaitForIncompleteMerge(t *testing.T) {
 	}
 }
 
+// TestStoppedTaskResumes stops task 1 of submission 1 after half of its samples, and runs it again.
 func TestStoppedTaskResumes(t *testing.T) {
 	t.Parallel()
 	run, s, o := prepared(t, "kubernetes", smallTasks...)
@@ -311,6 +315,8 @@ func TestMergeStates(t *testing.T) {
 	}
 }
 
+// TestDamagedTaskFiles checks the status if the files with the states of the tasks are empty, cut
+// off, or have escape sequences.
 func TestDamagedTaskFiles(t *testing.T) {
 	t.Parallel()
 	run, s, _ := prepared(t, "kubernetes", smallTasks...)
@@ -334,6 +340,8 @@ func TestDamagedTaskFiles(t *testing.T) {
 	}
 }
 
+// FuzzRecord checks that a record (cluster.json, the submissions of a run folder) that is parsed
+// without an error causes no panic and has valid tasks. The second seed has shard 2 of 1.
 func FuzzRecord(f *testing.F) {
 	raw, err := json.Marshal(Record{Version: 1, Study: "s", Submissions: []Submission{{Number: 1, Scheduler: "slurm",
 		Tasks: smallTasks, Jobs: []Job{{ID: "7", Tasks: []int{1, 2, 3}, Merge: "8"}}}}})
@@ -368,6 +376,8 @@ func TestReadRecord(t *testing.T) {
 	if _, err := Read(dir); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an empty folder: error %v, want os.ErrNotExist in one line", err)
 	}
+	// No JSON object; a newer version; a first submission with the number 2; a task without models;
+	// a job of a task that does not exist.
 	for _, text := range []string{"", "[]", `{"version": 2}`, `{"version":1,"submissions":[{"number":2}]}`, `{"version":1,"submissions":[{"number":1,"tasks":[{}]}]}`,
 		`{"version":1,"submissions":[{"number":1,"jobs":[{"id":"1","tasks":[1]}]}]}`} {
 		if err := os.WriteFile(filepath.Join(dir, "cluster.json"), []byte(text), 0o666); err != nil {
@@ -390,7 +400,7 @@ func TestCalibrate(t *testing.T) {
 	}
 	work := workOf(t, run, o)
 	// The cells are two measures at two angles. A block is a range of samples that shards do not
-	// divide.
+	// divide, here 15 of 300.
 	if len(work) != 2 || work[0].Forwards != 900 || work[0].Cells != 4 || work[0].Blocks != 20 {
 		t.Fatalf("the work is %+v, want two models, the first of 900 samples, 4 cells and 20 blocks", work)
 	}
@@ -430,8 +440,8 @@ func TestStopwatch(t *testing.T) {
 	t.Parallel()
 	w := stopwatch{first: 3 * time.Second, firstSamples: 10, batches: 2 * time.Second, batchSamples: 20, between: 5 * time.Second, betweenFirst: 10}
 	got := w.cost(study.Work{Model: "m", Forwards: 1000, Cells: 8, Blocks: 5}, 2)
-	// A sample takes 0.1 s. So opening took 2 of the 3 seconds to the end of the first batch, and the
-	// scores of 2 cells of 8 took 4 of the 5 seconds between the passes.
+	// A sample takes 0.1 s. So opening took 2 of the 3 seconds to the end of the first batch, and
+	// the scores of 2 cells of 8 took 4 of the 5 seconds between the passes.
 	want := Cost{Model: "m", Open: 2, Samples: 100, Scores: 16, Blocks: 5, Measured: true}
 	if got != want {
 		t.Errorf("%+v, not %+v", got, want)

@@ -35,6 +35,8 @@ func TestAction(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := buildProgram(t)
+	// The study measures a small model, which hubFolder writes, on generated images under a
+	// rotation.
 	study := write(t, dir, "study.yaml", []byte("name: compare\ndata: [{name: shapes, shapes: {n: 60, size: 16}}]\nmodels: [{name: m, onnx: '"+
 		filepath.Join(hubFolder(t, dir), "onnx", "model.onnx")+"', layers: [penultimate]}]\ntransforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [accuracy, distance]\n"))
 	for _, run := range []string{"a b", "b"} {
@@ -79,7 +81,8 @@ func TestAction(t *testing.T) {
 	}
 	// Both runs have equal scores, so every difference is 0 and within chance. A condition holds
 	// for differences within chance only if it ends in an exclamation mark. The command exits with
-	// 1 if a condition holds, and with 2 if one is invalid.
+	// 1 if a condition holds, and with 2 if one is invalid. accuracy.clean is the accuracy on
+	// images that are not transformed; a condition is on its difference between the runs.
 	for _, c := range []struct {
 		failIf string
 		code   int

@@ -26,7 +26,7 @@ func TestTableFits(t *testing.T) {
 	table := func() textTable {
 		out := textTable{header: []string{"score", "name", "A", "B", ""}, rows: [][]string{{"distance.cosine", name, "0.08255", "0.9", "[-0.01, +0.02]"},
 			{"seis.rank", "short", "125", "7.25", ""}}}
-		out.align(2, 3)
+		out.align(2, 3) // the columns A and B
 		return out
 	}
 	for _, width := range []int{0, 80, 200} {

@@ -10,12 +10,13 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestCluster checks the exit codes and messages of the subcommands of noether cluster. No cluster
-// is needed: a submission to Kubernetes only writes a manifest, and the tasks run in this process.
+// TestCluster checks the exit codes (2 for wrong usage, 1 for other errors) and messages of the
+// subcommands of noether cluster. No cluster is needed: a submission (a study divided into tasks)
+// to Kubernetes only writes a manifest, and the tasks run in this process.
 func TestCluster(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := t.TempDir()
-	testmodel.Write(t, dir, "m", testmodel.Options{})
+	testmodel.Write(t, dir, "m", testmodel.Options{}) // m.onnx, a small network with a layer conv
 	study := write(t, dir, "study.yaml", []byte(`name: small
 data: [{name: shapes, shapes: {n: 60, size: 16}}]
 models: [{name: m, onnx: m.onnx, layers: [conv]}]
@@ -59,7 +60,9 @@ measures: [distance]
 	if _, err := os.Stat(cluster.ManifestPath(run, 1)); err != nil {
 		t.Error(err)
 	}
-	// In this order: the tasks are first queued, then finished, then merged.
+	// In this order: the tasks are first queued, then finished, then merged (their results
+	// combined). A cell is one measure of one model on one data set under one value of a
+	// transformation.
 	for _, c := range []struct {
 		args []string
 		code int

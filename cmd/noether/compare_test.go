@@ -66,6 +66,8 @@ func TestCompareArrays(t *testing.T) {
 		t.Fatalf("%d rows of 2 x %d statistics", len(rows), len(similarity.Names()))
 	}
 	for _, r := range rows {
+		// d says, among other things, whether lower values mean more similar, and how the null (the
+		// value that chance alone gives) is computed; "": there is none.
 		d, _ := similarity.Descriptor().Statistic(r.Statistic)
 		if r.Model != a || r.Value == nil || r.N != 120 || (r.Null == nil) != (d.Null == "") || r.Low == nil || r.High == nil {
 			t.Errorf("%s has the score %+v, want one of %s over 120 samples with a value, an interval, and the null that its description states", r.Statistic, r, a)
@@ -77,7 +79,7 @@ func TestCompareArrays(t *testing.T) {
 			// Other distances between x and 2 x are not 0.
 			want, exact = 0, r.OtherModel == a || r.Statistic == similarity.ShapeMetric || r.Statistic == similarity.GULP
 		case r.Statistic == similarity.RidgePredictivity, r.Statistic == similarity.PLSPredictivity:
-			exact = false
+			exact = false // how well one predicts samples of the other
 		}
 		if exact && math.Abs(*r.Value-want) > 1e-6 {
 			t.Errorf("%s of equal representations is %+v, want the value %g", r.Statistic, r, want)
@@ -119,7 +121,8 @@ func TestCompareErrors(t *testing.T) {
 	bad := normals(1, 60)
 	bad[31] = float32(math.NaN()) // row 10, column 1 of 20 x 3
 	nan := write(t, dir, "nan.npy", npy(bad, 20, 3))
-	cut := write(t, dir, "cut.npy", npy(normals(1, 60), 20, 3)[:200])
+	cut := write(t, dir, "cut.npy", npy(normals(1, 60), 20, 3)[:200]) // ends among the values
+	// The type is that of text of one character.
 	text := write(t, dir, "text.npy", bytes.Replace(npy(normals(1, 60), 20, 3), []byte("<f4"), []byte("<U1"), 1))
 	hdf5 := write(t, dir, "arrays.h5", []byte("\x89HDF\r\n\x1a\n"))
 	for _, c := range []struct {

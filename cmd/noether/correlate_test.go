@@ -16,7 +16,10 @@ import (
 )
 
 // TestCorrelateOverModels correlates two scores with accuracy over six models, which differ in the
-// noise added to their weights, and checks the table, the rows and the figure.
+// noise added to their weights, and checks the table, the rows and the figure. The scores are
+// effective invariance (ei), how stable and confident predictions are under a transformation, and
+// the Jensen-Shannon divergence (js) of the predictions. A flag --x has the form
+// MEASURE.STATISTIC@TRANSFORM.
 func TestCorrelateOverModels(t *testing.T) {
 	dir := brokenFolder(t) // with the valid model good.onnx
 	text := "name: zoo\ndata: {name: d, shapes: {n: 60, size: 16}}\nmeasures: [accuracy, effective-invariance, prediction-divergence]\ntransforms: {name: turn, rotate: {values: [90, 180]}}\nmodels:\n"
@@ -70,7 +73,7 @@ func TestCorrelateOverModels(t *testing.T) {
 
 // TestCorrelationsFit prints correlations, predictions and comparisons of arrays in 80 columns.
 // Names that are too long are written below their rows and shortened, and decimal points are
-// aligned.
+// aligned. Units counts the groups of points that are independent of each other.
 func TestCorrelationsFit(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("a-long-name-of-a-test-set-", 4)

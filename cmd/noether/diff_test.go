@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDiff compares two runs of the same study. The zero value of broken is a small valid study;
-// see mistakes_test.go.
+// TestDiff compares two runs of the same study. The zero value of smallStudy is a small valid study
+// of good.onnx, a model in brokenFolder; see mistakes_test.go.
 func TestDiff(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, distance", transform: "{name: quarter, rotate: 90}, {name: half, rotate: 180}"}.text()))
@@ -35,7 +35,8 @@ func TestDiff(t *testing.T) {
 			t.Errorf("a run differs from itself: %+v", l)
 		}
 	}
-	// A condition that ends in ! includes differences that are not beyond chance.
+	// A condition that ends in ! includes differences that are not beyond chance. accuracy.clean is
+	// the accuracy on images that are not transformed.
 	for _, c := range []struct {
 		args []string
 		code int    // exit code
@@ -131,6 +132,8 @@ func TestDiffWithSTIR(t *testing.T) {
 	}
 }
 
+// TestCorrelateErrors checks the exit codes and messages of noether correlate. accuracy.moved is
+// the accuracy on transformed images. A run of one model gives a single point.
 func TestCorrelateErrors(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy"}.text()))
@@ -162,6 +165,7 @@ func TestCorrelateErrors(t *testing.T) {
 func TestDiffOfPredictions(t *testing.T) {
 	dir := brokenFolder(t)
 	text := smallStudy{measures: "accuracy, distance"}.text()
+	// The run "without" has no measure of predictions.
 	a, b, without := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "without")
 	for run, text := range map[string]string{a: text + "\nsamples: true\n", b: text, without: smallStudy{measures: "distance"}.text()} {
 		if code, message := call(t, "run", write(t, dir, "study.yaml", []byte(text)), "-o", run); code != 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// finishedRun returns the folder of a finished run of a small study. A smallStudy without mistakes is a
-// valid study of good.onnx, the valid model in brokenFolder.
+// finishedRun returns the folder of a finished run of a small study. A smallStudy without mistakes
+// is a valid study of good.onnx, the valid model in brokenFolder.
 func finishedRun(t *testing.T) string {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, effective-invariance, distance"}.text()))

@@ -15,6 +15,7 @@ import (
 // if there are so many.
 func TestSamplesWithin(t *testing.T) {
 	t.Parallel()
+	// costOf returns the estimated cost of a study: a fixed time, and one for each sample.
 	costOf := func(samples int, fixed, perSample time.Duration) initCost {
 		c := study.Cost{Samples: samples, Open: fixed, Engine: time.Duration(samples) * perSample}
 		c.Total = c.Open + c.Engine
@@ -40,7 +41,9 @@ func TestSamplesWithin(t *testing.T) {
 }
 
 // TestSEISPositions checks the number of spatial positions (height x width) of feature maps that
-// noether init writes for the measure SEIS: fewer for layers with many channels and positions.
+// noether init writes for the measure SEIS, equivariance and invariance scores whose cost grows
+// with the square of that number: fewer than by default for layers with many channels and
+// positions.
 func TestSEISPositions(t *testing.T) {
 	t.Parallel()
 	wide := onnx.Layer{Shape: []int{512, 28, 28}, Axes: "NCHW"}

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// TestDefaultFolderStaysInRuns checks that the default run folder of a study is within the folder
-// runs, whatever the study's name.
+// TestDefaultFolderStaysInRuns checks that the default run folder of a study, which holds its
+// results, is within the folder runs, whatever the study's name.
 func TestDefaultFolderStaysInRuns(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

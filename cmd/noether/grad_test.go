@@ -12,6 +12,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestGrad checks the inputs and outputs of models that noether grad writes. They also compute the
+// product of a vector, the input cotangent/..., and the Jacobian, or with --sum the gradient of a
+// sum. testmodel.Write writes a network of a layer conv, with the weights w and b, and a linear
+// layer.
 func TestGrad(t *testing.T) {
 	dir := t.TempDir()
 	model := testmodel.Write(t, dir, "m", testmodel.Options{})
@@ -83,6 +87,7 @@ func TestGradJVP(t *testing.T) {
 	}
 }
 
+// TestDependsOn asks whether the first tensor of a pair is computed from the second.
 func TestDependsOn(t *testing.T) {
 	m, err := onnx.Read(testmodel.Write(t, t.TempDir(), "m", testmodel.Options{}))
 	if err != nil {

@@ -35,7 +35,7 @@ func hubFolder(t *testing.T, dir string) string {
 }
 
 // twoClasses writes a folder of images of two classes, whose order is not that of the model's
-// outputs.
+// outputs. img(t, 16, i) is a grey image of 16 x 16 pixels, whose values depend on i.
 func twoClasses(t *testing.T, dir string) string {
 	t.Helper()
 	for i := range 12 {
@@ -45,8 +45,9 @@ func twoClasses(t *testing.T, dir string) string {
 }
 
 // A model is read from a server that implements the Hugging Face Hub, with the preprocessing and
-// the class names of its repository. The run folder's study.yaml, the resolved study, names the
-// commit, and runs again from the cache while the server is down.
+// the class names of its repository. The run folder (that of the results) has the resolved study,
+// study.yaml with absolute paths and hashes. It names the commit, and runs again from the cache
+// while the server is down.
 func TestHuggingFaceModel(t *testing.T) {
 	h := hubtest.New(t, hubFiles(t))
 	h.Token = "secret"
@@ -90,7 +91,7 @@ func TestHuggingFaceModel(t *testing.T) {
 		t.Errorf("the resolved study does not name the commit: %v\n%s", err, resolved)
 	}
 	h.Close()
-	h.Requests()
+	h.Requests() // from here on the list of requests is empty
 	if code, message := call(t, "run", filepath.Join(run, "study.yaml"), "-o", run); code != 0 || len(h.Requests()) > 0 {
 		t.Errorf("the resolved study does not run from the cache: %s", message)
 	}

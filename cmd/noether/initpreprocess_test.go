@@ -23,6 +23,8 @@ func TestGuessPreprocess(t *testing.T) {
 	// short is the median length of the shorter sides; same: all images have the same size.
 	photos := imageSizes{height: 375, width: 500, short: 300}
 	squares := func(n int) imageSizes { return imageSizes{height: n, width: n, same: true, short: n} }
+	// Networks for ImageNet usually resize to 256 and crop to 224; 329 is 288 in this ratio. 64 is
+	// the largest multiple of 32 that the images allow.
 	for _, c := range []struct {
 		name       string
 		typ        onnx.Type

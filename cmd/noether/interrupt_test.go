@@ -67,7 +67,8 @@ func interrupt(t *testing.T, signal syscall.Signal, pause time.Duration, program
 
 // TestInterrupt checks that SIGINT and SIGTERM end the program while it reads a named pipe without
 // a writer, while ONNX Runtime runs a model that never ends, and within an operator that takes
-// hours. It sends SIGINT also at random moments of a study with measures of every kind.
+// hours. It sends SIGINT also at random moments of a study with measures of every kind: some sum up
+// batches, others hold samples in memory or optimise inputs.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -77,7 +78,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	endless := testmodel.WriteEndless(t, dir, "endless")
-	slow := testmodel.WriteSlow(t, dir, "slow", 2000)
+	slow := testmodel.WriteSlow(t, dir, "slow", 2000) // about 2000^4 comparisons in one operator
 	// Fast on the black images of the trial run before a study, slow on its data.
 	testmodel.WriteSlowUnlessBlack(t, dir, "bright", 2000)
 	testmodel.Write(t, dir, "good", testmodel.Options{})

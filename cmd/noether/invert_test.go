@@ -24,6 +24,9 @@ func randomImages(t *testing.T, dir string) string {
 	return writeNPY(t, filepath.Join(dir, "images.npy"), func(int) float32 { return r.Float32() }, 20, 3, 16, 16)
 }
 
+// TestInvert checks the files of an inversion: gradient descent on an input x' until a layer has
+// the values that it has for x. The distance is that of these values, the relative one is divided
+// by their norm for x. With --against, x' also differs from x for a second model.
 func TestInvert(t *testing.T) {
 	dir := t.TempDir()
 	model, other, data := testmodel.Write(t, dir, "a", testmodel.Options{}), testmodel.Write(t, dir, "b", testmodel.Options{}), randomImages(t, dir)
@@ -73,7 +76,8 @@ func TestInvert(t *testing.T) {
 }
 
 // TestInvertResumes checks that an interrupted inversion leaves a checkpoint and no results, and
-// that the same command resumes from it and writes the files of an uninterrupted inversion.
+// that the same command resumes from it and writes the files of an uninterrupted inversion. The
+// optimiser "paper" takes steps of fixed length along the gradient.
 func TestInvertResumes(t *testing.T) {
 	dir := t.TempDir()
 	model, data := testmodel.Write(t, dir, "a", testmodel.Options{}), randomImages(t, dir)

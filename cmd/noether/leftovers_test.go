@@ -11,6 +11,7 @@ import (
 // TestStaleTemporaryFiles checks that a command that writes into a folder removes the temporary
 // files that a killed process left there: those older than atomicfile.StaleAfter, an hour.
 func TestStaleTemporaryFiles(t *testing.T) {
+	// The folder of the results of a run, beside its model and study, and the compiled command.
 	run, program := finishedRun(t), buildProgram(t)
 	models := filepath.Dir(run)
 	model, study := filepath.Join(models, "good.onnx"), filepath.Join(models, "study.yaml")

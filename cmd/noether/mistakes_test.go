@@ -32,7 +32,7 @@ func (s smallStudy) text() string {
 }
 
 // brokenFolder returns a folder with the valid model good.onnx, and with invalid models and data:
-// each of these files has one mistake.
+// each of these files has one mistake. A weight of nan.onnx is NaN; three.onnx has three classes.
 func brokenFolder(t *testing.T) string {
 	dir := t.TempDir()
 	good := testmodel.Write(t, dir, "good", testmodel.Options{})
@@ -44,7 +44,7 @@ func brokenFolder(t *testing.T) string {
 	}
 	write(t, dir, "cut.onnx", raw[:len(raw)/2])
 	write(t, dir, "text.onnx", []byte("this is no model, it is a text\n"))
-	b := onnx.NewBuilder(17)
+	b := onnx.NewBuilder(17) // of table.onnx, whose input has 12 values and is no image
 	b.Output("y", b.Relu(b.Input("ids", onnx.Float, -1, 12)))
 	m, err := b.Model()
 	if err != nil {
@@ -68,7 +68,7 @@ func brokenFolder(t *testing.T) string {
 	for i := range 20 {
 		path := write(t, dir, fmt.Sprintf("photos/%02d.png", i), nil)
 		if i < 3 {
-			continue // leaves three empty files, which are no images
+			continue // leaves three empty files, which are no images; a study accepts 1 %
 		}
 		f, err := os.Create(path)
 		if err == nil {
@@ -82,7 +82,9 @@ func brokenFolder(t *testing.T) string {
 }
 
 // TestEachMistakeIsOneClearLine checks that each mistake in a study gives an error of one line that
-// contains some texts, such as the position in the file (FILE:LINE:).
+// contains some texts, such as the position in the file (FILE:LINE:). A cell is one measure of one
+// model under one transformation in one trial, a repetition of the random draws. The measure seis
+// needs layers with spatial positions.
 func TestEachMistakeIsOneClearLine(t *testing.T) {
 	dir := brokenFolder(t)
 	for name, c := range map[string]struct {
@@ -130,7 +132,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 func TestFolderThatCannotBeWrittenIsFoundBeforeTheWork(t *testing.T) {
 	dir := brokenFolder(t)
 	path := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
-	blocked := write(t, dir, "file", nil)
+	blocked := write(t, dir, "file", nil) // a file, where a folder is needed
 	code, message := call(t, "run", path, "-o", filepath.Join(blocked, "run"))
 	if code != 1 || !strings.Contains(message, "the run folder") {
 		t.Errorf("exit %d: %s, want exit 1 and a message with %q", code, message, "the run folder")

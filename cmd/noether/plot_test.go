@@ -12,6 +12,7 @@ import (
 // file.
 func TestPlot(t *testing.T) {
 	dir := brokenFolder(t) // holds the valid model good.onnx, which smallStudy uses by default
+	// "samples: true" keeps the values of single samples, which the chart distribution shows.
 	study := write(t, dir, "study.yaml", []byte(smallStudy{measures: "accuracy, distance"}.text()+"samples: true\n"))
 	run, out := filepath.Join(dir, "run"), filepath.Join(dir, "fig.pdf")
 	if code, message := call(t, "run", study, "-o", run); code != 0 {

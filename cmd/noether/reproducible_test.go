@@ -12,8 +12,9 @@ import (
 )
 
 // TestRunsAreReproducible checks that runs of a study with the same number of threads have the same
-// scores and intervals to the bit, although their tasks end in different orders and their
-// intermediate states are saved at different times (--save-every).
+// scores and intervals to the bit, although their goroutines end in different orders and their
+// intermediate states, such as running sums, are saved at different times (--save-every).
+// "per: trial" draws the translation once for all samples.
 func TestRunsAreReproducible(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,9 +49,9 @@ batch: 16
 	}
 }
 
-// TestLastCellIsReproducible checks that a resumed run with one unfinished cell has the scores of an
-// uninterrupted run to the bit. A cell is one measure of one model on one data set under one value
-// of a transformation. Computed alone, it must not get more BLAS threads than beside others.
+// TestLastCellIsReproducible checks that a resumed run with one unfinished cell has the scores of
+// an uninterrupted run to the bit. A cell is one measure of one model on one data set under one
+// value of a transformation. Computed alone, it must not get more BLAS threads than beside others.
 func TestLastCellIsReproducible(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "run")

@@ -40,6 +40,7 @@ func TestOneModelFileUnderTwoNames(t *testing.T) {
 	}
 }
 
+// TestReportOfUnfinishedRun uses a memory limit so small that the samples are read several times.
 func TestReportOfUnfinishedRun(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{transform: "{rotate: {values: [10, 20, 30]}}", more: "memory: 1KiB\n"}.text()))
@@ -111,6 +112,7 @@ func TestReportErrorKeepsScores(t *testing.T) {
 	}
 }
 
+// A shard, such as 1/2, is a part of the samples that one process measures.
 func TestReportOfShardsSaysHowToMergeThem(t *testing.T) {
 	dir := brokenFolder(t)
 	study := write(t, dir, "study.yaml", []byte(smallStudy{}.text()))
@@ -183,7 +185,8 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 	}
 }
 
-// With --log json each line of standard error is a JSON object, the errors included.
+// With --log json each line of standard error is a JSON object, the errors included. A pass is one
+// reading of the samples, a cell one measure of one model under one transformation value.
 func TestLogIsJSONToItsLastLine(t *testing.T) {
 	dir := brokenFolder(t)
 	text := strings.Replace(smallStudy{}.text(), "models: [", "models: [{name: nan, onnx: nan.onnx, layers: conv}, ", 1)
