@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestServe checks that the server prints its address, answers, and ends when its context does.
+// TestServe checks that the server, which shows stored results in a browser, prints its address,
+// answers, and ends when its context does.
 func TestServe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	out, err := os.Create(file)
@@ -29,6 +30,7 @@ func TestServe(t *testing.T) {
 	c := &cobra.Command{}
 	c.SetContext(ctx)
 	t.Setenv("NOETHER_TOKEN", "")
+	// The arguments: the folders to show, the address (port 0: any free one), further host names.
 	go func() { done <- runServe(c, []string{t.TempDir()}, "127.0.0.1:0", nil) }()
 	address := ""
 	for address == "" {
@@ -51,8 +53,9 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeNeedsTokenForOtherHosts checks that serve listens for other hosts only with a token of
-// 16 characters or more, which its address then contains, and checks other errors of serve.
+// TestServeNeedsTokenForOtherHosts checks that the address contains the token if there is one, that
+// a token (NOETHER_TOKEN) of less than 16 characters is an error, and other errors of serve. call
+// returns the exit code of the command (2: wrong usage, 1: other errors) and its message.
 func TestServeNeedsTokenForOtherHosts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,14 +15,16 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// TestSignalsAtRandomTimes sends SIGKILL or SIGTERM to fifty runs at random times, each of which
-// resumes the run before. None leaves a partial file. Runs that finish have the scores of an
-// uninterrupted run.
+// TestSignalsAtRandomTimes sends SIGKILL or SIGTERM to fifty runs of a study (a list of
+// measurements of a model) at random times, each of which resumes the run before. None leaves a
+// partial file. Runs that finish have the scores of an uninterrupted run, which sameRows compares.
 func TestSignalsAtRandomTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := buildProgram(t)
-	testmodel.Write(t, dir, "good", testmodel.Options{})
+	testmodel.Write(t, dir, "good", testmodel.Options{}) // good.onnx, a small convolutional network
+	// shapes are synthetic images. seis is a measure of equivariance and invariance, here without
+	// confidence intervals. samples: true also writes the values of single samples.
 	study := write(t, dir, "study.yaml", []byte(`name: signals
 data: [{name: shapes, shapes: {n: 200, size: 16}}]
 models: [{name: m, onnx: good.onnx, layers: [conv, penultimate]}]
@@ -31,6 +33,7 @@ measures: [accuracy, distance, seis: {interval: false}]
 samples: true
 batch: 8
 `))
+	// run returns a run that saves unfinished measurements into the folder out every 10 ms.
 	run := func(out string) (*exec.Cmd, *bytes.Buffer) {
 		cmd := exec.CommandContext(t.Context(), program, "run", study, "-o", out, "--save-every", "10ms")
 		var messages bytes.Buffer
@@ -98,7 +101,7 @@ func noPartialFiles(t *testing.T, dir string) {
 	t.Helper()
 	cells, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))
 	for _, c := range cells {
-		if strings.HasSuffix(c, ".samples.json") {
+		if strings.HasSuffix(c, ".samples.json") { // values of single samples, not a cell
 			continue
 		}
 		if _, err := scores.ReadCell(c); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// trainingText trains a small network on 64 synthetic images of 8 x 8 pixels.
 const trainingText = `name: small
 data: {name: shapes, shapes: {n: 64, size: 8}}
 validation: 0.25
@@ -18,8 +19,9 @@ epochs: 2
 batch: 16
 `
 
-// TestTrain trains a network, and checks the summary and the files. Run again, the command prints the
-// results and trains nothing.
+// TestTrain trains a network, and checks the summary and the files. Run again, the command prints
+// the results. output returns what the command prints; --checkpoints 1 saves the network of every
+// epoch.
 func TestTrain(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "t.yaml", []byte(trainingText))
@@ -46,9 +48,12 @@ func TestTrain(t *testing.T) {
 	}
 }
 
+// TestTrainErrors checks exit codes (2: wrong usage, 1: other errors) and messages, which call
+// returns.
 func TestTrainErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "t.yaml", []byte(trainingText))
+	// bad.yaml has the unknown key "epoch" in line 6.
 	bad := write(t, dir, "bad.yaml", []byte(strings.Replace(trainingText, "epochs", "epoch", 1)))
 	for _, c := range []struct {
 		args string
@@ -69,8 +74,9 @@ func TestTrainErrors(t *testing.T) {
 }
 
 // TestTrainVary trains a network from three seeds, measures the networks of both epochs, and
-// correlates their effective invariance (ei) under the rotation with their accuracy. The networks
-// of one training depend on each other, so they are one unit of resampling.
+// correlates their effective invariance (ei, whether predictions stay the same) under the rotation
+// "turn" with their accuracy. The networks of one training depend on each other, so they are one
+// unit of resampling.
 func TestTrainVary(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "t.yaml", []byte(trainingText+"vary: {seed: [1, 2, 3]}\n"))
@@ -101,10 +107,12 @@ func TestTrainVary(t *testing.T) {
 	}
 }
 
-// TestTrainSegmenter trains a segmentation network and measures it in a study. Its mean IoU on the
-// test data of the training is the same in the summary of the training and in the study.
+// TestTrainSegmenter trains a segmentation network on images of one or two figures, and measures it
+// in a study (a list of measurements). Its mean IoU on the test data of the training is the same in
+// the summary of the training and in the study.
 func TestTrainSegmenter(t *testing.T) {
 	dir := t.TempDir()
+	// Without the closing braces: a seed may follow.
 	data := "{n: 40, size: 16, kinds: [disc, bar], figures: [1, 2], texture: true"
 	file := write(t, dir, "t.yaml", []byte("name: scenes\ndata: {name: a, shapes: "+data+"}}\ntest: {name: b, shapes: "+data+", seed: 2}}\n"+
 		"network: {segmenter: {widths: [6, 8], blocks: 1}}\noptimiser: {adam: 0.01}\nepochs: 4\nbatch: 8\n"))
@@ -131,7 +139,7 @@ func TestTrainSegmenter(t *testing.T) {
 	}
 	rows := readScores(t, run)
 	for _, r := range rows {
-		if r.Statistic == "clean-miou" && r.Factor == "" {
+		if r.Statistic == "clean-miou" && r.Factor == "" { // untransformed, over all classes
 			if math.Abs(r.Value-s.Test.MeanIoU) > 1e-6 {
 				t.Errorf("the study's mean IoU is %g, the training's %g", r.Value, s.Test.MeanIoU)
 			}

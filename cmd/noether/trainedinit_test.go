@@ -13,8 +13,9 @@ import (
 )
 
 // TestInitUsesTheRecordedPreprocessing trains a network on CIFAR-10 for a few steps and runs the
-// study that the command init writes for it. The preprocessing (resize, crop, mean and standard
-// deviation) comes from the model's metadata, so the accuracy is that of the test after training.
+// study (a list of measurements) that the command init writes for it. The preprocessing (resize,
+// crop, mean and standard deviation) comes from the model's metadata, so the accuracy is that of
+// the test after training.
 func TestInitUsesTheRecordedPreprocessing(t *testing.T) {
 	t.Parallel()
 	const record = 1 + 3*32*32 // bytes of an image in a CIFAR-10 file: the label, then the pixels
@@ -56,7 +57,7 @@ batch: 50
 			}
 			found := false
 			for _, r := range readScores(t, run) {
-				if r.Measure == "accuracy" && r.Statistic == "clean" {
+				if r.Measure == "accuracy" && r.Statistic == "clean" { // on untransformed images
 					found = true
 					if math.Abs(r.Value-trained.Test.Accuracy) > 1e-9 {
 						t.Errorf("accuracy %v, want that of the test after training, %v", r.Value, trained.Test.Accuracy)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestVaryCommand checks that vary writes a changed model, and its errors. brokenFolder has a valid
-// model, good.onnx, and its first half, cut.onnx.
+// TestVaryCommand checks that vary writes a model whose weights are pruned, noisy and quantised,
+// and its errors. brokenFolder has a valid model, good.onnx, and its first half, cut.onnx. call
+// returns the exit code (2: wrong usage, 1: other errors) and the message.
 func TestVaryCommand(t *testing.T) {
 	dir := brokenFolder(t)
 	good, out := filepath.Join(dir, "good.onnx"), filepath.Join(dir, "varied.onnx")

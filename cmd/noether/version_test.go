@@ -42,7 +42,8 @@ func TestModuleCommit(t *testing.T) {
 	}
 }
 
-// TestManuals checks the files that packages install: manual pages and shell completions.
+// TestManuals checks the files that packages of the program install: manual pages and shell
+// completions, each by a text that it contains.
 func TestManuals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
