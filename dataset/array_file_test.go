@@ -10,8 +10,10 @@ import (
 	"testing"
 )
 
-// TestRowsOfAnArray checks that rows of arrays, in any order, equal those of ReadArray. Names of
-// files end in NumPy's codes of types: u1 is uint8, f4 is float32; big: big-endian.
+// TestRowsOfAnArray checks that rows of arrays, in any order, equal those of ReadArray. arrayFile
+// returns the path of a file that testdata/arrays.py wrote. Names of npy files end in NumPy's codes
+// of types: u1 is uint8, f4 is float32; big: big-endian. The arrays of packed.npz are compressed,
+// those of stored.npz are not.
 func TestRowsOfAnArray(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -29,6 +29,7 @@ func ramp(t testing.TB, rate, n int) []byte {
 	return b.Bytes()
 }
 
+// openAudio opens a folder of audio files as a source of samples.
 func openAudio(t *testing.T, o AudioOptions) *Audio {
 	t.Helper()
 	s, err := OpenAudio(t.Context(), o)
@@ -47,8 +48,9 @@ func digits(t testing.TB) string {
 	})
 }
 
-// TestAudioByPattern checks the classes, labels and factors that come from a pattern of file names.
-// The factor take is a number, so it has no categories.
+// TestAudioByPattern checks the classes, labels and factors (known properties of a sample) that
+// come from a pattern of file names. The factor duration, in seconds, comes from the file. The
+// factor take is a number, so it has no categories.
 func TestAudioByPattern(t *testing.T) {
 	t.Parallel()
 	s := openAudio(t, AudioOptions{Dir: digits(t), Pattern: "{label}_{speaker}_{take}.wav"})
@@ -56,7 +58,7 @@ func TestAudioByPattern(t *testing.T) {
 		t.Errorf("classes, factors, categories: %s, want %s", got, "[0 1 2 3] [duration speaker take] [lucas theo] []")
 	}
 	for i := range s.Len() {
-		got, err := s.At(t.Context(), i, Frame{})
+		got, err := s.At(t.Context(), i, Frame{}) // Frame{}: with its own rate and length
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +91,7 @@ func TestWhere(t *testing.T) {
 		{map[string]Condition{"label": {Values: []string{"3"}}}, "3_theo_0 3_theo_10"},
 		{map[string]Condition{"take": {Low: 50, High: 60}}, ""},
 	} {
-		got, err := Where(t.Context(), Limit(s, 4), c.conditions)
+		got, err := Where(t.Context(), Limit(s, 4), c.conditions) // the first 4, so all
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +120,13 @@ func TestWhere(t *testing.T) {
 
 // TestAudioFit checks how files of other lengths are brought to the length of an item (a sample of
 // the source). The default pads short files and crops long ones; "crop" rejects short files;
-// "split" makes several items of a long file.
+// "split" makes several items of a long file. Length is in seconds: 0.1 s is 800 values.
 func TestAudioFit(t *testing.T) {
 	t.Parallel()
 	dir := digits(t) // of 400, 2000, 800 and 1600 values, in the order of names
 	// lengths returns "length:first..last" for each item: the number of its values, and the indices
-	// in the file of its first and last value (0 for padding), or "bad" for a BadSample.
+	// in the file of its first and last value (0 for padding), or "bad" for a BadSample (the error
+	// of one sample that cannot be used).
 	lengths := func(o AudioOptions, frame Frame) (out []string) {
 		s := openAudio(t, o)
 		for i := range s.Len() {
@@ -183,7 +186,8 @@ func TestAudioRates(t *testing.T) {
 	if _, err := resampled.At(t.Context(), 0, Frame{Rate: 8000}); err == nil || !strings.Contains(err.Error(), "the model takes 8000: set rate: 8000") {
 		t.Errorf("a rate that is not the model's: %v", err)
 	}
-	// At 22,050 samples per second an item of 0.05 s has 1,103 values.
+	// With ModelRate the rate is that of the model. At 22,050 samples per second an item of 0.05 s
+	// has 1,103 values.
 	modelRate := openAudio(t, AudioOptions{Dir: dir, Rate: ModelRate, Length: 0.05})
 	for i := range modelRate.Len() {
 		got, err := modelRate.At(t.Context(), i, Frame{Rate: 22050})
@@ -199,8 +203,8 @@ func TestAudioRates(t *testing.T) {
 	}
 }
 
-// TestLibriSpeech checks the factors that the layout of LibriSpeech gives, and that files without a
-// transcript are left out.
+// TestLibriSpeech checks the factors that the layout of LibriSpeech gives (files
+// SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER), and that files without a transcript are left out.
 func TestLibriSpeech(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, map[string][]byte{
@@ -218,6 +222,7 @@ func TestLibriSpeech(t *testing.T) {
 	var got []string
 	for i := range s.Len() {
 		d := s.Describe(i)
+		// The factor speaker is LibriSpeech's number, the label an index into the classes.
 		got = append(got, fmt.Sprint(d.Label, d.Factors["words"], d.Factors["words-per-second"], d.Factors["speaker"]))
 	}
 	if want := []string{"0 3 3 19", "0 1 0.5 19", "1 2 2 26"}; !slices.Equal(got, want) {
@@ -236,6 +241,7 @@ func TestOpenAudioErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := t.TempDir()
+	// The first four bytes of a WAV file, and an empty file.
 	broken := folderOf(t, map[string][]byte{"a.wav": []byte("RIFF"), "b.flac": nil})
 	for want, o := range map[string]AudioOptions{
 		"no audio files":                    {Dir: empty},
@@ -265,6 +271,8 @@ func TestOpenAudioErrors(t *testing.T) {
 	}
 }
 
+// TestDamagedAudioIsABadSample checks two truncated files: b.flac lacks its last 200 bytes, and
+// c.wav has only the first 30.
 func TestDamagedAudioIsABadSample(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile("../audio/testdata/tone16.flac")

@@ -8,8 +8,9 @@ import (
 	"github.com/noether-ml/noether/dataset"
 )
 
-// The example opens a folder of images, selects a random half of them, and reads two samples at the
-// input size of a model.
+// The example opens a folder of images without labels (the layout flat), selects a random half of
+// them (the fractions 0.5 to 1 of a random order), and reads two samples at the input size of a
+// model.
 func Example() {
 	ctx := context.Background()
 	folder, err := dataset.OpenFolder(ctx, dataset.FolderOptions{Dir: "testdata/images", Layout: "flat"})

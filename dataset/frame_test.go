@@ -100,6 +100,7 @@ func TestFrameCrop(t *testing.T) {
 	})
 }
 
+// TestFrameErrors checks the errors of wrong settings of a frame and of inputs that it cannot take.
 func TestFrameErrors(t *testing.T) {
 	t.Parallel()
 	grey := tensor.New(1, 4, 4)
@@ -128,6 +129,7 @@ func TestFrameErrors(t *testing.T) {
 }
 
 // Test16BitImagesKeepTheirPrecision checks that images of 16 bits per channel are not rounded to 8.
+// img decodes a file of testdata/images. Frame{} keeps the size and the channels.
 func Test16BitImagesKeepTheirPrecision(t *testing.T) {
 	t.Parallel()
 	got, err := Frame{}.Image(img(t, "deep.png"))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHDF5 checks that an HDF5 file in place of an array, a folder, a Parquet file or a tar shard
-// gives an error of one line that says how to convert it.
+// TestHDF5 checks that an HDF5 file in place of an array, a folder, a Parquet file or a shard (a
+// tar file of samples) gives an error of one line with hdf5Hint, which says how to convert it.
 func TestHDF5(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,6 +28,7 @@ func TestHDF5(t *testing.T) {
 			t.Errorf("%s: %v, want one line with the name of the file and %q", name, err, hdf5Hint)
 		}
 	}
+	// y.h5 lacks the signature of HDF5.
 	if err := os.WriteFile(filepath.Join(dir, "y.h5"), []byte("text"), 0o666); err != nil {
 		t.Fatal(err)
 	}

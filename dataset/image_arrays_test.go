@@ -15,7 +15,8 @@ import (
 )
 
 // arrayFile returns the path of a file that testdata/arrays.py wrote. Names of files end in NumPy's
-// codes of types: u1 is uint8, i4 int32, f2 float16 and so on (bytes, not bits).
+// codes of types: u1 is uint8, i4 int32, f2 float16 and so on (bytes, not bits). They begin with
+// the axes, such as nhwc.
 func arrayFile(name string) string { return filepath.Join("testdata", "arrays", name) }
 
 // checkBatch compares a source with the four images of 4 x 2 pixels that testdata/arrays.py wrote:
@@ -26,7 +27,7 @@ func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
 		t.Fatalf("%d images, want 4", src.Len())
 	}
 	for _, n := range []int{3, 0, 2, 1} {
-		s, err := src.At(t.Context(), n, Frame{})
+		s, err := src.At(t.Context(), n, Frame{}) // Frame{}: not resized
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,12 +43,14 @@ func checkBatch(t *testing.T, src Source, channels int, tolerance float64) {
 	}
 }
 
+// TestArrays opens images as NumPy saves them, with and without labels. Keys select arrays of an
+// npz file, which may also have the labels.
 func TestArrays(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		options   ArraysOptions
 		channels  int
-		tolerance float64
+		tolerance float64 // of values in [0, 1]; float16 rounds most
 		labelled  bool
 	}{
 		{ArraysOptions{Images: "nhwc-u1.npy"}, 3, 1e-7, false},
@@ -85,7 +88,7 @@ func TestArrays(t *testing.T) {
 			}
 			want := []int{NoLabel, NoLabel, NoLabel, NoLabel}
 			if c.labelled {
-				want = []int{2, 0, 1, 0}
+				want = []int{2, 0, 1, 0} // as in testdata/arrays.py
 			}
 			if !slices.Equal(labels, want) || len(src.Classes()) != slices.Max(want)+1 {
 				t.Errorf("labels %v of classes %v, want %v", labels, src.Classes(), want)
@@ -175,7 +178,7 @@ func TestArraysRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bad *BadSample
+	var bad *BadSample // the error of one sample that cannot be used
 	if _, err := src.At(t.Context(), 0, Frame{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "set max") {
 		t.Errorf("error %v, want a bad sample with advice to set max", err)
 	}

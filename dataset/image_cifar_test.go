@@ -33,6 +33,8 @@ func cifarFileOf(t testing.TB, path string, n, labelBytes, first int) {
 	}
 }
 
+// TestCIFAR checks labels, pixels, names and fingerprints (hashes of the samples) of parts of
+// CIFAR-10.
 func TestCIFAR(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,7 +63,7 @@ func TestCIFAR(t *testing.T) {
 			}
 			var got []int
 			for i := range src.Len() {
-				s, err := src.At(t.Context(), i, Frame{})
+				s, err := src.At(t.Context(), i, Frame{}) // Frame{}: not resized
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -147,6 +149,7 @@ func TestOpenCIFARErrors(t *testing.T) {
 	}
 }
 
+// TestCIFARTestSet compares all images of CIFAR-10's test set with the bytes of the file.
 func TestCIFARTestSet(t *testing.T) {
 	t.Parallel()
 	path := testdata.Path(t, "cifar10", "test_batch.bin")
