@@ -124,8 +124,8 @@ const masksText = `{"categories": [{"id": 18, "name": "dog"}, {"id": 3, "name": 
   {"id": 2, "image_id": 9, "category_id": 3, "segmentation": [[5, 0, 20, 0, 20, 20, 5, 20], [30, 0, 35, 0, 35, 20, 30, 20]]},
   {"id": 3, "image_id": 9, "category_id": 3, "iscrowd": 1, "segmentation": {"size": [20, 40], "counts": [700, 100]}}]}`
 
-// openMasks opens the images of masksText with the masks of an annotation file, text. No categories
-// means all.
+// openMasks opens the images of masksText, which cocoFolder writes, with the masks of an annotation
+// file, text. No categories means all.
 func openMasks(t testing.TB, text string, categories ...string) (*COCO, error) {
 	t.Helper()
 	dir := cocoFolder(t)
@@ -133,7 +133,7 @@ func openMasks(t testing.TB, text string, categories ...string) (*COCO, error) {
 }
 
 // TestCOCOMasks checks masks after a resize and a crop (Frame), the names of their classes, and
-// that the fingerprint of the data depends on the categories and the regions.
+// that the fingerprint (a hash) of the data depends on the categories and the regions.
 func TestCOCOMasks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -142,7 +142,7 @@ func TestCOCOMasks(t *testing.T) {
 		categories []string
 		names      []string
 		frame      Frame
-		want       string // every row of the mask of b.png, which are equal: indices into names; -1 is ignored
+		want       string // each row of b.png's mask: indices into names; -1: overlap, group, outside
 	}{
 		{nil, []string{"background", "car", "dog"}, Frame{Height: 4, Width: 8}, "[2 -1 1 1 0 0 1 -1]"},
 		{[]string{"dog", "3"}, []string{"background", "dog", "car"}, Frame{Height: 4, Width: 8}, "[1 -1 2 2 0 0 2 -1]"},
@@ -184,6 +184,7 @@ func TestCOCOMasks(t *testing.T) {
 		}
 		fingerprints[src.Fingerprint()] = true
 	}
+	// cocoText, another annotation file, is opened without Masks.
 	boxes, err := OpenCOCO(ctx, COCOOptions{Annotations: writeText(t, filepath.Join(t.TempDir(), "labels.json"), cocoText), Images: cocoFolder(t)})
 	if err != nil || MaskClasses(boxes) != nil {
 		t.Errorf("data with boxes only: classes of masks %v, error %v; want none", MaskClasses(boxes), err)
@@ -203,7 +204,7 @@ func TestChangedCOCOMaskFile(t *testing.T) {
 	}
 	for name, text := range map[string]string{"shorter": masksText[:400], "another polygon": strings.Replace(masksText, "[[5, 0", "[[6, 0", 1), "invalid JSON": strings.Replace(masksText, "[[5, 0", "[[5; 0", 1)} {
 		writeText(t, src.options.Annotations, text)
-		var bad *BadSample
+		var bad *BadSample // the error of a single image, which this is not
 		if _, err := src.At(t.Context(), 1, Frame{}); err == nil || errors.As(err, &bad) || !strings.Contains(err.Error(), "masks.json: they changed while they were in use: ") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -214,6 +215,8 @@ func TestChangedCOCOMaskFile(t *testing.T) {
 	}
 }
 
+// TestBadCOCOMasks replaces a part of masksText, old, by an invalid text. Text instead of a list of
+// counts is COCO's compressed form of run lengths.
 func TestBadCOCOMasks(t *testing.T) {
 	t.Parallel()
 	polygon, runs := "[[0, 0, 10, 0, 10, 20, 0, 20]]", `{"size": [20, 40], "counts": [700, 100]}`

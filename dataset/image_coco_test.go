@@ -27,6 +27,7 @@ func writeImage(t testing.TB, path string, img image.Image) {
 	}
 }
 
+// writeText writes a text file and returns its path.
 func writeText(t testing.TB, path, text string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -68,7 +69,7 @@ func TestCOCO(t *testing.T) {
 	if c.Len() != 2 || c.Classes() != nil {
 		t.Errorf("%d images with classes %v, want 2 without classes of whole images", c.Len(), c.Classes())
 	}
-	empty, err := c.At(ctx, 0, Frame{})
+	empty, err := c.At(ctx, 0, Frame{}) // its Truth is its annotation
 	if err != nil || empty.Name != "a.png" || empty.Truth == nil || len(empty.Truth.Objects) != 0 {
 		t.Errorf("the first sample is %+v, error %v; want a.png without objects", empty, err)
 	}
@@ -93,6 +94,7 @@ func TestCOCO(t *testing.T) {
 			t.Errorf("%s: the group of cars is %+v, want a crowd with area 8 and class 0", name, crowd)
 		}
 	}
+	// The fingerprint is a hash of the images and annotations.
 	other, err := OpenCOCO(ctx, COCOOptions{Annotations: writeText(t, filepath.Join(dir, "other.json"), strings.Replace(cocoText, "120.5", "121", 1)), Images: dir})
 	if err != nil || other.Fingerprint() == c.Fingerprint() {
 		t.Errorf("a file with another area has the same fingerprint, or error %v", err)
@@ -165,7 +167,7 @@ func TestManyBoxes(t *testing.T) {
 		text.WriteString(`{"image_id":1,"category_id":1,"bbox":[1,2,3,4]}`)
 	}
 	text.WriteString("]}")
-	parsed, err := parseCOCO(strings.NewReader(text.String()), false)
+	parsed, err := parseCOCO(strings.NewReader(text.String()), false) // false: boxes, not masks
 	if err != nil || len(parsed.annotations) != n {
 		t.Fatalf("not all annotations are read, error %v", err)
 	}

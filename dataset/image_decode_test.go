@@ -43,8 +43,9 @@ func differences(t testing.TB, got, want []float32) (worst, mean float64) {
 	return worst, mean
 }
 
-// TestFrameEqualsTorchvision compares images that a Frame resizes and crops with those of torchvision
-// on a PIL image, which testdata/images.py has stored.
+// TestFrameEqualsTorchvision compares images that a Frame resizes and crops with those of
+// torchvision on a PIL image, which testdata/images.py has stored. Frame{} keeps the size and the
+// channels.
 func TestFrameEqualsTorchvision(t *testing.T) {
 	t.Parallel()
 	var cases []struct {

@@ -42,7 +42,7 @@ func listing(t *testing.T, src Source) []string {
 	t.Helper()
 	var lines []string
 	for i := range src.Len() {
-		s, err := src.At(t.Context(), i, Frame{})
+		s, err := src.At(t.Context(), i, Frame{}) // Frame{}: not resized
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,6 +58,9 @@ func listing(t *testing.T, src Source) []string {
 	return lines
 }
 
+// TestFolderLayouts checks samples and classes in each layout: classes (a folder for each class),
+// synsets (classes from file names) and flat (no labels). Without a layout, the files decide. Names
+// that start with a dot are ignored.
 func TestFolderLayouts(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -115,6 +118,7 @@ func TestFolderFollowsLinks(t *testing.T) {
 	}
 }
 
+// TestFolderWithCSV checks labels and factors (known properties of an image) from a table of files.
 func TestFolderWithCSV(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "a.png", "sub/b.png", "c.png", "unlisted.png", "sub/d e.png", "sub/f.JPEG")
@@ -177,13 +181,16 @@ func TestChallengeLabels(t *testing.T) {
 	if got := listing(t, src); !slices.Equal(got, want) {
 		t.Errorf("samples %q, want %q", got, want)
 	}
+	// challengeList has the synset of each number of the challenge.
 	if got, want := slices.Sorted(slices.Values(strings.Fields(challengeList))), ImageNetSynsets(); !slices.Equal(got, want) {
 		t.Error("the classes of the challenge are not the synsets of ImageNet")
 	}
 }
 
+// TestOpenFolderErrors checks the errors of folders, and of tables of labels, csv, if one is given.
 func TestOpenFolderErrors(t *testing.T) {
 	t.Parallel()
+	// mixed has an image inside and one outside a subfolder.
 	mixed, empty := dots(t, "a.png", "dog/b.png"), t.TempDir()
 	validation := dots(t, "ILSVRC2012_val_00000003.JPEG")
 	cases := []struct {
@@ -231,6 +238,8 @@ func TestOpenFolderErrors(t *testing.T) {
 	}
 }
 
+// TestFolderFingerprint checks that the fingerprint (a hash of the samples) changes with files,
+// names and labels, and not with the folder's path.
 func TestFolderFingerprint(t *testing.T) {
 	t.Parallel()
 	fingerprint := func(files map[string][]byte) string {
@@ -260,6 +269,8 @@ func TestFolderFingerprint(t *testing.T) {
 	}
 }
 
+// TestFolderBadSample checks that an image that cannot be read, since it is truncated, a text or
+// deleted, is a BadSample, the error of one sample, and that a wrong index is not.
 func TestFolderBadSample(t *testing.T) {
 	t.Parallel()
 	good := dot(t, 9)
@@ -302,6 +313,8 @@ func TestDecodeRejectsBombs(t *testing.T) {
 	}
 }
 
+// FuzzLabelTable checks that any table of labels is an error, or has a valid label, a file inside
+// the folder and all factors in each row.
 func FuzzLabelTable(f *testing.F) {
 	f.Add("file,label,hue\na.png,3,1e3\nb.png,,-2\n")
 	f.Add("\xef\xbb\xbfa.png,cat\nb.png,dog\n")
@@ -333,6 +346,8 @@ func FuzzLabelTable(f *testing.F) {
 	})
 }
 
+// FuzzDecode checks that any bytes are an error or an image that a Frame (size and channels of a
+// model's input) brings to its size.
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"420.jpg", "progressive.jpg", "alpha.png", "palette.gif", "colour.bmp", "colour.tif", "lossy.webp", "lossless.webp"} {
 		data, err := os.ReadFile(filepath.Join("testdata", "images", name))
@@ -353,7 +368,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Links to files that do not exist are left out, and Notes names them.
+// Links to files that do not exist are left out. Notes, which says what was left out, names them.
 func TestDanglingLinks(t *testing.T) {
 	t.Parallel()
 	dir := dots(t, "a.png")

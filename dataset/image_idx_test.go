@@ -90,7 +90,7 @@ func TestIDX(t *testing.T) {
 			if err != nil || !slices.Equal(labels, c.labels) || len(src.Classes()) != slices.Max(c.labels)+1 {
 				t.Errorf("labels %v of %v (%v), want %v", labels, src.Classes(), err, c.labels)
 			}
-			s, err := src.At(t.Context(), src.Len()-1, Frame{})
+			s, err := src.At(t.Context(), src.Len()-1, Frame{}) // Frame{}: not resized
 			if err != nil || !slices.Equal(s.Input.Shape, []int{1, 2, 3}) {
 				t.Fatalf("shape %v, %v", s.Input.Shape, err)
 			}
@@ -105,6 +105,9 @@ func TestIDX(t *testing.T) {
 	}
 }
 
+// TestOpenIDXErrors opens files with one mistake each. The header of "floats" has the type float32,
+// and that of "huge" has axes of 2^32 - 1; cut.gz lacks its last 9 bytes, and not.gz is not
+// compressed.
 func TestOpenIDXErrors(t *testing.T) {
 	t.Parallel()
 	images := idxImages(3)
@@ -139,6 +142,7 @@ func TestOpenIDXErrors(t *testing.T) {
 	}
 }
 
+// FuzzIDX checks that any files are an error or give images with valid labels.
 func FuzzIDX(f *testing.F) {
 	f.Add(idxImages(3), idxLabels(1, 2, 3), false)
 	f.Add(gzipped(f, idxImages(2)), gzipped(f, idxLabels(1, 2)), true)

@@ -13,7 +13,8 @@ import (
 // TestParquetOfArrow reads Parquet files that the writer of Apache Arrow has made, with each of its
 // encodings, compressions and data page versions, in order and in a random order.
 // testdata/parquet/main.go made them, all with the same 60 rows: row i has an image whose pixels
-// are i, the label i mod 3 and the angle i / 2; row 7 has no image.
+// are i, the label i mod 3 and, as a factor (a known property of the sample), the angle i / 2; row
+// 7 has no image, which is a BadSample, the error of one sample.
 func TestParquetOfArrow(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "parquet", "*.parquet"))

@@ -15,7 +15,7 @@ import (
 )
 
 // A huggingFaceRow is a row of an image data set in the layout of the Hugging Face Hub. Columns of
-// numbers besides the label are factors of a sample; the text Camera is none.
+// numbers besides the label are factors (known properties) of a sample; the text Camera is none.
 type huggingFaceRow struct {
 	Image struct {
 		Bytes []byte  `parquet:"bytes,optional"`
@@ -77,6 +77,7 @@ func openParquet(t testing.TB, o ParquetOptions) *Parquet {
 	return p
 }
 
+// TestParquetOfHuggingFace reads two files, in several orders and by several goroutines.
 func TestParquetOfHuggingFace(t *testing.T) {
 	t.Parallel()
 	metadata := parquet.KeyValueMetadata("huggingface", classMetadata)
@@ -86,7 +87,7 @@ func TestParquetOfHuggingFace(t *testing.T) {
 		t.Fatalf("%d samples, classes %q, factors %q", p.Len(), p.Classes(), p.Factors())
 	}
 	check := func(i int) error {
-		s, err := p.At(t.Context(), i, Frame{})
+		s, err := p.At(t.Context(), i, Frame{}) // Frame{}: not resized
 		if err != nil {
 			return err
 		}
@@ -117,6 +118,7 @@ func TestParquetOfHuggingFace(t *testing.T) {
 	wait.Wait()
 }
 
+// TestParquetLabels checks labels as text. listing returns the name and the class of each sample.
 func TestParquetLabels(t *testing.T) {
 	t.Parallel()
 	type textRow struct {
@@ -183,6 +185,8 @@ func TestParquetErrors(t *testing.T) {
 	}
 }
 
+// TestParquetRowWithoutAnImage checks that such a row is a BadSample, the error of one sample, and
+// that others can be read.
 func TestParquetRowWithoutAnImage(t *testing.T) {
 	t.Parallel()
 	rows := rowsOf(t, 0, 5)
@@ -197,6 +201,8 @@ func TestParquetRowWithoutAnImage(t *testing.T) {
 	}
 }
 
+// FuzzParquet checks that any bytes are an error or samples of which each can be read or is a
+// BadSample.
 func FuzzParquet(f *testing.F) {
 	whole, err := os.ReadFile(parquetOf(f, rowsOf(f, 0, 3), 2, parquet.KeyValueMetadata("huggingface", classMetadata)))
 	if err != nil {

@@ -78,8 +78,9 @@ func randomPNG(t *testing.T, r *rand.Rand, f pngFormat, h, w int, transparent bo
 	return b.Bytes()
 }
 
-// TestPNGByRows checks that a PNG image that is decoded in strips of rows, and resized and cropped
-// by a Frame, equals to the bit what the Frame makes of the image that package png decodes.
+// TestPNGByRows checks that a PNG image that is decoded in strips of rows by pngRows, and resized
+// and cropped by a Frame, equals to the bit what the Frame makes of the image that package png
+// decodes.
 func TestPNGByRows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -145,7 +146,8 @@ func TestDecodePNG(t *testing.T) {
 }
 
 // TestDamagedPNGByRows checks that a PNG file that is truncated or has a changed bit is an error
-// wherever it is one for package png, whether it is decoded in strips of rows or as a whole.
+// wherever it is one for package png, whether it is decoded in strips of rows or as a whole; in
+// strips, only there.
 func TestDamagedPNGByRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -157,7 +159,7 @@ func TestDamagedPNGByRows(t *testing.T) {
 			if _, ok := decodePNG(damaged); ok && want != nil {
 				t.Errorf("%v, %s at %d: decoded; package png: %v", format, what, at, want)
 			}
-			images, ok, err := pngRows(bytes.NewReader(damaged), 30)
+			images, ok, err := pngRows(bytes.NewReader(damaged), 30) // strips of 30 pixels
 			if err == nil && ok {
 				_, err = Frame{}.imageStrips(images, 9, 11)
 			}
@@ -179,7 +181,7 @@ func TestDamagedPNGByRows(t *testing.T) {
 
 // TestLargePNG checks that a large PNG file, which is decoded in strips of rows, has the pixels
 // that package png decodes, and that strips are refused for an interlaced file, whose rows are not
-// in order. A truncated file is a BadSample.
+// in order. A truncated file is a BadSample (the error of one sample).
 func TestLargePNG(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,6 +197,7 @@ func TestLargePNG(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	// The second argument of isLarge is the size of the file in bytes.
 	if c := (image.Config{Width: 4100, Height: 2100}); !isLarge(c, int64(b.Len())) || isLarge(c, 100) || isLarge(image.Config{Width: 1 << 20, Height: 1 << 20}, 1<<28) {
 		t.Error("an image of 8.6 million pixels is not large, or one is that has too many pixels, or too many for its bytes")
 	}
@@ -203,7 +206,7 @@ func TestLargePNG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := frameFile(t.Context(), path, frame)
+	got, err := frameFile(t.Context(), path, frame) // decodes and resizes
 	if err != nil || !slices.Equal(got.Data, want.Data) {
 		t.Errorf("%v: %v, want %v", err, got.Data, want.Data)
 	}

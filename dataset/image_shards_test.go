@@ -47,6 +47,7 @@ func shardBytes(t testing.TB, members ...member) []byte {
 	return b.Bytes()
 }
 
+// openShards opens shards as one source of samples.
 func openShards(t testing.TB, o ShardsOptions) *Shards {
 	t.Helper()
 	s, err := OpenShards(t.Context(), o)
@@ -57,7 +58,8 @@ func openShards(t testing.TB, o ShardsOptions) *Shards {
 }
 
 // TestWebDatasetShards checks shards as WebDataset writes them. The members of a sample (image,
-// label in .cls, other properties in .json) share a name up to the first dot.
+// label in .cls, other properties in .json) share a name up to the first dot. dot returns a PNG of
+// one pixel, and listing the name and the class of each sample.
 func TestWebDatasetShards(t *testing.T) {
 	t.Parallel()
 	one := shard(t, "val-0.tar",
@@ -71,11 +73,12 @@ func TestWebDatasetShards(t *testing.T) {
 		t.Errorf("samples: %q, want %q", got, want)
 	}
 	for i, level := range []float32{10, 20, 30} {
-		sample, err := s.At(t.Context(), i, Frame{})
+		sample, err := s.At(t.Context(), i, Frame{}) // Frame{}: not resized
 		if err != nil || sample.Input.Data[0] != level/255 {
 			t.Errorf("pixel of image %d: %v, %v, want %v", i, sample.Input.Data, err, level/255)
 		}
 	}
+	// Notes says what was left out: here notes.txt.
 	if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "left out 1 samples") {
 		t.Errorf("notes: %q", notes)
 	}
@@ -181,6 +184,8 @@ func TestEmptyShards(t *testing.T) {
 	wantErrorContaining(t, err, "no images")
 }
 
+// TestShardsWithADamagedImage checks that a truncated image is a BadSample, the error of one
+// sample.
 func TestShardsWithADamagedImage(t *testing.T) {
 	t.Parallel()
 	s := openShards(t, ShardsOptions{Paths: []string{shard(t, "a.tar", member{"1.png", dot(t, 1)[:20]}, member{"2.png", dot(t, 2)})}})
@@ -193,6 +198,7 @@ func TestShardsWithADamagedImage(t *testing.T) {
 	}
 }
 
+// TestFingerprintOfShards checks that the fingerprint is a hash of the samples, not of the files.
 func TestFingerprintOfShards(t *testing.T) {
 	t.Parallel()
 	a, b, c := member{"1.png", dot(t, 1)}, member{"2.png", dot(t, 2)}, member{"2.png", dot(t, 3)}
@@ -206,6 +212,8 @@ func TestFingerprintOfShards(t *testing.T) {
 	}
 }
 
+// FuzzShards checks that any bytes are an error or samples of which each can be read or is a
+// BadSample.
 func FuzzShards(f *testing.F) {
 	f.Add(shardBytes(f, member{"1.png", dot(f, 1)}, member{"1.cls", []byte("1")}, member{"1.json", []byte(`{"label": 1}`)}), "json.label")
 	f.Add(shardBytes(f, member{"a.b/1.left.png", dot(f, 1)}), "")

@@ -74,7 +74,7 @@ func TestRawArrays(t *testing.T) {
 	// integers.
 	want := []Array{{"attention_mask", []int{3}, true}, {"features", nil, false}, {"input_ids", []int{3}, true}}
 	for i, values := range [][]float32{{1, 1, 0, 0.5, 5, 6, 7}, {1, 1, 1, -1, 8, 9, 30522}} {
-		s, err := a.At(t.Context(), i, Frame{Height: 8, Width: 8})
+		s, err := a.At(t.Context(), i, Frame{Height: 8, Width: 8}) // a size for images, ignored
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,6 +85,7 @@ func TestRawArrays(t *testing.T) {
 			t.Errorf("arrays %+v, want %+v", s.Arrays, want)
 		}
 	}
+	// The fingerprint is a hash of the samples.
 	if a.Len() != 2 || len(a.Classes()) != 2 || a.Fingerprint() == "" {
 		t.Errorf("%d samples, classes %v, fingerprint %q", a.Len(), a.Classes(), a.Fingerprint())
 	}
@@ -92,6 +93,7 @@ func TestRawArrays(t *testing.T) {
 	if err != nil || len(one.arrays) != 1 || one.Fingerprint() == a.Fingerprint() {
 		t.Errorf("one array: %+v, error %v", one, err)
 	}
+	// Pair matches clean (untransformed) samples with transformed ones; "": by row.
 	_, err = Pair(t.Context(), a, one, "")
 	if err == nil || !strings.Contains(err.Error(), "the clean samples are arrays of attention_mask [3] and features [] and input_ids [3], and the transformed samples arrays of features []") {
 		t.Errorf("pairs of different arrays: %v", err)
@@ -132,6 +134,7 @@ func TestRawArraysErrors(t *testing.T) {
 		}
 	}
 	for want, raw := range map[string][]byte{
+		// Values become float32, which holds integers up to 2^24 exactly.
 		"value 1 is 16777217: integers up to 16777216 are supported": npyBytes(t, "<i8", []int64{0, 1<<24 + 1}, 1, 2),
 		"value 0 is 1e+300": npyBytes(t, "<f8", []float64{1e300, 1}, 1, 2),
 		"value 0 is NaN":    npyBytes(t, "<f4", []float32{float32(math.NaN()), 1}, 1, 2),
@@ -141,7 +144,7 @@ func TestRawArraysErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = a.At(t.Context(), 0, Frame{})
-		var bad *BadSample
+		var bad *BadSample // the error of one sample that cannot be used
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -25,6 +25,7 @@ func (s slow) At(ctx context.Context, i int, f Frame) (Sample, error) {
 	return s.labelledSource.At(ctx, i, f)
 }
 
+// newSlow returns a source of n samples. wait returns the time that reading sample i takes.
 func newSlow(n int, wait func(i int) time.Duration) slow {
 	return slow{labelledSource{labels: make([]int, n), bad: map[int]error{}}, wait, new(atomic.Int64)}
 }
@@ -66,6 +67,7 @@ func TestReadKeepsOrderAndBound(t *testing.T) {
 func TestReadWorksAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		// Samples 0 to 40, each of which takes a second.
 		src := newSlow(41, func(int) time.Duration { return time.Second })
 		start := time.Now()
 		for _, err := range Read(t.Context(), src, Indices(41), Frame{}, ReadOptions{Workers: 4}) {
@@ -79,8 +81,8 @@ func TestReadWorksAhead(t *testing.T) {
 	})
 }
 
-// TestReadNamesBadSamples checks that Read goes on after a bad sample, and stops after another
-// error, that of sample 4.
+// TestReadNamesBadSamples checks that Read goes on after a BadSample, the error of one sample, and
+// stops after another error, that of sample 4.
 func TestReadNamesBadSamples(t *testing.T) {
 	t.Parallel()
 	for first := range 2 {
@@ -100,11 +102,14 @@ func TestReadNamesBadSamples(t *testing.T) {
 	}
 }
 
+// Describe returns a sample without waiting.
 func (s slow) Describe(i int) Sample {
 	sample, _ := s.labelledSource.At(context.Background(), i, Frame{})
 	return sample
 }
 
+// TestReadStops checks that Read stops if the loop ends or the context does. The bounds 15 and 40
+// are loose: some 10 and 30 samples are expected.
 func TestReadStops(t *testing.T) {
 	t.Parallel()
 	const samples = 1000 // many more than are read

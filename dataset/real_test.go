@@ -52,6 +52,8 @@ func TestImageNetSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// to has the output of each class. Restrict turns labels into indices into keep, the outputs of
+	// the classes that the data have.
 	to, err := MatchClasses(src.Classes(), ImageNetSynsets())
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func TestImageNetSamples(t *testing.T) {
 	if src.Len() != 200 || len(keep) != 200 {
 		t.Fatalf("%d samples of %d classes, want 200 of 200", src.Len(), len(keep))
 	}
-	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3}
+	frame := Frame{Resize: 256, Height: 224, Width: 224, Channels: 3} // a crop of 224 x 224
 	for s, err := range Read(t.Context(), mapped, Indices(mapped.Len()), frame, ReadOptions{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +84,7 @@ func TestImageNetSamples(t *testing.T) {
 	}
 }
 
-// The same photographs in a folder, in tar shards (as of WebDataset, with the label in a file .cls)
+// The same photographs in a folder, in shards (tar files as of WebDataset, with the label in .cls)
 // and in Parquet are the same samples.
 func TestFolderShardsAndParquetAgree(t *testing.T) {
 	t.Parallel()
@@ -106,6 +108,7 @@ func TestFolderShardsAndParquetAgree(t *testing.T) {
 		row.Image.Bytes = data
 		rows = append(rows, row)
 	}
+	// parquetOf writes the rows into a file, 4 in a row group.
 	sources := []Source{openShards(t, ShardsOptions{Paths: shards}), openParquet(t, ParquetOptions{Paths: []string{parquetOf(t, rows, 4)}})}
 	frame := Frame{Channels: 3, Height: 224, Width: 224, Resize: 256}
 	for i := range n {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnGrating returns the image of g, 1 x size x size.
+// drawnGrating returns the image of g, a grating (a sinusoid), 1 x size x size.
 func drawnGrating(t interface{ Fatal(...any) }, g Grating, size int) tensor.Tensor {
 	image := tensor.New(1, size, size)
 	if err := g.Draw(image); err != nil {
@@ -21,7 +21,8 @@ func drawnGrating(t interface{ Fatal(...any) }, g Grating, size int) tensor.Tens
 	return image
 }
 
-// TestGratingsAgreeWithNumpy compares gratings with those of testdata/synthetic.py.
+// TestGratingsAgreeWithNumpy compares gratings with those of testdata/synthetic.py, an independent
+// implementation, within 1e-5.
 func TestGratingsAgreeWithNumpy(t *testing.T) {
 	t.Parallel()
 	for _, g := range readGolden(t).Gratings {
@@ -30,7 +31,8 @@ func TestGratingsAgreeWithNumpy(t *testing.T) {
 }
 
 // TestGratingsOfThePaper checks the default grid, that of the paper that GratingsOptions cites: 4
-// frequencies, 21 orientations in steps of 9 degrees, and 21 phases in steps of pi / 20.
+// frequencies, 21 orientations in steps of 9 degrees, and 21 phases in steps of pi / 20. must
+// panics if there is an error.
 func TestGratingsOfThePaper(t *testing.T) {
 	t.Parallel()
 	s := must(OpenGratings(GratingsOptions{}))
@@ -49,6 +51,7 @@ func TestGratingsOfThePaper(t *testing.T) {
 	if first != (Grating{2, 0, 0}) || last.Frequency != 8 || last.Orientation != 180 || math.Abs(last.Phase-math.Pi) > 1e-12 {
 		t.Errorf("the grid goes from %+v to %+v", first, last)
 	}
+	// Frame{}: not resized. The factors are the known properties of a sample.
 	sample := must(s.At(context.Background(), 21*21+21+1, Frame{}))
 	if f := sample.Factors; f["frequency"] != 4 || f["orientation"] != 9 || f["phase"] != math.Pi/20 || sample.Label != NoLabel {
 		t.Errorf("factors %v, label %d", f, sample.Label)
@@ -115,6 +118,8 @@ func TestGratingSymmetries(t *testing.T) {
 	})
 }
 
+// TestGratingsSettings checks a grid that is not the default, its fingerprint (a hash of the
+// settings) and a resized sample.
 func TestGratingsSettings(t *testing.T) {
 	t.Parallel()
 	s := must(OpenGratings(GratingsOptions{Size: 12, Channels: 1, Frequencies: []float64{3}, Orientations: []float64{45, 135}, Phases: []float64{0, 1, 2}}))

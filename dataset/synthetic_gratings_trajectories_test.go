@@ -7,8 +7,10 @@ import (
 	"testing"
 )
 
-// TestGratingTrajectoriesOfThePaper checks every step of trajectories from the grid of gratings of
-// Goodfellow et al. (2009): 4 frequencies, 21 orientations and 21 phases.
+// TestGratingTrajectoriesOfThePaper checks every step of trajectories from the grid of gratings
+// (images of a sinusoid) of Goodfellow et al. (2009): 4 frequencies, 21 orientations and 21 phases.
+// A trajectory is a grating with versions whose phase or orientation differs by each of the
+// amounts.
 func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 	t.Parallel()
 	base := must(OpenGratings(GratingsOptions{Size: 8, Channels: 1}))
@@ -48,6 +50,7 @@ func TestGratingTrajectoriesOfThePaper(t *testing.T) {
 			t.Errorf("%s: samples outside the base have trajectories", c.name)
 		}
 	}
+	// A fingerprint is a hash of the settings.
 	if phase.Fingerprint() == orientation.Fingerprint() || phase.Fingerprint() == base.Fingerprint() {
 		t.Error("the fingerprints are equal")
 	}

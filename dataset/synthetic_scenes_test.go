@@ -9,7 +9,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// openScenes opens a source of scenes: synthetic images of several figures.
+// openScenes opens a source of scenes: synthetic images of several figures, each of a kind (shape),
+// such as disc.
 func openScenes(t *testing.T, o ScenesOptions) *Scenes {
 	t.Helper()
 	s, err := OpenScenes(o)
@@ -26,18 +27,19 @@ func TestSceneOfOneFigure(t *testing.T) {
 	o := ScenesOptions{ShapesOptions: ShapesOptions{N: 40, Size: 96, Seed: 3, Scale: []float64{0.3, 0.6}, X: []float64{-0.1, 0.1}, Y: []float64{-0.1, 0.1}}, Figures: []int{1, 1}}
 	src := openScenes(t, o)
 	for i := range o.N {
-		s, err := src.At(t.Context(), i, Frame{})
+		s, err := src.At(t.Context(), i, Frame{}) // Frame{}: not resized
 		if err != nil {
 			t.Fatal(err)
 		}
 		figures, kinds := src.figures(i)
+		// drawn returns the image of a figure, here with 3 channels.
 		if want := drawn(t, figures[0], 3, o.Size); !slices.Equal(s.Input.Data, want.Data) {
 			t.Fatalf("sample %d differs from the drawing of its figure", i)
 		}
 		if s.Label != kinds[0] || src.Classes()[s.Label] != figures[0].Kind {
 			t.Errorf("sample %d has label %d, want %d for %s", i, s.Label, kinds[0], figures[0].Kind)
 		}
-		inside := 0.0
+		inside := 0.0 // number of pixels of the figure's class
 		for _, v := range s.Truth.Mask.Data {
 			switch int(v) {
 			case kinds[0] + 1:
@@ -59,6 +61,7 @@ func TestSceneOfOneFigure(t *testing.T) {
 // without figures is dark but not constant.
 func TestScenes(t *testing.T) {
 	t.Parallel()
+	// Images of 0 to 3 figures.
 	o := ScenesOptions{ShapesOptions: ShapesOptions{N: 2000, Size: 32}, Figures: []int{0, 3}, Textured: true}
 	src := openScenes(t, o)
 	if src.Classes() != nil || len(MaskClasses(src)) != 1+len(ShapeKinds()) {

@@ -8,8 +8,8 @@ import (
 )
 
 // Sample 0 of a seed is the same figure on every machine, at any size and in any order of access.
-// The factor shape is the index of the class, hue and rotation are in degrees, and scale, x and y
-// are fractions of the image's side.
+// Factors are known properties of a sample: shape is the index of the class, hue and rotation are
+// in degrees, and scale, x and y are fractions of the image's side.
 func ExampleOpenShapes() {
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: 1000, Seed: 2, Rotation: []float64{-15, 15}})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawn returns the image of f, channels x size x size.
+// drawn returns the image of f, channels x size x size. A figure of a kind (shape), such as disc,
+// is white if there is one channel, on black.
 func drawn(t interface{ Fatal(...any) }, f Figure, channels, size int) tensor.Tensor {
 	image := tensor.New(channels, size, size)
 	if err := f.Draw(image); err != nil {
@@ -36,7 +37,7 @@ func anyFigure(t *rapid.T) Figure {
 }
 
 // TestFiguresAgreeWithNumpy compares figures with those of testdata/synthetic.py, an independent
-// implementation.
+// implementation, within 1e-3.
 func TestFiguresAgreeWithNumpy(t *testing.T) {
 	t.Parallel()
 	for _, g := range readGolden(t).Figures {
@@ -80,6 +81,7 @@ func TestShapeAreas(t *testing.T) {
 	}
 }
 
+// TestAreaGrowsWithScaleSquared checks the sum of the pixels, of which those at an edge are grey.
 func TestAreaGrowsWithScaleSquared(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -187,6 +189,7 @@ func TestWholePixelShift(t *testing.T) {
 	})
 }
 
+// TestHue checks the colour of known hues, and that a figure has its hue.
 func TestHue(t *testing.T) {
 	t.Parallel()
 	for hue, want := range map[float64][]float32{
@@ -221,6 +224,9 @@ func hueOf(r, g, b float64) float64 {
 	}
 }
 
+// TestShapesAreTheSameInAnyOrder checks that a sample depends on the seed and its index alone, and
+// its factors (known properties, such as the hue) not on the size of the image. must panics if
+// there is an error; Frame{} keeps the size.
 func TestShapesAreTheSameInAnyOrder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -257,6 +263,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
+// TestFactorsAreUniformAndIndependent tests the factors of 6,000 samples and their correlations.
 func TestFactorsAreUniformAndIndependent(t *testing.T) {
 	t.Parallel()
 	const n = 6000
@@ -314,6 +321,7 @@ func correlation(u, v []float64) float64 {
 	return 12 * sum / float64(len(u))
 }
 
+// TestFixedFactors checks ranges of one value, and that grey images have no hue.
 func TestFixedFactors(t *testing.T) {
 	t.Parallel()
 	s := must(OpenShapes(ShapesOptions{N: 20, Channels: 1, Kinds: []string{"star", "disc"}, Scale: []float64{0.5, 0.5}, X: []float64{0, 0}, Y: []float64{0, 0}, Rotation: []float64{30, 30}}))
@@ -344,6 +352,8 @@ func TestShapesAreFramed(t *testing.T) {
 	}
 }
 
+// TestShapesFingerprint checks that the fingerprint, a hash of the settings, differs for any
+// change, and that defaults may be given.
 func TestShapesFingerprint(t *testing.T) {
 	t.Parallel()
 	base := ShapesOptions{N: 10, Seed: 1}
@@ -406,6 +416,7 @@ func TestShapesErrors(t *testing.T) {
 	}
 }
 
+// TestFigureErrors draws wrong figures, and a right one on tensors of wrong shape.
 func TestFigureErrors(t *testing.T) {
 	t.Parallel()
 	good := Figure{Kind: "disc", Scale: 0.5}
