@@ -142,7 +142,7 @@ func TestCOCOMasks(t *testing.T) {
 		categories []string
 		names      []string
 		frame      Frame
-		want       string // each row of b.png's mask: indices into names; -1: overlap, group, outside
+		want       string // each row of b.png's mask: indices into names; -1: no class
 	}{
 		{nil, []string{"background", "car", "dog"}, Frame{Height: 4, Width: 8}, "[2 -1 1 1 0 0 1 -1]"},
 		{[]string{"dog", "3"}, []string{"background", "dog", "car"}, Frame{Height: 4, Width: 8}, "[1 -1 2 2 0 0 2 -1]"},
