@@ -10,7 +10,8 @@ import (
 )
 
 // golden holds images that testdata/synthetic.py computed with NumPy, with their parameters:
-// figures (shapes, such as discs) and gratings.
+// figures (shapes, such as discs) and gratings. The parameters of a figure are those of the type
+// Figure.
 type golden struct {
 	Figures []struct {
 		Kind                  string // of shape

@@ -8,9 +8,9 @@ import (
 )
 
 // scenesOfFive is a source of video frames: every five consecutive samples are one scene. The
-// trajectory of a frame holds the frame and its two neighbours in the scene; the first and the last
-// frame of a scene have none. The trajectories of a scene have frames in common, so that a scene is
-// a place as in Places.
+// trajectory of a frame holds the frame and its two neighbours in the scene, with the amounts (here
+// steps in time) -1, 0 and 1; the first and the last frame of a scene have none. A place is a group
+// of samples that trajectories connect, so a scene is a place.
 type scenesOfFive struct{ Source }
 
 func (scenesOfFive) Amounts() []float64 { return []float64{-1, 0, 1} }
@@ -31,9 +31,11 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := Source(scenesOfFive{shapes})
+	// Seed 1 and name x determine the random numbers of the corruption.
 	if got := Trajectory(Corrupt(src, transform.Corrupt{Kind: "fog"}, 1, "x"), 7); !slices.Equal(got, []int{6, 7, 8}) {
 		t.Errorf("the trajectory of sample 7 is %v", got)
 	}
+	// The factor value is the mean brightness of the image.
 	computed, err := ComputeFactors(src, []string{"value"})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +44,7 @@ func TestTrajectoriesThroughSubsets(t *testing.T) {
 		t.Errorf("with a computed factor, the trajectory of sample 7 is %v", got)
 	}
 	shuffled := Shuffle(src, 1)
-	picks := shuffled.(subset).indices
+	picks := shuffled.(subset).indices // index in src of each shuffled sample
 	for i, p := range picks {
 		got, want := Trajectory(shuffled, i), src.(scenesOfFive).Trajectory(p)
 		if (got == nil) != (want == nil) {
@@ -93,6 +95,8 @@ func TestScenesStayTogether(t *testing.T) {
 		src     Source
 		samples int
 	}{
+		// A scene belongs to the part, of n samples or from a fraction to another, that has its middle
+		// sample. Limit keeps scenes that have n samples or fewer together, but at least one.
 		"shuffle":           {Shuffle(src, 1), 40},
 		"shuffle and limit": {Limit(Shuffle(src, 1), 13), 10},
 		"limit":             {Limit(src, 19), 15},
@@ -102,6 +106,7 @@ func TestScenesStayTogether(t *testing.T) {
 		"a third":           {part(0, 1.0/3), 15},
 	} {
 		picks := c.src.(subset).indices
+		// A subset of a subset, the limit of the shuffled: picks are indices in src all the same.
 		if inner, ok := c.src.(subset).Source.(subset); ok {
 			picks = nil
 			for _, p := range c.src.(subset).indices {

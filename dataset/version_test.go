@@ -7,8 +7,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestVersionsAreInFingerprints checks that a fingerprint depends on the versions of the decoder
-// and the corruption, numbers that increase when their results change. Sources whose decoder and
+// TestVersionsAreInFingerprints checks that a fingerprint (a hash of the samples of a source)
+// depends on the versions of the decoder and the corruption, numbers that increase when their
+// results change. Sources whose decoder and
 // corruption still have version 1 keep the fingerprint from before versions existed, so that
 // earlier results stay valid. The others have a new one.
 func TestVersionsAreInFingerprints(t *testing.T) {
@@ -18,6 +19,7 @@ func TestVersionsAreInFingerprints(t *testing.T) {
 		t.Fatal(err)
 	}
 	corrupted := func(kind string) Source {
+		// Severity 3; seed 1 and name a determine the random numbers.
 		return Corrupt(shapes, transform.Corrupt{Kind: kind, Severity: transform.Fixed(3)}, 1, "a")
 	}
 	folder := func(name string) Source {

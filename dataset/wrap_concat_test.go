@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// sampleList is a source of the given samples.
+// sampleList is a source of the given samples. A factor is a known property of a sample; its
+// categories, if it is not a number, are the texts that its values are indices of.
 type sampleList struct {
 	samples    []Sample
 	classes    []string
@@ -33,8 +34,8 @@ func (l sampleList) At(_ context.Context, i int, _ Frame) (Sample, error) {
 	return l.samples[i], nil
 }
 
-// TestCategoriesOfPairs checks that pairs have the categories of factors, and the notes, of the
-// clean source.
+// TestCategoriesOfPairs checks that pairs (of a clean and a transformed sample, here those of the
+// same row) have the categories of factors, and the notes, of the clean source.
 func TestCategoriesOfPairs(t *testing.T) {
 	t.Parallel()
 	a, b := twoParts()

@@ -7,16 +7,17 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// TestCorrupt checks that the noise of Corrupt depends on the seed, the corruption's name and the
-// sample's index in src alone, and that the sample is otherwise unchanged.
+// TestCorrupt checks that a sample has the same noise whenever it is read, also in a subset, and
+// other noise under another name of the corruption. Label, index and name of the sample stay. The
+// fingerprint (a hash of the samples) depends on the name, the severity and the seed.
 func TestCorrupt(t *testing.T) {
 	t.Parallel()
 	src, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise := transform.Corrupt{Kind: "gaussian-noise", Severity: transform.Fixed(3)}
-	a, b := Corrupt(src, noise, 1, "a"), Corrupt(src, noise, 1, "b")
+	noise := transform.Corrupt{Kind: "gaussian-noise", Severity: transform.Fixed(3)} // severity 3
+	a, b := Corrupt(src, noise, 1, "a"), Corrupt(src, noise, 1, "b")                 // seed 1
 	at := func(s Source, i int) Sample {
 		t.Helper()
 		x, err := s.At(t.Context(), i, Frame{})

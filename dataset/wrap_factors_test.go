@@ -41,6 +41,7 @@ func TestHSVAgreesWithNumPy(t *testing.T) {
 	}
 }
 
+// ComputeFactors adds factors (known properties of a sample) that it computes from the sample.
 func TestComputeFactors(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 5, Size: 16, Hue: []float64{120, 120}})
@@ -58,6 +59,7 @@ func TestComputeFactors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Describe returns a sample without its image.
 	described, err := Describe(t.Context(), Limit(src, 4), 3)
 	if err != nil || described.Factors["value"] != s.Factors["value"] || described.Input.Data != nil {
 		t.Errorf("described as %+v, %v", described, err)
@@ -73,7 +75,7 @@ func TestComputeFactors(t *testing.T) {
 			t.Errorf("%v: %v", names, err)
 		}
 	}
-	withLevel, err := ComputeFactors(shapes, []string{"level"})
+	withLevel, err := ComputeFactors(shapes, []string{"level"}) // of audio, in dB
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func TestTones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := ComputeFactors(s, nil)
+	src, err := ComputeFactors(s, nil) // no more factors than those of the source
 	if err != nil {
 		t.Fatal(err)
 	}

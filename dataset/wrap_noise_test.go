@@ -68,6 +68,7 @@ func TestLabelNoise(t *testing.T) {
 		}
 	}
 	other, _ := LabelNoise(src, p, seed+1)
+	// A fingerprint is a hash of the samples and their labels.
 	if a, b := noisy.Fingerprint(), other.Fingerprint(); a == b || a == src.Fingerprint() {
 		t.Error("the fingerprint does not depend on the noise")
 	}
@@ -98,7 +99,8 @@ func TestLabelNoiseErrors(t *testing.T) {
 	}
 }
 
-// Of two random subsets with the same seed the larger contains the smaller, stratified or not.
+// Of two random subsets with the same seed the larger contains the smaller, stratified (by class) or
+// not. The Index of a sample is that in src.
 func TestNestedSubsets(t *testing.T) {
 	t.Parallel()
 	src := mustShapes(t, 500)

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A labelledSource has the given labels. The image of a sample is one pixel, whose value is the
+// A labelledSource has the given labels, of which NoLabel is none. The image of a sample is one pixel, whose value is the
 // index of the sample.
 type labelledSource struct {
 	labels  []int
@@ -136,6 +136,7 @@ func TestSubsets(t *testing.T) {
 	})
 }
 
+// A fingerprint is a hash of the samples of a source.
 func TestSubsetFingerprints(t *testing.T) {
 	t.Parallel()
 	src := labelledSource{labels: make([]int, 20)}
@@ -173,6 +174,7 @@ func TestClasses(t *testing.T) {
 	t.Parallel()
 	outputs := []string{"ant", "bee", "cat", "dog", "eel", "fox"}
 	src := labelledSource{labels: []int{0, 1, 2, NoLabel, 1}, classes: []string{"fox", "bee", "dog"}}
+	// to holds, for each class of src, the output of a model that has its name.
 	to, err := MatchClasses(src.Classes(), outputs)
 	if err != nil || !slices.Equal(to, []int{5, 1, 3}) {
 		t.Fatalf("classes match outputs %v, %v", to, err)
@@ -181,6 +183,8 @@ func TestClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Labels are indices of outputs in mapped. In restricted they are indices of keep, the outputs
+	// that are classes of src.
 	restricted, keep, err := Restrict(src, to, outputs)
 	if err != nil {
 		t.Fatal(err)
@@ -241,6 +245,8 @@ func TestClassesErrors(t *testing.T) {
 	}
 }
 
+// TestPairs checks that Pair matches clean and transformed samples by name or by row. By "", two
+// folders are matched by the names of their files without extension, and other sources by row.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	open := func(dir string) Source {
@@ -309,6 +315,7 @@ func TestCloseClosesWrappedSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The file has four images.
 	array, err := OpenArrays(t.Context(), ArraysOptions{Images: arrayFile("stored.npz")})
 	if err != nil {
 		t.Fatal(err)

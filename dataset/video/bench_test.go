@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkOpen decodes, downscales and whitens a clip of 250 frames of 640 x 272 pixels, and cuts
-// it into patches.
+// patches, the samples, out of the frames at fixed positions, called places.
 func BenchmarkOpen(b *testing.B) {
 	path := testdata.Path(b, "video", "bikes.mp4")
 	frames := 0
@@ -23,7 +23,8 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
 
-// BenchmarkCamera renders 31 frames, the default, of one image under a moving camera.
+// BenchmarkCamera renders 31 frames, the default, of one image under a moving camera. The motion
+// orbit is a rotation of the image's plane about an axis in it.
 func BenchmarkCamera(b *testing.B) {
 	folder, err := dataset.OpenFolder(b.Context(), dataset.FolderOptions{Dir: testdata.Path(b, "imagenet-samples")})
 	if err != nil {

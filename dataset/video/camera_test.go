@@ -52,10 +52,12 @@ func ramp(side int) tensor.Tensor {
 }
 
 // TestFramesShowTheView checks on a linear ramp that each pixel of a frame has the value of the
-// image at the point to which the view (the map from frame to image) maps the pixel.
+// image at the point to which the view (the map from frame to image) maps the pixel. Pan moves the
+// camera sideways, turn rotates it about the viewing direction, and still has one frame.
 func TestFramesShowTheView(t *testing.T) {
 	t.Parallel()
 	for _, motion := range []string{"pan", "turn", "still"} {
+		// complete sets the options that are left out to their defaults.
 		o, err := CameraOptions{Motion: motion, Patches: Patches{Width: 24, Height: 16, Size: 4}}.complete()
 		if err != nil {
 			t.Fatal(err)

@@ -11,12 +11,13 @@ import (
 // FuzzGIF checks that the frames read from any bytes are not empty. It reads at most three frames.
 func FuzzGIF(f *testing.F) {
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"))
-	f.Add([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00"))
+	f.Add([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00")) // 65535 x 65535 pixels, no frame
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 10 && word(data[6:])*word(data[8:]) > 1<<20 {
 			return // width and height give a canvas that takes long to fill
 		}
 		n := 0
+		// composeFrames stops when the function returns false.
 		_ = composeFrames(data, func(frame tensor.Tensor) bool {
 			if frame.Rank() != 3 || frame.Len() == 0 {
 				t.Fatalf("a frame of shape %v", frame.Shape)
@@ -43,7 +44,8 @@ func FuzzPPM(f *testing.F) {
 	})
 }
 
-// FuzzNaturalOrder checks the order of frame9 before frame10: it is antisymmetric and transitive.
+// FuzzNaturalOrder checks that naturalOrder, which compares runs of digits in names as numbers (so
+// frame9 comes before frame10), is antisymmetric and transitive.
 func FuzzNaturalOrder(f *testing.F) {
 	f.Add("frame9", "frame10", "frame010")
 	f.Add("", "0", "00")

@@ -98,7 +98,7 @@ func opened(t *testing.T, o Options) *Source {
 	return src
 }
 
-// patch returns sample i as it is stored.
+// patch returns sample i, a square cut out of a frame, as it is stored.
 func patch(t *testing.T, src *Source, i int) dataset.Sample {
 	t.Helper()
 	s, err := src.At(t.Context(), i, dataset.Frame{})
@@ -110,7 +110,8 @@ func patch(t *testing.T, src *Source, i int) dataset.Sample {
 
 // A place is the position of one patch in all frames. TestTrajectoryFollowsThePlace checks that
 // patches are cut from the frames, and that a trajectory has the patches of one place in successive
-// frames, from -Reach to Reach frames later.
+// frames, from -Reach to Reach frames later. With the threshold 1 for cuts, all frames are one
+// scene. Raw patches are not whitened.
 func TestTrajectoryFollowsThePlace(t *testing.T) {
 	t.Parallel()
 	frames := moving(14, 40, 60, 0)
@@ -149,7 +150,7 @@ func TestTrajectoryFollowsThePlace(t *testing.T) {
 	}
 }
 
-// frameCounts returns the numbers of frames of the scenes.
+// frameCounts returns the numbers of frames of the scenes, which are sequences without a cut.
 func frameCounts(s *Source) (counts []int) {
 	for _, scene := range s.scenes {
 		counts = append(counts, scene.frames)
@@ -263,6 +264,7 @@ func TestOpenErrors(t *testing.T) {
 		}
 		return path
 	}
+	// Frames of 20 x 20 pixels, and a last one of another size.
 	mixed := saved(t, moving(3, 20, 20, 0))
 	other := saved(t, moving(1, 20, 24, 0))
 	if err := os.Rename(filepath.Join(other, "frame0.png"), filepath.Join(mixed, "frame10.png")); err != nil {
