@@ -95,8 +95,9 @@ func TestScenesStayTogether(t *testing.T) {
 		src     Source
 		samples int
 	}{
-		// A scene belongs to the part, of n samples or from a fraction to another, that has its middle
-		// sample. Limit keeps scenes that have n samples or fewer together, but at least one.
+		// A scene belongs to the part, of n samples or from a fraction to another, that has its
+		// middle sample. Limit keeps scenes that have n samples or fewer together, but at least
+		// one.
 		"shuffle":           {Shuffle(src, 1), 40},
 		"shuffle and limit": {Limit(Shuffle(src, 1), 13), 10},
 		"limit":             {Limit(src, 19), 15},

@@ -9,9 +9,8 @@ import (
 
 // TestVersionsAreInFingerprints checks that a fingerprint (a hash of the samples of a source)
 // depends on the versions of the decoder and the corruption, numbers that increase when their
-// results change. Sources whose decoder and
-// corruption still have version 1 keep the fingerprint from before versions existed, so that
-// earlier results stay valid. The others have a new one.
+// results change. Sources whose decoder and corruption still have version 1 keep the fingerprint
+// from before versions existed, so that earlier results stay valid. The others have a new one.
 func TestVersionsAreInFingerprints(t *testing.T) {
 	t.Parallel()
 	shapes, err := OpenShapes(ShapesOptions{N: 6, Size: 16, Channels: 3, Seed: 1})

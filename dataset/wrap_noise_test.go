@@ -99,8 +99,8 @@ func TestLabelNoiseErrors(t *testing.T) {
 	}
 }
 
-// Of two random subsets with the same seed the larger contains the smaller, stratified (by class) or
-// not. The Index of a sample is that in src.
+// Of two random subsets with the same seed the larger contains the smaller, stratified (by class)
+// or not. The Index of a sample is that in src.
 func TestNestedSubsets(t *testing.T) {
 	t.Parallel()
 	src := mustShapes(t, 500)

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A labelledSource has the given labels, of which NoLabel is none. The image of a sample is one pixel, whose value is the
-// index of the sample.
+// A labelledSource has the given labels, of which NoLabel is none. The image of a sample is one
+// pixel, whose value is the index of the sample.
 type labelledSource struct {
 	labels  []int
 	classes []string

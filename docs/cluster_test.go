@@ -15,7 +15,8 @@ import (
 )
 
 // TestClusters checks that the guide documents every key of a profile (a cluster's settings) and
-// every state of a task, and that its example profiles can be read.
+// every state of a task (a part of a study that runs as one job of the cluster), and that its
+// example profiles can be read. page returns the text of a file of this folder.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	text := page(t, "guides/cluster.md")
@@ -84,7 +85,8 @@ func TestCostModel(t *testing.T) {
 	}
 }
 
-// roundTime writes a number of seconds in minutes, hours or days, with two digits.
+// roundTime writes a number of seconds in days or hours, if there are two or more, or in minutes. A
+// number below 10 of days or hours has one decimal, others none.
 func roundTime(seconds float64) string {
 	for _, unit := range []struct {
 		name    string

@@ -88,10 +88,11 @@ func TestLinksHaveTargets(t *testing.T) {
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
-// Every example of a study file or a training file can be parsed, and so can examples of parts of a
-// study file, by themselves or in a template of a study.
+// Every example of a study file, which says what noether measures, or of a training file can be
+// parsed, and so can examples of parts of a study file, in a template of a study.
 func TestExamplesAreStudies(t *testing.T) {
 	t.Parallel()
+	// The values of ${DATA} and ${MODEL} in the examples.
 	vars := map[string]string{"DATA": "data", "MODEL": "m.onnx"}
 	templates := map[string]string{ // for examples of a part, by page
 		"data.md":            "name: x\nmodels: {name: m, onnx: m.onnx}\nmeasures: seis\ndata:\n%s",
@@ -287,7 +288,8 @@ func keys(properties map[string]any) map[string]bool {
 	return out
 }
 
-// The page on run folders names the columns of each table, those of Parquet files in order.
+// The page on run folders, which hold the results of a study, names the columns of each table,
+// those of Parquet files in order.
 func TestColumnsOfScores(t *testing.T) {
 	t.Parallel()
 	text := strings.Join(strings.Fields(page(t, "reference/run-folder.md")), " ")
@@ -306,7 +308,8 @@ func TestColumnsOfScores(t *testing.T) {
 	}
 }
 
-// The means and standard deviations of the presets of preprocessing are documented.
+// The means and standard deviations of the presets (named settings) of preprocessing are
+// documented.
 func TestTableOfPresets(t *testing.T) {
 	t.Parallel()
 	text := page(t, "reference/preprocessing.md")

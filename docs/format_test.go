@@ -11,7 +11,8 @@ import (
 var unwrapped = regexp.MustCompile(`^(\s*\||#|!\[|<|\s{4,}\S)`)
 
 // TestFormat checks that pages have lines of at most 100 columns and paragraphs of at most five
-// lines, tables and code excepted.
+// lines, except for code, lines that match unwrapped, lists of more lines, and long lines without a
+// space. pages returns the texts of the pages by path, and fence matches blocks of code.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	const columns, lines = 100, 5

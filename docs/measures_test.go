@@ -9,7 +9,9 @@ import (
 )
 
 // TestCostOfComparisons checks that the pages of measures that compare representations or
-// predictions, and of geometry, state in section Cost the operations that each statistic takes.
+// predictions, and of geometry, state in section Cost the operations that each statistic takes. A
+// measure computes one or several statistics; its descriptor lists them. page returns a page's
+// text.
 func TestCostOfComparisons(t *testing.T) {
 	t.Parallel()
 	for _, d := range spec.Descriptors() {

@@ -30,6 +30,7 @@ func packages(t *testing.T) map[string]*goPackage {
 			return err
 		}
 		if d.IsDir() {
+			// internal/testdata is a package; other folders testdata hold no packages.
 			if name := d.Name(); name == "node_modules" || name == "testdata" && filepath.Base(filepath.Dir(file)) != "internal" || name != ".." && strings.HasPrefix(name, ".") {
 				return filepath.SkipDir
 			}

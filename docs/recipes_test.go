@@ -11,11 +11,15 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// The tests below check the steps of the recipes of CONTRIBUTING.md that no other test checks.
+// The tests below check the steps of the recipes of CONTRIBUTING.md, which say how to add a
+// measure, a kind of data or a chart, that no other test checks. packages returns the packages of
+// the module by folder, and page the text of a page.
 
+// A measure is registered if its package is in the list Families of package study/spec.
 func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 	t.Parallel()
 	all := packages(t)
+	// Packages that hold no measure.
 	helpers := []string{"measure/resample", "measure/procedure", "measure/measuretest"}
 	for name := range all {
 		if !strings.HasPrefix(name, "measure/") || strings.Contains(name, "/internal") || slices.Contains(helpers, name) {

@@ -24,7 +24,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A reader reads samples of src and counts them. It leaves out the samples at the positions in bad.
+// A reader reads samples of src and counts them. A position is an index into src. The samples at
+// the positions in bad are left out, as samples that cannot be read are.
 type reader struct {
 	src  dataset.Source
 	bad  []int
@@ -50,8 +51,9 @@ func (r *reader) Read(ctx context.Context, positions []int, f dataset.Frame) ([]
 	return out, nil
 }
 
-// request returns a request for several layers of a small model on n synthetic images, and the
-// reader of the images.
+// request returns a request for several layers of a small model (those of the operators Conv and
+// Relu, and the output) on n synthetic images, and the reader of the images. It asks for the mean
+// of each channel over the image. Data identifies the images by a hash.
 func request(t testing.TB, n int) (Request, *reader) {
 	t.Helper()
 	path := testmodel.Write(t, t.TempDir(), "m", testmodel.Options{})
@@ -67,12 +69,13 @@ func request(t testing.TB, n int) (Request, *reader) {
 	return Request{Model: m, Layers: m.Layers(), Pool: Mean, Data: src.Fingerprint(), N: n, Read: r.Read, Memory: 1 << 20}, r
 }
 
-// store returns an empty store.
+// store returns an empty store: a folder of files with the layers' activations on all samples.
 func store(t testing.TB) *Store {
 	return &Store{Dir: filepath.Join(t.TempDir(), "store")}
 }
 
-// mustLayers returns the tables of a request, which are closed when the test ends.
+// mustLayers returns the tables of a request, one for each layer with one vector (row) per sample.
+// The store computes those that it lacks. They are closed when the test ends.
 func mustLayers(t *testing.T, s *Store, r Request) []*Table {
 	t.Helper()
 	tables, err := s.Layers(t.Context(), r)
@@ -164,6 +167,7 @@ func TestExtractedOnce(t *testing.T) {
 		"model":   func(r *Request) { r.Identity = "another" },
 		"pooling": func(r *Request) { r.Pool = Max },
 		"engine":  func(r *Request) { r.Engine = "cuda" },
+		// A view identifies the transformation of the samples.
 		"view": func(r *Request) {
 			r.View, r.Transform = "grey", func(dataset.Sample) transform.Op { return transform.Grayscale{} }
 		},
@@ -183,7 +187,7 @@ func TestUnreadableAndSelectedSamples(t *testing.T) {
 	reader.bad = []int{3, 150}
 	s := store(t)
 	part := r
-	part.Positions = []int{1, 3, 7, 199}
+	part.Positions = []int{1, 3, 7, 199} // request these samples only
 	table := mustLayers(t, s, part)[0]
 	if !slices.Equal(table.Positions, []int{1, 7, 199}) {
 		t.Fatalf("positions %v of the table, want [1 7 199]", table.Positions)
@@ -205,6 +209,7 @@ func TestDamagedFiles(t *testing.T) {
 	r.Layers = r.Layers[:1]
 	s := store(t)
 	want := mustLayers(t, s, r)[0]
+	// The key, here of the table of all positions (nil), gives the name of the file.
 	key, err := r.key(r.Layers[0], nil)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +274,8 @@ func TestConcurrentAndStoppedExtraction(t *testing.T) {
 	}
 }
 
-// The environment sets the folder and the size of the default store.
+// The environment sets the folder and the size of the default store. The size is 0 if the variable
+// is not set, which stands for 20 GB; in the table below, -1 stands for an error.
 func TestDefaultStore(t *testing.T) {
 	t.Setenv("NOETHER_CACHE", "cache")
 	for text, want := range map[string]int64{"": 0, "5000": 5000, "20_000": 20_000, "20GB": -1, "1e9": -1, "0": -1, "-3": -1} {
@@ -299,7 +305,7 @@ func TestEviction(t *testing.T) {
 		if err := s.Save(name, make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		key, _ := keyOf(name)
+		key, _ := keyOf(name) // a hash, the name of the file
 		then := time.Now().Add(time.Duration(i-10) * time.Hour)
 		if err := os.Chtimes(s.path(key), then, then); err != nil {
 			t.Fatal(err)
@@ -335,6 +341,7 @@ func TestEviction(t *testing.T) {
 	}
 }
 
+// One weight of the convolution is NaN, and so are activations of the layer conv.
 func TestNonFiniteActivations(t *testing.T) {
 	t.Parallel()
 	r, _ := request(t, 10)
@@ -350,7 +357,9 @@ func TestNonFiniteActivations(t *testing.T) {
 	}
 }
 
-// Pooling gives the same values as loops over the axes, in any order of the axes.
+// Pooling, which reduces an activation to a vector, gives the same values as loops over the axes,
+// in any order of the axes: samples N, channels C, rows H, columns W, and time or tokens T. Class
+// takes the first token, and needs the axes NTC.
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,6 +13,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
+// TestPythonVersion checks versions in the form of PEP 440. A release has no commit in its version,
+// unless it was built with uncommitted changes (dirty).
 func TestPythonVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
@@ -25,6 +27,8 @@ func TestPythonVersion(t *testing.T) {
 	}
 }
 
+// TestGlibcWith checks N of the oldest glibc 2.N whose systems have a version of symbols; 0: all
+// have it.
 func TestGlibcWith(t *testing.T) {
 	t.Parallel()
 	for symbols, want := range map[string]int{
@@ -39,6 +43,8 @@ func TestGlibcWith(t *testing.T) {
 	}
 }
 
+// TestWriteWheel checks the files of a wheel, and that the program alone is executable. Of the
+// folder m, the Python module, note.txt is left out. share holds manual pages.
 func TestWriteWheel(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -79,6 +85,8 @@ func TestWriteWheel(t *testing.T) {
 	}
 }
 
+// TestParts lists the parts (third-party software) in a folder of npm packages, without vite, which
+// only development needs, and checks their licence notices and their software bill of materials.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	web := t.TempDir()

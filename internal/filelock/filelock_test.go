@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-// TestLocks checks that TryExclusive reports a folder as free if and only if there is no lock on it.
+// TestLocks checks that TryExclusive reports a folder as free if and only if there is no lock on
+// it, or no such folder, and then takes an exclusive lock. Shared takes a shared lock, which
+// excludes exclusive ones.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
