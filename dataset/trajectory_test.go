@@ -95,9 +95,8 @@ func TestScenesStayTogether(t *testing.T) {
 		src     Source
 		samples int
 	}{
-		// A scene belongs to the part, of n samples or from a fraction to another, that has its
-		// middle sample. Limit keeps scenes that have n samples or fewer together, but at least
-		// one.
+		// RandomSubset and Split select the scenes whose middle sample is in the part asked for.
+		// Limit selects as many whole scenes as n samples permit, but at least one unless n is 0.
 		"shuffle":           {Shuffle(src, 1), 40},
 		"shuffle and limit": {Limit(Shuffle(src, 1), 13), 10},
 		"limit":             {Limit(src, 19), 15},

@@ -111,7 +111,8 @@ func TestPathIsAFolder(t *testing.T) {
 }
 
 // TestSyncs checks that a file is synced to disk before it is renamed to its path, and its folder
-// after that. Only WriteEntry leaves syncing the folder to its caller.
+// after that. Only WriteEntry leaves syncing the folder to its caller. Observe calls the function
+// before each change in a folder, and do makes the change.
 func TestSyncs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -57,7 +57,7 @@ func TestSymbolicLink(t *testing.T) {
 	if err := Write(link, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	checkContent(t, target, "new")
+	checkContent(t, target, "new") // and that nothing else is in its folder
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v", err)
 	}

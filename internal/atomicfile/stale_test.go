@@ -14,7 +14,7 @@ import (
 func TestWriteRemovesStaleFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	past := time.Now().Add(-2 * StaleAfter)
+	past := time.Now().Add(-2 * StaleAfter) // files unchanged for StaleAfter, an hour, are stale
 	for name, modified := range map[string]time.Time{
 		// Temporary and old; temporary and recent; old files of other programs.
 		".log.csv.0123456789abcdef.tmp": past, ".writable-1": past, ".store-12.tmp": past, ".speed-345.tmp": past,

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state
-// afterwards, and that a failed Save leaves the state as it was.
+// TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state (that
+// of unfinished work, such as a training) afterwards, and that a failed Save leaves it as it was.
 func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]train.Checkpoint{

@@ -7,6 +7,8 @@ import (
 	"testing"
 )
 
+// TestStudy checks the checksum in the first line of a study, a YAML text that says what noether
+// measures.
 func TestStudy(t *testing.T) {
 	t.Parallel()
 	text := "name: x\nseed: 12\n"
@@ -24,6 +26,7 @@ func TestStudy(t *testing.T) {
 	}
 }
 
+// TestPage checks the checksum at the end of an HTML page. A page without one must end in </html>.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// The types inner and outer are examples of settings in YAML. The tag key names the key of a field;
+// enum lists the allowed texts.
 type inner struct {
 	Rate float64 `key:"rate" default:"0.5" min:"0" max:"1"`
 	Mode string  `key:"mode" enum:"fast|slow" default:"fast"`
@@ -173,7 +175,7 @@ func TestEncodeReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Set("limit", "x")
-	n.Pairs[1].Value = &Node{Kind: Int, Int: 9, Text: "9"}
+	n.Pairs[1].Value = &Node{Kind: Int, Int: 9, Text: "9"} // limit again, the field N
 	raw, err := Encode(n)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package config
 
 import "testing"
 
+// TestNearest checks which known word, if any, is suggested for a misspelt word. The number of
+// letters to change must be small, for short words too.
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ word, known, want string }{

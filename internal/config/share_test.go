@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEncodeSchemaDefinesWhatRepeats checks that a repeated schema is defined once and descriptions
-// stay in place.
+// TestEncodeSchemaDefinesWhatRepeats checks that a part of a JSON schema that is repeated, and has
+// minShared bytes or more, is defined once and descriptions stay in place.
 func TestEncodeSchemaDefinesWhatRepeats(t *testing.T) {
 	t.Parallel()
 	// long returns a schema that is long enough to get a definition, with a description.

@@ -75,7 +75,7 @@ func equivarianceError(t *testing.T, clean, turned tensor.Tensor) (largest float
 	if why != "" {
 		t.Fatal(why)
 	}
-	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil) // no random numbers: the angle is fixed
+	turn := transform.Rotate{Angle: transform.Fixed(90)}.Draw(nil) // nil: nothing is drawn at random
 	for i := range clean.Shape[0] {
 		e, err := equivariance.Between(maps, turn, equivariance.Settings{}, clean.At(i).Data, turned.At(i).Data)
 		if err != nil {

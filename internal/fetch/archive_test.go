@@ -68,8 +68,9 @@ func zipOf(t testing.TB, members ...member) []byte {
 	return out.Bytes()
 }
 
-// TestArchives checks that Tree unpacks archives of all kinds. If an archive has one top folder,
-// Tree returns that folder.
+// TestArchives checks that Tree downloads and unpacks archives of all kinds. If an archive has one
+// top folder, Tree returns that folder. Its last argument is the expected SHA-256 of the archive,
+// or "". newCache returns an empty cache, and serve starts a server that the cache trusts.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	photos := []member{{name: "photos/", text: ""}, {name: "photos/cat/a.png", text: "cat"}, {name: "./photos/dog/b.png", text: "dog"}}
@@ -146,6 +147,7 @@ func TestHostileArchives(t *testing.T) {
 
 func TestDamagedArchives(t *testing.T) {
 	t.Parallel()
+	// Half of an archive of each kind. Archives are unpacked into a folder tree of the cache.
 	for kind, raw := range map[string][]byte{".tar": tarOf(t, false, member{name: "a", text: strings.Repeat("x", 3000)}),
 		".tgz": tarOf(t, true, member{name: "a", text: strings.Repeat("x", 3000)}), ".zip": zipOf(t, member{name: "a", text: "x"})} {
 		c := newCache(t)

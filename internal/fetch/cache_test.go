@@ -14,7 +14,9 @@ import (
 	"time"
 )
 
-// TestManyProcessesFetchOnce checks that caches in one folder download a URL once.
+// TestManyProcessesFetchOnce checks that caches in one folder download a URL once. newCache returns
+// an empty cache, serve starts a server that it trusts, and content1 are 40,000 bytes. File takes
+// the expected SHA-256 of the content, or "".
 func TestManyProcessesFetchOnce(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -66,7 +68,7 @@ func TestEvictsLeastRecentlyUsed(t *testing.T) {
 		}
 		os.Chtimes(filepath.Join(dir, "used"), past, past)
 	}
-	c.evict()
+	c.evict() // removes contents that are not in use, until at most c.Size bytes are left
 	left, _ := filepath.Glob(c.path("content", "*", "data"))
 	if len(left) != 2 {
 		t.Errorf("%d contents are left of 4 in a cache with room for 2, want 2", len(left))
@@ -79,7 +81,8 @@ func TestEvictsLeastRecentlyUsed(t *testing.T) {
 }
 
 // TestExternalFiles checks that Model downloads a model with its files of external weights. The
-// function list returns their names.
+// function list returns their names. The argument before it is the expected SHA-256 of the model,
+// or "".
 func TestExternalFiles(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -168,7 +171,7 @@ func TestCacheRemovesLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want(t, c, s.URL+"/x", "", content1)
+	want(t, c, s.URL+"/x", "", content1) // a download, which also removes what is left
 	for name, modified := range left {
 		if _, err := os.Stat(c.path(name)); (err == nil) != (modified != old) {
 			t.Errorf("%s, modified %v: %v", name, modified, err)

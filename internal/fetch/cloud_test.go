@@ -22,7 +22,9 @@ import (
 	"gocloud.dev/blob/memblob"
 )
 
-// TestBuckets reads objects of a bucket in memory, and files by file:// addresses.
+// TestBuckets reads objects of a bucket in memory, and files by file:// addresses. newCache returns
+// an empty cache, and content1 are 40,000 bytes. want fetches an address and compares the content;
+// refuse expects an error with the given texts. "": no SHA-256 is expected.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -56,7 +58,8 @@ func TestBuckets(t *testing.T) {
 }
 
 // TestGCS reads objects of Google Cloud Storage, anonymously and as a service account, from a
-// server that implements what reading needs of its API and of its token endpoint.
+// server that implements what reading needs of its API and of its token endpoint. serve starts the
+// server.
 func TestGCS(t *testing.T) {
 	var tokens atomic.Int64
 	c := newCache(t)

@@ -26,8 +26,8 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newCache returns a cache with few retries, short pauses and a small bound on the size of files.
-// Its timeouts are the long default ones, so that tests pass on a busy machine.
+// newCache returns an empty cache with few retries, short pauses and a small bound on the size of
+// files. Its timeouts are the long default ones, so that tests pass on a busy machine.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
 	return &Cache{Dir: t.TempDir(), Retries: 2, Pause: time.Millisecond, MaxFile: 1 << 20}
@@ -42,7 +42,7 @@ func serve(t *testing.T, c *Cache, handler http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// want fetches a URL and compares the content.
+// want fetches a URL and compares the content. sum is the expected SHA-256, or "".
 func want(t *testing.T, c *Cache, url, sum string, data []byte) string {
 	t.Helper()
 	path, err := c.File(t.Context(), url, sum)
@@ -89,7 +89,7 @@ func TestFileIsFetchedOnceAndVerified(t *testing.T) {
 	}
 	want(t, c, url, hexSum(content1), content1)
 	want(t, c, url+"#sha256="+hexSum(content1), "", content1)
-	want(t, c, s.URL+"/elsewhere.onnx", hexSum(content1), content1)
+	want(t, c, s.URL+"/elsewhere.onnx", hexSum(content1), content1) // the hash is known, not the URL
 	if n := gets.Load(); n != 1 {
 		t.Errorf("%d requests for a content that is known, want 1", n)
 	}

@@ -19,8 +19,9 @@ import (
 // commit2 is a commit after hubtest.Commit.
 const commit2 = "89abcdef0123456789abcdef0123456789abcdef"
 
-// newHubCache returns a cache that reads models from a hub: a server with the interface of the
-// Hugging Face hub.
+// newHubCache returns an empty cache that reads models from a hub: a server with the interface of
+// the Hugging Face hub. The server has one repository, org/net. Revisions such as main and
+// refs/pr/1 name a commit of it, and an address is hf://org/net[@REVISION][/FILE].
 func newHubCache(t *testing.T, h *hubtest.Server, token string) *Cache {
 	t.Helper()
 	c := newCache(t)
@@ -80,7 +81,7 @@ func refuseModel(t *testing.T, c *Cache, address string, wants ...string) {
 func TestHubLayout(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
-	h.Token = "secret"
+	h.Token = "secret" // that the server requires
 	c := newHubCache(t, h, "secret")
 	path := wantModel(t, c, "hf://org/net", content1)
 	root := filepath.Join(c.Hub.Dir, "models--org--net")
@@ -114,6 +115,7 @@ func TestHubLayout(t *testing.T) {
 	}
 	wantModel(t, c, "hf://org/net@refs/pr/1/onnx/model_fp16.onnx", content1[:1000])
 	wantModel(t, c, "hf://org/net@refs%2Fpr%2F1", content1)
+	// Pinned returns the address with the commit of the downloaded file as the revision.
 	if got := Pinned("hf://org/net/onnx/model.onnx", path); got != "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx" {
 		t.Errorf("pinned: %s, want %s", got, "hf://org/net@"+hubtest.Commit+"/onnx/model.onnx")
 	}
@@ -148,10 +150,10 @@ func TestHubRefusals(t *testing.T) {
 	for _, address := range []string{"hf://net", "hf://org/../net", "hf://org/net@a/../../b", "hf://org/net@..", "hf://a--b/net", `hf://org/net/a\b.onnx`} {
 		refuseModel(t, c, address, address)
 	}
-	h.Token = "secret"
+	h.Token = "secret" // the repository is private now
 	refuseModel(t, c, "hf://org/net", "set HF_TOKEN")
 	refuseModel(t, newHubCache(t, h, "secret-of-another"), "hf://org/net", "the account of the token may not read it")
-	h.Gated = true
+	h.Gated = true // public, but only approved accounts may download
 	refuseModel(t, c, "hf://org/net", "access has to be granted at "+h.URL+"/org/net")
 	h.Token = ""
 	delete(h.Files, "onnx/model.onnx")
@@ -170,6 +172,7 @@ func TestHubResumes(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
 	cuts := 2 // connections that still break, each after 10,000 bytes
+	// A hook answers requests for the files of models and weights, or returns false.
 	h.Hook = func(w http.ResponseWriter, r *http.Request, name string) bool {
 		if cuts == 0 {
 			return false
@@ -215,6 +218,7 @@ func TestHubResumes(t *testing.T) {
 	}
 }
 
+// TestHubVerifies checks that content that differs from the hub's SHA-256 or size is refused.
 func TestHubVerifies(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
@@ -241,6 +245,8 @@ func TestHubVerifies(t *testing.T) {
 	refuseModel(t, c, "hf://org/net", "exceeds the bound of 1000 bytes")
 }
 
+// TestHubOffline checks that the cache is used alone if it is offline (no request may be made), or
+// without a connection.
 func TestHubOffline(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, repository())
@@ -362,6 +368,7 @@ func TestTokenNeedsEncryption(t *testing.T) {
 	}
 }
 
+// ModelIn returns the path of the model in a folder.
 func TestModelIn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -380,6 +387,7 @@ func TestModelIn(t *testing.T) {
 	}
 }
 
+// Two addresses of the hub that differ in the revision only are those of the same model.
 func TestSameModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -18,12 +18,15 @@ func dataRepository() map[string][]byte {
 }
 
 // TestDataOfTheHub checks which files of a data set on the Hugging Face hub an address names:
-// online, offline and without a connection.
+// online, offline (from the cache alone) and without a connection. newHubCache returns an empty
+// cache that reads from the server h.
 func TestDataOfTheHub(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, dataRepository())
 	h.Kind = "datasets"
 	c := newHubCache(t, h, "")
+	// want fetches the .parquet files of an address, compares their contents and returns their
+	// paths.
 	want := func(address string, contents ...string) []string {
 		t.Helper()
 		files, err := c.DataFiles(t.Context(), address, ".parquet")
@@ -47,6 +50,7 @@ func TestDataOfTheHub(t *testing.T) {
 	if in := filepath.Join(c.Hub.Dir, "datasets--org--net", "snapshots", hubtest.Commit, "data"); filepath.Dir(files[0]) != in {
 		t.Errorf("files are in %s, want %s", filepath.Dir(files[0]), in)
 	}
+	// Pinned returns the address with the commit of the downloaded file as the revision.
 	if got := Pinned("hf://datasets/org/net/data/test-*.parquet", files[0]); got != "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet" {
 		t.Errorf("pinned: %s, want %s", got, "hf://datasets/org/net@"+hubtest.Commit+"/data/test-*.parquet")
 	}
@@ -56,6 +60,7 @@ func TestDataOfTheHub(t *testing.T) {
 	wantError("hf://datasets/org/net/data/[", "not a pattern")
 	wantError("hf://org/net", "is a model, not a data set")
 	wantError("hf://datasets/org", "names no data set")
+	// Shards are the parts of a data set in the format WebDataset, tar files.
 	if _, err := c.DataFiles(t.Context(), "hf://datasets/org/net", ".tar"); err == nil || !strings.Contains(err.Error(), "no file with the extension .tar") {
 		t.Errorf("shards of a repository without any: error %v, want one with %q", err, "no file with the extension .tar")
 	}

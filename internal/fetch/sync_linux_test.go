@@ -17,7 +17,7 @@ const unpackVariable = "NOETHER_TEST_UNPACK"
 // on disk (syncfs), so that a folder of that name is complete even after a loss of power.
 func TestFilesAreSyncedBeforeRename(t *testing.T) {
 	if dir := os.Getenv(unpackVariable); dir != "" {
-		c := newCache(t)
+		c := newCache(t) // an empty one, into which Tree unpacks
 		if _, err := c.Tree(t.Context(), "file://"+filepath.Join(dir, "p.tgz"), ""); err != nil {
 			t.Fatal(err)
 		}

@@ -35,6 +35,8 @@ func flip(t *testing.T, path string) {
 	os.Chtimes(path, info.ModTime(), info.ModTime())
 }
 
+// newCache returns an empty cache, serve starts a server that it trusts, and content1 are 40,000
+// bytes. The cache is given the SHA-256 of the file, or "".
 func TestDamagedFileIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)
@@ -100,6 +102,7 @@ func TestDamagedTreeIsUnpackedAgain(t *testing.T) {
 		},
 	}
 	for name, damage := range damages {
+		// Tree unpacks the archive and returns its single top folder, photos.
 		dir, err := c.Tree(t.Context(), s.URL+"/p.tgz", hexSum(archive))
 		if err != nil {
 			t.Fatal(err)

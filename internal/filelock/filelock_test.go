@@ -8,8 +8,7 @@ import (
 )
 
 // TestLocks checks that TryExclusive reports a folder as free if and only if there is no lock on
-// it, or no such folder, and then takes an exclusive lock. Shared takes a shared lock, which
-// excludes exclusive ones.
+// it. It then takes an exclusive lock, unless there is no such folder. Shared takes a shared lock.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
