@@ -58,7 +58,7 @@ func (r Room) ShortestTime() float64 {
 // beta is chosen so that P and the direct sound decay by 60 dB within rt60, by a line through
 // Schroeder's backward integral (the energy from each time on) between -5 and -35 dB. Single early
 // reflections differ from P, so below 0.2 s the reverberation time of a response is 8 % too short
-// in the mean, and at most 15 %.
+// in the mean, and at most 16 %.
 func (r Room) Response(rt60 float64, rate, n int, noise *rand.Rand) ([]float32, error) {
 	if shortest := r.ShortestTime(); !(rt60 >= shortest) {
 		return nil, fmt.Errorf("a reverberation time of %v s: it must be at least %.3f s for this room", rt60, shortest)

@@ -36,6 +36,7 @@ measures: [accuracy]
 		"corrupt: {kinds: rain}":                          "s.yaml:3:",
 		"corrupt: {kinds: fog, severities: 6}":            "1 to 5",
 		"corrupt: {severities: 2}":                        "kinds",
+		"corrupt: {kinds: [fog, all]}":                    "use all alone",
 		"corrupt: {kinds: []}":                            "kinds is empty",
 		"corrupt: {kinds: fog, severity: 6}":              "severit",
 		"corrupt: {kinds: fog, severities: 1}, idx: a.gz": "one kind of source",

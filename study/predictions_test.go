@@ -61,14 +61,14 @@ func TestPredictionAgreement(t *testing.T) {
 	if want := accuracy("one", "clean", "quarter", "90") - accuracy("two", "clean", "quarter", "90"); math.Abs(lost-want) > 1e-9 {
 		t.Errorf("negative minus positive flips are %v, and accuracy falls by %v", lost, want)
 	}
-	lost = valueIn(t, r.Rows, "one", "two", "quarter", "negative-flips").Value - valueIn(t, r.Rows, "one", "two", "quarter", "positive-flips").Value
-	mean := 0.
-	for _, angle := range []string{"90", "180"} {
-		mean += (accuracy("one", "moved", "quarter", angle) - accuracy("two", "moved", "quarter", angle)) / 2
+	negative, positive := valueIn(t, r.Rows, "one", "two", "quarter", "negative-flips"), valueIn(t, r.Rows, "one", "two", "quarter", "positive-flips")
+	angle := negative.Parameter
+	if positive.Parameter != angle {
+		t.Fatalf("the first negative flips are under %q, the first positive ones under %q", angle, positive.Parameter)
 	}
-	first := accuracy("one", "moved", "quarter", "90") - accuracy("two", "moved", "quarter", "90")
-	if math.Abs(lost-mean) > 1e-9 && math.Abs(lost-first) > 1e-9 { // the first row is the mean or that of 90 degrees
-		t.Errorf("under quarter turns negative minus positive flips are %v, accuracy falls by %v", lost, mean)
+	lost = negative.Value - positive.Value
+	if want := accuracy("one", "moved", "quarter", angle) - accuracy("two", "moved", "quarter", angle); math.Abs(lost-want) > 1e-9 {
+		t.Errorf("rotated by %s degrees negative minus positive flips are %v, accuracy falls by %v", angle, lost, want)
 	}
 	if s := valueIn(t, r.Rows, "one", "copy", "quarter", "error-consistency"); s.Value != 1 {
 		t.Errorf("error consistency of equal models: %+v, want 1", s)

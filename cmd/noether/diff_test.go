@@ -186,10 +186,18 @@ func TestDiffOfPredictions(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Flips) == 0 {
 		t.Fatalf("%v: %.300s", err, text)
 	}
+	negative := 0
 	for _, f := range got.Flips {
-		if f.Statistic == "negative-flips" && (f.Value != 0 || !strings.HasSuffix(f.Model, " (A)")) {
+		if f.Statistic != "negative-flips" {
+			continue
+		}
+		negative++
+		if f.Value != 0 || !strings.HasSuffix(f.Model, " (A)") {
 			t.Errorf("flips between runs of the same model: %+v", f)
 		}
+	}
+	if negative == 0 {
+		t.Errorf("no negative flips in %+v", got.Flips)
 	}
 	if text, err = output(t, "diff", a, b); err != nil || !strings.Contains(text, "negative flips") {
 		t.Errorf("diff prints %s, error %v; want negative flips", text, err)

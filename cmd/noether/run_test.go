@@ -26,12 +26,17 @@ func TestOneModelFileUnderTwoNames(t *testing.T) {
 		t.Fatal(message)
 	}
 	values := map[string]map[string]bool{}
+	models := map[string]int{} // number of rows
 	for _, r := range readScores(t, run) {
+		models[r.Model]++
 		key := r.Measure + r.Statistic + r.Layer
 		if values[key] == nil {
 			values[key] = map[string]bool{}
 		}
 		values[key][fmt.Sprint(r.Value)] = true
+	}
+	if len(models) != 2 || models["duplicate"] == 0 {
+		t.Errorf("rows by model: %v, want two models, one of them duplicate", models)
 	}
 	for key, v := range values {
 		if len(v) != 1 {

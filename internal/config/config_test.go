@@ -174,7 +174,7 @@ func TestEncodeReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Set("limit", "x")
+	n.Set("name", "changed")
 	n.Pairs[1].Value = &Node{Kind: Int, Int: 9, Text: "9"} // limit again, the field N
 	raw, err := Encode(n)
 	if err != nil {

@@ -169,7 +169,7 @@ func TestDamagedArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := unpack(t.Context(), file, "a.tar", t.TempDir(), 1<<20, 10); err == nil || !strings.Contains(err.Error(), "the archive is damaged") {
-			t.Errorf("%s: the error is %v, want one that want that the archive is damaged", name, err)
+			t.Errorf("%s: the error is %v, want one that says that the archive is damaged", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -87,8 +87,11 @@ func (k *corruptKeys) complete(node *config.Node) error {
 	if len(k.Kinds) == 0 {
 		return node.Errorf("kinds is empty: use %s, or all", strings.Join(known, ", "))
 	}
-	if slices.Equal(k.Kinds, []string{"all"}) {
+	switch {
+	case slices.Equal(k.Kinds, []string{"all"}):
 		k.Kinds = known
+	case slices.Contains(k.Kinds, "all"):
+		return node.Errorf("kinds has all and others: use all alone")
 	}
 	for _, kind := range k.Kinds {
 		if !slices.Contains(known, kind) {
