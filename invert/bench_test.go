@@ -14,8 +14,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// benchSearch measures steps of an inversion of a model's penultimate layer. An operation is a
-// step.
+// benchSearch measures steps of an inversion of a model's penultimate layer: gradient descent on
+// images until their activations are those of the images x. An operation is a step. random, in
+// invert_test.go, returns images with uniform values in [0, 1).
 func benchSearch(b *testing.B, path string, side, batch int) {
 	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestContactSheet checks the image that shows pairs of images x and y side by side, one pair below
+// the other.
 func TestContactSheet(t *testing.T) {
 	t.Parallel()
 	x, y := tensor.New(3, 3, 2, 2), tensor.New(3, 3, 2, 2)
@@ -38,6 +40,7 @@ func TestContactSheet(t *testing.T) {
 			t.Errorf("pixel %d, %d = %v, want %v", p.x, p.y, got, p.want)
 		}
 	}
+	// Nine pairs are in two columns, of five and of four. Images of 224 x 224 keep their size.
 	if b := invert.ContactSheet(tensor.New(9, 1, 224, 224), tensor.New(9, 1, 224, 224)).Bounds(); b.Dx() != 10+2*460 || b.Dy() != 10+5*234 {
 		t.Errorf("bounds for nine pairs of images of side 224 = %v, want %d x %d", b, 10+2*460, 10+5*234)
 	}

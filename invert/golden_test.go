@@ -59,9 +59,9 @@ func goldenStart(shape []int) tensor.Tensor {
 	return t
 }
 
-// A goldenCase is the result of a search: the smallest criterion (loss, or margin in adversarial
-// attacks) of each sample after each step, and every Stride-th value of the best images, those of
-// the smallest criterion.
+// A goldenCase is the result of a search (gradient descent on images): the smallest criterion
+// (loss, or margin in adversarial attacks) of each sample at the start and after each step, and
+// every Stride-th value of the best images, those of the smallest criterion.
 type goldenCase struct {
 	Criterion [][]float64 `json:"criterion"`
 	Best      []float64   `json:"best"`
@@ -69,7 +69,10 @@ type goldenCase struct {
 
 // TestGolden checks that searches agree with the same searches by PyTorch in float64, which
 // testdata/golden.py stored. "paper" is the default optimiser, with steps of a fixed length against
-// the gradient.
+// the gradient; "adam" is Adam. Both have the loss |a(x') - a(x)|, for images x' and x and a layer
+// of the network a. "contrast" has that of a minus that of b, and "normalised" divides each by the
+// norm for x and multiplies that of b by 0.1. "l2" and "linf" are adversarial attacks in a ball
+// about x. The function search, in invert_test.go, runs a search.
 func TestGolden(t *testing.T) {
 	raw, err := os.ReadFile("testdata/golden.json")
 	if err != nil {
@@ -106,6 +109,7 @@ func TestGolden(t *testing.T) {
 			losses := map[int64]float64{}
 			p := invert.Problem{Images: x, Start: c.start, Labels: labels, Progress: func(p invert.Progress) { losses[p.Done] = p.Loss }}
 			found := search(t, c.objective, c.options, p)
+			// Done counts the steps of both samples of the batch. The start counts as a step.
 			for step, want := range c.want.Criterion {
 				mean := (want[0] + want[1]) / 2 // of the first batch, samples 0 and 1
 				if got := losses[int64(2*(step+1))]; !near(got, mean, 2e-5) {

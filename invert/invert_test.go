@@ -46,7 +46,11 @@ func open(t testing.TB, path string, layers ...string) *model.Model {
 	return m
 }
 
-// search returns the result of a search that decreases the loss of the objective.
+// search returns the result of a search: gradient descent on images x', from p.Start, that
+// decreases the loss of the objective. For invert.Match, an inversion, this is |f(x') - f(x)|, with
+// a layer f and the images x of p. For invert.Misclassify, an adversarial attack, it is the
+// log-probability of the correct class; Result.Loss is then the margin, that minus the largest of
+// another class.
 func search(t testing.TB, objective invert.Objective, o invert.Options, p invert.Problem) *invert.Result {
 	t.Helper()
 	s, err := invert.New(objective, o)
@@ -208,6 +212,7 @@ func TestSomeOutputs(t *testing.T) {
 }
 
 // TestProjection checks that results lie in the ball and in [0, 1], for any optimiser and start.
+// testmodel.Write makes a small network of images of 3 x 16 x 16 with the layers conv and logits.
 func TestProjection(t *testing.T) {
 	m := open(t, testmodel.Write(t, t.TempDir(), "net", testmodel.Options{}), "logits")
 	rapid.Check(t, func(r *rapid.T) {
@@ -254,8 +259,9 @@ func TestResume(t *testing.T) {
 	x := random(seed.Rand(1), 5, 3, 16, 16)
 	start := random(seed.Rand(2), 5, 3, 16, 16)
 	for _, optimiser := range []invert.Optimiser{invert.Paper, invert.Adam} {
-		o := invert.Options{Optimiser: optimiser, Steps: 10, Batch: 2}
+		o := invert.Options{Optimiser: optimiser, Steps: 10, Batch: 2} // three batches of the five images
 		want := search(t, invert.Match(m, m.Layers()[0]), o, invert.Problem{Images: x, Start: start})
+		// Runs of ONNX Runtime after which the search is interrupted; a batch has 11 (see below).
 		for _, stop := range []int{1, 7, 11, 12, 20, 32} {
 			s, err := invert.New(invert.Match(m, m.Layers()[0]), o)
 			if err != nil {
@@ -288,11 +294,13 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestCheckpoint checks that the checkpoint of another search is ignored and that a damaged
-// checkpoint is an error.
+// TestCheckpoint checks that the checkpoint (the saved state) of another search is ignored and that
+// a damaged checkpoint is an error.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	// stopped returns the checkpoint of a search that was interrupted after three steps of both
+	// samples.
 	stopped := func(start tensor.Tensor) *checkpoint.Memory {
 		s, err := invert.New(invert.Match(m, m.Layers()[0]), invert.Options{Steps: 9})
 		if err != nil {
@@ -351,6 +359,7 @@ func TestFixedBatch(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	flat := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Flatten(x, 1) })
+	// truncated has no gradient, since it converts to integers; old has the operator set 8.
 	truncated := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(10)), onnx.Int64), onnx.Float)
 	})

@@ -29,8 +29,12 @@ func flat(t *testing.T, opset int, interpolation string, c, h, w int) *model.Mod
 	return opened
 }
 
-// TestModelInput checks that the graph of a search resizes images like dataset.Frame, for models of
-// different sizes, channels and operator sets, and that the loss decreases along its gradient.
+// TestModelInput checks that the graph of a search (gradient descent on images x', from start)
+// resizes images like dataset.Frame, and that the loss decreases along its gradient. The loss is a
+// weighted sum of distances |f(x') - f(x)| at layers f of two models. Images have the size of the
+// first; for the second, of another size, other channels or another operator set, the graph
+// converts them. invert.Represent returns f of images, which it resizes by dataset.Frame. The
+// function search is in invert_test.go.
 func TestModelInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,7 +13,8 @@ import (
 
 // TestReplaceShortcuts checks that shortcuts without parameters (He et al. 2016, option A: a Slice
 // takes every stride-th position, and a Pad adds channels of zeros) are replaced by convolutions
-// with the same results, and that similar nodes remain.
+// with the same results, and that similar nodes remain. A stepBuilder builds the graph that
+// computes one step of gradient descent on images.
 //
 // Feature maps are 2 x 16 x 7 x 8. The eight pads are those before each axis, then those after.
 func TestReplaceShortcuts(t *testing.T) {

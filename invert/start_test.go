@@ -24,6 +24,8 @@ func start(t *testing.T, kind invert.StartKind, x tensor.Tensor) tensor.Tensor {
 	return s
 }
 
+// TestStarts checks the images at which a search (gradient descent on images) for images x starts,
+// for each kind of start. random, in invert_test.go, returns uniform values in [0, 1).
 func TestStarts(t *testing.T) {
 	t.Parallel()
 	x := random(seed.Rand(1), 6, 3, 20, 20)

@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
+// TestWithFile checks that WithFile, and ReadSmall for files of less than 8 KiB, read whole files.
 func TestWithFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
-	// Sizes around minReadBuffer, 1<<13 bytes, and one above the largest buffer that is kept for
-	// reuse.
+	// Sizes around that of a new buffer, 1<<13 bytes, and one above maxReadBuffer, the largest
+	// buffer that is kept for reuse.
 	for _, size := range []int{0, 1, 1<<13 - 1, 1 << 13, 1<<13 + 1, 3 * maxReadBuffer, 5} {
 		want := bytes.Repeat([]byte{byte(size), 7}, size)[:size]
 		if err := os.WriteFile(path, want, 0o666); err != nil {

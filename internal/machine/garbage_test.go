@@ -7,7 +7,7 @@ import (
 )
 
 // TestSmallHeap checks that a small heap is not collected before there are about 8 MiB of garbage.
-// BoundGarbage acts on the whole process, so the test is not parallel.
+// BoundGarbage, with 0 for a small heap, acts on the whole process, so the test is not parallel.
 func TestSmallHeap(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
@@ -20,6 +20,8 @@ func TestSmallHeap(t *testing.T) {
 	}
 }
 
+// TestGarbagePercent checks the value for debug.SetGCPercent, given the size in bytes to which the
+// heap may grow.
 func TestGarbagePercent(t *testing.T) {
 	t.Parallel()
 	for memory, want := range map[int64]int{0: 20, 16 << 20: 20, 256 << 20: 20, 512 << 20: 10, 1 << 30: 5, 1 << 50: 5} {

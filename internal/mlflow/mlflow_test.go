@@ -221,6 +221,9 @@ func (s *server) artifact(w http.ResponseWriter, r *http.Request, file string) {
 	io.WriteString(w, "{}")
 }
 
+// TestLogRun logs a run with one child. MLflow does not permit some of the names, which Log
+// replaces, nor params as long as the first, which Log truncates. Log leaves out the metric that is
+// NaN.
 func TestLogRun(t *testing.T) {
 	t.Parallel()
 	s, c := newServer(t)
@@ -321,6 +324,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNamesAreValid checks that paramName returns a name that MLflow permits for any key.
 func TestNamesAreValid(t *testing.T) {
 	t.Parallel()
 	s := &server{t: t}

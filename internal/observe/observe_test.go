@@ -35,6 +35,9 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
+// TestMetricsAndProfilesAreServed serves the counters of a study (a list of measurements to make)
+// that has not started: samples planned, and seconds spent on stages such as the engine, that is,
+// ONNX Runtime.
 func TestMetricsAndProfilesAreServed(t *testing.T) {
 	t.Parallel()
 	s, err := Serve("localhost:0", &study.Stats{})
@@ -116,6 +119,7 @@ func TestTracesArrive(t *testing.T) {
 	}))
 	defer server.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	// The argument "1" is the program's version.
 	stop, err := Trace(t.Context(), "1", func(text string) { t.Error(text) })
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,9 @@ import (
 )
 
 // TestRandIsPinned checks that the draws of a key do not change between versions of Noether, since
-// scores depend on them. The values are those of version 0.1.0.
+// scores depend on them. A key is a seed and the names and numbers that tell what is drawn, such as
+// the data, the sample, the transformation and the trial (the repetition of all draws). The values
+// are those of version 0.1.0.
 func TestRandIsPinned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

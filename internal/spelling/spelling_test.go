@@ -2,6 +2,8 @@ package spelling
 
 import "testing"
 
+// TestDistance checks the Levenshtein distance of a and b, and of a and the substring of b that is
+// nearest to it.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -27,6 +29,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
+// TestNearest checks that the word that is meant comes first, whatever its case. The last argument
+// of Nearest is the largest number of words to return.
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"logits", "hidden", "layer1/Conv", "layer1/Conv_bias", "hidden", "pixels"}

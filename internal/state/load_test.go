@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// saved is a Loader of a state in memory; nil if nothing was saved.
+// saved is a Loader of a state (saved, unfinished work) in memory; nil if nothing was saved.
 type saved []byte
 
 func (s saved) Load() (io.ReadCloser, error) {
@@ -23,8 +23,8 @@ type unreadable struct{ error }
 
 func (u unreadable) Load() (io.ReadCloser, error) { return nil, u.error }
 
-// TestLoad loads a state of the kind "job", which holds the job's name and the number 7. A state of
-// another job is ignored.
+// TestLoad loads a state of the kind "job" (the kind names what wrote the state) and version 1. It
+// holds the job's name and the number 7. A state of another job is ignored.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	w := NewWriter("job", 1)

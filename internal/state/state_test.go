@@ -15,6 +15,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestRoundTrip checks that a Reader reads what a Writer wrote to a state, the saved form of
+// unfinished work. "test" is the kind, which names what wrote the state, and 3 the version of its
+// format.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +62,8 @@ func TestRoundTrip(t *testing.T) {
 
 // TestStream checks that Stream writes the same bytes as a Writer in memory, for states of any
 // length, with little memory, and that Open reads them. piece is the number of bytes that are
-// written or read at a time.
+// written or read at a time. Nested writes the output of a function, here inner, as a string, which
+// Raw reads.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,6 +146,8 @@ func (f *limited) Write(p []byte) (int, error) {
 
 var errFull = errors.New("no space left on device")
 
+// TestStreamErrors checks that Close returns the error of a write, and that Nested, which calls its
+// function twice, returns one if the second call writes another number of bytes.
 func TestStreamErrors(t *testing.T) {
 	t.Parallel()
 	for _, room := range []limited{0, 100, 2 * piece, 5 * piece} {
@@ -248,8 +254,11 @@ func TestErrors(t *testing.T) {
 		}
 		return w.Bytes()
 	}
+	// The number in front of the kind is its length.
 	hugeKind := []byte(magic + "\xff\xff\xff\xff\xff\xff\xff\x7f")
 	hugeKind = binary.LittleEndian.AppendUint32(hugeKind, crc32.Checksum(hugeKind, castagnoli()))
+	// A slice or a string starts with its length. "huge" and "negative" are lengths that the bytes
+	// that follow cannot have.
 	cases := []struct {
 		name string
 		data []byte

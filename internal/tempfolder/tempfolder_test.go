@@ -9,7 +9,8 @@ import (
 )
 
 // TestNewRemovesFoldersOfKilledProcesses checks which folders New removes: those for the same
-// purpose that have the file mark, if it is older than a minute and no process has locked it.
+// purpose ("test") that have the file mark, if it is older than a minute and no process has locked
+// it. New writes and locks that file in noether-PURPOSE-NUMBER, and returns a folder inside.
 func TestNewRemovesFoldersOfKilledProcesses(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

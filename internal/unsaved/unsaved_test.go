@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHold checks that work is held from the first call of Hold to the last release.
+// TestHold checks that Held, which reports whether there is work that has not been saved, is true
+// from the first call of Hold to the last release.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	ctx, w := NewContext(t.Context())

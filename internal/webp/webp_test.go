@@ -15,6 +15,8 @@ import (
 
 const images = "../../dataset/testdata/images"
 
+// needLibrary skips a test if libwebp is not installed. The test fails instead where
+// NOETHER_TESTDATA is set, since such a machine has all that tests need.
 func needLibrary(t testing.TB) {
 	t.Helper()
 	_, err := Find()
