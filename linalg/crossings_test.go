@@ -8,9 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Crossing is a CrossScatter between a group of variables x and a group of variables y.
-// TestAddCrossings checks that AddCrossings gives the values of CrossScatter.Add: for all pairs of
-// groups, or each group with itself, in float32 and in float64, with and without Part.
+// TestAddCrossings checks that AddCrossings, which updates many crossings at once, gives the values
+// of CrossScatter.Add. A Crossing has the CrossScatter (sums of products of deviations from the
+// mean) between a group of variables x and a group of variables y: All of all observations, and
+// Part, unless it is nil, of some of them. Groups are crossed in all pairs, or each with itself;
+// observations are in float32 or in float64.
 func TestAddCrossings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,6 +40,8 @@ func TestAddCrossings(t *testing.T) {
 				}
 			}
 		}
+		// A Block holds observations, centred on their mean; a Scratch is memory for products.
+		// gaussian returns n x w values with a mean of 3.
 		var x Block
 		for range 2 {
 			n := rapid.IntRange(2, 9).Draw(t, "n")

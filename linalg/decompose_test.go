@@ -37,7 +37,8 @@ func TestDecomposeReconstructs(t *testing.T) {
 }
 
 // TestSingleDecompositions checks that decompositions in single precision (float32) restore their
-// matrix, whether by a native library such as OpenBLAS or by gonum in float64.
+// matrix, whether by a native library such as OpenBLAS or by gonum in float64. fastLibrary skips
+// the test if there is no such library. The last argument of cholesky is the distance between rows.
 func TestSingleDecompositions(t *testing.T) {
 	t.Parallel()
 	native := fastLAPACK{lib: fastLibrary(t)}

@@ -11,6 +11,9 @@ import (
 // others, so all variance is in two directions. The observations are added in two blocks and are
 // not stored.
 func Example() {
+	// A Scatter holds the mean of the observations and the sums of products of deviations from it.
+	// Centre subtracts the mean from a block of observations. The nil stands for a second Scatter,
+	// of a part of the observations.
 	scatter := linalg.NewScatter[float64](3)
 	var scratch linalg.Scratch
 	for _, rows := range [][]float32{{1, 0, 1, 2, 1, 3, 0, 3, 3}, {4, 1, 5, 1, 5, 6, 3, 3, 6}} {

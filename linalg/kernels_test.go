@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestChooseKernels checks that chooseKernels does not change OPENBLAS_CORETYPE if the user has set
-// it, and that it sets one of two values, or none, otherwise.
+// TestChooseKernels checks that chooseKernels does not change OPENBLAS_CORETYPE, the type of
+// processor whose kernels OpenBLAS uses, if the user has set it, and that it sets one of two
+// values, or none, otherwise.
 func TestChooseKernels(t *testing.T) {
 	const variable = "OPENBLAS_CORETYPE"
 	t.Setenv(variable, "Nehalem")

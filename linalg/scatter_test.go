@@ -39,7 +39,7 @@ func gaussian(g *rand.Rand, n, p int, offset float32) []float32 {
 	return x
 }
 
-// centrings are the functions that centre n x p rows and return them as a Block.
+// centrings are the functions that centre n x p rows on their mean and return them as a Block.
 var centrings = []func(rows []float32, p int) Block{Centre, summed}
 
 // summed is CentreSummed with the sum of the rows.
@@ -50,7 +50,8 @@ func summed(rows []float32, p int) Block {
 }
 
 // TestScatterOfBlocks adds each block of rows to one of two scatters, which are merged at the end.
-// Add updates a scatter in float64 (parts) and another in float32 (parts32).
+// Add updates a scatter in float64 (parts) and another in float32 (parts32). A Scratch is memory
+// for products. Square returns the scatter of a range of variables, and Between that of two ranges.
 func TestScatterOfBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,6 +95,8 @@ func TestScatterOfBlocks(t *testing.T) {
 	})
 }
 
+// TestCentreKeepsNonFinite checks that the mean of a variable with a NaN or infinite value is not
+// finite, and that the mean of the other variable is not affected.
 func TestCentreKeepsNonFinite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -106,6 +109,9 @@ func TestCentreKeepsNonFinite(t *testing.T) {
 	}
 }
 
+// TestStateRoundTrip checks that Read reads what Write wrote to a state, the saved form of
+// unfinished work. A CrossScatter (c) holds the sums of products of three variables with the three
+// others.
 func TestStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))
@@ -149,8 +155,8 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 }
 
-// TestScattersOfSeveralTiles checks that a scatter of more variables than fit in a tile agrees with
-// the textbook formula.
+// TestScattersOfSeveralTiles checks that a scatter of more variables than fit in a tile (a square
+// part of the matrix, of side tile, that is computed at once) agrees with the textbook formula.
 func TestScattersOfSeveralTiles(t *testing.T) {
 	t.Parallel()
 	const d, n = tile/2 + 30, 4

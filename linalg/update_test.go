@@ -7,8 +7,10 @@ import (
 	"testing"
 )
 
-// TestMergeStored checks that MergeStored gives the same scatter matrix as Merge, whether the
-// stored one has float64 or float32.
+// TestMergeStored checks that MergeStored, which reads the added scatter matrix (sums of products
+// of deviations from the mean) piece by piece from storage, gives the same result as Merge, whether
+// the stored one has float64 or float32. gaussian(g, n, p, m) returns n x p values with a mean of
+// m.
 func TestMergeStored(t *testing.T) {
 	t.Parallel()
 	const p, n = 500, 20 // a triangle of 125,250 values, which MergeStored reads in two calls (bandSize)
@@ -49,7 +51,8 @@ func TestMergeStored(t *testing.T) {
 	}
 }
 
-// TestZeroCrossUpdate checks that the zero CrossUpdate accepts tiles without products.
+// TestZeroCrossUpdate checks that the zero CrossUpdate, which updates no scatter, accepts tiles
+// (parts of the matrix, here rows 0 and 1 and columns 0 and 1) without products.
 func TestZeroCrossUpdate(t *testing.T) {
 	t.Parallel()
 	var u CrossUpdate[float64]

@@ -29,7 +29,9 @@ func TestRangeJSON(t *testing.T) {
 	}
 }
 
-// A statistic is directional if the score of layers (a, b) differs from that of (b, a).
+// TestDescriptorDirectional checks Directional for given statistics, the kinds of score of a
+// measure, and for all of them. A statistic is directional if the score of layers (a, b) differs
+// from that of (b, a).
 func TestDescriptorDirectional(t *testing.T) {
 	t.Parallel()
 	d := Descriptor{Statistics: []StatisticDescriptor{{Name: "cka"}, {Name: "pwcca", Directional: true}}}
