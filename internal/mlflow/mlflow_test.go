@@ -223,7 +223,7 @@ func (s *server) artifact(w http.ResponseWriter, r *http.Request, file string) {
 
 // TestLogRun logs a run with one child. MLflow does not permit some of the names, which Log
 // replaces, nor params as long as the first, which Log truncates. Log leaves out the metric that is
-// NaN.
+// NaN. Metrics are named by a measure, here seis, and its statistic.
 func TestLogRun(t *testing.T) {
 	t.Parallel()
 	s, c := newServer(t)

@@ -41,7 +41,7 @@ func read(t *testing.T, dir string) map[string]string {
 }
 
 // TestStates compares the folders that a power loss leaves after each change of a small recording
-// with those listed by hand.
+// (the changes of a folder, in order) with those listed by hand.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -132,7 +132,7 @@ func TestAtomicFileSurvives(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for disk, more := log.Replay(), true; more; {
 		for _, loss := range Losses {
-			for range 5 {
+			for range 5 { // one of the losses is random
 				out := filepath.Join(t.TempDir(), "out")
 				if _, err := disk.Write(out, loss, r); err != nil {
 					t.Fatal(err)

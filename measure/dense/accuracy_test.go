@@ -21,8 +21,9 @@ import (
 
 // accuracyScores returns the scores of dense-accuracy by statistic and factor, such as "clean-miou
 // class=1". truth holds the labels of images x; clean and moved are the outputs for x and T(x),
-// and tr is T. Statistics are of the mean average precision (map) of boxes or the mean IoU (miou)
-// of masks.
+// and tr is T (nil: none). Statistics are of the mean average precision (map) of boxes or the mean
+// IoU (miou) of masks. The functions boxFormat, mapFormat, boxRows, box and near are in
+// dense_test.go.
 func accuracyScores(t *testing.T, f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	a, err := feedTruth(f, tr, truth, clean, moved)
@@ -40,13 +41,15 @@ func accuracyScores(t *testing.T, f *output.Format, tr transform.Transform, trut
 	return out
 }
 
-// siteOf returns the site of n labelled samples: what an accumulator knows of the data and the
-// model.
+// siteOf returns the site of n labelled samples: what an accumulator (the running sums of a
+// measure) knows of the data and the model. The layout is the order in which the samples are read.
 func siteOf(f *output.Format, tr transform.Transform, n int) measure.Site {
 	return measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, Truth: measure.Truth{Masks: f.Kind == output.ClassMap}}
 }
 
-// feedTruth returns an accumulator of dense-accuracy after an update with all samples.
+// feedTruth returns an accumulator of dense-accuracy after an update with all samples. A batch has
+// the place of each sample in the layout, its index in the data set, its label (here none) and, in
+// Ops, T with the parameters drawn for it.
 func feedTruth(f *output.Format, tr transform.Transform, truth []*dataset.Truth, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	a, err := dense.Accuracy().New(siteOf(f, tr, len(truth)))
 	if err != nil {
@@ -88,6 +91,7 @@ func TestMeanAveragePrecision(t *testing.T) {
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
+	// An output has up to 130 rows for boxes (Candidates), of which all remain (Most).
 	f := &output.Format{Kind: output.BoxList, Outputs: []string{"boxes"}, Height: int(g.Height), Width: int(g.Width),
 		Candidates: 130, Most: 130, Classes: g.Classes}
 	boxOf := func(b cocoBox) output.Box {
@@ -163,6 +167,7 @@ func TestMeanIoUOfLabels(t *testing.T) {
 	mask := tensor.Tensor{Shape: []int{4, 4}, Data: []float32{0, 0, 1, 1, 0, 0, 1, -1, 1, 1, 1, 1, 1, 1, 1, 1}}
 	truth := []*dataset.Truth{{Mask: mask}}
 	clean := tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{0, 1, 1, 0}}
+	// The classes of the mirrored mask, so that the mean IoU is 1.
 	flipped := tensor.Tensor{Shape: []int{1, 1, 2, 2}, Data: []float32{1, 0, 1, 1}}
 	got := accuracyScores(t, f, transform.Flip{}, truth, clean, flipped)
 	// The intersection and the union in pixels of the mask, for class 0: 4 of 8. For class 1: 7 of
@@ -176,6 +181,9 @@ func TestMeanIoUOfLabels(t *testing.T) {
 	}
 }
 
+// TestAccuracyErrors checks the errors for invalid labels and outputs, the scores without a
+// transformation, and that the measure is skipped if the model finds boxes and the labels are
+// masks. A view, in the messages, is x (clean) or T(x) (transformed).
 func TestAccuracyErrors(t *testing.T) {
 	t.Parallel()
 	f := mapFormat(2, 2)
@@ -209,7 +217,8 @@ func TestAccuracyErrors(t *testing.T) {
 	}
 }
 
-// TestAccuracyContract checks what holds for every measure; see measuretest.Run.
+// TestAccuracyContract checks what holds for every measure, such as scores that do not depend on
+// how the samples are divided into batches; see measuretest.Run.
 func TestAccuracyContract(t *testing.T) {
 	t.Parallel()
 	const n = 70

@@ -19,7 +19,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// defaults are the settings of a study that sets none.
+// defaults are the settings of a study that sets none. A box counts if its score is at least
+// Confidence and the part Visible of it lies in the image. Two boxes may be paired if their
+// intersection over union is at least IoU. By Extent a moved box is drawn around the moved corners
+// of the box, or around the ellipse in it. Peak is the range of the values of a map, for psnr.
 func defaults() dense.Settings {
 	return dense.Settings{Confidence: 0.5, IoU: 0.5, Visible: 0.5, Extent: "corners", Peak: 1}
 }
@@ -45,7 +48,9 @@ func boxRows(f *output.Format, images ...[]output.Box) tensor.Tensor {
 }
 
 // scoresOf returns the scores of the outputs for images x (clean) and T(x) (moved) by statistic and
-// factor, such as "matched class=1", and the values of each sample. tr is the transformation T.
+// factor (the part of the boxes or positions that it is computed from), such as "matched class=1",
+// and the values of each sample. tr is the transformation T. matched is 2 pairs / (boxes of x +
+// boxes of T(x)), an F1 score.
 func scoresOf(t *testing.T, f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (map[string]measure.Score, []measure.SampleScore) {
 	t.Helper()
 	a, err := update(f, s, tr, clean, moved)
@@ -67,7 +72,10 @@ func scoresOf(t *testing.T, f *output.Format, s dense.Settings, tr transform.Tra
 	return out, a.(measure.Sampler).Samples()
 }
 
-// update returns an accumulator of the measure after an update with all samples.
+// update returns an accumulator (the running sums of the measure) after an update with all samples.
+// Its site, what it knows of the data and the model, has the layout, the order in which samples are
+// read. A batch has the place of each sample in the layout, its index in the data set, its label
+// (here none) and, in Ops, T with the parameters drawn for it.
 func update(f *output.Format, s dense.Settings, tr transform.Transform, clean, moved tensor.Tensor) (measure.Accumulator, error) {
 	n := clean.Shape[0]
 	a, err := dense.New(s).New(measure.Site{Layout: measure.NewLayout(n), Output: f, Transform: tr, KeepSamples: true})
@@ -192,7 +200,8 @@ func box(left, top, right, bottom float64) output.Box {
 }
 
 // TestBoxesByHand checks scores computed by hand. found are the boxes in T(x). A statistic is in
-// want only where it matters for the case.
+// want only where it matters for the case. In "the same class first" a box is paired with one of
+// its class and an IoU of 2/3, not with one of another class and an IoU of 1.
 func TestBoxesByHand(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()
@@ -330,6 +339,9 @@ func TestOnlyVisiblePositionsCount(t *testing.T) {
 	near(t, "pixel-agreement", got["pixel-agreement"].Value, 0.75)
 }
 
+// TestValues checks the statistics of maps of real values, such as depths: the error relative to
+// the rotated map of x, and the peak signal-to-noise ratio (psnr), which is infinite for equal
+// maps.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	f := &output.Format{Kind: output.ValueMap, Outputs: []string{"depth"}, Height: 4, Width: 4, Channels: 2}
@@ -356,6 +368,8 @@ func TestValues(t *testing.T) {
 	near(t, "psnr", got["psnr"].Value, 10*math.Log10(4/0.01))
 }
 
+// TestErrors checks the errors for invalid outputs (a view, in the messages, is x or T(x)), the
+// scores without boxes, and Skip, which says why the measure is not computed, or nothing.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	f := boxFormat()

@@ -16,7 +16,8 @@ import (
 
 // normalFormat describes an output with a surface normal at each of 4 x 4 positions.
 // Transformations of the image rotate and mirror the first two components of a normal unless v is
-// NoVectors.
+// NoVectors. In dense_test.go, scoresOf returns the scores and the per-sample values of outputs for
+// images x and T(x), and defaults the settings of a study that sets none.
 func normalFormat(v output.Vectors) *output.Format {
 	return &output.Format{Kind: output.ValueMap, Outputs: []string{"normals"}, Height: 4, Width: 4, Channels: 3, Vectors: v}
 }
@@ -30,8 +31,9 @@ func uniformMap(x, y, z float32) tensor.Tensor {
 	return t
 }
 
-// A normal that points right points up after a quarter turn of the image, and left after a flip.
-// With YDown the second component is positive downwards, with YUp upwards.
+// TestNormalsTurnWithTheImage checks that scores have no error if the normals turn as the image
+// does. A normal that points right points up after a quarter turn of the image, and left after a
+// flip. With YDown the second component is positive downwards, with YUp upwards.
 func TestNormalsTurnWithTheImage(t *testing.T) {
 	t.Parallel()
 	const s = 0.6 * math.Sqrt2 / 2 // both components of a vector of length 0.6 at 45 degrees
@@ -79,6 +81,9 @@ func pointFormat(k int) *output.Format {
 	return &output.Format{Kind: output.PointList, Outputs: []string{"heatmaps"}, Height: 80, Width: 80, Keypoints: k}
 }
 
+// TestKeypointsOfHeatMaps checks keypoint-distance, the mean distance between the keypoints of T(x)
+// and the moved keypoints of x, in units of the side of the image. Only keypoints that are visible
+// in both count.
 func TestKeypointsOfHeatMaps(t *testing.T) {
 	t.Parallel()
 	f := pointFormat(3)
@@ -117,6 +122,7 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 		t.Errorf("without visible keypoints: %+v", s)
 	}
 	bad := row(0.2, 0.3, float32(math.NaN()), 0, 0, 0, 0, 0, 0)
+	// A view is x (clean) or T(x) (transformed).
 	for view, pair := range map[string][2]tensor.Tensor{"clean": {bad, clean}, "transformed": {clean, bad}} {
 		if _, err := update(f, defaults(), quarter, pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), "NaN or infinity in the activations of sample 0 ("+view+" view)") {
 			t.Errorf("%s: %v", view, err)
@@ -127,8 +133,9 @@ func TestKeypointsOfHeatMaps(t *testing.T) {
 	}
 }
 
-// measuretest.Run checks what every measure must satisfy, such as scores that do not depend on the
-// batch size.
+// TestContractOfKeypointsAndNormals runs measuretest.Run, which checks what every measure must
+// satisfy, such as scores that do not depend on the batch size. The site says what is measured, and
+// its layout in which order the samples are read.
 func TestContractOfKeypointsAndNormals(t *testing.T) {
 	t.Parallel()
 	const n = 70

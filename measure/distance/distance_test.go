@@ -29,7 +29,10 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 	return t
 }
 
-// TestContract checks what measuretest.Run demands of every measure.
+// TestContract checks what measuretest.Run demands of every measure, such as scores that do not
+// depend on how samples are divided into batches. A site is what is measured, such as a layer; its
+// layout is the random order in which the samples are read, in blocks of successive samples, here
+// of 10, the last incomplete.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 205
@@ -105,6 +108,7 @@ func TestAlgebra(t *testing.T) {
 }
 
 // TestGolden checks that scores agree with those of testdata/golden.py, which uses NumPy and SciPy.
+// The null of a score is its value for shuffled pairs, x of one sample with T(x) of another.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -144,7 +148,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// batch returns all samples as one batch. Their indices in the data set start at 100.
+// batch returns all samples as one batch, with their places in the layout. Their indices in the
+// data set start at 100, and they have no labels (-1).
 func batch(clean, transformed tensor.Tensor) *measure.Batch {
 	b := &measure.Batch{Clean: clean, Transformed: transformed}
 	for i := range clean.Shape[0] {
@@ -210,8 +215,10 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBatches checks that states are the same to the bit for batches of any size. The vectors are
-// long enough for the sums in C to be used.
+// TestBatches checks that states (serialised accumulators, which hold the running sums of a
+// measure) are the same to the bit for batches of any size. The vectors are long enough for the
+// sums in C to be used. The layout has blocks of 6 samples, in 4 groups, each of which a jackknife
+// leaves out once.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	const n, values = 23, 5000
@@ -264,6 +271,8 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
+// BenchmarkUpdate measures an update with 16 samples, for a layer of 512 values and for 64 feature
+// maps of 56 x 56.
 func BenchmarkUpdate(b *testing.B) {
 	for _, n := range []int{512, 64 * 56 * 56} {
 		b.Run(fmt.Sprintf("%d values", n), func(b *testing.B) {

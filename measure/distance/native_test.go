@@ -11,7 +11,8 @@ import (
 
 // TestNativeSums checks that the kernels of sums.c agree with sumsInGo. The lengths lie around
 // multiples of a kernel's units: 16 lanes (elements of a SIMD register), the 256 components that
-// are summed in float32, and chunks of 2,048 components.
+// are summed in float32, and chunks of 2,048 components. own[i] holds the sums of rows a[i] and
+// b[i], next[i] those of a[i-1] and b[i], where previous stands for a[-1].
 func TestNativeSums(t *testing.T) {
 	t.Parallel()
 	if nativeLevel == 0 {
@@ -45,6 +46,7 @@ func TestNativeSums(t *testing.T) {
 // rows a[i] and b[i], next those of a[i-1] and b[i].
 func TestSumRows(t *testing.T) {
 	t.Parallel()
+	// The kernels are used for rows of at least nativeValues components.
 	const rows, n = 5, 3*nativeValues + 7
 	r := rand.New(rand.NewPCG(1, 3))
 	cases := map[string]func(a, b []float32){

@@ -15,7 +15,8 @@ import (
 var resNet18 = []struct{ side, channels, tensors int }{{112, 64, 2}, {56, 64, 11}, {28, 128, 11}, {14, 256, 11}, {7, 512, 11}}
 
 // BenchmarkResNet18 measures all feature maps of a ResNet-18, with random values, on pairs of an
-// image and a transformed image.
+// image and a transformed image. random, in equivariance_test.go, returns normal values for a seed
+// and a shape.
 func BenchmarkResNet18(b *testing.B) {
 	// A quarter turn, a rotation by another angle, a translation by fractions of the side, and a
 	// transformation that moves nothing.
@@ -34,12 +35,15 @@ func BenchmarkResNet18(b *testing.B) {
 			var layers []layer
 			m := equivariance.New(equivariance.Settings{})
 			for _, l := range resNet18 {
-				// The layout has more samples than the benchmark reads.
+				// A site is what an accumulator (the running sums of a measure) measures. The
+				// layout, the order of the samples, has more of them than the benchmark reads.
 				site := measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{l.channels, l.side, l.side}, Axes: "NCHW"}, Layout: measure.NewLayout(1 << 20), Transform: tr}
 				acc, err := m.New(site)
 				if err != nil {
 					b.Fatal(err)
 				}
+				// Place is the position of a sample in the layout, Index that in the data set, and
+				// Ops has the transformation of each sample.
 				batch := &measure.Batch{Clean: random(1, n, l.channels, l.side, l.side), Transformed: random(2, n, l.channels, l.side, l.side)}
 				for i := range n {
 					batch.Place, batch.Index, batch.Label, batch.Ops = append(batch.Place, i), append(batch.Index, i), append(batch.Label, dataset.NoLabel), append(batch.Ops, tr.Draw(nil))

@@ -43,7 +43,10 @@ func mapsOf(t testing.TB, axes onnx.Axes, shape ...int) onnx.Maps {
 	return maps
 }
 
-// between returns the statistics of f(x) and f(Tx), both feature maps of c x h x w; op is T.
+// between returns the statistics of f(x) and f(Tx), both feature maps of c x h x w; op is T. With
+// tau, the action of T on the maps, RelativeError is |f(Tx) - tau f(x)| / |tau f(x)|, Cosine the
+// cosine of f(Tx) and tau f(x), and Floor the error |tau^-1 tau f(x) - f(x)| / |f(x)| of
+// interpolation.
 func between(t testing.TB, op transform.Op, s equivariance.Settings, clean, transformed tensor.Tensor) equivariance.Errors {
 	t.Helper()
 	e, err := equivariance.Between(mapsOf(t, "NCHW", clean.Shape...), op, s, clean.Data, transformed.Data)
@@ -82,6 +85,8 @@ func convolve(x, kernels tensor.Tensor, circular bool) tensor.Tensor {
 	return out
 }
 
+// TestCircularConvolutionUnderCircularShifts checks that a convolution with circular padding is
+// equivariant under circular shifts by whole pixels, and that one with zero padding is not.
 func TestCircularConvolutionUnderCircularShifts(t *testing.T) {
 	t.Parallel()
 	x, kernels := random(1, 3, 8, 10), random(2, 5, 3, 3, 3)
@@ -148,6 +153,10 @@ func relu(x tensor.Tensor) tensor.Tensor {
 	return x
 }
 
+// TestGroupConvolutionUnderQuarterTurns checks that two layers of a group-equivariant network are
+// equivariant under quarter turns if the setting Channels says how these permute the channels: with
+// Cyclic: 4 channel c of a field moves to c + 1 for each turn, with Sense: backward to c - 1. By
+// Order: outer the four channels of a field do not follow each other, which is wrong here.
 func TestGroupConvolutionUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
 	first, second := liftingKernels(random(1, 3, 2, 3, 3)), regularKernels(random(2, 2, 12, 3, 3))
@@ -271,6 +280,8 @@ func TestAveragePoolingUnderHalfStride(t *testing.T) {
 	}
 }
 
+// TestConstantMaps checks the statistics of maps that are constant in each channel or zero, under
+// every transformation.
 func TestConstantMaps(t *testing.T) {
 	t.Parallel()
 	constant := tensor.New(3, 9, 9)
@@ -295,6 +306,7 @@ func TestConstantMaps(t *testing.T) {
 	}
 }
 
+// everyTransform returns transformations by name. Most of them move positions.
 func everyTransform() map[string]transform.Transform {
 	f := transform.Fixed
 	return map[string]transform.Transform{
@@ -323,13 +335,14 @@ func TestTransformedMaps(t *testing.T) {
 				t.Errorf("%s: %+v, want no error and cosine 1", name, e)
 			}
 		}
+		// Margin is the fraction of the sides of a map that is left out at its border.
 		for _, c := range []equivariance.Settings{{}, {Margin: 0.1}} {
 			want := between(t, op, c, z, zt)
 			last, err := equivariance.Between(mapsOf(t, "NHWC", 12, 12, 3), op, c, channelsLast(z), channelsLast(zt))
 			if err != nil || !near(last, want) {
 				t.Errorf("%s: %+v with channels last, %+v with channels first", name, last, want)
 			}
-			class := make([]float32, 3)
+			class := make([]float32, 3) // the class token, before those of the grid of 12 x 12
 			tokens, err := equivariance.Between(mapsOf(t, "NTC", 145, 3), op, c, slices.Concat(class, channelsLast(z)), slices.Concat(class, channelsLast(zt)))
 			if err != nil || !near(tokens, want) {
 				t.Errorf("%s: %+v as tokens, %+v as maps", name, tokens, want)
@@ -363,7 +376,8 @@ func TestScaleInvariance(t *testing.T) {
 }
 
 // TestContract runs the tests that every measure must pass, such as scores that do not depend on
-// batches (see measuretest.Run).
+// batches (see measuretest.Run). A site is what is measured: a layer under a transformation, and
+// the layout, the order in which the samples are read.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 70 // samples, in 24 blocks (see measure.Layout) of which the last is incomplete
@@ -423,6 +437,8 @@ func TestNoPosition(t *testing.T) {
 	}
 }
 
+// TestSkip checks Skip, which says why the measure is not computed for a site; "": it is computed.
+// "pairs" stands for data of ready-made pairs x and T(x), where T is not known.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	maps, turn := onnx.Layer{Shape: []int{8, 6, 6}, Axes: "NCHW"}, transform.Rotate{Angle: transform.Fixed(45)}
