@@ -49,6 +49,8 @@ func TestGolden(t *testing.T) {
 	for name, tr := range goldenTransforms() {
 		transformed[name] = r.layers(tr)
 	}
+	// A site says what is measured: a layer under a transformation. The layout is the order in
+	// which the samples are read, and a place a position in it. Label -1 stands for no label.
 	for _, g := range golden {
 		tr, layer := goldenTransforms()[g.Transform], r.layer(g.Layer)
 		site := measure.Site{Layer: layer, Layout: measure.NewLayout(r.n), Transform: tr}
@@ -76,7 +78,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	if len(golden) != 33 {
+	if len(golden) != 33 { // 3 layers, 6 transformations and 2 margins, but 1 margin for wrap
 		t.Errorf("%d entries in golden.json, want 33", len(golden))
 	}
 }

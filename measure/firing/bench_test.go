@@ -21,7 +21,9 @@ import (
 )
 
 // BenchmarkGratings runs both tests with gratings (sinusoidal stripes), along phase and along
-// orientation, on every unit of every layer of a ResNet-20 for CIFAR-10.
+// orientation, on every unit (one value of a layer) of every layer of a ResNet-20 for CIFAR-10. A
+// job (see newJob) is one run of the measure on a model and its data. The job gives the scores and
+// the responses of units to the functions Units and Curves.
 func BenchmarkGratings(b *testing.B) {
 	machine.BoundGarbage(0)
 	m, err := model.Open(orttest.Load(b), testdata.Path(b, "models", "resnet20-cifar10.onnx"), model.Options{Layers: []string{"all"}, Preprocess: cifar})
@@ -55,8 +57,10 @@ func reportMemoryAndCPU(b *testing.B) {
 }
 
 // BenchmarkInputs measures the ReLU units of all layers, the last stage or one layer of a ResNet-20
-// under one rotation, for growing numbers of images. memory bounds the memory of the job, in bytes.
-// Run each case in a process of its own, whose peak memory is reported.
+// under a rotation by 180 degrees (see turns), for growing numbers of images. memory bounds the
+// memory of the job, in bytes. References is the number of inputs, of those that activate a unit
+// most, that are rotated to see whether the unit still fires. Run each case in a process of its
+// own, whose peak memory is reported.
 func BenchmarkInputs(b *testing.B) {
 	for _, c := range []struct {
 		name, layers string
@@ -98,7 +102,9 @@ func benchmarkInputs(b *testing.B, layers string, memory int64, inputs int) {
 var cifar = model.Preprocess{Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
 
 // BenchmarkThresholds measures the threshold estimator alone, exactly or by a quantile sketch, on
-// random values after a ReLU.
+// random values after a ReLU. A unit fires where its value reaches the threshold, here its k-th
+// largest value, with k (Rank) a hundredth of the inputs. relative is the allowed relative error of
+// k; 0: exact.
 func BenchmarkThresholds(b *testing.B) {
 	for _, c := range []struct {
 		name                 string

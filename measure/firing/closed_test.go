@@ -11,7 +11,9 @@ import (
 )
 
 // respond returns the responses of units, given as functions of a grating, to the inputs (the first
-// gratings of trajectories) and to all gratings on trajectories.
+// gratings of trajectories) and to all gratings on trajectories. A grating is an image of stripes,
+// and its trajectory consists of the gratings that differ from it in phase, or in orientation,
+// only.
 func respond(trajectories *dataset.GratingTrajectories, inputs int, units ...func(g dataset.Grating) float64) firing.Responses {
 	r := firing.Responses{Inputs: tensor.New(inputs, len(units)), Images: tensor.New(trajectories.Len(), len(units)), Steps: trajectories.Trajectory}
 	for i := range trajectories.Len() {
@@ -42,9 +44,12 @@ func indicator(yes bool) float64 {
 
 // TestCountedScores checks scores of units whose firing can be counted by hand. N = 1,764 gratings
 // have 4 frequencies, 21 orientations (0 to 180 degrees in steps of 9) and 21 phases (0 to pi in
-// steps of pi/20). At a rate of 0.01, k is 18. A phase trajectory has 41 images in steps of pi/20,
-// and an orientation trajectory 81 in steps of 4.5 degrees. The letters are those of the package
-// comment: G and L are the global and the local firing rate, s the sign and q the threshold.
+// steps of pi/20). A unit fires where s h reaches the threshold q, the k-th largest s h, for its
+// response h. At a rate of 0.01, k is 18, a hundredth of N. A phase trajectory has 41 images in
+// steps of pi/20, and an orientation trajectory 81 in steps of 4.5 degrees. The global firing rate
+// G is the fraction of the N gratings at which the unit fires. The local firing rate L is that of
+// the trajectory of the reference, the grating at which s h is largest (References = 1). The score
+// is L / G. The sign s, 1 or -1, is the one with the higher score.
 func TestCountedScores(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
@@ -121,7 +126,8 @@ func TestCountedScores(t *testing.T) {
 	}
 }
 
-// TestLargestScore checks that the largest score is N / k = 98, for N = 1,764 gratings and k = 18.
+// TestLargestScore checks that the largest score is N / k = 98, for N = 1,764 gratings and k = 18
+// (see TestCountedScores). The unit fires at 18 inputs, and at every image of the trajectories.
 func TestLargestScore(t *testing.T) {
 	t.Parallel()
 	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
@@ -154,6 +160,8 @@ func TestLargestScore(t *testing.T) {
 	}
 }
 
+// TestScoreUnitsErrors checks the errors of invalid responses and settings. Rate and Top are
+// fractions of the inputs and of the units.
 func TestScoreUnitsErrors(t *testing.T) {
 	t.Parallel()
 	good := func() firing.Responses {

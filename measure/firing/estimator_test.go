@@ -12,8 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// The threshold q is the ceil(0.01 n)-th largest of n values, and global the fraction of values of
-// at least q.
+// The threshold q, at which a unit (one value of a layer) fires, is the ceil(0.01 n)-th largest of
+// its n values over the inputs, and global the fraction of values of at least q. That rank is k.
 func TestThreshold(t *testing.T) {
 	t.Parallel()
 	up := make([]float32, 700)
@@ -44,6 +44,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
+// The network score is the mean of the highest scores: of the proportion p of them.
 func TestNetworkScore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,7 +63,7 @@ func TestNetworkScore(t *testing.T) {
 }
 
 // inputs draws responses with many ties, n x units, and which of the inputs can be reference
-// stimuli.
+// stimuli, as the inputs that activate a unit most are called.
 func inputs(t *rapid.T) (responses tensor.Tensor, in []Input) {
 	units, n := rapid.IntRange(1, 7).Draw(t, "units"), rapid.IntRange(1, 60).Draw(t, "inputs")
 	responses = tensor.New(n, units)
@@ -85,8 +86,10 @@ func seq(n int) []int {
 	return out
 }
 
-// A ThresholdEstimator agrees with sorting all values, for any batches, and after its state has
-// been written and read.
+// A ThresholdEstimator, which finds thresholds and reference stimuli batch by batch, agrees with
+// sorting all values, for any batches, and after its state (its serialised content) has been
+// written and read. For sign -1 a unit fires at low values: all values are negated. With the option
+// sparse only sign 1 is considered.
 func TestThresholdEstimator(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

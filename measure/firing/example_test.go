@@ -10,7 +10,10 @@ import (
 
 // This example scores a unit that responds to gratings (sinusoidal stripes) of one frequency and
 // one orientation, at each of 21 phases. Inputs are the gratings themselves, Images also the
-// further phases on trajectories. G and L are the global and the local firing rate, and S = L / G.
+// further phases on trajectories. A trajectory has all phases of one frequency and orientation. A
+// unit fires where its response reaches a threshold. The global firing rate G is the fraction of
+// the inputs at which it fires, the local firing rate L that of the trajectory of the input that
+// activates it most, and S = L / G.
 func ExampleScoreUnits() {
 	gratings, _ := dataset.OpenGratings(dataset.GratingsOptions{})
 	trajectories := gratings.AlongPhase()

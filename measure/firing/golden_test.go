@@ -18,7 +18,10 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// golden holds the values that testdata/golden.py computed with numpy and PyTorch.
+// golden holds the values that testdata/golden.py computed with numpy and PyTorch. A unit is one
+// value of a layer. It fires where sign times value reaches a threshold. Global is the fraction of
+// the inputs at which it fires, Local the fraction of the images on trajectories (versions of the
+// inputs that activate it most), and Score is Local / Global.
 type golden struct {
 	Units  []map[string]struct{ Sign, Threshold, Global, Local, Score float64 } // by factor: phase, orientation
 	Layers map[string]map[string]float64                                        // by layer and statistic
@@ -57,12 +60,13 @@ func TestUnitsGolden(t *testing.T) {
 	for u := range g.Units {
 		units = append(units, func(g dataset.Grating) float64 { return value(u, g) })
 	}
-	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8})
+	base, err := dataset.OpenGratings(dataset.GratingsOptions{Size: 8}) // of any size: activations are stored
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := firing.Defaults()
-	s.References = 1
+	s.References = 1 // trajectories: that of the one input that activates the unit most
+	// respond returns the values of units on the gratings of base and on those of trajectories.
 	for name, trajectories := range map[string]*dataset.GratingTrajectories{"phase": base.AlongPhase(), "orientation": base.AlongOrientation()} {
 		got, err := firing.ScoreUnits(respond(trajectories, base.Len(), units...), s)
 		if err != nil {
@@ -99,6 +103,8 @@ func TestLayersGolden(t *testing.T) {
 	}
 	s := firing.Defaults()
 	s.Also = []string{firing.Variance, firing.SameEquivariance, firing.NormalThreshold, firing.MutualInformation}
+	// A job is one run of the measure on a model and its data: 200 images in the random order of
+	// seed 4, each rotated by every angle.
 	j := newJob(m, dataset.Shuffle(dataset.Limit(data, 200), 4), nil)
 	j.Units, j.Curves, j.Transform = nil, nil, &procedure.Transform{Name: "quarter"}
 	for _, angle := range []float64{90, 180, 270} {

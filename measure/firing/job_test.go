@@ -19,7 +19,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// A recorder holds the unit scores and tuning curves that a job reports.
+// A recorder holds the unit scores and tuning curves that a job reports. A job is one run of the
+// measure on a model and its data, a unit one value of a layer, and a tuning curve the values of a
+// unit on a trajectory: an input with its transformed versions.
 type recorder struct {
 	units  []measure.UnitScore
 	curves []measure.UnitResponse
@@ -122,7 +124,9 @@ func drawn(t testing.TB, src dataset.Source, f dataset.Frame) []tensor.Tensor {
 	return out
 }
 
-// sameUnits checks that reported unit scores are those of ScoreUnits.
+// sameUnits checks that reported unit scores are those of ScoreUnits. ScoreUnits gives the
+// threshold of sign times value, a reported score that of the value. A constant unit is not
+// selective.
 func sameUnits(t *testing.T, what string, rows []measure.UnitScore, want []firing.Unit) {
 	t.Helper()
 	if len(rows) != len(want) {
@@ -137,7 +141,8 @@ func sameUnits(t *testing.T, what string, rows []measure.UnitScore, want []firin
 	}
 }
 
-// rowsOf returns the unit scores of one layer and factor.
+// rowsOf returns the unit scores of one layer and factor: what varies on a trajectory, such as
+// phase, or "" for a transformation.
 func rowsOf(all []measure.UnitScore, layer int, factor string) []measure.UnitScore {
 	return slices.DeleteFunc(slices.Clone(all), func(u measure.UnitScore) bool { return u.Layer != layer || u.Factor != factor })
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // TestPlaceIndex checks that a placeIndex finds the place of every readable sample if samples are
-// not sorted and some cannot be read. A place is a position in the random order of the samples.
+// not sorted and some cannot be read. A place is a position in the random order of the samples. The
+// index of a sample is here a multiple of 5, so that it is not mistaken for a place.
 func TestPlaceIndex(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -28,14 +29,16 @@ func TestPlaceIndex(t *testing.T) {
 	}
 }
 
-// TestNullKeepsTracksTogether checks how the null replaces a unit's references (the inputs that
-// excite it most) by random inputs. A track is a group of samples with images in common, such as
-// the frames of a video; a run here is a sequence of successive inputs of one track. References of
-// one track must be replaced by inputs of one run, in order, and different tracks independently of
-// each other.
+// TestNullKeepsTracksTogether checks how the null (a unit's score by chance) replaces the unit's
+// references (the inputs that activate it most) by random inputs. A track is a group of samples
+// with images in common, such as the frames of a video; a run here is a sequence of successive
+// inputs of one track. References of one track must be replaced by inputs of one run, in order, and
+// different tracks independently of each other.
 func TestNullKeepsTracksTogether(t *testing.T) {
 	t.Parallel()
 	n := nullInputs{first: []int{0}}
+	// places has the places of the inputs, and first the index in it of the first input of each
+	// run.
 	for run := range 50 { // runs of five
 		for i := range 5 {
 			n.places = append(n.places, 10*run+i)

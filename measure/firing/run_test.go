@@ -22,8 +22,11 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// On gratings the measure agrees with ScoreUnits, which computes the same scores from stored
-// activations, for every unit of a network.
+// On gratings (images of stripes) the measure agrees with ScoreUnits, which computes the same
+// scores from stored activations, for every unit (one value of a layer) of a network. A trajectory
+// is a grating with its versions of other phases, or of other orientations. A job, which runJob
+// runs, is one run of the measure on a model and its data. The invariance of a layer is the mean
+// score of the fraction 0.2 of its units with the best scores.
 func TestGratings(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -57,8 +60,9 @@ func TestGratings(t *testing.T) {
 	checkCurves(t, k)
 }
 
-// checkCurves checks the number of tuning curves, and that the fraction of the steps of a unit's
-// curve at which the unit fires is its local firing rate.
+// checkCurves checks the number of tuning curves (the values of a unit on the steps of the
+// trajectory of its reference, the input that activates it most), and that the fraction of the
+// steps at which the unit fires, that is, reaches its threshold, is its local firing rate.
 func checkCurves(t *testing.T, k recorder) {
 	t.Helper()
 	type id struct {
@@ -135,7 +139,7 @@ func TestChannelsAsUnits(t *testing.T) {
 	trajectories := base.AlongPhase()
 	z := activations(t, m, 0, drawn(t, trajectories, m.Frame()))
 	maxima := tensor.New(trajectories.Len(), 6)
-	for i := range maxima.Data { // a channel has 64 positions
+	for i := range maxima.Data { // a channel of the layer, which has 6, has 64 positions
 		maxima.Data[i] = slices.Max(z.Data[i*64 : (i+1)*64])
 	}
 	s.References = 1
@@ -155,6 +159,7 @@ func (blackImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample
 	return dataset.Sample{Index: i, Input: tensor.New(3, 16, 16), Label: dataset.NoLabel}, nil
 }
 
+// Constant units fire at every input. The statistic selective is the fraction of units that do not.
 func TestConstantUnits(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{})
@@ -207,8 +212,10 @@ func (greyImages) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample,
 	return dataset.Sample{Index: i, Input: x, Label: dataset.NoLabel}, nil
 }
 
-// Warnings count sparse units that are above 0 at fewer inputs than the global firing rate apart
-// from constant units, and say if there are more references than inputs at which a unit fires.
+// Sparse units, which fire only at high values, may be above 0 at fewer than the fraction 0.01 of
+// the inputs, the rate at which units shall fire. Warnings count these units apart from constant
+// ones, and say if there are more references than inputs at which a unit fires. The default is 10
+// references.
 func TestRareUnits(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
@@ -234,8 +241,9 @@ func TestRareUnits(t *testing.T) {
 	}
 }
 
-// The statistic goodfellow-normal warns of units with a global firing rate G = 0 and a local one
-// L > 0, for which the score L / G is not defined.
+// The statistic goodfellow-normal, whose thresholds are computed from mean and standard deviation,
+// warns of units with a global firing rate (over the samples) G = 0 and a local one (over brighter
+// versions of them) L > 0, for which the score L / G is not defined.
 func TestNormalWithoutFiring(t *testing.T) {
 	t.Parallel()
 	s := firing.Defaults()
@@ -305,6 +313,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// The model has NaN in a weight of its convolution.
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, testmodel.Options{Poison: float32(math.NaN())})
@@ -341,7 +350,7 @@ func TestDescriptorStatesTheRate(t *testing.T) {
 }
 
 // stillScenes is a source of scenes of ten frames that are all the same image. A trajectory holds a
-// frame and its two neighbours.
+// frame and its two neighbours; Amounts are their distances in frames.
 type stillScenes struct{ dataset.Source }
 
 func (s stillScenes) Len() int { return 10 * s.Source.Len() }
@@ -369,6 +378,7 @@ func TestNullOfScenes(t *testing.T) {
 	m := openModel(t, testmodel.Options{})
 	src := dataset.Shuffle(stillScenes{shapes(t, 60)}, 2)
 	s := firing.Defaults()
+	// A unit fires at one scene of 60. Eight of its ten frames have both neighbours.
 	s.Rate, s.References, s.Sparse = 1./60, 8, []string{"all"}
 	var k recorder
 	runJob(t, s, newJob(m, src, &k))

@@ -12,7 +12,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// streams generate values of one unit in orders that are difficult in different ways.
+// streams generate values of one unit (one value of a layer, over the inputs) in orders that are
+// difficult for a sketch in different ways. A sketch stores a sample of the values, to estimate a
+// quantile.
 var streams = map[string]func(r *rand.Rand, n int) []float32{
 	"random": normals,
 	"ascending": func(r *rand.Rand, n int) []float32 {
@@ -104,8 +106,9 @@ func TestSketchBytes(t *testing.T) {
 	}
 }
 
-// A sketch keeps its error when its state is written and read. Thresholds of units whose values tie
-// are exact. Sign -1 stands for the threshold of the negated values.
+// A sketch keeps its error when its state (its serialised content) is written and read. Thresholds
+// of units whose values tie are exact, and so are the inputs that activate a unit most. Sign -1
+// stands for the threshold of the negated values. The rank is 0.03 n, for n inputs.
 func TestSketchState(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

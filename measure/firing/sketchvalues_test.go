@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// tiedStreams generate values of one unit with ties, which are difficult for a sketch. (streams, in
+// tiedStreams generate values of one unit (one value of a layer, over the inputs) with ties, which
+// are difficult for a sketch: a sample of the values, to estimate a quantile. (streams, in
 // sketch_test.go, have none.)
 var tiedStreams = map[string]func(r *rand.Rand, n int) []float32{
 	"few values": func(r *rand.Rand, n int) []float32 {
@@ -47,7 +48,8 @@ var tiedStreams = map[string]func(r *rand.Rand, n int) []float32{
 }
 
 // drawInputs draws responses z, n x units, the values of each unit from one of streams or
-// tiedStreams, and the n inputs in random order.
+// tiedStreams, and the n inputs in random order. Reference says whether an input is among those of
+// which the strongest are sought.
 func drawInputs(t *rapid.T, n int) (z tensor.Tensor, in []Input) {
 	kinds := maps.Clone(streams)
 	maps.Copy(kinds, tiedStreams)
@@ -78,7 +80,8 @@ func update(t *rapid.T, g *ThresholdEstimator, z tensor.Tensor, in []Input, most
 }
 
 // With and without ties, about k values reach a threshold, the k-th largest value: k may be wrong
-// by five times the allowed relative error. The strongest inputs are exact.
+// by five times the allowed relative error. The strongest inputs, which have the largest values,
+// are exact. For sign -1 all values are negated.
 func TestSketchThresholds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -113,7 +116,8 @@ func TestSketchThresholds(t *testing.T) {
 }
 
 // The serialised state does not depend on batches, on whether values are added one by one or in
-// blocks of units, or on writing and reading it in between.
+// blocks of units, or on writing and reading it in between. The option first is the index of the
+// first unit in its layer, which seeds random choices. A side is one of the signs 1 and -1.
 func TestSketchBatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,7 +180,8 @@ func normaliseState(g *ThresholdEstimator) {
 	}
 }
 
-// A sketch drops NaN.
+// A sketch drops NaN. Of the numbers below 1000 that are no multiple of 3, the largest is 998 and
+// the 200th largest 700. The option sparse leaves out sign -1.
 func TestSketchNaN(t *testing.T) {
 	t.Parallel()
 	nan := float32(math.NaN())

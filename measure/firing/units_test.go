@@ -9,7 +9,7 @@ import (
 )
 
 // positionValues returns a feature map whose values encode their positions: 100 c + 10 row +
-// column.
+// column. If last is set, channels are the last axis.
 func positionValues(channels, rows, columns int, last bool) tensor.Tensor {
 	shape := []int{1, channels, rows, columns}
 	if last {
@@ -30,8 +30,9 @@ func positionValues(channels, rows, columns int, last bool) tensor.Tensor {
 	return z
 }
 
-// TestUnitPositions checks which values are units with each setting of positions: all values, those
-// at a number of random positions, or the maximum of each channel.
+// TestUnitPositions checks which values are units, those that the measure scores, with each setting
+// of positions: all values, those of every channel at a number of random positions, or the maximum
+// of each channel.
 func TestUnitPositions(t *testing.T) {
 	t.Parallel()
 	for _, axes := range []onnx.Axes{"NCHW", "NHWC"} {
@@ -42,7 +43,7 @@ func TestUnitPositions(t *testing.T) {
 		} {
 			s := Defaults()
 			s.Positions = positions
-			u := newUnitSet(l, s, 1)
+			u := newUnitSet(l, s, 1) // 1 seeds the choice of positions
 			values := u.read(nil, z)
 			if u.count() != want || len(values) != want {
 				t.Fatalf("%s, positions %s: %d units and %d values, want %d", axes, positions, u.count(), len(values), want)
@@ -90,6 +91,7 @@ func TestUnitsWithoutSpace(t *testing.T) {
 	}
 }
 
+// TestRandomPositions checks that the seed, here 1, 1 and 2, determines the positions.
 func TestRandomPositions(t *testing.T) {
 	t.Parallel()
 	l := onnx.Layer{Name: "l", Shape: []int{2, 8, 8}, Axes: "NCHW"}

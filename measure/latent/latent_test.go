@@ -31,7 +31,10 @@ func random(seed uint64, shape ...int) tensor.Tensor {
 }
 
 // scoresByOperator returns the scores by the operator from which r2 was computed: identity, place
-// (positions move as the input does), channels (a linear map of the channels) and both.
+// (positions move as the input does), channels (a linear map of the channels) and both. r2 is the
+// fraction of the variance of the transformed maps that the operator predicts from the clean ones,
+// those of the untransformed inputs. A site says what is measured: a layer under a transformation.
+// Place, in a batch, is the position of a sample in the order of reading; label -1 is none.
 func scoresByOperator(t *testing.T, s latent.Settings, layer onnx.Layer, tr transform.Transform, clean, transformed tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	m, err := latent.New(s)
@@ -236,7 +239,7 @@ func TestConstantMaps(t *testing.T) {
 }
 
 // TestContract runs the checks of package measuretest: scores do not depend on how samples are
-// divided into batches and merged.
+// divided into batches and into parts that are merged.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const n = 45
@@ -263,6 +266,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// TestSkip checks which sites (see scoresByOperator) cannot be measured, and that invalid settings
+// are errors. Folds is a number of parts of the samples, 2 to 20.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	m, err := latent.New(defaults)

@@ -142,6 +142,9 @@ func TestLieDeriv(t *testing.T) {
 			run := func(s lie.Settings, generators ...string) {
 				s.Generators, s.Slopes = generators, lie.Forward
 				p, err := lie.New(s)
+				// A job is one run of the measure on a model and its data, here one image (see the
+				// type images). A is the index of the layer of a score; that of the output is
+				// negative.
 				j := measuretest.Job(procedure.Subject{Name: name, Model: m, Layers: layers}, images{formulaImage(65)})
 				for _, s := range measuretest.RunJob(t, p, err, j) {
 					layer := "output"

@@ -95,7 +95,8 @@ func settings(slopes string, generators ...string) lie.Settings {
 
 // TestCircularConvolution checks that the Lie derivative of a convolution under circular
 // translations is 0 with circular padding and not with zero padding, and that the identity's is
-// always 0.
+// always 0. The null of a score is its value by chance: for the maps of one image and the movement
+// of those of another.
 func TestCircularConvolution(t *testing.T) {
 	t.Parallel()
 	w := random("kernel", 4, 3, 3, 3)
@@ -283,7 +284,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestNonFinite checks that NaN in a layer makes only the scores of that layer undefined.
+// TestNonFinite checks that a layer whose derivative is NaN (that of a square root at 0) makes only
+// the scores of that layer undefined.
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	m := build(t, func(b *onnx.Builder, x onnx.Value) {

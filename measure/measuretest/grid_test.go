@@ -11,8 +11,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// product is a simple measure.Comparison that RunGrid accepts. Its score for a pair of layers is
-// the mean, over samples, of the product of the sums of their activations.
+// product is a simple measure.Comparison, a measure of pairs of layers, that passes the checks of
+// RunGrid. Its score for a pair is the mean, over samples, of the product of the sums of their
+// activations. A grid says which layers of one side, A, are compared with which of the other, B. A
+// side is a model on its inputs.
 type product struct{}
 
 func (product) Name() string                   { return "product" }
@@ -96,6 +98,8 @@ func (p *products) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// TestRunGrid checks that RunGrid passes product, for two models and for one that is both sides
+// (Self). Pairs holds the indices of the compared layers in A and B.
 func TestRunGrid(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -109,7 +113,7 @@ func TestRunGrid(t *testing.T) {
 	layer := func(name string) onnx.Layer { return onnx.Layer{Name: name} }
 	const n = 70
 	x, y, z := random(n, 3), random(n, 2, 2), random(n, 4)
-	layout := measure.NewLayout(n) // divides the samples into blocks
+	layout := measure.NewLayout(n) // divides the samples into blocks of consecutive ones
 	t.Run("two models", func(t *testing.T) {
 		RunGrid(t, GridCase{Comparison: product{}, A: []tensor.Tensor{x, y}, B: []tensor.Tensor{z, x},
 			Grid: measure.Grid{A: []onnx.Layer{layer("x"), layer("y")}, B: []onnx.Layer{layer("z"), layer("x")}, Pairs: [][2]int{{0, 0}, {1, 0}, {1, 1}}, Layout: layout}})

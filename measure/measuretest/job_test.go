@@ -22,8 +22,9 @@ func (s faulty) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Input: tensor.New(1)}, s[i]
 }
 
-// TestJobReads checks that a job leaves out bad samples and keeps the order of the others, and that
-// it returns any other error.
+// TestJobReads checks that a job (one run of a measure on a data set, here without a model) leaves
+// out bad samples when it reads those at some positions, keeps the order of the others, and returns
+// any other error.
 func TestJobReads(t *testing.T) {
 	t.Parallel()
 	bad := faulty{1: &dataset.BadSample{Err: errors.New("no image")}}

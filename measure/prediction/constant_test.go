@@ -10,8 +10,11 @@ import (
 )
 
 // TestConstantPredictions checks the scores of a model that predicts class c2 for all samples but
-// one, clean and transformed, after the state of the accumulator was written and read.
-// Every score has a warning, and a drop of 0 in accuracy has an interval.
+// one, clean and transformed (that is, for the untransformed and the transformed inputs), after the
+// state of the accumulator (the running sums of a measure) was written and read. Every score has a
+// warning, and a drop of 0 in accuracy has an interval. A site says what is measured: the classes,
+// and the samples in their order. The functions logs, classes, measures and batch are in
+// prediction_test.go.
 func TestConstantPredictions(t *testing.T) {
 	t.Parallel()
 	const n, k = 40, 4
@@ -48,10 +51,12 @@ func TestConstantPredictions(t *testing.T) {
 			if len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], `class "c2" for`) {
 				t.Errorf("%s %s: warnings %q, want one about class c2", m.Name(), s.Statistic, s.Warnings)
 			}
-			// The statistic clean is the accuracy on clean samples.
+			// The statistic clean is the accuracy on clean samples, here near that of a guess, 1/4.
 			if guess := strings.Contains(strings.Join(s.Warnings, " "), "a guess among 4 classes"); guess != (s.Statistic == "clean") {
 				t.Errorf("%s %s: warnings %q, want one about a guess only for the statistic clean", m.Name(), s.Statistic, s.Warnings)
 			}
+			// Wilson returns the interval of a proportion: of 0 changes of correctness in n
+			// samples.
 			if _, high := resample.Wilson(0, n); s.Statistic == "drop" && (s.Value != 0 || s.High != high || s.Low != -high) {
 				t.Errorf("drop %v [%v, %v], want 0 [%v, %v]", s.Value, s.Low, s.High, -high, high)
 			}

@@ -16,7 +16,8 @@ import (
 
 // agreement returns the scores of the measure prediction-agreement by statistic. first and second
 // are the log-probabilities of k classes that two models give to the same samples, sample by
-// sample. If label is nil, no sample has a label.
+// sample. If label is nil, no sample has a label. A site says what is measured: the classes, and
+// the samples in their order. batch and classes, the names of k classes, are in prediction_test.go.
 func agreement(t *testing.T, first, second []float32, label []int, k int) map[string]measure.Score {
 	t.Helper()
 	n := len(first) / k
@@ -61,7 +62,8 @@ func predictions(k int, classes []int) []float32 {
 }
 
 // TestModelAgreementContract checks that scores do not depend on batches and merging (see
-// measuretest).
+// measuretest). The function random, in prediction_test.go, returns two sets of log-probabilities,
+// here of two models, and labels; its last argument is a seed.
 func TestModelAgreementContract(t *testing.T) {
 	t.Parallel()
 	const n, k = 205, 4
@@ -142,7 +144,10 @@ func agreesWithGolden(t *testing.T, g golden) {
 	}
 }
 
-// TestIdenticalModels compares the predictions of a model with themselves.
+// TestIdenticalModels compares the predictions of a model with themselves. Negative flips are
+// samples that only the first of two models classifies correctly, positive flips those that only
+// the second does. The normalised disagreement is scaled to [0, 1] within the bounds that the
+// accuracies set.
 func TestIdenticalModels(t *testing.T) {
 	t.Parallel()
 	const n, k = 300, 5
@@ -166,7 +171,8 @@ func TestIdenticalModels(t *testing.T) {
 
 // TestIndependentModels checks that predictions that are independent of each other have an error
 // consistency (Cohen's kappa) near 0, and the disagreement and flips that follow from the
-// accuracies.
+// accuracies. The null of a statistic is its value by chance: for independent errors, or, for
+// disagreement, for predictions of different samples (shuffled pairs).
 func TestIndependentModels(t *testing.T) {
 	t.Parallel()
 	const n, k = 4000, 10

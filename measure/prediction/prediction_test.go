@@ -68,6 +68,7 @@ func random(n, k int, seed uint64) (clean, transformed tensor.Tensor, label []in
 	return clean, transformed, label
 }
 
+// measures returns the three measures that compare predictions on clean and transformed samples.
 func measures(s prediction.Settings) []measure.Measure {
 	return []measure.Measure{prediction.Accuracy(s), prediction.EffectiveInvariance(s), prediction.Divergence(s)}
 }
@@ -172,6 +173,8 @@ func batch(clean, transformed []float32, label []int, k int) *measure.Batch {
 	return b
 }
 
+// TestErrors checks the errors of invalid predictions and labels. The views of a sample are x
+// (clean) and T(x) (transformed).
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	nan, good := float32(math.NaN()), logs(.5, .5)
@@ -307,6 +310,8 @@ func TestCoverage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// moved is the accuracy on transformed samples, and drop how much lower it is than that
+			// on clean samples, here 1, since class 0 is the label and the predicted class of all.
 			truth := map[string]float64{"ei": .7 * .75, "agreement": .7, "moved": .7, "drop": .3}
 			for _, s := range scores {
 				if v, ok := truth[s.Statistic]; ok && s.Low <= v && v <= s.High {
@@ -322,6 +327,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// TestSkip checks that models (of a site, which says what is measured) need two classes or more.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]measure.Measure{"accuracy": prediction.Accuracy(prediction.Settings{}), "agreement of models": prediction.ModelAgreement(prediction.ModelSettings{})} {

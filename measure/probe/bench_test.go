@@ -14,10 +14,12 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// BenchmarkTwentyProbes trains twenty probes of the size in Plachouras et al. 2025, layers of
-// 768-512-256-1 units, for two epochs of 960 samples: one after the other, each on all cores, and
-// in parallel as the measures do, with one of them in place of a null (a probe for shuffled
-// targets).
+// BenchmarkTwentyProbes trains twenty probes (small networks that predict a target from the vector
+// of a sample) of the size in Plachouras et al. 2025, layers of 768-512-256-1 units, for two epochs
+// of 960 samples: one after the other, each on all cores, and in parallel as the measures do, with
+// one of them in place of a null (a probe for shuffled targets). goldenRun, in probe_test.go,
+// returns a run of a measure, whose data are not used here. An outcome holds the results of a probe
+// on test samples; here it is arbitrary.
 func BenchmarkTwentyProbes(b *testing.B) {
 	const n, d, count = 1024, 768, 20
 	training := defaultTraining()

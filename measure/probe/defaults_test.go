@@ -1,6 +1,8 @@
 package probe
 
-// informativenessDefaults returns the default settings of the measure informativeness in a study.
+// informativenessDefaults returns the default settings of the measure informativeness in a study,
+// the file that says what is measured. It trains probes: small networks that predict a property of
+// a sample from its representation, a layer's activation reduced to a vector, here by the mean.
 func informativenessDefaults() InformativenessSettings {
 	return InformativenessSettings{Training: defaultTraining(), Representation: Representation{Pool: "mean"}}
 }

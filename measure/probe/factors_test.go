@@ -20,8 +20,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// pixelFactors are the factors of variation that the pixels of factorImages hold, one each, scaled
-// to [0, 1]: pixel 0 is the hue, and so on.
+// pixelFactors are the factors of variation (known properties of a sample) that the pixels of
+// factorImages hold, one each, scaled to [0, 1]: pixel 0 is the hue, and so on.
 var pixelFactors = []string{"hue", "rotation", "x", "y"}
 
 // factorImages is a data set of 2 x 2 images. The pixels of image i are the factors of image i of
@@ -98,7 +98,9 @@ func identity() tensor.Tensor {
 	return matrix(4, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1)
 }
 
-// factorJob returns a job, one run of a measure, on m and n factorImages. tr may be nil.
+// factorJob returns a job, one run of a measure, on m and n factorImages. tr may be nil. The job
+// measures layer 0. Its store is a folder for representations and trained probes, small networks
+// that predict a factor from a representation.
 func factorJob(t testing.TB, n int, m *model.Model, tr *procedure.Transform) *procedure.Job {
 	t.Helper()
 	shapes, err := dataset.OpenShapes(dataset.ShapesOptions{N: n, Size: 8, Kinds: []string{"triangle"}})
@@ -154,7 +156,9 @@ func quickSettings() InformativenessSettings {
 	return s
 }
 
-// TestInformativeness checks that probes predict factors that are part of the representation.
+// TestInformativeness checks that probes predict factors that are part of the representation. The
+// scores are those of the test samples, a tenth of 500. The null is the score of probes that were
+// trained on shuffled targets, and the baseline that of predicting the mean.
 func TestInformativeness(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -181,6 +185,7 @@ func TestInformativeness(t *testing.T) {
 func TestInformativenessLinearMaps(t *testing.T) {
 	t.Parallel()
 	m, err := Informativeness(quickSettings())
+	// The matrix drops pixel 0, the hue.
 	without := mustRun(t, m, err, factorJob(t, 500, linearModel(t, matrix(3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)), nil))
 	for _, kind := range []string{SLP, Ridge} {
 		hue, y := without["r2 "+kind+" hue"], without["r2 "+kind+" y"]
@@ -238,7 +243,8 @@ func TestParameterClasses(t *testing.T) {
 
 // TestRepresentationEquivariance checks that a linear probe predicts the effect of a linear
 // transformation on a linear representation. The gain is 1 minus the mean square error of the probe
-// divided by that of the prediction that nothing changes.
+// divided by that of the prediction that nothing changes, which has the statistics identity-cosine
+// and identity-mse.
 func TestRepresentationEquivariance(t *testing.T) {
 	t.Parallel()
 	s := equivarianceDefaults()

@@ -14,7 +14,8 @@ import (
 )
 
 // A goldenValue is the mean and standard deviation of a statistic over probes that PyTorch trained
-// from different seeds.
+// from different seeds. A probe is a small network that predicts a target from the vector of a
+// sample.
 type goldenValue struct{ Mean, Deviation float64 }
 
 // readGolden reads golden values by their names.
@@ -56,6 +57,7 @@ func TestProbesGolden(t *testing.T) {
 	}{{"slp", SLP, 3}, {"narrow mlp", MLP, 40}} {
 		training := defaultTraining()
 		training.Probe, training.Seeds = []string{c.kind}, c.seeds
+		// A run on random vectors with two targets, a number and a class (see probe_test.go).
 		r, in, number, class := goldenRun(t, &training)
 		agree(t, c.name+" rmse", seedMean(t, r, in, number, narrow, rmse), golden)
 		if _, ok := golden[c.name+" accuracy"]; ok {
@@ -85,6 +87,7 @@ func TestImageProbesGolden(t *testing.T) {
 		for _, factor := range c.factors {
 			training := defaultTraining()
 			training.Probe, training.Seeds = []string{c.kind}, c.seeds
+			// A run on vectors of 64 numbers, of which the first 400 are for training.
 			r, in := runOf(t, &training, 64, data["z"])
 			predicted := &target{name: factor, value: make([]float64, len(data[factor]))}
 			for i, v := range data[factor] {

@@ -31,8 +31,9 @@ func numbers(n int, seed uint32) []float64 {
 	return out
 }
 
-// goldenRun returns a run on the problem of testdata/golden.py: 600 vectors of 16 numbers (in), a
-// target to regress (number) and a target of three classes (class).
+// goldenRun returns a run, a measure in progress, on the problem of testdata/golden.py: 600 vectors
+// of 16 numbers (in), a target to regress (number) and a target of three classes (class). Probes
+// are small networks that predict a target from a vector.
 func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number, class *target) {
 	t.Helper()
 	const n, d = 600, 16
@@ -62,7 +63,7 @@ func goldenRun(t testing.TB, training *Training) (r *run, in *probeInput, number
 func runOf(t testing.TB, training *Training, d int, data []float32) (*run, *probeInput) {
 	t.Helper()
 	n := len(data) / d
-	k, err := loadCheckpoint(nil, "")
+	k, err := loadCheckpoint(nil, "") // an empty one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +133,10 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestSplit checks that each sample is in exactly one part, for any fractions, and that the parts
-// do not depend on the transformation.
+// TestSplit checks that each sample is in exactly one part (training, validation or test), for any
+// fractions, and that the parts do not depend on the transformation. The settings Test and
+// Validation may name the values of a factor (a known property of a sample) whose samples are in
+// that part.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -181,9 +184,11 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// TestResume checks that a resumed job gives the scores of an uninterrupted one, with an empty store
-// of representations and another number of threads, that it continues the training of the
-// interrupted probe, and that a truncated checkpoint is an error.
+// TestResume checks that a resumed job (one run of a measure on a model and its data; see factorJob
+// in factors_test.go) gives the scores of an uninterrupted one, with an empty store of
+// representations (the vectors of a layer) and another number of threads, that it continues the
+// training of the interrupted probe, and that a truncated checkpoint is an error. The probes are of
+// the kind slp, a single linear layer.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -237,7 +242,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSharedProbes checks that a measure uses probes that another has trained and saved in the store.
+// TestSharedProbes checks that a measure uses probes that another has trained and saved in the
+// store (a folder on disk).
 func TestSharedProbes(t *testing.T) {
 	t.Parallel()
 	s := quickSettings()
@@ -285,6 +291,9 @@ func TestSettingsErrors(t *testing.T) {
 	}
 }
 
+// TestSkipAndErrors checks which jobs are skipped or fail. A transformation is drawn for each
+// sample, or, with PerTrial, once for a trial (a repetition of all random draws). A probe can
+// predict its parameter only if that varies between samples.
 func TestSkipAndErrors(t *testing.T) {
 	t.Parallel()
 	net := linearModel(t, identity())
@@ -394,6 +403,7 @@ func TestConstantFactor(t *testing.T) {
 // and its null a mean over as many networks, each trained on its own shuffle of the targets.
 func TestNullIsAMeanOverSeeds(t *testing.T) {
 	t.Parallel()
+	// The null of a statistic is its value by chance, that of networks for shuffled targets.
 	// Networks 0, 1 and 2 score 0, 0.1 and 0.2, and their nulls, -1, -2 and -3, score -0.1 to -0.3.
 	e := estimate{name: "r2", n: 40, seeds: 3, max: 1, compute: func(network int, _ []int) float64 { return 0.1 * float64(network) }}
 	if s := e.score(); math.Abs(s.Value-0.1) > 1e-12 || math.Abs(s.Null+0.2) > 1e-12 {

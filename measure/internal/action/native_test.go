@@ -12,8 +12,9 @@ import (
 
 // TestNative checks that the kernels in planes.c agree with the functions in Go, for maps of
 // several sizes, and for values whose squares underflow or overflow in float32. z are feature maps,
-// one of h x w positions for each channel. The floor is the error of interpolation alone (see
-// FloorSums).
+// one of h x w positions for each channel. The kernels rotate them. A position is counted if it
+// lies inside the map before and after the rotation. The floor is the error of interpolation alone:
+// of rotating forward and back (see FloorSums). Sums are those of (x - y)^2, x^2 and y^2.
 func TestNative(t *testing.T) {
 	if !native {
 		t.Skip("needs a processor with AVX2, which the native kernels use")
