@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// TestDecodeEqualsUnmarshal compares decode with proto.Unmarshal: messages with small and large
-// weights, in one piece, in two pieces that protobuf merges, and damaged.
+// TestDecodeEqualsUnmarshal compares decode, which does not copy large weights, with
+// proto.Unmarshal, which does: messages with small and large weights, in one piece, in two pieces
+// that protobuf merges, and damaged (cut short, or with another byte).
 func TestDecodeEqualsUnmarshal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

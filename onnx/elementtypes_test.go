@@ -7,7 +7,8 @@ import (
 )
 
 // TestElementTypesOfAttributes checks the element types of outputs that an attribute of the
-// operator names, and the defaults without the attribute.
+// operator names, and the defaults without the attribute. No node runs, so the operators that need
+// other inputs than the number 8 get it too.
 func TestElementTypesOfAttributes(t *testing.T) {
 	t.Parallel()
 	double := onnx.Attrs{"output_datatype": onnx.Double}
@@ -24,7 +25,7 @@ func TestElementTypesOfAttributes(t *testing.T) {
 		{"QuantizeLinear", onnx.Attrs{"output_dtype": onnx.Int8}, onnx.Int8},
 		{"QuantizeLinear", nil, onnx.Uint8},
 	} {
-		b := onnx.NewBuilder(21)
+		b := onnx.NewBuilder(21) // the first operator set with the attribute output_dtype
 		y := b.Op(c.op, c.attrs, b.Int(8))
 		if got := b.Snapshot().ElementTypes()[string(y)]; got != c.want {
 			t.Errorf("%s with %v: %v, want %v", c.op, c.attrs, got, c.want)

@@ -12,7 +12,8 @@ import (
 // Parse returns an error, or a model whose methods do not panic.
 func FuzzParse(f *testing.F) {
 	m := small(f)
-	// Its output, or two intermediate tensors as outputs; each also truncated.
+	// The model y = relu(x w + 1) with y or with two intermediate tensors (x w, and x w + 1) as
+	// outputs; each also truncated.
 	for _, names := range [][]string{{"y"}, {"MatMul", "Add"}} {
 		cut, err := rewrite.WithOutputs(m, names)
 		if err != nil {
@@ -64,7 +65,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // shapeArithmetic returns a serialised model that computes the shapes of tensors by nodes of many
-// kinds, such as Shape, Gather, Slice, Concat and Range.
+// kinds, such as Shape, Gather, Slice, Concat and Range. The data type 7 is int64.
 func shapeArithmetic(t testing.TB) []byte {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 4, 6, 6)

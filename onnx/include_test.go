@@ -161,7 +161,9 @@ func TestIncludeErrors(t *testing.T) {
 }
 
 // An included model may have weights in an external file. They stay there if the graph that
-// includes it has no external weights. The two models are in different folders.
+// includes it has no external weights. The two models are in different folders. changed returns the
+// file of a small model, with a 3 x 2 weight, after a change; externalData moves that weight to a
+// file.
 func TestIncludeExternalWeights(t *testing.T) {
 	t.Parallel()
 	baseDir, partDir := t.TempDir(), t.TempDir()

@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A randomConvNet builds a random network of convolutions, activations and pools.
+// A randomConvNet builds a random network of convolutions, activations and pools. The methods of
+// generator draw random numbers, and operands: inputs of the graph with their values.
 type randomConvNet struct {
 	*generator
 	b     *onnx.Builder
@@ -125,8 +126,8 @@ func (d *randomConvNet) grow() {
 }
 
 // randomGradient builds random network number i, and the gradient by its input x of a weighted sum
-// of its last three tensors. It returns the values of the inputs too. Unless constant is set, the
-// weights are computed when the graph runs.
+// of its last three tensors, in operator set 16. It returns the values of the inputs too. Unless
+// constant is set, the weights are computed when the graph runs.
 func randomGradient(t *testing.T, i int, constant bool) (*onnx.Model, map[string]operand) {
 	t.Helper()
 	d := &randomConvNet{generator: &generator{Rand: seed.Rand(17, "blocks", i), opset: 16, trial: i}, b: onnx.NewBuilder(16)}
@@ -159,7 +160,8 @@ func randomGradient(t *testing.T, i int, constant bool) (*onnx.Model, map[string
 // ONNX Runtime computes convolutions with constant weights in a blocked layout of the feature maps
 // (NCHWc, channels in blocks), and those with computed weights without it. The gradients must be
 // equal. An activation within rounding error of a point where its function has no derivative may
-// differ, so the error is relative to the norm of the gradient.
+// differ, so the error is relative to the norm of the gradient. trials returns 3, or what
+// NOETHER_TRIALS sets.
 func TestBlockedLayout(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {
@@ -190,7 +192,8 @@ func checkRelativeError(t *testing.T, got, want tensor.Tensor) {
 	}
 }
 
-// Random networks have the same gradient with the native operators of package accel and without.
+// Random networks have the same gradient with and without the operators of package accel, which are
+// written in C and replace slower ones of ONNX Runtime on the CPU.
 func TestAccelerated(t *testing.T) {
 	t.Parallel()
 	for i := range 8 * trials() {

@@ -8,7 +8,12 @@ import (
 
 // layerCases are random cases of convolutions, matrix products and recurrent layers. The numbers
 // are the versions of the ONNX operator set (opsets) in which the operator changed. Each draw
-// function returns a random node of that operator: attributes and operands.
+// function returns a random node of that operator: attributes and operands, its inputs with their
+// values.
+//
+// The methods of generator are in generator_test.go: coin is a random bool, between an integer in a
+// range, dims a list of n of them, smooth and uniform an operand of a shape. trial is the index of
+// the case. A size is free if the graph does not declare it.
 var layerCases = []opCase{
 	{"Conv", []int{7, 11, 22}, drawConv},
 	{"ConvTranspose", []int{7, 11, 22}, drawConvTranspose},

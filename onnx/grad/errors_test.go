@@ -80,6 +80,8 @@ func TestOperatorsBesideThePath(t *testing.T) {
 	}
 }
 
+// A string tensor, and a tensor without a cotangent, are errors. The builder keeps its first error,
+// here that of Add, and Of returns it.
 func TestStringTensorsAndEarlierErrors(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(18)
@@ -146,7 +148,7 @@ func TestEmptyBatch(t *testing.T) {
 }
 
 // Squeeze without axes removes all axes of size 1 when the graph runs, so its rank is unknown where
-// an axis is free.
+// an axis is free. InputLike declares the cotangent x1, of the type of y and of any shape.
 func TestSqueezeOfFreeSizes(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(13)

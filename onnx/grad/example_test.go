@@ -13,7 +13,8 @@ import (
 )
 
 // A model of y = tanh(x w), and one that also computes gradients with respect to its input and its
-// weights: those of the sum over all elements of r y.
+// weights: those of the sum over all elements of r y. The size -1 is free. It is printed as batch
+// for the first axis of an input, and as ? where it has no name.
 func ExampleAdd() {
 	b := onnx.NewBuilder(onnx.DefaultOpset)
 	x := b.Input("x", onnx.Float, -1, 2)
@@ -62,7 +63,7 @@ func ExampleOf() {
 		return
 	}
 
-	library, _, err := ort.Find("")
+	library, _, err := ort.Find("") // the path of ONNX Runtime
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -18,8 +18,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// forward returns a session that computes the outputs that the loss reads, without graph
-// optimisations. The loss is sum_i <r_i, y_i> for outputs y_i and random cotangents r_i.
+// forward returns a session (a graph in ONNX Runtime) that computes the outputs that the loss
+// reads, without graph optimisations. A testCase is a random node and its operands, the inputs with
+// their values; its plainForm is the graph that declares every size. The loss is sum_i <r_i, y_i>
+// for outputs y_i and random cotangents r_i.
 func (tc testCase) forward(t testing.TB, op string, opset int) *session {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -88,7 +90,7 @@ func (tc testCase) weightedSum(b *onnx.Builder, out []onnx.Value, cotangents []t
 func (tc testCase) check(t *testing.T, op string, opset int, r *rand.Rand) {
 	t.Helper()
 	run := tc.forward(t, op, opset)
-	clean := run.run(t, tc.feed())
+	clean := run.run(t, tc.feed()) // the outputs for the operands as drawn, not shifted
 	cotangents := make([]tensor.Tensor, len(clean))
 	feed := tc.feed()
 	for i, y := range clean {
@@ -135,7 +137,7 @@ const (
 )
 
 // checkDirections compares derivatives of the loss along random directions of one operand at a
-// time.
+// time, by differences and by the gradient. clean holds the outputs for unshifted operands.
 func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents, gradients []tensor.Tensor, r *rand.Rand) {
 	t.Helper()
 	rounding := roundingOf(clean, cotangents)
@@ -270,7 +272,8 @@ func trials() int {
 	return 3
 }
 
-// TestOperators checks the gradients of random cases of each operator and operator set (opset).
+// TestOperators checks the gradients of random cases of each operator and operator set (opset). The
+// generator has the random numbers from which draw makes a case.
 func TestOperators(t *testing.T) {
 	t.Parallel()
 	for _, c := range cases {

@@ -18,8 +18,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// inFloat64 returns the case with float64 in place of float32, except for operands by which no
-// gradient is taken.
+// inFloat64 returns the case, a random node with operands (its inputs with their values), with
+// float64 in place of float32, except for operands by which no gradient is taken.
 func (tc testCase) inFloat64() testCase {
 	tc.operands = slices.Clone(tc.operands)
 	for i := range tc.operands {
@@ -30,8 +30,9 @@ func (tc testCase) inFloat64() testCase {
 }
 
 // gradients builds a graph of the first output y that the loss reads, and of the gradients of y by
-// the operands, all cast to float32. The cotangent, which weights the elements of y, is the input r0,
-// of the shape of dy[0]. If dy is nil, the graph has only the output.
+// the operands, all cast to float32. The cotangent, which weights the elements of y, is the input
+// r0, of the shape of dy[0]. If dy is nil, the graph has only the output. The plain form of a case
+// is the graph that declares every size.
 func (tc testCase) gradients(t *testing.T, op string, opset int, dy []tensor.Tensor) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(opset)
@@ -61,8 +62,8 @@ func (tc testCase) gradients(t *testing.T, op string, opset int, dy []tensor.Ten
 	return build(t, b)
 }
 
-// Gradients in float64 equal those in float32 up to rounding, where ONNX Runtime has the operator in
-// float64.
+// Gradients in float64 equal those in float32 up to rounding, where ONNX Runtime has the operator
+// in float64. cases holds all operators; draw makes a random case of one, by a generator.
 func TestFloat64Gradients(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -85,8 +86,8 @@ func TestFloat64Gradients(t *testing.T) {
 	}
 }
 
-// checkFloat64 compares gradients in float64 with those in float32. It checks nothing if ONNX Runtime
-// lacks the operator in float64.
+// checkFloat64 compares gradients in float64 with those in float32. It checks nothing if ONNX
+// Runtime lacks the operator in float64.
 func checkFloat64(t *testing.T, rt *ort.Runtime, op string, g *generator, tc testCase) {
 	t.Helper()
 	tc64 := tc.inFloat64()

@@ -20,10 +20,11 @@ import (
 )
 
 // jvpSession returns a session that computes the Jacobian-vector products J t of the outputs that
-// the loss of the case reads. The tangents t are the inputs t0, t1 and so on. With reverseTwice it
-// computes them by two reverse passes: J t is the gradient of <J^T u, t> by u. The inputs u0, u1
-// and so on may have any values. The form is how the case becomes a graph: its operator set, which
-// operands are constants, and which sizes are declared. y gives the shapes of the outputs.
+// the loss of the case reads. The case is a random node with operands: its inputs with their
+// values. The tangents t are the inputs t0, t1 and so on. With reverseTwice it computes them by two
+// reverse passes: J t is the gradient of <J^T u, t> by u. The inputs u0, u1 and so on may have any
+// values. The form is how the case becomes a graph: its operator set, which operands are constants,
+// and which sizes are declared. y gives the shapes of the outputs.
 func (tc testCase) jvpSession(t testing.TB, op string, f form, y []tensor.Tensor, reverseTwice bool) (*session, error) {
 	t.Helper()
 	b := onnx.NewBuilder(f.opset)
@@ -70,7 +71,7 @@ func (tc testCase) jvpSession(t testing.TB, op string, f form, y []tensor.Tensor
 func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 	t.Helper()
 	run := tc.forward(t, op, opset)
-	clean := run.run(t, tc.feed())
+	clean := run.run(t, tc.feed()) // the outputs for the operands as drawn, not shifted
 	feed := tc.feed()
 	along := map[int][]float64{} // the direction, by operand
 	for i, o := range tc.operands {
@@ -90,7 +91,8 @@ func (tc testCase) checkJVP(t *testing.T, op string, opset int, r *rand.Rand) {
 	for k, y := range clean {
 		feed[fmt.Sprintf("u%d", k)] = operand{shape: y.Shape, floats: y.Data, noGradient: true} // of any values
 	}
-	centralDifferences := func(h float64) [][]float64 { // by output and element
+	// By output and element. The shift h of the operands is step, 1/32, or half of that.
+	centralDifferences := func(h float64) [][]float64 {
 		up, down := tc.shiftedOutputs(t, run, along, h), tc.shiftedOutputs(t, run, along, -h)
 		list := make([][]float64, len(up))
 		for k := range up {
@@ -170,7 +172,8 @@ func float32sOf(v []float64) []float32 {
 	return out
 }
 
-// TestJVPOfOperators checks the Jacobian-vector products of every operator by checkJVP.
+// TestJVPOfOperators checks the Jacobian-vector products of every operator by checkJVP. draw makes
+// a random case.
 func TestJVPOfOperators(t *testing.T) {
 	t.Parallel()
 	for _, c := range cases {
@@ -188,8 +191,8 @@ func TestJVPOfOperators(t *testing.T) {
 	}
 }
 
-// TestJVPOfNetworks checks that <r, J v> = <J^T r, v> for the Jacobian J of a network, a random v, a
-// stored r (r.npy), and J^T r as computed by PyTorch in float64 (dx.npy).
+// TestJVPOfNetworks checks that <r, J v> = <J^T r, v> for the Jacobian J of a network, a random v,
+// a stored r (r.npy), and J^T r as computed by PyTorch in float64 (dx.npy).
 func TestJVPOfNetworks(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(testdata.Path(t, "nets"), "*", "model.onnx"))
@@ -330,7 +333,7 @@ func TestJVPOfIndependentTensor(t *testing.T) {
 		t.Fatal(err)
 	}
 	var operators []string
-	for _, n := range g.Nodes()[2:] {
+	for _, n := range g.Nodes()[2:] { // after Conv and Relu
 		operators = append(operators, n.GetOpType())
 	}
 	if got, want := strings.Join(operators, " "), "Greater Cast Conv Mul Identity"; got != want && got != strings.TrimSuffix(want, " Identity") {
@@ -338,6 +341,8 @@ func TestJVPOfIndependentTensor(t *testing.T) {
 	}
 }
 
+// modelWithoutRule has the inputs pixels and ids (int64), and the outputs logits, argmax (int64)
+// and determinant, that of the operator Det, which has no derivative rule.
 func TestJVPErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ import (
 )
 
 // addRandomGradient adds gradients and directional derivatives (JVP) of a random tensor to a random
-// model, which may be malformed. Errors are allowed, but no panic.
+// model, which may be malformed. Errors are allowed, but no panic. x and tokens are inputs of the
+// model, w and m its weights; the cotangent r, which weights the tensor's elements, is a new input.
 func addRandomGradient(t *rapid.T) {
 	m := testgraph.Random(t, grad.Operators())
 	n := rapid.SampledFrom(m.Nodes()).Draw(t, "of")

@@ -11,6 +11,10 @@ import (
 
 // indexCases are the cases of operators that read or write at indices, each with the operator sets
 // in which it changed. Sizes that alwaysDeclared names are known in the graph of every case.
+//
+// The methods of generator are in generator_test.go. Those that return operands (inputs of the
+// node, with values) are smooth, for values from -2 to 2, distinct, for values without ties, and
+// indices. trial is the index of the case.
 var indexCases = []opCase{
 	{"Gather", []int{7, 11, 13}, func(g *generator) testCase {
 		shape := g.smallShape()

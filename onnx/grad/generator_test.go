@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A generator draws random cases of one operator for one operator set.
+// A generator draws random cases of one operator for one operator set (opset). A testCase is a node
+// with its operands: inputs with their values.
 type generator struct {
 	*rand.Rand
 	opset int

@@ -115,7 +115,7 @@ func TestNoRule(t *testing.T) {
 // A gradient can be differentiated again by weights or exponents: they are not taken for constants.
 // A convolution y = conv(x, w) is linear in both: with g = d(sum y)/dx, d<g, r>/dw equals d(sum
 // conv(r, w))/dw. The derivative of the power a^b by a is b a^(b-1), and that by b is a^(b-1) (1 +
-// b log a).
+// b log a). smooth draws values from -2 to 2.
 func TestSecondDerivativeByWeights(t *testing.T) {
 	t.Parallel()
 	g := &generator{Rand: seed.Rand(31), opset: 17}
@@ -169,7 +169,8 @@ func TestSecondDerivative(t *testing.T) {
 }
 
 // TestPullback multiplies cotangents of x^2 and e^x by the Jacobians. An empty cotangent stands for
-// ones, and the cotangents of a tensor that is given twice add up.
+// ones, and the cotangents of a tensor that is given twice add up. b.Full(3, 2) is the
+// vector (3, 3).
 func TestPullback(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(17)

@@ -13,7 +13,8 @@ import (
 )
 
 // A model may declare huge sizes. Adding its gradients, or the error, takes at most 64 MiB. c.draw
-// makes a random test case of the operator c.op.
+// makes a random test case of the operator c.op: attributes and operands, its inputs with their
+// values. trials returns 3, or what NOETHER_TRIALS sets.
 func TestHugeSizesUseLittleMemory(t *testing.T) {
 	const huge = 1 << 40
 	for _, c := range cases {
@@ -47,7 +48,7 @@ func TestHugeSizesUseLittleMemory(t *testing.T) {
 }
 
 // differentiate adds the gradient with respect to the first operand, without running the graph. The
-// other operands are constants.
+// other operands are constants. All sizes are declared, as in every plainForm.
 func (tc testCase) differentiate(op string, opset int) (err error) {
 	f := tc.plainForm(opset)
 	for i := range f.constants {

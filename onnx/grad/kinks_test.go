@@ -14,8 +14,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// A kink is a case of testdata/kinks.json: the gradient of PyTorch at a kink (where the derivative
-// jumps), a tie of maxima, or a pole of a function.
+// A kink is a case of testdata/kinks.json, which kinks.py there writes: the gradient of PyTorch at
+// a kink (where the derivative jumps), a tie of maxima, or a pole of a function.
 type kink struct {
 	Name, Op   string // Op: the ONNX operator
 	Opset      int
@@ -93,7 +93,8 @@ func attributeOf(v any) any {
 	return v
 }
 
-// TestKinks checks that gradients equal PyTorch's.
+// TestKinks checks that gradients equal PyTorch's. tc.backward returns a session that computes
+// them, by the graph in its plain form: every size is declared.
 func TestKinks(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/kinks.json")

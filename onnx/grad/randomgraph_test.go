@@ -20,7 +20,7 @@ type graphTensor struct {
 }
 
 // A randomGraph builds a graph of smooth operators, so that finite differences approximate
-// its gradients.
+// its gradients. The methods of generator draw random numbers.
 type randomGraph struct {
 	*generator
 	b       *onnx.Builder
@@ -109,7 +109,8 @@ var nodeGenerators = []func(r *randomGraph){
 }
 
 // TestRandomGraphs checks the gradients of whole graphs, where several nodes may read a tensor and
-// its gradients add up.
+// its gradients add up. check compares them with finite differences. trials returns 3, or what
+// NOETHER_TRIALS sets.
 func TestRandomGraphs(t *testing.T) {
 	t.Parallel()
 	for i := range 10 * trials() {
@@ -120,7 +121,8 @@ func TestRandomGraphs(t *testing.T) {
 			// Before operator set 11 the gradient of Slice needs the sizes of all axes.
 			tc := testCase{alwaysDeclared: always(g.opset < 11), operands: []operand{g.smooth(shape...), g.smooth(shape...)}}
 			tc.graph = func(b *onnx.Builder, in []onnx.Value) onnx.Value {
-				// With operator set 7 the generator draws no negative indices, which not every opset has.
+				// With operator set 7 the generator draws no negative indices, which not every
+				// opset has.
 				r := &randomGraph{generator: &generator{Rand: seed.Rand(13, "drawing", i), opset: 7}, b: b}
 				for _, v := range in {
 					r.add(v, shape)

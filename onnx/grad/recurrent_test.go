@@ -20,7 +20,7 @@ func TestRecurrentOutputsLeftOut(t *testing.T) {
 	for i, draw := range []func(*generator) testCase{drawLSTM, drawGRU, drawRNN} {
 		op := []string{"LSTM", "GRU", "RNN"}[i]
 		g := &generator{Rand: seed.Rand(21, op), opset: 14}
-		tc := draw(g)
+		tc := draw(g) // a random node, with its operands: inputs and their values
 		n := tc.operands[0].shape[1]
 		// Operand 4 is the lengths of the sequences. Output 0, which is left out below, is all
 		// hidden states; output 1, which is differentiated, is the last one.
@@ -98,7 +98,7 @@ func TestRecurrentLayout(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(14)
 	x := b.Input("x", onnx.Float, -1, 5, 2)
-	w, r := b.Full(1, 1, 12, 2), b.Full(1, 1, 12, 3)
+	w, r := b.Full(1, 1, 12, 2), b.Full(1, 1, 12, 3) // ones; 12 is 4 gates of 3 units
 	y := b.Ops("LSTM", 2, onnx.Attrs{"hidden_size": 3, "layout": 1}, x, w, r)[1]
 	if _, err := grad.Of(b, y, "", x); err == nil || !strings.Contains(err.Error(), "layout 1 is not supported") {
 		t.Errorf("the error is %v", err)

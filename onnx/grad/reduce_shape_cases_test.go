@@ -9,7 +9,10 @@ import (
 )
 
 // reduceCases are of operators that reduce axes. The numbers are the versions of the operator set
-// (opset) in which the operator changed. The methods of generator are in generator_test.go.
+// (opset) in which the operator changed. The methods of generator are in generator_test.go. Those
+// that return operands (inputs of the node, with values) draw values at which the derivative does
+// not jump: smooth any, distinct without ties, nonzero and positive none near 0. attrOrInput adds a
+// list as an attribute or, from an opset on, as an input. trial is the index of the case.
 var reduceCases = []opCase{
 	{"ReduceSum", []int{7, 11, 13}, reduce(13, (*generator).smooth)},
 	{"ReduceMean", []int{7, 11, 18}, reduce(18, (*generator).smooth)},
@@ -53,7 +56,8 @@ func reduce(since int, values func(*generator, ...int) operand) func(g *generato
 	}
 }
 
-// shapeCases are of operators that copy, move, drop or resample elements, and of CumSum.
+// shapeCases are of operators that copy, move, drop or resample elements, and of CumSum. Where
+// alwaysDeclared is true, the graph must declare the sizes of all axes.
 var shapeCases = []opCase{
 	{"Identity", []int{7, 13, 16}, func(g *generator) testCase { return unary(g.smooth(g.smallShape()...), nil) }},
 	{"Cast", []int{7, 9, 13, 19}, func(g *generator) testCase { return unary(g.smooth(g.smallShape()...), onnx.Attrs{"to": onnx.Float}) }},

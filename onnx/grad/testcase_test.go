@@ -10,7 +10,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// A testCase is one node, or a small graph, with random attributes and operands.
+// A testCase is one node, or a small graph, with random attributes and operands (inputs with their
+// values). Its loss, whose gradient is tested, is a weighted sum of outputs. An axis is free if the
+// graph does not declare its size.
 type testCase struct {
 	attrs                 onnx.Attrs
 	operands              []operand

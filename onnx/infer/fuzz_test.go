@@ -18,8 +18,8 @@ var operators = []string{
 	"Identity", "QLinearConv", "QLinearMatMul", "Softmax", "Floor", "NonZero", "If", "Dropout", "UnknownOperator",
 }
 
-// inferRandomGraph infers the axes of a graph that may be malformed. It must not panic, and memory
-// must stay bounded.
+// inferRandomGraph infers the axes of a graph that may be malformed. It must not panic, and no
+// tensor may get a huge number of axes.
 func inferRandomGraph(t *rapid.T) {
 	axes, err := infer.Axes(testgraph.Random(t, operators), nil)
 	if err != nil {

@@ -14,10 +14,13 @@ import (
 	"github.com/noether-ml/noether/onnx/pb"
 )
 
-// Layouts are compared as onnx.Axes, one letter for each axis: N batch, C channels, H and W space, T
-// tokens, ? unknown. Batches here have 997 samples, the size that is assumed for a free batch axis.
+// A layout lists the axes of a tensor, each with a size and a letter for its meaning; nil: unknown
+// rank. Layouts are compared as onnx.Axes, one letter for each axis: N batch, C channels, H and W
+// space, T tokens, ? unknown. Batches here have 997 samples, the size that is assumed for a free
+// batch axis.
 
 // The window partition of a Swin transformer, n x 16 x 16 x 24 into windows of 4 x 4, and back.
+// Axes are exchanged as by Transpose.
 func TestReshapeToWindowsAndBack(t *testing.T) {
 	t.Parallel()
 	x := layout{newAxis('N', 997), newAxis('H', 16), newAxis('W', 16), newAxis('C', 24)}
@@ -134,7 +137,8 @@ func TestBroadcast(t *testing.T) {
 }
 
 // Inferred shapes equal those of the shape inference of the onnx Python package, which
-// testdata/shapes.py stores: for each test network, a map from tensor to shape.
+// testdata/shapes.py stores: for each test network, a map from tensor to shape. Free sizes are
+// assumed to be typical ones, such as a batch of 997. The shapes of all layers must be known.
 func TestShapesAgreeWithONNX(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/shapes.json.gz")

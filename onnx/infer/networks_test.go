@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// nets are the test networks, with their penultimate layer and the number of layers by axes. Axes
+// nets are the test networks, with their penultimate layer (the input of the final classifier) and
+// the number of layers by axes. A layer is a tensor that is computed from the input's values. Axes
 // are letters: batch N, channels C, rows H, columns W, tokens T; ? is unknown or merges the batch
 // with another axis. A letter occurs twice where an axis is split, or for two axes of one kind.
 var nets = map[string]struct {
@@ -145,8 +146,10 @@ func TestPenultimate(t *testing.T) {
 	}
 }
 
-// TestLayersAreInOrder checks that layers are distinct and in topological order, and that a graph
-// that is cut to end at one of them parses and keeps the layers up to there.
+// TestLayersAreInOrder checks that layers are distinct and that each has a greater depth (nodes on
+// the longest path from the input) than those it is computed from. It also checks that a graph cut
+// to end at the middle layer parses, has fewer weights, and has no layers but those listed up to
+// there, with the same depths and axes.
 func TestLayersAreInOrder(t *testing.T) {
 	t.Parallel()
 	for name := range nets {
