@@ -94,7 +94,7 @@ func TestNativeOperators(t *testing.T) {
 			for row := range 4 {
 				c.want(want[row*6 : row*6+6])
 			}
-			// checkExact compares with want in float64; here in operator set 17, with declared sizes.
+			// checkExact compares with want in float64; here in opset 17, with declared sizes.
 			checkExact(t, 17, x, false, c.write, want, x.Shape...)
 		})
 	}
