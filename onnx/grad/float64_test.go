@@ -22,9 +22,10 @@ import (
 // float64 in place of float32, except for operands by which no gradient is taken.
 func (tc testCase) inFloat64() testCase {
 	tc.operands = slices.Clone(tc.operands)
+	oneType := op == "Pow" && opset < 12 // the exponent must have the type of the base
 	for i := range tc.operands {
 		o := &tc.operands[i]
-		o.isFloat64 = o.floats != nil && !o.noGradient
+		o.isFloat64 = o.floats != nil && (!o.noGradient || oneType)
 	}
 	return tc
 }
@@ -90,10 +91,11 @@ func TestFloat64Gradients(t *testing.T) {
 // Runtime lacks the operator in float64.
 func checkFloat64(t *testing.T, rt *ort.Runtime, op string, g *generator, tc testCase) {
 	t.Helper()
-	tc64 := tc.inFloat64()
+	tc64 := tc.inFloat64(op, g.opset)
 	s, err := rt.NewSession(tc64.gradients(t, op, g.opset, nil), ort.Options{Threads: 1})
 	if err != nil {
-		if !strings.Contains(err.Error(), "Could not find an implementation") {
+		// The engine lacks the operator in float64, or ONNX does not define it, as Celu.
+		if message := err.Error(); !strings.Contains(message, "Could not find an implementation") && !strings.Contains(message, "Type 'tensor(double)' of input parameter") {
 			t.Errorf("opset %d: %v", g.opset, err)
 		}
 		return
