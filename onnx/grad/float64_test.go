@@ -20,9 +20,9 @@ import (
 
 // inFloat64 returns the case, a random node with operands (its inputs with their values), with
 // float64 in place of float32, except for operands by which no gradient is taken.
-func (tc testCase) inFloat64() testCase {
+func (tc testCase) inFloat64(op string, opset int) testCase {
 	tc.operands = slices.Clone(tc.operands)
-	oneType := op == "Pow" && opset < 12 // the exponent must have the type of the base
+	oneType := op == "Pow" && opset < 12 || op == "Scatter" // all floats must have the type of the first
 	for i := range tc.operands {
 		o := &tc.operands[i]
 		o.isFloat64 = o.floats != nil && (!o.noGradient || oneType)
