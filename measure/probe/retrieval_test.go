@@ -14,6 +14,7 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
+// retrievalDefaults returns settings with the default of 10 points of the curve over a parameter.
 func retrievalDefaults() RetrievalSettings {
 	return RetrievalSettings{Parts: 10, Representation: Representation{Pool: "mean"}}
 }
@@ -25,8 +26,10 @@ func vectors(n, d int, data []float32) *probeInput {
 	return in
 }
 
-// TestRetrievalGolden checks that the statistics of the ranks agree with those of NumPy
-// (testdata/retrieval.py), whether all queries are in memory at once (0: no bound) or few.
+// TestRetrievalGolden checks that the statistics of ranks agree with those of NumPy
+// (testdata/retrieval.py), without a bound on memory (0) and with one of 1 byte. The clean vector
+// (on x) of a sample is its candidate and the transformed one (on T(x)) its query. rankSamples
+// returns the rank of each candidate among all, by their cosines with the query.
 func TestRetrievalGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/retrieval.json")
@@ -79,7 +82,8 @@ func TestRetrievalGolden(t *testing.T) {
 }
 
 // TestRanksInExpectation checks that the recall and the reciprocal rank of a vector that ties with
-// others are means over the places that it may have among them.
+// others are means over the places that it may have among them. better is the number of vectors
+// ahead of it, and tied the number of vectors in the tie, itself included.
 func TestRanksInExpectation(t *testing.T) {
 	t.Parallel()
 	harmonic := newHarmonic(40) // sums of 1/i up to the largest rank, 20 + 20
@@ -130,6 +134,8 @@ func TestRetrievalInBlocks(t *testing.T) {
 
 // TestRetrievalCurve checks the scores of a transformation that adds 0 or 1000 to one pixel: with 0
 // every sample is retrieved, with 1000 few are. There is a score for each value, and their mean.
+// The null is the score of a random order. mustRun (see factors_test.go) returns the scores by
+// statistic and value. The 300 samples are images of four pixels, and the model returns them.
 func TestRetrievalCurve(t *testing.T) {
 	t.Parallel()
 	m, err := Retrieval(retrievalDefaults())

@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/features"
 )
 
-// TestFactorKinds checks that a probe predicts a factor whose values are names, such as speakers,
-// as classes, and a factor of numbers as a quantity. The factors are in the names of audio files.
+// TestFactorKinds checks that a probe (a small network trained to predict) gets a factor (a known
+// property of a sample) whose values are names, such as speakers, as classes, and a factor of
+// numbers as a quantity. The factors are in the names of audio files.
 func TestFactorKinds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,6 +32,7 @@ func TestFactorKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	// In the order of names: anna_1, anna_3, bela_2. The speakers are coded 0 and 1.
+	// Label -1 is none.
 	s := &features.Samples{Positions: []int{0, 1, 2}, Label: []int{-1, -1, -1}, Factors: map[string][]float64{"speaker": {0, 0, 1}, "take": {1, 3, 2}}}
 	var all Targets
 	speaker, err := all.target(src, s, "speaker")

@@ -8,7 +8,8 @@ import (
 )
 
 // TestHalfSamplesAreOrthogonal checks that every half-sample has half of the groups of samples, and
-// that any two half-samples share half of theirs.
+// that any two half-samples share half of theirs. InHalf(i, k) reports whether group k is in
+// half-sample i.
 func TestHalfSamplesAreOrthogonal(t *testing.T) {
 	t.Parallel()
 	for i := range HalfSamples {
@@ -34,7 +35,8 @@ func TestHalfSamplesAreOrthogonal(t *testing.T) {
 }
 
 // TestHalfSampleIntervalCoverage checks that intervals from half-samples contain the mean of a
-// normal distribution in 95 % of samples.
+// normal distribution in 95 % of samples. A replicate is here the mean of one half of the groups,
+// with the other half left out (Left).
 func TestHalfSampleIntervalCoverage(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 1))

@@ -8,7 +8,10 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestShiftsHaveTheVarianceOfRanks checks the variance of the shifts, which is a - b: b is the
+// TestShiftsHaveTheVarianceOfRanks checks the shifts, which widen the jackknife interval of a score
+// by the variation of a rank, here the number of leading eigenvectors that hold a fraction of the
+// variance. They are added to the replicates (the score without a part of the samples). The score
+// is here the rank itself (slope 1). The variance of the shifts is a - b: b is the
 // variance v of the fractional rank (a rank interpolated between integers), and a is the variance
 // of the rank rounded up, drawn with variance 2 v (see Shifts). If the fractional rank spreads over
 // several integers, a is about 2 v + 1/12, where 1/12 is the variance of rounding, and a - b is
@@ -53,7 +56,8 @@ func TestShiftsHaveTheVarianceOfRanks(t *testing.T) {
 }
 
 // TestNewRankSlope checks that the slope of a score that is linear in the smaller and the larger
-// rank consists of its coefficients.
+// rank consists of its coefficients. NearbyRanks returns the two pairs of ranks near p and q at
+// which the score is needed; p + 9 is the largest p that is possible.
 func TestNewRankSlope(t *testing.T) {
 	t.Parallel()
 	score := func(p, q int) float64 { return 2*float64(min(p, q)) - 3*float64(max(p, q)) }

@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// TestCycleIsOneCycle checks that the permutation of Cycle, followed from 0, returns to 0 after n
+// steps, not before.
 func TestCycleIsOneCycle(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(1, 2))

@@ -23,7 +23,8 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// TestWelch compares with scipy: t.ppf(0.975, 4.2551) standard errors, with the degrees of freedom of
+// TestWelch compares the difference of two means, y minus x, and half the width of its interval
+// with scipy: t.ppf(0.975, 4.2551) standard errors, with the degrees of freedom of
 // ttest_ind(equal_var=False).
 func TestWelch(t *testing.T) {
 	t.Parallel()

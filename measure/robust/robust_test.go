@@ -62,7 +62,7 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 	return dataset.Sample{Index: i, Name: fmt.Sprint("image ", i), Input: s.x.At(i), Label: s.labels[i]}, nil
 }
 
-// job returns a job that attacks the model on the images.
+// job returns a job, one run of the measure, that attacks the model on the images.
 func job(m *model.Model, s dataset.Source) *procedure.Job {
 	return measuretest.Job(procedure.Subject{Name: "net", Model: m}, s)
 }
@@ -100,7 +100,8 @@ func TestLinearClassifier(t *testing.T) {
 	}
 	for norm, slope := range map[string]float64{"l2": math.Sqrt(9 + 1 + 1 + 0.25), "linf": 5.5} {
 		s := robust.Defaults()
-		// The median margin of correct predictions is above 0.2, so more than half of them are robust.
+		// The median margin of correct predictions is above 0.2, so more than half of them are
+		// robust.
 		s.Norm, s.Radius = norm, 0.2/slope
 		s.Random = false // start at the image, so that all steps are towards the decision boundary
 		robustScore, clean := run(t, s, job(m, source{x, labels}))
@@ -155,7 +156,8 @@ func TestStrongerAttacks(t *testing.T) {
 	}
 }
 
-// TestResume checks that a resumed job gives identical scores.
+// TestResume checks that a job that was cancelled and resumed from its checkpoint gives an
+// identical score.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	m := linear(t)
@@ -244,6 +246,7 @@ func TestDroppedInAnyRestart(t *testing.T) {
 	}
 }
 
+// TestErrors checks invalid settings, by a part of the error, and inputs without robust accuracy.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*robust.Settings){
@@ -273,6 +276,7 @@ func TestErrors(t *testing.T) {
 	if why := m.Skip(job(embedding, source{x, nil})); !strings.Contains(why, "no output of class scores") {
 		t.Errorf("Skip of a model without class scores = %q, want a reason", why)
 	}
+	// Pixels are 0, so the class scores are log(-2), which is NaN.
 	infinite := build(t, func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Log(b.Sub(b.Flatten(x, 1), b.Scalar(2)))
 	})

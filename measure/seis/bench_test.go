@@ -40,9 +40,11 @@ func blur(x []float32, step, n int) {
 	}
 }
 
-// BenchmarkSEIS measures layers of the three shapes that a CIFAR ResNet-20 has (7, 6 and 6 layers),
-// without the network. It uses 2,000 pairs (z, z') of activations, as the command "bench.py seis"
-// of the reference implementations does (docs/results/performance.md).
+// BenchmarkSEIS times SEIS (Subspace-based Equivariance and Invariance Scores) of layers of the
+// three shapes that a CIFAR ResNet-20 has (7, 6 and 6 layers), without the network. It uses 2,000
+// pairs (z, z') of activations, as the command "bench.py seis" of the reference implementations
+// does (docs/results/performance.md). The null is the scores of shuffled pairs. Positions is the
+// number of positions above which maps are pooled; here none are.
 func BenchmarkSEIS(b *testing.B) {
 	const n, batch = 2000, 64
 	for _, layer := range []struct{ channels, side int }{{16, 32}, {32, 16}, {64, 8}} {
@@ -57,6 +59,7 @@ func BenchmarkSEIS(b *testing.B) {
 			b.Run(fmt.Sprintf("%dx%dx%d/%s", layer.channels, layer.side, layer.side, v.name), func(b *testing.B) {
 				g := rand.New(rand.NewPCG(1, 1))
 				z, zt := tensor.New(batch, layer.channels, layer.side, layer.side), tensor.New(batch, layer.channels, layer.side, layer.side)
+				// What is measured: a layer, and the division of n samples into groups (Layout).
 				site := measure.Site{Layer: onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
 				var batches []*measure.Batch
 				for range 2 {
@@ -75,7 +78,7 @@ func BenchmarkSEIS(b *testing.B) {
 					for lo := 0; lo < n; lo += batch {
 						part := *batches[lo/batch%2]
 						hi := min(lo+batch, n)
-						for p := lo; p < hi; p++ {
+						for p := lo; p < hi; p++ { // place in the order of reading, and index in the data
 							part.Place, part.Index = append(part.Place, p), append(part.Index, p)
 						}
 						part.Clean, part.Transformed = part.Clean.Slice(0, hi-lo), part.Transformed.Slice(0, hi-lo)

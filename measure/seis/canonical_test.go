@@ -12,6 +12,8 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
+// TestLeadingKeepsTheFraction checks that leading returns the fewest leading eigenvectors of a
+// matrix that hold a fraction of the sum of its eigenvalues.
 func TestLeadingKeepsTheFraction(t *testing.T) {
 	t.Parallel()
 	// The eigenvalues sum to 100, so the first two hold 0.8 of the sum.
@@ -85,7 +87,8 @@ func normal(g *rand.Rand, rows, cols int) *mat.Dense {
 func TestCosinesAreTakenInTheCommonSpace(t *testing.T) {
 	t.Parallel()
 	// x and y vary in two orthogonal planes that share their first axis. w is at 30 degrees to it
-	// in the plane of x, and v is a negative multiple of it in the plane of y.
+	// in the plane of x, and v is a negative multiple of it in the plane of y. overlap holds the
+	// inner products of the axes of x with those of y.
 	w, v := mat.NewDense(2, 1, []float64{math.Cos(math.Pi / 6), math.Sin(math.Pi / 6)}), mat.NewDense(2, 1, []float64{-2, 0})
 	overlap := mat.NewDense(2, 2, []float64{1, 0, 0, 0})
 	if got := cosines(w, v, overlap)[0]; math.Abs(got-math.Cos(math.Pi/6)) > 1e-15 {
@@ -104,6 +107,8 @@ func TestDependentVariablesAreAnError(t *testing.T) {
 }
 
 // With the ranks of the leading subspaces, atRanks returns in float32 what leading does in float64.
+// coordinatesOf (see subsets_test.go) returns the second moments of 200 observations of x and y, 6
+// variables each, in the leading subspaces, which hold 95 % of the variance.
 func TestAtRanksIsLeading(t *testing.T) {
 	t.Parallel()
 	c, _ := coordinatesOf(t, decaying(200, 6), 6, 0.95)
@@ -122,8 +127,9 @@ func TestAtRanksIsLeading(t *testing.T) {
 	}
 }
 
-// shuffled takes the cross moments of other pairs and a factor. For a quarter of the moments of the
-// pairs themselves and the factor 4, it returns in float32 what leading does in float64.
+// shuffled takes the cross moments of other pairs (x of one sample, y of another) and a factor. For
+// a quarter of the moments of the pairs themselves and the factor 4, it returns in float32 what
+// leading does in float64.
 func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	t.Parallel()
 	const n, d = 200, 6
@@ -144,8 +150,9 @@ func TestShuffledIsLeadingInSinglePrecision(t *testing.T) {
 	equal(t, "cosines", cos, wantCos, 1e-4)
 }
 
-// The implementations of canonical correlations agree: by Cholesky factors, by scaling the axes
-// where the scatter matrices xx and yy are diagonal, and both of these in float32.
+// The implementations of canonical correlations agree: by Cholesky factors (referenceCorrelations
+// in subsets_test.go), by scaling the axes where the scatter matrices xx and yy are diagonal, and
+// both of these in float32.
 func TestCorrelationsAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

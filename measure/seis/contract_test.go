@@ -8,9 +8,10 @@ import (
 )
 
 // TestAccumulatorContract checks that scores do not depend on how samples are divided into batches
-// and accumulators (see measuretest). Scores are computed from second moments in float64. The
-// interval is a jackknife over groups of samples, whose moments are float32. So another order of
-// merging changes its ends in the sixth digit.
+// and accumulators, the running sums of a measure (see measuretest). Scores are computed from
+// second moments in float64. The interval is a jackknife over groups of samples, whose moments are
+// float32. So another order of merging changes its ends in the sixth digit. The null is the scores
+// of shuffled pairs.
 func TestAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -30,6 +31,8 @@ func TestAccumulatorContract(t *testing.T) {
 				zt.Data[i] += z.Data[i]
 			}
 			site := siteOf("NCHW", z)
+			// 77 samples in blocks of 8. With 260 channels, the products of four samples at a time
+			// (a segment) are added.
 			site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
 			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Transformed: zt, Tolerance: c.tolerance})
 		})

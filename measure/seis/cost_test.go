@@ -14,10 +14,12 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkCost measures a layer of 64 channels and 14 x 14 to 56 x 56 positions on 100 to 10,000
-// images, for the table of docs/reference/measures/seis.md. It reports the processor time of all
-// updates (update-s) and of the scores (score-s) in the last iteration, and the peak memory of the
-// process. Run each sub-benchmark in a process of its own, so that the peak is its own.
+// BenchmarkCost times the accumulator (running sums) of SEIS for a layer of 64 channels and 14 x 14
+// to 56 x 56 positions on 100 to 10,000 images, for the table of docs/reference/measures/seis.md.
+// It reports the processor time of all updates (update-s) and of the scores (score-s) in the last
+// iteration, and the peak memory of the process. blurredNoise (see bench_test.go) fills
+// activations, here z and zt on x and T(x), with random maps. The null is the scores of shuffled
+// pairs. Run each sub-benchmark in a process of its own, so that the peak is its own.
 func BenchmarkCost(b *testing.B) {
 	const channels, batch = 64, 32
 	for _, side := range []int{14, 28, 56} {
@@ -31,6 +33,8 @@ func BenchmarkCost(b *testing.B) {
 					for i := range zt.Data {
 						zt.Data[i] += z.Data[i]
 					}
+					// What is measured: a layer, and the division of n samples into groups
+					// (Layout).
 					site := measure.Site{Layer: onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, Layout: measure.NewLayout(n)}
 					m := New(Settings{Variance: 0.99, Positions: 3136, Null: true, Interval: interval})
 					for b.Loop() {
@@ -63,8 +67,8 @@ func BenchmarkCost(b *testing.B) {
 }
 
 // BenchmarkFewObservations measures the processor time of a layer of one channel on 100 samples,
-// that is, with 100 observations of 1,024 or 3,136 positions. The accumulator holds the second
-// moments of the positions ("moments") or the observations themselves ("rows").
+// that is, with 100 observations (channels of samples) of 1,024 or 3,136 positions. The accumulator
+// holds the second moments of the positions ("moments") or the observations themselves ("rows").
 func BenchmarkFewObservations(b *testing.B) {
 	for _, side := range []int{32, 56} {
 		g := rand.New(rand.NewPCG(1, 1))

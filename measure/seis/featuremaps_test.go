@@ -25,12 +25,12 @@ func TestPooling(t *testing.T) {
 		{"NTC", []int{29, 4}, 7},
 		{"NTC", []int{1 + 49, 4}, 20}, // a class token, which has no position, and 7 x 7 others
 	} {
-		z := smooth(1, 1, 1, 1, tensor.Size(c.shape)) // only its values matter, not its shape
+		z := smooth(1, 1, 1, 1, tensor.Size(c.shape)) // random values; the shape does not matter
 		p, why := featureMapsOf(onnx.Layer{Shape: c.shape, Axes: c.axes}, c.limit)
 		if why != "" || !p.isPooled() {
 			t.Fatalf("%s %v: %q, %v", c.axes, c.shape, why, p.pooled)
 		}
-		// h x w positions are pooled to m x n.
+		// h x w positions (rows and columns of a map, or tokens) are pooled to m x n.
 		h, w, m, n := 1, p.grid[0], 1, p.pooled[0]
 		if len(p.grid) == 2 {
 			h, w, m, n = p.grid[0], p.grid[1], p.pooled[0], p.pooled[1]
@@ -53,7 +53,8 @@ func TestPooling(t *testing.T) {
 	}
 }
 
-// BenchmarkPool pools the widest maps of a SqueezeNet.
+// BenchmarkPool pools the widest maps of a SqueezeNet, 55 x 55 of 128 channels, to at most 256
+// positions.
 func BenchmarkPool(b *testing.B) {
 	z := smooth(1, 1, 128, 55, 55)
 	p, _ := featureMapsOf(onnx.Layer{Shape: z.Shape[1:], Axes: "NCHW"}, 256)

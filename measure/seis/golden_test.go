@@ -12,6 +12,7 @@ import (
 )
 
 // A golden is a case of testdata/golden.json with its expected scores, which golden.py computed.
+// Variance and Positions are as in Settings.
 type golden struct {
 	Name                           string
 	Axes                           onnx.Axes
@@ -48,7 +49,8 @@ func unpack(sixteenths []byte, offset float32, shape []int) tensor.Tensor {
 }
 
 // TestAgreesWithSingularValueDecompositions compares scores, which are computed from second
-// moments, with those of golden.py, which decomposes the matrices of activations themselves.
+// moments, with those of golden.py, which decomposes the matrices of activations themselves. In the
+// case cifar the activations are those of images; in the others they are in golden.json.
 func TestAgreesWithSingularValueDecompositions(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens(t) {

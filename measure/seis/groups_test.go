@@ -14,9 +14,13 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// For the intervals of its scores, an accumulator keeps the second moments (a scatter matrix) of each
-// of maxGroups groups of samples, of which half-samples are made. The groups are in memory or in a
-// measure.Store. In these tests z are clean activations and zt transformed ones.
+// For the intervals of its scores, an accumulator (the running sums of a measure) keeps the second
+// moments (a scatter matrix) of each of maxGroups groups of samples, of which half-samples are
+// made. The groups are in memory or in a measure.Store, usually a file. In these tests z are
+// activations on clean (untransformed) inputs and zt on transformed ones. A site is what is
+// measured, here a layer. In seis_test.go are smooth, which returns random feature maps, siteOf,
+// scoresOf, and feed, which updates an accumulator in batches of the size that is its last
+// argument.
 
 // A boundedStore is a Store in memory with a largest size.
 type boundedStore struct {
@@ -33,7 +37,8 @@ func (s *boundedStore) WriteAt(p []byte, at int64) (int, error) {
 	return s.memoryStore.WriteAt(p, at)
 }
 
-// The scores and intervals are the same with groups in a Store and with groups in memory.
+// The scores and replicates (scores of half-samples, which give the interval) are the same with
+// groups in a Store and with groups in memory.
 func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 9, 9), smooth(2, 300, 3, 9, 9)
@@ -65,7 +70,7 @@ func TestGroupsInAStoreGiveTheSameInterval(t *testing.T) {
 	}
 }
 
-// An accumulator with a Store reads the states of one without, and the reverse.
+// An accumulator with a Store reads the states (serialised sums) of one without, and the reverse.
 func TestStatesDoNotDependOnTheStore(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 60, 2, 4, 4), smooth(2, 60, 2, 4, 4)
@@ -91,15 +96,15 @@ func TestStatesDoNotDependOnTheStore(t *testing.T) {
 	}
 }
 
-// A group whose samples were added in parts, by shards (parts of the samples) or from a saved state,
-// has the moments of one whose samples were added at once, up to rounding. The test does not compare
-// replicates, since these amplify rounding where canonical correlations are equal.
+// A group whose samples were added in parts, by shards (parts of the samples) or from a saved
+// state, has the moments of one whose samples were added at once, up to rounding. The test does not
+// compare replicates, since these amplify rounding where canonical correlations are equal.
 func TestGroupsInPartsAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 300, 3, 6, 6), smooth(2, 300, 3, 6, 6)
 	site := siteOf("NCHW", z)
 	whole := feed(t, Defaults(), site, z, zt, 16).(*accumulator)
-	for _, cut := range []int{15, 15 * 8, 15 * 7, 15 * 19} { // between blocks of 15 samples (measure.Layout)
+	for _, cut := range []int{15, 15 * 8, 15 * 7, 15 * 19} { // between blocks of 15 consecutive samples
 		merged, rest := empty(t, site), empty(t, site)
 		feedRange(t, merged, z, zt, 0, cut)
 		feedRange(t, rest, z, zt, cut, 300)
@@ -204,13 +209,14 @@ func TestAccumulatorContractWithAStore(t *testing.T) {
 		zt.Data[i] += z.Data[i]
 	}
 	site := siteOf("NCHW", z)
-	site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
+	site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10} // blocks of 8 consecutive samples
 	site.Store = new(boundedStore)
 	m := New(Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true})
 	measuretest.Run(t, measuretest.Case{Measure: m, Site: site, Clean: z, Transformed: zt, Tolerance: 1e-5})
 }
 
-// The error of a Store is returned by the accumulator.
+// The error of a Store that is full is returned by the accumulator, on one line, whatever the room
+// in the store.
 func TestAFullStoreIsAnError(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)

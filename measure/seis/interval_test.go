@@ -9,8 +9,11 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// TestReplicatesAreScoresOfHalves checks that the replicates of an interval are the scores of the
-// half-samples (resample.HalfSamples) if all singular vectors are kept (Variance 1).
+// TestReplicatesAreScoresOfHalves checks that the replicates, from which an interval is computed,
+// are the scores of the half-samples if all singular vectors are kept (Variance 1). A half-sample
+// is four of eight groups of samples (resample.HalfSamples). groupOf returns the group of the
+// sample at a place, its position in the order of reading. smooth(seed, samples, channels, rows,
+// columns) returns random feature maps, and scoresOf the scores of activations (see seis_test.go).
 func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	t.Parallel()
 	z, zt := smooth(1, 200, 3, 4, 4), smooth(2, 200, 3, 4, 4)
@@ -25,7 +28,7 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left := 0
+		left := 0 // samples that are left out; an observation is one channel of one sample
 		for p := range z.Shape[0] {
 			if !resample.InHalf(half, groupOf(p, maxGroups, site.Layout)) {
 				left++
@@ -93,8 +96,9 @@ func TestIntervalWidths(t *testing.T) {
 }
 
 // TestTiesOfFlippedImages checks that a flip of real images, whose canonical correlations are all
-// 1, gives the warning of ties. Rounding, amplified in directions of little variance, makes some of
-// the correlations differ, so the warning is given if more than one in twenty tie.
+// 1, gives the warning of ties (equal correlations). Rounding, amplified in directions of little
+// variance, makes some of the correlations differ, so the warning is given if more than one in
+// twenty tie.
 func TestTiesOfFlippedImages(t *testing.T) {
 	t.Parallel()
 	z, _ := images(t, 200)

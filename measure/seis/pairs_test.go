@@ -14,7 +14,8 @@ import (
 // A scatter is the sum over observations of products of centred variables: here of (x, y), and of
 // shuffled pairs, from which the null is computed: the score that chance alone gives. addPairs
 // computes both together. They equal those of linalg.Scatter.Add and linalg.CrossScatter.Add, to
-// rounding in float32.
+// rounding in float32. An observation is one channel of a sample: its values x on the clean and y
+// on the transformed input.
 func TestAddPairsEqualsSeparateScatters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +75,8 @@ func involution(g *rand.Rand, n int) []int {
 }
 
 // Each observation is paired with one of the next quarter of a block, so that four steps from pair
-// to pair lead back to it.
+// to pair lead back to it. The argument of cyclesOfFour is the permutation between quarters, here
+// of three observations. It panics if that is not its own inverse or has a number out of range.
 func TestCyclesOfFour(t *testing.T) {
 	t.Parallel()
 	p := cyclesOfFour([]int{1, 0, 2})

@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestSegmentsPartitionBlocks checks that segments divide every block of a layout into ranges of
-// consecutive samples: at least size of them, unless the block is shorter, and fewer than twice
-// size. A place is the position of a sample in the order of the layout.
+// TestSegmentsPartitionBlocks checks that segments, whose products are added at once, divide every
+// block of a layout into ranges of consecutive samples: at least size of them, unless the block is
+// shorter, and fewer than twice size. A layout is the order in which samples are read; it is
+// divided into blocks of Block samples. A place is the position of a sample in it.
 func TestSegmentsPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,11 +39,11 @@ func TestSegmentsPartitionBlocks(t *testing.T) {
 }
 
 // TestPartnersAreOtherSamplesAndOtherChannels checks the pairs of observations, each of one sample
-// and channel, from which the null is computed. Observation i channels + c is channel c of sample
-// i.
+// and channel, from which the null (the score that chance alone gives) is computed. Observation i
+// channels + c is channel c of sample i.
 func TestPartnersAreOtherSamplesAndOtherChannels(t *testing.T) {
 	t.Parallel()
-	const firstPlace = 64 // of the segment
+	const firstPlace = 64 // of the segment, the samples whose observations are paired
 	rapid.Check(t, func(t *rapid.T) {
 		samples, channels := rapid.IntRange(2, 32).Draw(t, "samples"), rapid.IntRange(1, 40).Draw(t, "channels")
 		key := measure.Key{Seed: rapid.Uint64().Draw(t, "seed"), Data: "d", Transform: "t"}
@@ -107,10 +108,12 @@ func TestPooledGrid(t *testing.T) {
 	}
 }
 
-// TestCleanProductsAreShared updates three accumulators of layers of one name in turn: two of one
-// model with the same clean activations (those of the untransformed input), one of another model.
-// All share one store of the products of clean activations, in which a product is found by a hash
-// of the activations. The scores must equal those of accumulators that are updated separately.
+// TestCleanProductsAreShared updates three accumulators (running sums) of layers of one name in
+// turn: two of one model with the same clean activations (those of the untransformed input), one of
+// another model. All share one store of the products of clean activations, in which a product is
+// found by a hash of the activations. The scores must equal those of accumulators that are updated
+// separately. smooth(seed, 60, 6, 5, 5) returns random activations of 60 samples, 6 channels and
+// 5 x 5 positions.
 func TestCleanProductsAreShared(t *testing.T) {
 	t.Parallel()
 	z, other := smooth(1, 60, 6, 5, 5), smooth(9, 60, 6, 5, 5)

@@ -20,9 +20,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// feed gives a measure's accumulator all samples, in batches of a size, and returns it. The samples
-// are read in the order of the data, so that place (in reading order) and index (in the data)
-// agree.
+// feed gives a measure's accumulator (its running sums) all samples, clean activations z and
+// transformed zt, in batches of a size, and returns it. The samples are read in the order of the
+// data, so that place (in reading order) and index (in the data) agree.
 func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size int) measure.Accumulator {
 	t.Helper()
 	a, err := New(s).New(site)
@@ -42,8 +42,8 @@ func feed(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor, size
 	return a
 }
 
-// siteOf returns a layer with the shape of z, under a transformation that is the same for all
-// samples.
+// siteOf returns a site, which is what is measured: a layer with the shape of z, under a
+// transformation that is the same for all samples.
 func siteOf(axes onnx.Axes, z tensor.Tensor) measure.Site {
 	return measure.Site{
 		Layer:  onnx.Layer{Name: "conv", Shape: z.Shape[1:], Axes: axes},
@@ -52,7 +52,8 @@ func siteOf(axes onnx.Axes, z tensor.Tensor) measure.Site {
 	}
 }
 
-// scoresOf returns the scores of activations z and zt, by statistic.
+// scoresOf returns the scores of activations z and zt, by statistic. It feeds batches of 16
+// samples.
 func scoresOf(t testing.TB, s Settings, site measure.Site, z, zt tensor.Tensor) map[string]measure.Score {
 	t.Helper()
 	scores, err := feed(t, s, site, z, zt, 16).Scores()
@@ -114,6 +115,8 @@ func has(s measure.Score, part string) bool {
 	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, part) })
 }
 
+// TestIdentityIsInvariant checks the scores of activations that do not change: all canonical
+// correlations are 1, so they tie.
 func TestIdentityIsInvariant(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 100, 4, 6, 6)
@@ -121,7 +124,7 @@ func TestIdentityIsInvariant(t *testing.T) {
 	near(t, "equivariance", got["equivariance"].Value, 1, 1e-6)
 	near(t, "invariance", got["invariance"].Value, 1, 1e-6)
 	for _, name := range []string{"equivariance", "invariance"} {
-		if s := got[name]; s.Min != 0 || s.Max != 1 { // what intervals of means over trials are clipped to
+		if s := got[name]; s.Min != 0 || s.Max != 1 { // intervals of means over trials (repetitions) are clipped to it
 			t.Errorf("%s ranges from %v to %v, want 0 to 1", name, s.Min, s.Max)
 		}
 	}
@@ -186,13 +189,14 @@ func TestOrderOfChannelsDoesNotMatter(t *testing.T) {
 }
 
 // TestNullIsScoreOfUnrelatedActivations checks that the scores of unrelated activations are about
-// equal to their nulls, and to the nulls of activations that are related.
+// equal to their nulls (scores of shuffled pairs of observations), and to the nulls of activations
+// that are related.
 func TestNullIsScoreOfUnrelatedActivations(t *testing.T) {
 	t.Parallel()
-	// NewLayout makes blocks of 15 samples of 300, and of 32 samples of 640. An observation is one
-	// channel of one sample. Only in blocks of a multiple of four samples do the shuffled pairs
-	// form cycles of four observations a to d (z of a with zt of b, b with c, c with d, d with a),
-	// for which shuffledPairs.match is not nil.
+	// NewLayout makes blocks of consecutive samples: of 15 samples of 300, and of 32 samples of
+	// 640. An observation is one channel of one sample. Only in blocks of a multiple of four
+	// samples do the shuffled pairs form cycles of four observations a to d (z of a with zt of b, b
+	// with c, c with d, d with a), for which shuffledPairs.match is not nil.
 	for _, n := range []int{300, 640} {
 		z, unrelated := smooth(1, n, 4, 5, 5), smooth(2, n, 4, 5, 5)
 		site := siteOf("NCHW", z)
@@ -281,7 +285,8 @@ func TestSquaresThatOverflowAreAnError(t *testing.T) {
 	}
 }
 
-// TestWarnings checks that every score has the warning.
+// TestWarnings checks that every score has the warning. PerSample: the parameter of the
+// transformation is drawn for each sample. Groups: parts of the samples, for the jackknife.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	z, constant := smooth(1, 60, 2, 4, 4), tensor.New(60, 2, 4, 4)

@@ -8,11 +8,11 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// FuzzUnmarshal reads damaged states of accumulators. Each must be rejected with an error, or be
-// written again unchanged, and none may cause a panic.
+// FuzzUnmarshal reads damaged states (serialised accumulators, the running sums of a measure). Each
+// must be rejected with an error, or be written again unchanged, and none may cause a panic.
 func FuzzUnmarshal(f *testing.F) {
 	z := smooth(1, 20, 2, 2, 3)
-	for _, n := range []int{0, 3, 20} {
+	for _, n := range []int{0, 3, 20} { // samples that feed (see seis_test.go) adds, in batches of 4
 		a := feed(f, Defaults(), siteOf("NCHW", z), z.Slice(0, n), z.Slice(0, n), 4)
 		data, err := a.MarshalBinary()
 		if err != nil {
@@ -37,7 +37,8 @@ func FuzzUnmarshal(f *testing.F) {
 }
 
 // TestStatesOfOtherSitesAreErrors checks that a state is neither read nor merged by an accumulator
-// of another layer, other samples or other settings.
+// of another layer, other samples or other settings. A site is what is measured: a layer of Shape
+// (channels, rows, columns), and the Layout, here the number of samples.
 func TestStatesOfOtherSitesAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 2, 4, 4)
@@ -70,6 +71,8 @@ func TestStatesOfOtherSitesAreErrors(t *testing.T) {
 	}
 }
 
+// A place is the position of a sample in the order of reading, here 0 to 39. The places of a batch
+// must ascend.
 func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 40, 2, 4, 4)
@@ -91,10 +94,10 @@ func TestBatchesThatDoNotFitAreErrors(t *testing.T) {
 	}
 }
 
-// TestCostKeepsToTheBudget checks that there are replicates, and an interval, if the moments of the
-// groups of samples that they need fit into the memory budget. Groups in a Store (a file) count as
-// if they were in memory, so that scores do not depend on where they are computed; Cost does not
-// count them.
+// TestCostKeepsToTheBudget checks that there are replicates (scores of half of the samples), and an
+// interval, if the moments of the groups of samples that they need fit into the memory budget.
+// Groups in a Store (a file) count as if they were in memory, so that scores do not depend on where
+// they are computed; Cost does not count them.
 func TestCostKeepsToTheBudget(t *testing.T) {
 	t.Parallel()
 	z := smooth(1, 60, 4, 8, 8)

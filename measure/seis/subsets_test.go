@@ -14,7 +14,8 @@ import (
 // coordinatesOf returns the scatters of the coordinates of x and of y in their principal subspaces,
 // which hold the given fraction of the variance, and the scatter of (x, y) itself. A scatter is the
 // sum of products of deviations from the mean. Each row is an observation of (x, y), d variables
-// each.
+// each: a channel of a sample on the clean and on the transformed input. A cleanView computes what
+// depends on x alone, here with some eigenvectors more (true).
 func coordinatesOf(t *testing.T, rows []float32, d int, fraction float64) (coordinates, *linalg.Scatter[float64]) {
 	t.Helper()
 	s := linalg.NewScatter[float64](2 * d)
@@ -60,12 +61,13 @@ func TestSubsetCorrelations(t *testing.T) {
 	contains := func(set, part int) bool { return set&(1<<part) != 0 }
 	for _, fraction := range []float64{0.8, 0.95, 1} {
 		whole, all := coordinatesOf(t, rows, d, fraction)
-		sets := whole.bases.newSubsets(all, 16)
+		sets := whole.bases.newSubsets(all, 16) // 16 empty sets
 		for set := range 16 {
 			if contains(set, 3) {
 				sets.addAllObservations(set, whole)
 			}
 		}
+		// The function returns 1 if the part is added to a set, and -1 if it is removed.
 		for i := range 3 {
 			sets.add(scatterOf(rows[cuts[i]*2*d:cuts[i+1]*2*d], 2*d), func(set int) int {
 				switch {
