@@ -85,6 +85,8 @@ func BenchmarkFewObservations(b *testing.B) {
 		for i := range 100 {
 			batch.Place, batch.Index = append(batch.Place, i), append(batch.Index, i)
 		}
+		// p describes the feature maps, which are not pooled. A view holds what accumulators of the
+		// layer share.
 		for name, newOne := range map[string]func() measure.Accumulator{
 			"moments": func() measure.Accumulator { return newAccumulator(m, site, p, m.clean.view(site, p)) },
 			"rows":    func() measure.Accumulator { return newRowAccumulator(m, site, p) },

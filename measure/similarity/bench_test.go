@@ -56,8 +56,9 @@ func correlated(seed uint64, n, p, q int) (x, y []float32) {
 	return x, y
 }
 
-// arrays returns pairs of representations by their size: X.npy and Y.npy of the folder that
-// NOETHER_BENCH_ARRAYS names, or else random ones of two sizes.
+// arrays returns pairs of representations (as Source, a matrix that is read row by row) by their
+// size: X.npy and Y.npy of the folder that NOETHER_BENCH_ARRAYS names, or else random ones of two
+// sizes.
 func arrays(b *testing.B) map[string][2]Source {
 	b.Helper()
 	out := map[string][2]Source{}
@@ -98,10 +99,11 @@ func BenchmarkValue(b *testing.B) {
 	}
 }
 
-// BenchmarkGrid measures all pairs of layers of two networks, from activations to scores.
-// NOETHER_BENCH_GRID is the number of samples, of layers of a network and of values of a layer, such
-// as "5000 50 0". Where the number of values is 0, layers have 16, 32 or 64, as the pooled maps of a
-// ResNet-56.
+// BenchmarkGrid measures a grid, all pairs of layers of two networks, from activations to scores.
+// The activations of all layers are given batch by batch to an accumulator, the running sums.
+// NOETHER_BENCH_GRID is the number of samples, of layers of a network and of values of a layer,
+// such as "5000 50 0". Where the number of values is 0, layers have 16, 32 or 64, as the pooled
+// maps of a ResNet-56.
 func BenchmarkGrid(b *testing.B) {
 	accelerate()
 	n, count, width := 500, 10, 0
@@ -130,6 +132,7 @@ func BenchmarkGrid(b *testing.B) {
 		interval   bool
 	}{{"minibatch-cka", []string{MinibatchCKA}, false}, {"linear-cka", []string{LinearCKA}, false}, {"moments", moments, false}, {"moments-with-intervals", moments, true}} {
 		s := Defaults()
+		// Null: also the score of shuffled pairs of samples, which chance alone gives.
 		s.Statistics, s.Interval, s.Null = c.statistics, c.interval, c.interval
 		m, err := New(s)
 		if err != nil {
@@ -168,7 +171,8 @@ func BenchmarkGrid(b *testing.B) {
 const batchOfGrid = 250
 
 // gridBatch returns random activations of all layers on the samples at the places from (inclusive)
-// to to (exclusive). Layer i of one network shares latent variables with layer i of the other.
+// to to (exclusive), which are positions in the order of reading. Layer i of one network shares
+// latent variables with layer i of the other.
 func gridBatch(g measure.Grid, from, to int) *measure.PairBatch {
 	n, batch := to-from, &measure.PairBatch{}
 	for i, layer := range g.A {

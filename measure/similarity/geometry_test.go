@@ -28,8 +28,9 @@ type plsAndGeometry struct {
 	Geometry map[string]float64
 }
 
-// TestGoldenPLSAndGeometry compares pls-predictivity and the statistics of the measure geometry
-// with the values of testdata/more.py.
+// TestGoldenPLSAndGeometry compares pls-predictivity and the statistics of the measure geometry,
+// which describe the vectors of one layer (such as their effective rank), with the values of
+// testdata/more.py. source (see golden_test.go) returns a matrix of rows of P values.
 func TestGoldenPLSAndGeometry(t *testing.T) {
 	t.Parallel()
 	var cases []struct {
@@ -69,6 +70,7 @@ func TestGoldenPLSAndGeometry(t *testing.T) {
 	}
 }
 
+// geometryMeasure returns the measure for vectors, with the default of at most 4096 samples.
 func geometryMeasure(t testing.TB) measure.Measure {
 	t.Helper()
 	m, err := NewGeometry(GeometrySettings{Pool: "none", Samples: 4096})
@@ -78,7 +80,7 @@ func geometryMeasure(t testing.TB) measure.Measure {
 	return m
 }
 
-// vectorSite returns the site of a measure at a layer z of p values, on n samples.
+// vectorSite returns a site, which is what is measured: here a layer z of p values, on n samples.
 func vectorSite(n, p int) measure.Site {
 	return measure.Site{Layer: onnx.Layer{Name: "z", Shape: []int{p}, Axes: "NC"}, Layout: measure.NewLayout(n), Key: measure.Key{Seed: 1, Data: "d"}}
 }
@@ -105,8 +107,8 @@ func geometryOf(t testing.TB, z, moved tensor.Tensor) []measure.Score {
 	return scores
 }
 
-// TestGeometryContract checks what accumulators have to fulfil, such as scores that do not depend
-// on the batch size, and states that can be merged, written and read.
+// TestGeometryContract checks what accumulators (running sums) have to fulfil, such as scores that
+// do not depend on the batch size, and states that can be merged, written and read.
 func TestGeometryContract(t *testing.T) {
 	t.Parallel()
 	const n, p = 75, 4
@@ -120,8 +122,8 @@ func TestGeometryContract(t *testing.T) {
 
 // TestGeometryOfKnownSets checks sets of known geometry in five dimensions: on x, samples of a
 // square in a plane at the distance 100 from the origin; on T(x), samples of a line segment centred
-// at the origin. It also checks that values lie in their intervals and that there is no null (the
-// score of shuffled pairs).
+// at the origin. The variant of the scores on T(x) is Moved, that of the others "". It also checks
+// that values lie in their intervals and that there is no null (the score of shuffled pairs).
 func TestGeometryOfKnownSets(t *testing.T) {
 	t.Parallel()
 	const n = 400

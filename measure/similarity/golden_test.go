@@ -20,6 +20,7 @@ type golden struct {
 	Values              map[string]float64 // by statistic
 }
 
+// goldens reads testdata/golden.json.
 func goldens(t *testing.T) []golden {
 	t.Helper()
 	data, err := os.ReadFile("testdata/golden.json")
@@ -40,7 +41,7 @@ func (g golden) settings() Settings {
 	return s
 }
 
-// source returns a Source whose rows, of p values each, are the samples.
+// source returns a Source, a matrix, whose rows, of p values each, are the samples.
 func source[T float32 | float64](t testing.TB, values []T, p int) Source {
 	t.Helper()
 	s, err := Of(values, len(values)/p, p)

@@ -24,7 +24,8 @@ func newMeasure(t testing.TB, s Settings) measure.Comparison {
 	return m
 }
 
-// tensors returns random activations that share latent variables, one tensor for each shape.
+// tensors returns random activations that share latent variables, one tensor for each shape, of n
+// samples. normal(g, n, p) returns n x p standard normal values, product the product of matrices.
 func tensors(seed uint64, n int, shapes ...[]int) []tensor.Tensor {
 	g := rand.New(rand.NewPCG(seed, 11))
 	z := normal(g, n, 4)
@@ -56,7 +57,8 @@ func layers(axes onnx.Axes, names string, shapes ...[]int) []onnx.Layer {
 	return out
 }
 
-// everyPair returns all pairs of a layers on one side and b on the other.
+// everyPair returns all pairs of a layers on one side and b on the other. A side of a grid is a
+// model on its inputs.
 func everyPair(a, b int) [][2]int {
 	var out [][2]int
 	for i := range a {
@@ -68,10 +70,10 @@ func everyPair(a, b int) [][2]int {
 }
 
 // TestGridContract checks that the scores of a grid of pairs of layers do not depend on the batch
-// size, on how samples are divided into shards, on the order of merges, on interruptions or on
-// other pairs of the grid. An accumulator stores one of two things: the activations of samples
-// (subtests "values"), or second moments of the activations (subtests "moments"), of all samples
-// and of each group of a jackknife.
+// size, on how samples are divided into shards (parts of the samples), on the order of merges, on
+// interruptions or on other pairs of the grid. The accumulator of a grid stores, for each pair, the
+// activations of samples (subtest "values"), or second moments of the activations (subtests
+// "moments"), or neither, if minibatches are enough.
 func TestGridContract(t *testing.T) {
 	t.Parallel()
 	shapesA, shapesB := [][]int{{3, 2, 2}, {5}}, [][]int{{6}, {2, 3, 1}}
@@ -81,14 +83,15 @@ func TestGridContract(t *testing.T) {
 	}
 	settings := func(statistics ...string) Settings {
 		s := Defaults()
-		s.Statistics, s.Neighbours, s.Samples = statistics, 4, 60
+		s.Statistics, s.Neighbours, s.Samples = statistics, 4, 60 // at most 60 samples where all pairs of them count
 		return s
 	}
 	moments := []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
 	for name, c := range map[string]measuretest.GridCase{
 		"minibatches": {Comparison: newMeasure(t, settings(MinibatchCKA)), Grid: grid},
 		"values":      {Comparison: newMeasure(t, settings(append(moments, RSA, RBFCKA, MutualKNN, MinibatchCKA)...)), Grid: grid, Tolerance: 1e-6},
-		// Within 8000 bytes, moments fit without those of groups. Values do not fit.
+		// Within 8000 bytes, values of pairs with layer a do not fit, but moments without those of
+		// jackknife groups do. Pairs with layer b store values.
 		"moments":        {Comparison: newMeasure(t, settings(moments...)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
 		"moments of CKA": {Comparison: newMeasure(t, settings(LinearCKA, DebiasedCKA)), Grid: bounded(grid, 8000), Tolerance: 1e-5},
 	} {
@@ -153,7 +156,8 @@ func scoresOf(t *testing.T, m measure.Comparison, g measure.Grid, a, b []tensor.
 
 // TestGridEqualsMatrices checks that the scores of a pair of layers in a grid equal those that
 // Value returns for the two matrices of activations. They are computed from stored activations
-// ("values") or, within 12,000 bytes, from second moments.
+// ("values") or, within 12,000 bytes, from second moments. source (see golden_test.go) makes a
+// matrix of rows of the given length. allStatistics returns settings with all statistics.
 func TestGridEqualsMatrices(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -184,6 +188,7 @@ func TestGridEqualsMatrices(t *testing.T) {
 				if math.Abs(score.Value-want) > tolerance || score.N != n || math.IsNaN(score.Null) != k.unpaired {
 					t.Errorf("%s of %v from %s: %+v, want %v", k.name, pair, name, score, want)
 				}
+				// The lower bound of the range of the statistic may be that of its interval.
 				described, _ := Descriptor().Statistic(k.name)
 				if budget == 0 && !(score.Low < score.Value && score.Value < score.High) && score.Low > described.Range.Low {
 					t.Errorf("%s of %v from %s: no interval: %+v", k.name, pair, name, score)
@@ -208,6 +213,7 @@ func TestMomentsWithGroups(t *testing.T) {
 	s.Statistics = []string{LinearCKA, DebiasedCKA, CCA, SVCCA, PWCCA, Procrustes, LinearRegression}
 	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(n)}
 	m := newMeasure(t, s).(*comparison)
+	// planOf says what is stored for a pair: moments, also of groups, and values of samples.
 	if p := m.planOf(g, 0); !p.moments || !p.groups || p.stored > 0 {
 		t.Fatalf("%d samples of 4 variables are planned as %+v", n, p)
 	}
@@ -291,8 +297,10 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestGridErrors checks the errors for batches, states and settings that do not fit the grid. The
-// error for a value that is not finite names its layer and sample.
+// TestGridErrors checks the errors for batches, states and settings that do not fit the grid. A
+// place is the position of a sample in the order of reading, here 0 to 99. Places must ascend, and
+// none may come twice. A state is the sums of an accumulator. The error for a value that is not
+// finite names its layer and sample.
 func TestGridErrors(t *testing.T) {
 	t.Parallel()
 	shapes := [][]int{{3}, {2}}
@@ -347,7 +355,7 @@ func TestGridErrors(t *testing.T) {
 }
 
 // TestMoreNeighboursThanSamples checks that statistics of neighbours have no value, and say why, if
-// a study has too few samples for them.
+// a study has too few samples for them. RSA needs no neighbours.
 func TestMoreNeighboursThanSamples(t *testing.T) {
 	t.Parallel()
 	s := Defaults()

@@ -17,7 +17,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// statisticOf returns the description of the statistic of that name.
+// statisticOf returns the description of the statistic of that name. Its field compute is a
+// function that computes the statistic of some samples, also for each replicate (the value without
+// one group of samples). It is nil if there is a faster way.
 func statisticOf(name string) statistic { return Settings{Statistics: []string{name}}.selected()[0] }
 
 // allStatistics returns settings with all statistics and 5 nearest neighbours.
@@ -68,6 +70,7 @@ func sharedLatents(g *rand.Rand, n int, wx, wy *mat.Dense) (x, y *mat.Dense) {
 // form or from drawn shuffles, is its mean over shuffled pairs of samples.
 func TestNullIsTheMeanOverShuffles(t *testing.T) {
 	t.Parallel()
+	// n samples, of p variables in x and q in y. normal is in properties_test.go.
 	for _, size := range []struct{ n, p, q int }{{60, 6, 4}, {40, 60, 50}} {
 		g := rand.New(rand.NewPCG(21, uint64(size.p)))
 		x, y := sharedLatents(g, size.n, normal(g, 3, size.p), normal(g, 3, size.q))
@@ -112,7 +115,8 @@ func valueOfMany(t *testing.T, name string, x, y *mat.Dense) float64 {
 }
 
 // TestReplicates checks that each jackknife replicate is the statistic of the samples without one
-// group, exactly or up to the errors that are allowed below.
+// group, exactly or up to the errors that are allowed below. Left is the number of samples left
+// out.
 func TestReplicates(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ n, p, q int }{{200, 6, 4}, {100, 120, 150}} {
@@ -138,7 +142,8 @@ func TestReplicates(t *testing.T) {
 					t.Fatalf("%s: a replicate says that %d were left out, not %d", name, r.Left, size.n-len(rest))
 				}
 				exact := valueOfMany(t, name, rowsAt(x, rest), rowsAt(y, rest))
-				// Some statistics grow as a power of the number of samples; for others exponent is 0.
+				// Some statistics grow as a power of the number of samples; for others exponent is
+				// 0.
 				exact *= math.Pow(float64(size.n)/float64(len(rest)), statisticOf(name).exponent)
 				largestError = max(largestError, math.Abs(r.Value-exact))
 				spread = max(spread, math.Abs(exact-got[name].Value))
@@ -149,7 +154,8 @@ func TestReplicates(t *testing.T) {
 			}
 			limit, known := tolerance[name]
 			if statisticOf(name).compute != nil {
-				// Statistics that predict held-out samples would divide fewer samples into other folds.
+				// Statistics that predict held-out samples would divide fewer samples into other
+				// folds.
 				limit, known = 1e-6*max(1, math.Abs(got[name].Value)), !heldOut(name)
 			}
 			if !known {
@@ -295,7 +301,8 @@ func TestSubsampleWarnings(t *testing.T) {
 }
 
 // TestPrecision checks that two matrices of float32 values, whose second moments are accumulated in
-// float32, have the scores that they have if one of them is given in float64.
+// float32, have the scores that they have if one of them is given in float64. correlated (see
+// bench_test.go) returns representations of 2,500 samples, of 70 and of 90 values.
 func TestPrecision(t *testing.T) {
 	t.Parallel()
 	x, y := correlated(9, 2500, 70, 90)
@@ -325,7 +332,7 @@ func TestPrecision(t *testing.T) {
 }
 
 // TestTiedNeighbours checks that two unrelated representations with many equal rows have no more
-// nearest neighbours in common than chance gives.
+// nearest neighbours in common than chance gives, which is the null.
 func TestTiedNeighbours(t *testing.T) {
 	t.Parallel()
 	const n, p = 300, 6
@@ -379,7 +386,8 @@ func TestWithoutIntervalAndNull(t *testing.T) {
 }
 
 // TestWideIntervals checks which statistics warn that their interval is wider than needed: some
-// only for few samples, others for any number.
+// only for few samples, others for any number. geometryOf (see geometry_test.go) returns the scores
+// of the measure geometry, which describe one representation.
 func TestWideIntervals(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(8, 8))

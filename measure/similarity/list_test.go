@@ -18,7 +18,8 @@ import (
 
 // TestGoldenFunctions compares the statistics that have a function statistic.compute with the
 // values of testdata/list.py. That program follows the definitions of the papers and of ReSi and
-// netrep, two Python packages of such statistics.
+// netrep, two Python packages of such statistics. The other statistics, from moments or Gram
+// matrices, have no such function. source (see golden_test.go) makes a matrix of rows of P values.
 func TestGoldenFunctions(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/list.json")
@@ -71,7 +72,7 @@ func TestTransport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		n := rapid.IntRange(1, 6).Draw(t, "n")
-		cost := normal(g, n, n)
+		cost := normal(g, n, n) // standard normal values
 		if rapid.Bool().Draw(t, "ties") {
 			cost.Apply(func(_, _ int, v float64) float64 { return math.Round(v) }, cost)
 		}
@@ -222,7 +223,8 @@ func TestInvalidSettings(t *testing.T) {
 }
 
 // Similarities that have a function statistic.compute are 1 if both representations are constant,
-// and 0 if only one is. Differences are 0 if both are, and any number if only one is.
+// and 0 if only one is. Differences are 0 if both are, and any number if only one is. value (see
+// properties_test.go) returns a statistic of two matrices.
 func TestConstantRepresentationsByFunctions(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(4, 4))

@@ -51,7 +51,8 @@ func programValues() map[string]programValue {
 		// ReSi returns the square of the distance.
 		"ReSi Gulp": {statistic: GULP, transform: func(d float64) float64 { return d * d }, except: wide},
 		"ReSi OrthogonalProcrustesCenteredAndNormalized": {statistic: Procrustes, transform: func(c float64) float64 { return math.Sqrt(2 - 2*c) }},
-		// ReSi inverts YᵀY, which is singular for more variables than samples and for a constant column.
+		// ReSi inverts YᵀY, which is singular for more variables than samples and for a constant
+		// column.
 		"ReSi LinearRegression": {statistic: LinearRegression, except: append(wide[:1:1], "constant columns")},
 		// ReSi compares fractions of the variance, which are at most 1, with 0.99 times the total
 		// variance. Where the total is above 1.01, it keeps one component only.
@@ -77,7 +78,7 @@ func programValues() map[string]programValue {
 }
 
 // TestOtherPrograms compares statistics with the code of ReSi, netrep, scipy and scikit-learn, as
-// testdata/programs.py ran it.
+// testdata/programs.py ran it. source (see golden_test.go) makes a matrix of rows of P values.
 func TestOtherPrograms(t *testing.T) {
 	t.Parallel()
 	var cases []struct {

@@ -136,7 +136,7 @@ func TestInvarianceToOrthogonalMapsScaleAndOrigin(t *testing.T) {
 }
 
 // No statistic but those that dependence lists depends on the unit, even if squares of the values
-// overflow or underflow.
+// overflow or underflow. compared (see interval_test.go) returns scores with their intervals.
 func TestExtremeScales(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(3, 1))
@@ -274,7 +274,8 @@ func TestNearlyDependentVariables(t *testing.T) {
 }
 
 // With fewer samples than columns, all principal directions are used even if columns have very
-// different scales. Directions that are lost to rounding cause a warning.
+// different scales. The values, and their nulls (the values of shuffled pairs), are then 1.
+// Directions that are lost to rounding cause a warning.
 func TestBadlyScaledGramMatrices(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 60
@@ -436,6 +437,7 @@ var errDisk = errors.New("disk")
 
 func (failingSource) Read([]int, []float64) error { return errDisk }
 
+// TestSourceErrors checks that Compare returns the error of reading a matrix.
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	x := source(t, make([]float32, 60), 2)
