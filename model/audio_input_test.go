@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// saveAudio writes a graph with one input "x" of the given shape and one output "y", which build
-// computes from it.
+// saveAudio writes a graph with one input "x" of the given shape (-1: a dimension of any size) and
+// one output "y", which build computes from it. It returns the path.
 func saveAudio(t *testing.T, build func(b *onnx.Builder, x onnx.Value) onnx.Value, shape ...int) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -33,7 +33,7 @@ func twice(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Mul(x, b.Scalar(
 // outputs runs a model on waveforms and returns the activations of its only layer.
 func outputs(t *testing.T, m *model.Model, waveforms ...tensor.Tensor) tensor.Tensor {
 	t.Helper()
-	s, err := m.NewSession(m.Layers(), false)
+	s, err := m.NewSession(m.Layers(), false) // false: without scores of classes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +55,9 @@ func wave(values ...float32) tensor.Tensor {
 
 // TestAudioModels checks that a model that doubles waveforms takes them in every shape of its input
 // (b waveforms of n values), with every normalisation, in a session and as a part of another graph.
+// The option Samples is n if the input leaves it open. The frame is what a data set must give the
+// model: for audio, the length of waveforms and their samples per second. The layer "output" is the
+// model's output.
 func TestAudioModels(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -105,7 +108,7 @@ func TestAudioModels(t *testing.T) {
 	}
 }
 
-// runIncludedAudio runs the model as a part of another graph.
+// runIncludedAudio runs the model as a part of another graph, and returns its layer for x.
 func runIncludedAudio(t *testing.T, rt *ort.Runtime, m *model.Model, x tensor.Tensor) []float32 {
 	t.Helper()
 	b := onnx.NewBuilder(m.Opset())

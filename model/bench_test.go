@@ -43,7 +43,8 @@ func setting(b *testing.B, name string, fallback int) int {
 }
 
 // benchmarkLayers measures forward passes of a batch that read the layers that match the patterns
-// and, if output is set, the output of the model.
+// (op:Relu: the outputs of ReLUs) and, if output is set, the output of the model.
+// Spin lets the threads of ONNX Runtime wait busily between runs.
 func benchmarkLayers(b *testing.B, output bool, layers ...string) {
 	path := os.Getenv(envModel)
 	if path == "" {
@@ -65,7 +66,7 @@ func benchmarkLayers(b *testing.B, output bool, layers ...string) {
 	}
 	f := m.Frame()
 	height, width := f.Height, f.Width
-	if height == 0 || width == 0 {
+	if height == 0 || width == 0 { // the model takes any size
 		height, width = size, size
 	}
 	images := make([]tensor.Tensor, batch)
@@ -160,5 +161,6 @@ func BenchmarkLayers(b *testing.B) {
 	benchmarkLayers(b, false, strings.Split(pattern, ",")...)
 }
 
-// BenchmarkLayersAll reads every tensor.
+// BenchmarkLayersAll reads every layer: each tensor that depends on the image and whose first axis
+// is the batch.
 func BenchmarkLayersAll(b *testing.B) { benchmarkLayers(b, false, "all") }

@@ -43,6 +43,7 @@ func TestModelAbove2GB(t *testing.T) {
 	if err := os.WriteFile(path, bigModel(t, width, rows), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	// openLayer opens the model with a session that returns its output.
 	_, s := openLayer(t, orttest.Load(t), path, "output")
 	out, err := s.NewBuffers(1)
 	if err != nil {
@@ -82,6 +83,7 @@ func bigModel(t *testing.T, width, rows int) []byte {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		t.Fatal(err)
 	}
+	// Replace the constant, one row, by the rows in weights.bin.
 	w := p.Graph.Initializer[slices.IndexFunc(p.Graph.Initializer, func(w *pb.TensorProto) bool { return w.GetName() == "weights" })]
 	w.Dims, w.RawData, w.FloatData, w.DataLocation = []int64{int64(rows), int64(width)}, nil, nil, pb.TensorProto_EXTERNAL.Enum()
 	w.ExternalData = []*pb.StringStringEntryProto{text("location", "weights.bin")}

@@ -20,6 +20,10 @@ import (
 
 // imageSide is the side of the images of these tests in pixels. The grids of a YOLO detector, with
 // strides of 8, 16 and 32 pixels, have 16 + 4 + 1 = 21 cells, here with one anchor each.
+//
+// A model finds outputs that are boxes, maps or keypoints and decodes them: brings them into a form
+// that is the same for all models, described by an output.Format. The layout, such as yolov8, is
+// the form that they have in the file. It is inferred, or set by an output.Setting.
 const imageSide = 32
 
 // A constant is a tensor that a graph returns for every image, plus the mean of the image.
@@ -33,7 +37,8 @@ type constant struct {
 	undeclared bool
 }
 
-// writeConstants writes a model that returns constants, and returns its path.
+// writeConstants writes a model that returns constants, and returns its path. A batch of -1 is one
+// of any size.
 func writeConstants(t *testing.T, batch int, metadata map[string]string, constants ...constant) string {
 	t.Helper()
 	b := onnx.NewBuilder(17)
@@ -124,7 +129,8 @@ func run(t *testing.T, m *model.Model) tensor.Tensor {
 	return buf.Layer(0)
 }
 
-// text formats boxes in pixels: left, top, right, bottom, class and score.
+// text formats boxes in pixels: left, top, right, bottom, class and score, and x, y and visibility
+// of keypoints.
 func text(f *output.Format, row []float32) string {
 	boxes, finite := f.Boxes(nil, row)
 	if !finite {
@@ -199,16 +205,18 @@ func TestBoxLayouts(t *testing.T) {
 		"at most one box": {setting: output.Setting{Boxes: "yolov8", Most: 1}, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: "6 3.75 14 12.25 0 0.90"},
 		"yolov10": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 4 14 12 owl 0.90; 6 4 14 12 owl 0.80",
 			constants: []constant{{name: "output0", shape: []int{3, 6}, values: []float32{6, 4, 14, 12, .8, 2, 6, 4, 14, 12, .9, 2, 1, 1, 2, 2, 0, 0}}}},
+		// The anchors as in yolov8, of a network that needs no suppression.
 		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50",
 			constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}},
 		// The layout "suppressed" holds boxes after non-maximum suppression: corners, score and
-		// class.
+		// class. Fractions, here false, states that coordinates are fractions of the image.
 		"suppressed": {batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
 			constants: []constant{{name: "output0", shape: []int{2, 6}, values: []float32{1, 1, 2, 2, 0, 0, 6, 4, 14, 12, .9, 1}}}},
 		"suppressed, fractions": {setting: output.Setting{Boxes: "suppressed", Fractions: new(bool)}, batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
 			constants: []constant{{name: "output0", shape: []int{1, 6}, values: []float32{6, 4, 14, 12, .9, 1}}}},
 		"suppressed, index of the image in front": {batch: 1, layout: "suppressed", want: "6 4 14 12 3 0.90; 6 4 14 12 4 0.20",
 			constants: []constant{{name: "output", shape: []int{2, 7}, values: []float32{0, 6, 4, 14, 12, 4, .2, 0, 6, 4, 14, 12, 3, .9}, unbatched: true}}},
+		// num_dets, here 2, is the number of boxes that count.
 		"efficient-nms": {batch: -1, layout: "efficient-nms", want: "6 4 14 12 2 0.90; 1 1 2 2 0 0.30", constants: []constant{
 			{name: "num_dets", shape: []int{1}, values: []float32{2}, typ: onnx.Int32}, {name: "det_boxes", shape: []int{3, 4}, values: []float32{6, 4, 14, 12, 1, 1, 2, 2, 5, 5, 9, 9}},
 			{name: "det_scores", shape: []int{3}, values: []float32{.9, .3, .99}}, {name: "det_classes", shape: []int{3}, values: []float32{2, 0, 1}, typ: onnx.Int32}}},
@@ -257,7 +265,8 @@ func TestMapLayouts(t *testing.T) {
 	cycle := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
 	labels := make([]float32, 64)
 	copy(labels, []float32{0, 1, 2, 0, 5})
-	// mapText formats the map of a decoded output: a class or a value for each position.
+	// mapText formats the map of a decoded output: a class or a value for each position. The
+	// probabilities of the classes follow in the output.
 	mapText := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
 	for name, c := range map[string]struct {
 		setting     output.Setting

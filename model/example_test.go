@@ -42,7 +42,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 
-	library, _, err := ort.Find("")
+	library, _, err := ort.Find("") // the file of ONNX Runtime
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"op:Relu"}})
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"op:Relu"}}) // the outputs of ReLUs
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func ExampleOpen() {
 	if err := session.Run(context.Background(), []tensor.Tensor{image}, buf); err != nil {
 		log.Fatal(err)
 	}
-	logProbs, err := buf.LogProbs(nil)
+	logProbs, err := buf.LogProbs(nil) // nil: of all classes
 	if err != nil {
 		log.Fatal(err)
 	}

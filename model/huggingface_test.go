@@ -12,6 +12,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestFromHuggingFace reads configs of preprocessors, as published on the Hugging Face hub. A Frame
+// says how images are resized and cropped, and at which rate and length waveforms are sampled. Range
+// has the values for black and white, and Order is the order of the colour channels.
 func TestFromHuggingFace(t *testing.T) {
 	t.Parallel()
 	half := []float32{0.5, 0.5, 0.5}
@@ -72,6 +75,8 @@ func TestFromHuggingFace(t *testing.T) {
 	}
 }
 
+// TestFromHuggingFaceRefuses reads configs that are invalid, contradict themselves or ask for what
+// Noether cannot do.
 func TestFromHuggingFaceRefuses(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{

@@ -15,7 +15,8 @@ import (
 
 // TestIncludeEqualsSession checks that a model that Include adds to a graph computes the same as a
 // session of the model, for several types of inputs and several preprocessings. The model, network
-// in inputs_test.go, doubles its input.
+// in inputs_test.go, doubles its input, and drawImage there draws random images. Range has the
+// values for black and white.
 func TestIncludeEqualsSession(t *testing.T) {
 	rt := orttest.Load(t)
 	rapid.Check(t, func(r *rapid.T) {

@@ -79,7 +79,8 @@ func drawImage(t *rapid.T, channels int) tensor.Tensor {
 
 // TestForms checks that models of every form (type, layout, channels, fixed or dynamic batch size)
 // give the results of the same network, for batches of any size. The images are normalised, except
-// that a model of type uint8 gets the values 0 to 255.
+// that a model of type uint8 gets the values 0 to 255. The frame is the size and number of channels
+// of the images that a model takes.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -168,6 +169,7 @@ func checkBatch(t *rapid.T, buf *model.Buffers, images []tensor.Tensor, normalis
 func TestConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
+	// openLayer opens the model with a session that returns the layer.
 	_, s := openLayer(t, orttest.Load(t), path, "doubled")
 	var wait sync.WaitGroup
 	for g := range 4 {

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+// TestReadClassNames reads the names of a model's three classes from id2label in the config.json
+// that describes it, as on the Hugging Face hub.
 func TestReadClassNames(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -40,7 +42,7 @@ func TestReadClassNames(t *testing.T) {
 	}
 }
 
-// TestConfigBeside checks that the file is found in the folder of the model, and in the parent of a
+// TestConfigBeside checks that config.json is found in the folder of the model, and in the parent of a
 // folder called onnx.
 func TestConfigBeside(t *testing.T) {
 	t.Parallel()

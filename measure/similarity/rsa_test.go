@@ -21,6 +21,7 @@ func TestRSAReplicates(t *testing.T) {
 	for g := range groups + 1 {
 		cuts = append(cuts, g*n/groups)
 	}
+	// levels is the number of values that dissimilarities have.
 	for name, levels := range map[string]float64{"no ties": math.Inf(1), "12 values": 12} {
 		g := rand.New(rand.NewPCG(26, 1))
 		x, y := make([]float64, n), make([]float64, n)
@@ -40,6 +41,7 @@ func TestRSAReplicates(t *testing.T) {
 				}
 			}
 		}
+		// ranks returns doubled ranks, and meanRanks ranks. Ties share their mean rank.
 		e := rsa(ranks(a), ranks(b), n, cuts)
 		if want := stat.Correlation(meanRanks(a), meanRanks(b), nil); math.Abs(e.value-want) > 1e-12 {
 			t.Errorf("%s: rsa %v, want %v", name, e.value, want)
@@ -70,7 +72,8 @@ func TestRSAReplicates(t *testing.T) {
 			t.Errorf("%s: the standard deviation of the replicates is %.3f times that of the exact ones", name, ratio)
 		}
 	}
-	// All pairs have the same dissimilarity in one representation.
+	// All ten pairs of five samples have the same dissimilarity in one representation. There are no
+	// groups.
 	if e := rsa(ranks(slices.Repeat([]float64{1}, 10)), ranks([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), 5, nil); !math.IsNaN(e.value) {
 		t.Errorf("rsa of equal dissimilarities is %v, want NaN", e.value)
 	}

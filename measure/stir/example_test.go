@@ -75,7 +75,7 @@ func openLinear(dir, name string, mix []float32) procedure.Subject {
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		log.Fatal(err)
 	}
-	library, _, err := ort.Find("")
+	library, _, err := ort.Find("") // the file of ONNX Runtime
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// build opens a model of grey images of 6 x 6 pixels whose output "z" is the value that graph
-// builds from the input x.
+// build opens a model of grey images of 6 x 6 pixels (side is 6) whose output "z" is the value that
+// graph builds from the input x.
 func build(t testing.TB, name string, graph func(b *onnx.Builder, x onnx.Value) onnx.Value) procedure.Subject {
 	t.Helper()
 	return buildOf(t, name, onnx.DefaultOpset, side, graph)
@@ -70,25 +70,26 @@ func random(n int) tensor.Tensor {
 	return t
 }
 
-// adam returns the default settings with the optimiser adam.
+// adam returns the default settings of STIR (see between) with the optimiser adam.
 func adam() stir.Settings {
 	s := stir.Defaults()
 	s.Optimiser = "adam"
 	return s
 }
 
-// between returns the scores of STIR(b | a), which asks whether b shares the invariances of a, on
-// the images x.
+// between returns the scores of STIR(b | a), which asks whether b shares the invariances of a: how
+// similar are b's outputs for the images x and for other images that a maps to the same outputs?
 func between(t testing.TB, a, b procedure.Subject, x tensor.Tensor, s stir.Settings) []measure.PairScore {
 	t.Helper()
-	scores, err := stir.Compare(t.Context(), a, b, x, s, 1)
+	scores, err := stir.Compare(t.Context(), a, b, x, s, 1) // 1: seed
 	if err != nil {
 		t.Fatal(err)
 	}
 	return scores
 }
 
-// value returns a statistic, in the given variant, of the first pair of layers that has it.
+// value returns a statistic, in the given variant, of the first pair of layers that has it. A
+// variant is for instance a way to find the other images; "" is the default.
 func value(t testing.TB, scores []measure.PairScore, statistic, variant string) measure.Score {
 	t.Helper()
 	for _, s := range scores {
@@ -121,7 +122,7 @@ func cifar(t testing.TB, n int) tensor.Tensor {
 	defer dataset.Close(src)
 	x := tensor.New(n, 3, 32, 32)
 	for i := range n {
-		s, err := src.At(t.Context(), i, dataset.Frame{})
+		s, err := src.At(t.Context(), i, dataset.Frame{}) // the zero Frame: not resized
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,13 @@ import (
 // STIR(b | a), similarity through inverted representations (Nanda et al. 2022), says how far model b
 // shares the invariances of the reference model a. For each image x an inversion finds an image x'
 // with a(x') near a(x); STIR is the similarity, here linear CKA (centred kernel alignment), of b(x)
-// and b(x'). stir.Arbitrary, stir.Adversarial and stir.Controversial document the inversions, and
-// stir.New the statistics.
+// and b(x'). An arbitrary inversion starts from noise. An adversarial one also maximises the
+// distance between b(x') and b(x), and a controversial one does so from a start near x. stir.New
+// documents the statistics.
+//
+// Helpers are in helpers_test.go: linear(name, i, j, d) maps the pixels i to j - 1 linearly to d
+// numbers, random(n) returns n images of noise, between(a, b, ...) returns the scores of
+// STIR(b | a), and value returns one statistic, whose variant is "" for arbitrary inversion.
 
 const side = 6 // of the images of most models here, in pixels: 36 values
 
@@ -97,15 +102,16 @@ func TestNestedInvariances(t *testing.T) {
 	}
 }
 
-// TestAdversarialInversion checks that adversarial inversion finds other images than arbitrary
-// inversion, at the same distance from the reference model's representation, and that controversial
-// stimuli are near x.
+// TestAdversarialInversion checks that adversarial inversion gives another STIR than arbitrary
+// inversion, with images near the reference model's representation, and that controversial stimuli
+// (images found by controversial inversion) are nearer to x.
 func TestAdversarialInversion(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
 	s := adam()
 	s.Inversions = []string{stir.Arbitrary, stir.Adversarial, stir.Controversial}
 	s.Steps = 300
+	// Divide distances by the norm of the representation of x, and weight that by b by 0.1.
 	s.Normalised, s.Beta = true, 0.1
 	scores := between(t, a, b, random(60), s)
 	if arbitrary, adversarial := value(t, scores, "stir", ""), value(t, scores, "stir-adversarial", ""); arbitrary.Value == adversarial.Value {
@@ -257,7 +263,8 @@ func TestLayerGrid(t *testing.T) {
 	}
 }
 
-// TestResume checks that a resumed job gives identical scores and repeats no finished work.
+// TestResume checks that a resumed job (one run of the measure on two models) gives identical
+// scores and repeats no finished work.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	a, b := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12))
@@ -297,7 +304,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// job returns a job that compares the first layers of a and b on the images x.
+// job returns a job that compares the first layers of a and b on the images x. Its checkpoint, from
+// which another run of the job continues, is in memory.
 func job(a, b procedure.Subject, x tensor.Tensor) *procedure.Job {
 	j := measuretest.Job(a, source{x})
 	j.B, j.Pairs = b, [][2]int{{0, 0}}
@@ -316,7 +324,7 @@ func (s source) At(_ context.Context, i int, _ dataset.Frame) (dataset.Sample, e
 }
 
 // TestSharedInversion checks that jobs with different second models share the inversion of the
-// first model.
+// first model. They save it in the checkpoint that shared returns for a key.
 func TestSharedInversion(t *testing.T) {
 	t.Parallel()
 	a, b, c := build(t, "a", linear("a", 0, 36, 12)), build(t, "b", linear("b", 0, 36, 12)), build(t, "c", linear("c", 0, 36, 12))
@@ -358,6 +366,7 @@ func TestSharedInversion(t *testing.T) {
 
 func TestSettingsErrors(t *testing.T) {
 	t.Parallel()
+	// "beta is 0.5": Beta has no effect unless Normalised is set.
 	for want, change := range map[string]func(*stir.Settings){
 		`inversion "fast"`:    func(s *stir.Settings) { s.Inversions = []string{"fast"} },
 		"listed twice":        func(s *stir.Settings) { s.Inversions = []string{"arbitrary", "arbitrary"} },
@@ -389,12 +398,14 @@ func TestErrors(t *testing.T) {
 	if _, err := stir.Compare(t.Context(), m, m, tensor.New(4, 3, 6, 6), adam(), 1); err == nil || !strings.Contains(err.Error(), "takes n x [1 6 6]") {
 		t.Errorf("images of another shape: error %v, want one about the shape", err)
 	}
+	// A cast to integers has no gradient, which an inversion needs.
 	rounded := build(t, "rounded", func(b *onnx.Builder, x onnx.Value) onnx.Value {
 		return b.Cast(b.Cast(b.Mul(b.Flatten(x, 1), b.Scalar(9)), onnx.Int64), onnx.Float)
 	})
 	if _, err := stir.Compare(t.Context(), rounded, m, random(5), adam(), 1); err == nil || !strings.Contains(err.Error(), "has no gradient with respect to the image") {
 		t.Errorf("a layer without a gradient: error %v, want one about the gradient", err)
 	}
+	// Adversarial inversion joins both models in one graph, which has one operator set (opset).
 	old := buildOf(t, "old", 12, side, func(b *onnx.Builder, x onnx.Value) onnx.Value { return b.Op("Softmax", nil, b.Flatten(x, 1)) })
 	s := adam()
 	s.Inversions = []string{stir.Adversarial}

@@ -11,7 +11,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestGoldenLeastSquares compares the predictions of least squares with testdata/leastsquares.py.
+// TestGoldenLeastSquares fits stitches, linear maps from a layer of one network to a layer of
+// another, by least squares. It compares their predictions with those of NumPy, which
+// testdata/leastsquares.py wrote into leastsquares.json.
 func TestGoldenLeastSquares(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/leastsquares.json")
@@ -27,6 +29,7 @@ func TestGoldenLeastSquares(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
+		// Of the network that is stitched there is only the stitch, with zeros as weights.
 		b := onnx.NewBuilder(17)
 		b.Output("y", b.MatMul(b.Const(weightName, tensor.New(c.Q, c.P)), b.Input("x", onnx.Float, c.P, 1)))
 		m, err := b.Model()
@@ -36,6 +39,7 @@ func TestGoldenLeastSquares(t *testing.T) {
 		net := &stitchedNetwork{Model: m, p: c.P, q: c.Q, positions: 1}
 		n := len(c.X) / c.P
 		x, y := tensor.Tensor{Shape: []int{n, c.P}, Data: c.X}, tensor.Tensor{Shape: []int{n, c.Q}, Data: c.Y}
+		// The fit uses the means and second moments of the columns of X and Y, which scatter sums.
 		scatter := linalg.NewScatter[float64](c.P + c.Q)
 		scatter.Add(linalg.Centre64(net.rows(x, y), c.P+c.Q), nil, new(linalg.Scratch))
 		weights, err := net.solve(scatter)

@@ -24,8 +24,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// source is a source of random images of 3 x side x side. The label of an image is the channel with
-// the largest mean.
+// source is a data set of random images of 3 x side x side. The label of an image is the channel
+// with the largest mean.
 type source struct {
 	x      tensor.Tensor
 	labels []int
@@ -123,8 +123,9 @@ func open(t testing.TB, name string, s architecture, layers ...string) procedure
 	return procedure.Subject{Name: name, Model: m, Layers: m.Layers()}
 }
 
-// jobOf returns a job that stitches each layer of a to the layer of b with the same index. A job is
-// one run of the measure on two models.
+// jobOf returns a job that stitches each layer of a to the layer of b with the same index: a linear
+// map, the stitch, turns activations of the first into activations of the second, from which the
+// rest of b computes the classes. A job is one run of the measure on two models.
 func jobOf(t testing.TB, a, b procedure.Subject, data dataset.Source) *procedure.Job {
 	j := measuretest.Job(a, data)
 	j.B, j.Runtime, j.Threads = b, orttest.Load(t), 1
@@ -143,8 +144,8 @@ func scoresOf(t testing.TB, s Settings, j *procedure.Job) []measure.PairScore {
 	return measuretest.RunJob(t, p, err, j)
 }
 
-// untrained returns settings for a stitch, the linear map from a layer of one network to a layer of
-// another, that keeps its initial weights: start is identity, leastSquares or random.
+// untrained returns settings for a stitch that keeps its initial weights: start is identity,
+// leastSquares or random.
 func untrained(start string) Settings {
 	s := Defaults()
 	s.Start, s.Epochs = start, 0
@@ -195,6 +196,7 @@ func TestLeastSquares(t *testing.T) {
 		j := jobOf(t, net, net, newSource(400, s.side))
 		j.Pairs = [][2]int{{0, 0}, {1, 1}, {0, 1}}
 		for _, score := range scoresOf(t, untrained(leastSquares), j) {
+			// Half of the 400 samples are for the scores: one sample is 0.005.
 			if score.Statistic == "penalty" && math.Abs(score.Value) > 0.011 {
 				t.Errorf("%+v, layers %d and %d: the penalty is %v, want 0", s, score.A, score.B, score.Value)
 			}
@@ -203,7 +205,8 @@ func TestLeastSquares(t *testing.T) {
 }
 
 // TestTrained checks that a trained stitch between two networks of different widths, sizes and
-// layouts is nearly as accurate as the second network, and an untrained one is not.
+// layouts (orders of axes) is nearly as accurate as the second network, and an untrained one is
+// not. Half of the 400 samples are for the scores.
 func TestTrained(t *testing.T) {
 	t.Parallel()
 	data := newSource(400, 8)
@@ -266,8 +269,9 @@ func interrupted(t testing.TB, j *procedure.Job, reports int) context.Context {
 	return ctx
 }
 
-// TestResume checks that an interrupted job gives the same scores when it is resumed, and that
-// trained stitches are taken from the store of features.
+// TestResume checks that an interrupted job gives the same scores when it is resumed from its
+// checkpoint, and when its checkpoint is lost but the store, a folder of results that jobs share,
+// has the trained stitches.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	data := newSource(160, 8)
@@ -326,6 +330,7 @@ func TestInterpolation(t *testing.T) {
 
 func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
+	// Train is the fraction of the samples for training; Images is the number of samples.
 	for want, change := range map[string]func(*Settings){
 		"images is 3": func(s *Settings) { s.Images = 3 }, "train is 1": func(s *Settings) { s.Train = 1 }, "unknown start": func(s *Settings) { s.Start = "zero" },
 		"epochs is -1": func(s *Settings) { s.Epochs = -1 }, "rate is 0": func(s *Settings) { s.Rate = 0 }, "batch is 0": func(s *Settings) { s.Batch = 0 },
@@ -345,6 +350,7 @@ func TestTooFewSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Skip returns why a job cannot be run, or "".
 	if why := m.Skip(jobOf(t, net, net, newSource(3, 8))); !strings.Contains(why, "3 samples are too few") {
 		t.Errorf("skipped because %q", why)
 	}
@@ -358,7 +364,8 @@ func TestTooFewSamples(t *testing.T) {
 }
 
 // TestTooFewClasses checks that a stitch needs a second model with at least two classes, of which
-// at least two are used. The first model may have one class.
+// at least two are used (Outputs). The first model may have one class. Skip returns why a job
+// cannot be run, or "".
 func TestTooFewClasses(t *testing.T) {
 	t.Parallel()
 	m, err := New(Defaults())

@@ -115,6 +115,8 @@ func TestGradient(t *testing.T) {
 	for _, s := range []logmel.Settings{{Rate: 8000, Mels: 12}, {Rate: 8000, Mels: 12, FFT: 256, Power: 1, Log: "db", Clamp: true, Range: 60, Scale: "slaney", Area: true}} {
 		const n = 900
 		m := spectrogram(t, s, n)
+		// g has m's input and another one, r: the weights of the features. Its second output is the
+		// gradient of the weighted sum by the waveform.
 		g, err := grad.Add(m, grad.Options{Of: "features", Cotangent: "r", By: []string{"sound"}})
 		if err != nil {
 			t.Fatal(err)
