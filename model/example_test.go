@@ -50,7 +50,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	m, err := model.Open(rt, path, model.Options{Layers: []string{"op:Relu"}}) // the outputs of ReLUs
+	m, err := model.Open(rt, path, model.Options{Layers: []string{"op:Relu"}}) // all ReLUs
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // TestFromHuggingFace reads configs of preprocessors, as published on the Hugging Face hub. A Frame
-// says how images are resized and cropped, and at which rate and length waveforms are sampled. Range
-// has the values for black and white, and Order is the order of the colour channels.
+// says how images are resized and cropped, or the rate and length of waveforms. Range has the
+// values for black and white, and Order is the order of the colour channels.
 func TestFromHuggingFace(t *testing.T) {
 	t.Parallel()
 	half := []float32{0.5, 0.5, 0.5}

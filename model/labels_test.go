@@ -42,8 +42,8 @@ func TestReadClassNames(t *testing.T) {
 	}
 }
 
-// TestConfigBeside checks that config.json is found in the folder of the model, and in the parent of a
-// folder called onnx.
+// TestConfigBeside checks that config.json is found in the folder of the model, and in the parent
+// of a folder called onnx.
 func TestConfigBeside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -33,8 +33,8 @@ func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limi
 		x := b.Input("x", onnx.Float, -1, 3, 16, 16)
 		b.Output("y", b.ReduceMean(b.Op("Resize", nil, x, "", "", b.Ints(1, 3, side, side)), false, 2, 3))
 	})
-	// Write writes a small convolutional network, and WriteExpanding a model that expands the means of
-	// the channels to side x side values, a size that the graph gives (true) or computes (false).
+	// Write writes a small convolutional network, and WriteExpanding a model that expands the means
+	// of the channels to side x side values. The graph gives this size (true) or computes it.
 	small := testmodel.Write(t, dir, "small", testmodel.Options{})
 	// The function returns the free memory in bytes.
 	rt.LimitMemory(func() int64 { return 256 << 20 })
@@ -57,7 +57,8 @@ func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limi
 }
 
 // TestLayersBeyondMemory checks that NewBuffers, for so many images, fails if the buffers of the
-// layers would exceed half of the free memory. Here 1 GiB is free; 100 images take 0.3 GiB, 200 take 0.6 GiB.
+// layers would exceed half of the free memory. Here 1 GiB is free; 100 images take 0.3 GiB, 200
+// take 0.6 GiB.
 func TestLayersBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
 	rt := orttest.Load(t)
 	_, s := openLayer(t, rt, save(t, func(b *onnx.Builder) {

@@ -23,7 +23,8 @@ func save(t testing.TB, build func(b *onnx.Builder)) string {
 	return saveOpset(t, onnx.DefaultOpset, build)
 }
 
-// openLayer opens a model at one layer, with a session that ends with the test.
+// openLayer opens a model with one layer (a tensor whose values are measured; "output" stands for
+// the model's output) and a session that ends with the test.
 func openLayer(t testing.TB, rt *ort.Runtime, path, layer string) (*model.Model, *model.Session) {
 	t.Helper()
 	m, err := model.Open(rt, path, model.Options{Layers: []string{layer}})
@@ -148,6 +149,7 @@ func TestFurtherInputs(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
+	// A network of images of 3 x 4 x 4 with the outputs doubled and scores (see inputs_test.go).
 	image := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
 	tokens := save(t, func(b *onnx.Builder) { b.Output("y", b.Cast(b.Input("tokens", onnx.Int64, -1, 128), onnx.Float)) })
 	dynamic := save(t, func(b *onnx.Builder) { b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, -1, -1))) })
@@ -231,7 +233,7 @@ func TestDynamicSize(t *testing.T) {
 }
 
 // TestParallelParts checks that the parts of a batch give the same layers in parallel, in a batch
-// session, as in sequence, for any number of threads and images.
+// session, as in sequence, for any number of threads and images. The network doubles its input.
 func TestParallelParts(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -287,7 +289,7 @@ func TestRunErrors(t *testing.T) {
 	rt := orttest.Load(t)
 	path := save(t, network(form{onnx.Float, "NCHW", -1, 3}))
 	m, s := openLayer(t, rt, path, "doubled")
-	buf, err := s.NewBuffers(2)
+	buf, err := s.NewBuffers(2) // for two images
 	if err != nil {
 		t.Fatal(err)
 	}

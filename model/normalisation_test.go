@@ -14,8 +14,8 @@ import (
 )
 
 // TestNormalisation checks the mean and standard deviation found in the first nodes of networks
-// that normalise their images themselves. With such nodes, a mean in the preprocessing is a
-// conflict.
+// that normalise their images themselves. Range has the values of black and white before that. With
+// such nodes, a mean in the preprocessing, which precedes the network, is a conflict.
 func TestNormalisation(t *testing.T) {
 	t.Parallel()
 	perChannel := func(b *onnx.Builder, name string, v ...float32) onnx.Value {

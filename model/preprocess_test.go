@@ -10,6 +10,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
+// TestNormalise checks (low + x (high - low) - mean) / std for an image x of 3 channels of 1 x 2
+// pixels, where low and high are the values for 0 and 1: Range.
 func TestNormalise(t *testing.T) {
 	t.Parallel()
 	src, err := tensor.From([]float32{0, 0.5, 0.25, 1, 0.75, 0.125}, 3, 1, 2)
@@ -85,6 +87,8 @@ func TestPreprocessCheck(t *testing.T) {
 	}
 }
 
+// TestPresets checks the named preprocessings for well-known data sets and models. The Frame has
+// the size of the images.
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"imagenet": 224, "cifar10": 32, "clip": 224} {

@@ -96,7 +96,7 @@ func checkNets(t *testing.T, device string, multiple float64) {
 				t.Fatal(err)
 			}
 			layers := m.Layers()
-			s, err := m.NewSession(layers, true)
+			s, err := m.NewSession(layers, true) // true: with the scores of the classes
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 func TestReloadWeights(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	// A small network for images of 3 x 16 x 16, with random weights and the layer conv.
 	path := testmodel.Write(t, dir, "m", testmodel.Options{})
 	compute := func(reload bool) []float32 {
 		m, err := model.Open(orttest.Load(t), path, model.Options{Layers: []string{"conv"}, ReloadWeights: reload})

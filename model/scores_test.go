@@ -45,7 +45,8 @@ func logProbs(t *testing.T, path string, o model.Options, classes []int, x ...fl
 }
 
 // TestScores checks what is inferred from a graph with one or two outputs: whether one of them has
-// class scores, of which kind (kind; "none": no output has), and the number of classes.
+// class scores, of which kind (kind; "none": no output has), and the number of classes. An output
+// of four columns may hold boxes. b.Full(1, 3, n) is a 3 x n matrix of ones.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -117,6 +118,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// TestLogProbs checks log-probabilities of all classes of an output that is the three values x, and
+// of a subset of classes, whose probabilities are divided by their sum.
 func TestLogProbs(t *testing.T) {
 	t.Parallel()
 	plain := save(t, func(b *onnx.Builder) { b.Output("y", b.Identity(addInput(b))) })

@@ -52,7 +52,7 @@ func TestTokensOfTransformer(t *testing.T) {
 		if l.Axes != "NTC" {
 			continue
 		}
-		maps, why := l.Maps()
+		maps, why := l.Maps() // where the grid is among the values, or why there is none
 		if l.Tokens == nil || l.Tokens.Height*l.Tokens.Width+l.Tokens.Prefix != l.Shape[0] || l.Tokens.Prefix > 1 || why != "" {
 			t.Errorf("%s of shape %v: tokens %+v, maps %+v %s; want a grid and a prefix of at most 1", l.Name, l.Shape, l.Tokens, maps, why)
 		}
@@ -87,6 +87,7 @@ func TestTokensOfExports(t *testing.T) {
 				continue
 			}
 			found++
+			// Where the tokens of the grid are among the values of the layer: from Base on.
 			maps, why := l.Maps()
 			if l.Tokens == nil || *l.Tokens != (onnx.Tokens{Prefix: c.prefix, Height: 4, Width: 6}) || why != "" || maps.Base != c.prefix*l.Shape[1] || maps.Positions() != 24 {
 				t.Errorf("%s: %s of shape %v: tokens %+v, maps %+v %s; want a prefix of %d and a grid of 4 x 6", name, l.Name, l.Shape, l.Tokens, maps, why, c.prefix)

@@ -56,6 +56,7 @@ func TestBuilderSharesConstants(t *testing.T) {
 	if inner := b.Scope("s"); ints != inner.Ints(1, 2) || scalar != inner.Scalar(0.5) || number != inner.Int(3) {
 		t.Error("equal constants are different tensors")
 	}
+	// Int has rank 0 and Ints rank 1.
 	different := []onnx.Value{b.Ints(1, 2), b.Ints(12), b.Ints(3), b.Int(3), b.Scalar(3), b.Scalar(0), b.Scalar(float32(math.Copysign(0, -1)))}
 	for i, v := range different {
 		if slices.Contains(different[:i], v) {
@@ -132,8 +133,8 @@ func TestOutputRenames(t *testing.T) {
 	}
 }
 
-// Extending a model by further outputs does not change it, and two extensions are independent. Add
-// and w are tensors of the model.
+// Extending a model by further outputs does not change it, and two extensions are independent. The
+// model, small in model_test.go, computes y = ReLU(Add), where the tensor Add is x w + 1.
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	m := small(t)

@@ -330,7 +330,7 @@ func TestInterpolation(t *testing.T) {
 
 func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
-	// Train is the fraction of the samples for training; Images is the number of samples.
+	// Train is the fraction of the samples for training; Images is the largest number of samples.
 	for want, change := range map[string]func(*Settings){
 		"images is 3": func(s *Settings) { s.Images = 3 }, "train is 1": func(s *Settings) { s.Train = 1 }, "unknown start": func(s *Settings) { s.Start = "zero" },
 		"epochs is -1": func(s *Settings) { s.Epochs = -1 }, "rate is 0": func(s *Settings) { s.Rate = 0 }, "batch is 0": func(s *Settings) { s.Batch = 0 },

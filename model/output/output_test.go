@@ -59,7 +59,10 @@ func TestIoU(t *testing.T) {
 	}
 }
 
-// Complete leaves the boxes that a direct implementation of greedy non-maximum suppression leaves.
+// Complete removes boxes by greedy non-maximum suppression. It leaves those that a direct
+// implementation leaves. A Format describes a model's output: Suppress is the IoU above which the
+// weaker of two boxes of a class is removed (1: none is), and Most the largest number of boxes
+// that remain.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -109,6 +109,9 @@ func encoder(n *net, scope string, x onnx.Value, c int) onnx.Value {
 	return b.Scope("mlp").Add(x, b.MatMul(b.Mul(hidden, b.Sigmoid(hidden)), n.weight(2*c, c)))
 }
 
+// TestChoose checks which layers Choose finds along the depth of networks: the stem (what precedes
+// the first block), ends of blocks, and the input of the classifier. A stage is a run of blocks
+// whose feature maps have the same size.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	image := []int{-1, 3, 32, 32}
@@ -251,7 +254,7 @@ func TestChooseOfManyStages(t *testing.T) {
 		}
 		n.classify(x, 4)
 	}, -1, 3, 32, 32)
-	want := []string{"Slice: stem"}
+	want := []string{"Slice: stem"} // the input of the first block
 	for _, stage := range []int{1, 3, 4, 6, 7, 9, 10, 12, 13, 15} {
 		want = append(want, fmt.Sprintf("b%d/LeakyRelu: stage %d, block 1 of 1", stage-1, stage))
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx/blocks"
 )
 
-// outline builds a network and returns its operations as "group: tensor < tensors that it reads".
+// outline builds a network and returns its operations as "group: tensor < tensors that it reads". A
+// group is a part of the network that a drawing can fold.
 func outline(t *testing.T, build func(n *net, x onnx.Value)) []string {
 	t.Helper()
 	n := &net{Builder: onnx.NewBuilder(onnx.DefaultOpset)}
@@ -40,7 +41,8 @@ func outline(t *testing.T, build func(n *net, x onnx.Value)) []string {
 
 // TestOutline lists the operations of a residual network with a second output, features, between
 // its blocks. The stem, each block, the pooling and the classifier are groups. features is in the
-// group of the block that follows.
+// group of the block that follows. choose_test.go has the functions that add layers: the arguments
+// of conv are x, channels of input and output, kernel size and stride.
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	got := outline(t, func(n *net, x onnx.Value) {
