@@ -265,8 +265,8 @@ func TestMapLayouts(t *testing.T) {
 	cycle := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
 	labels := make([]float32, 64)
 	copy(labels, []float32{0, 1, 2, 0, 5})
-	// mapText formats the map of a decoded output: a class or a value for each position. A
-	// probability for each class follows in the output.
+	// mapText formats the map of a decoded output: a class or a value for each position. Of
+	// classes, the probability at each position follows in the output.
 	mapText := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
 	for name, c := range map[string]struct {
 		setting     output.Setting

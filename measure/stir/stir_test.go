@@ -28,7 +28,7 @@ import (
 //
 // Helpers are in helpers_test.go: linear(name, i, j, d) maps the pixels i to j - 1 linearly to d
 // numbers, random(n) returns n images of noise, between(a, b, ...) returns the scores of
-// STIR(b | a), and value returns one statistic, whose variant is "" for arbitrary inversion.
+// STIR(b | a), and value returns one statistic in a variant, of which "" is the default.
 
 const side = 6 // of the images of most models here, in pixels: 36 values
 
