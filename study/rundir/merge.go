@@ -163,24 +163,27 @@ const (
 // mergeAll merges cells and returns the error of each. Cells that use different numbers of threads
 // of the BLAS are not merged at the same time, since that number affects rounding.
 func (m *merger) mergeAll(ctx context.Context, cells []*plan.Cell) []error {
-	errs := make([]error, len(cells))
-	var group errgroup.Group
-	group.SetLimit(mergedTogether)
-	for i, c := range cells {
-		if c.Failed {
-			continue
+	errs := make([]error, 0, len(cells))
+	sharers := func(c *plan.Cell) int { return min(len(c.Tasks), m.Options.Workers()) }
+	for len(cells) > 0 {
+		n := sharers(cells[0])
+		end := slices.IndexFunc(cells, func(c *plan.Cell) bool { return sharers(c) != n })
+		if end < 0 {
+			end = len(cells)
 		}
-		if n := min(len(c.Tasks), m.Options.Workers()); n != m.blasSharers {
-			group.Wait()
+		if n != m.blasSharers {
 			m.Options.ShareBLAS(n)
 			m.blasSharers = n
 		}
-		group.Go(func() error {
-			errs[i] = guard.Run(func() error { return m.mergeUnlessDone(ctx, c) })
+		some := make([]error, end)
+		_ = parallel(mergedTogether, end, func(i int) error {
+			if c := cells[i]; !c.Failed {
+				some[i] = guard.Run(func() error { return m.mergeUnlessDone(ctx, c) })
+			}
 			return nil
 		})
+		errs, cells = append(errs, some...), cells[end:]
 	}
-	group.Wait()
 	return errs
 }
 
@@ -228,19 +231,24 @@ func (m *merger) mergeCell(ctx context.Context, c *plan.Cell) error {
 	if err != nil {
 		return err
 	}
-	merged := make(chan error, 1)
-	go func() {
+	merge := func() error {
 		defer func() {
 			for _, p := range states {
 				p.Close()
 			}
 		}()
-		merged <- m.mergeTasks(ctx, c, states)
-	}()
-	select {
-	case err = <-merged:
-	case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
-		return context.Cause(ctx)
+		return m.mergeTasks(ctx, c, states)
+	}
+	if isCheap(c) {
+		err = merge()
+	} else {
+		merged := make(chan error, 1)
+		go func() { merged <- merge() }()
+		select {
+		case err = <-merged:
+		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
+			return context.Cause(ctx)
+		}
 	}
 	if damaged := (*damagedShard)(nil); errors.As(err, &damaged) {
 		return missingShards(c, []string{fmt.Sprintf("%d/%d (damaged)", damaged.shard.Index, damaged.shard.Count)})
@@ -291,8 +299,20 @@ func (r *Writer) copyRecord(c *plan.Cell) (bool, error) {
 	return false, nil
 }
 
+// isCheap reports whether the accumulators of a cell are so small that merging them takes less time
+// than starting goroutines for them. A study may have 100,000 such cells.
+func isCheap(c *plan.Cell) bool {
+	const cheap = 64 << 10 // bytes
+	var sum int64
+	for _, t := range c.Tasks {
+		sum += t.FullCost + t.Borrowed
+	}
+	return sum <= cheap
+}
+
 // mergeTasks merges the tasks of a cell in parallel, within the memory bound of the study.
 func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFile) error {
+	cheap := isCheap(c)
 	group, taskContext := errgroup.WithContext(ctx)
 	for _, t := range c.Tasks {
 		need := min(2*t.FullCost+t.Borrowed, int64(m.Plan.Study.Memory)) // two accumulators: the result, and the shard merged into it
@@ -303,11 +323,17 @@ func (m *merger) mergeTasks(ctx context.Context, c *plan.Cell, states []*stateFi
 			m.cores.Release(1)
 			break
 		}
-		group.Go(func() error {
+		merge := func() error {
 			defer m.cores.Release(1)
 			defer m.memory.Release(need)
 			return guard.Run(func() error { return mergeTask(taskContext, t, states) })
-		})
+		}
+		if !cheap {
+			group.Go(merge)
+		} else if err := merge(); err != nil {
+			group.Go(func() error { return err })
+			break
+		}
 	}
 	if err := group.Wait(); err != nil {
 		return err
