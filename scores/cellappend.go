@@ -1,12 +1,12 @@
 package scores
 
 import (
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/noether-ml/noether/internal/plainjson"
 	"github.com/noether-ml/noether/measure"
 )
 
@@ -24,7 +24,7 @@ func (c Cell) MarshalJSON() ([]byte, error) {
 	b = appendOptional(b, `,"parameter":`, c.Parameter)
 	b = appendOptional(b, `,"drawn":`, c.Drawn)
 	b = strconv.AppendInt(append(b, `,"trial":`...), int64(c.Trial), 10)
-	b = appendList(append(b, `,"layers":`...), c.Layers, appendLayer)
+	b = plainjson.AppendList(append(b, `,"layers":`...), c.Layers, appendLayer)
 	if c.PeakMemory != 0 {
 		b = strconv.AppendInt(append(b, `,"peak_memory":`...), c.PeakMemory, 10)
 	}
@@ -50,7 +50,7 @@ func appendLayer(b []byte, l Layer) []byte {
 	}
 	b = strconv.AppendInt(append(b, `"depth":`...), int64(l.Depth), 10)
 	b = appendOptional(b, `,"other":`, l.Other)
-	return append(appendList(append(b, `,"scores":`...), l.Scores, appendScore), '}')
+	return append(plainjson.AppendList(append(b, `,"scores":`...), l.Scores, appendScore), '}')
 }
 
 // appendScore appends a score. Its null is the value by chance, and its replicates are values
@@ -69,25 +69,13 @@ func appendScore(b []byte, s measure.Score) []byte {
 	b = appendNumber(append(b, `,"max":`...), s.Max)
 	b = strconv.AppendInt(append(b, `,"n":`...), int64(s.N), 10)
 	if len(s.Warnings) > 0 {
-		b = appendList(append(b, `,"warnings":`...), s.Warnings, func(b []byte, text string) []byte { return appendText(b, "", text) })
+		b = plainjson.AppendList(append(b, `,"warnings":`...), s.Warnings, func(b []byte, text string) []byte { return appendText(b, "", text) })
 	}
 	if len(s.Replicates) > 0 {
-		b = appendList(append(b, `,"replicates":`...), s.Replicates, func(b []byte, r measure.Replicate) []byte { return appendNumber(b, r.Value) })
-		b = appendList(append(b, `,"left":`...), s.Replicates, func(b []byte, r measure.Replicate) []byte { return strconv.AppendInt(b, int64(r.Left), 10) })
+		b = plainjson.AppendList(append(b, `,"replicates":`...), s.Replicates, func(b []byte, r measure.Replicate) []byte { return appendNumber(b, r.Value) })
+		b = plainjson.AppendList(append(b, `,"left":`...), s.Replicates, func(b []byte, r measure.Replicate) []byte { return strconv.AppendInt(b, int64(r.Left), 10) })
 	}
 	return append(b, '}')
-}
-
-// appendList appends a list whose items are appended by item.
-func appendList[T any](b []byte, list []T, item func([]byte, T) []byte) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = item(b, v)
-	}
-	return append(b, ']')
 }
 
 // appendOptional appends before and then text as a JSON string, or nothing if text is empty.
@@ -100,31 +88,18 @@ func appendOptional(b []byte, before, text string) []byte {
 
 // appendText appends before as it is and then text as a JSON string.
 func appendText(b []byte, before, text string) []byte {
-	b = append(b, before...)
-	for _, c := range []byte(text) {
-		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			escaped, _ := json.Marshal(text) // never fails for a string
-			return append(b, escaped...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
+	return plainjson.AppendText(append(b, before...), text)
 }
 
 // appendNumber appends a number as number.MarshalJSON writes it.
 func appendNumber(b []byte, v float64) []byte {
-	switch abs := math.Abs(v); {
+	switch {
 	case math.IsNaN(v):
 		return append(b, "null"...)
 	case math.IsInf(v, 1):
 		return append(b, `"inf"`...)
 	case math.IsInf(v, -1):
 		return append(b, `"-inf"`...)
-	case abs != 0 && (abs < 1e-6 || abs >= 1e21):
-		b = strconv.AppendFloat(b, v, 'e', -1, 64)
-		if n := len(b); b[n-4] == 'e' && b[n-2] == '0' { // e-07 is written e-7
-			b = append(b[:n-2], b[n-1])
-		}
-		return b
 	}
-	return strconv.AppendFloat(b, v, 'f', -1, 64)
+	return plainjson.AppendFloat(b, v)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -125,15 +126,46 @@ func TestSyncs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	writeOne := func(w io.Writer) error { _, err := w.Write([]byte("1")); return err }
+	writeOne := func(path string) error {
+		return WriteFunc(path, func(w io.Writer) error { _, err := w.Write([]byte("1")); return err })
+	}
+	writeEntry := func(path string) error { return WriteEntry(path, []byte("1")) }
 	withoutFolder := []filesys.Op{filesys.OpCreate, filesys.OpWrite, filesys.OpSync, filesys.OpRename}
 	for name, c := range map[string]struct {
-		write func(string, func(io.Writer) error) error
+		write func(string) error
 		want  []filesys.Op
-	}{"WriteFunc": {WriteFunc, append(slices.Clip(withoutFolder), filesys.OpSync)}, "WriteEntry": {WriteEntry, withoutFolder}} {
+	}{"WriteFunc": {writeOne, append(slices.Clip(withoutFolder), filesys.OpSync)}, "WriteEntry": {writeEntry, withoutFolder}} {
 		ops = nil
-		if err := c.write(filepath.Join(dir, name), writeOne); err != nil || !slices.Equal(ops, c.want) {
+		if err := c.write(filepath.Join(dir, name)); err != nil || !slices.Equal(ops, c.want) {
 			t.Errorf("%s: %v (%v), want %v", name, ops, err, c.want)
 		}
+	}
+}
+
+// TestWriteEntryReplaces checks that WriteEntry replaces a file and a symbolic link, and that a
+// folder at its path is an error that leaves no temporary file.
+func TestWriteEntryReplaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link, folder := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
+	if err := errors.Join(WriteEntry(file, []byte("old")), os.Mkdir(folder, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere", link); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link} {
+		if err := WriteEntry(path, []byte("new")); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() != 3 {
+			t.Errorf("%s is %v (%v), want a file of 3 bytes", path, info, err)
+		}
+	}
+	if err := WriteEntry(folder, []byte("new")); err == nil {
+		t.Error("a folder is replaced")
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
+		t.Errorf("left behind: %v", left)
 	}
 }

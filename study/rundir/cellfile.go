@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/plainjson"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
@@ -96,6 +97,54 @@ func unpackSamples(files []statisticValues) ([]measure.SampleScore, error) {
 	return out, nil
 }
 
+// appendSamples appends the content of a file of per-sample values, by the name of the task. The text
+// is that of encoding/json, in a fraction of the time.
+func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
+	separator := byte('{')
+	for _, task := range slices.Sorted(maps.Keys(samples)) {
+		b = append(plainjson.AppendText(append(b, separator), task), ':')
+		separator = ','
+		if samples[task] == nil {
+			b = append(b, "null"...)
+			continue
+		}
+		b = plainjson.AppendList(b, samples[task], func(b []byte, v statisticValues) []byte {
+			b = plainjson.AppendText(append(b, `{"Statistic":`...), v.Statistic)
+			if len(v.Index) > 0 {
+				b = plainjson.AppendList(append(b, `,"Index":`...), v.Index, plainjson.AppendInt)
+			}
+			return append(plainjson.AppendList(append(b, `,"Value":`...), v.Value, plainjson.AppendFloat), '}')
+		})
+	}
+	return append(b, "}\n"...)
+}
+
+// scanSamples decodes the text of appendSamples. It returns false for any other text, which may
+// still be valid.
+func scanSamples(content []byte) (map[string][]statisticValues, bool) {
+	s := plainjson.Scanner{Rest: content}
+	out := map[string][]statisticValues{}
+	s.Want("{")
+	for ok := true; ok && !s.Failed; ok = s.Take(",") {
+		task := s.Text()
+		s.Want(":")
+		s.List(func() {
+			var v statisticValues
+			s.Want(`{"Statistic":`)
+			v.Statistic = s.Text()
+			if s.Take(`,"Index":`) {
+				s.List(func() { v.Index = append(v.Index, s.Int()) })
+			}
+			s.Want(`,"Value":`)
+			s.List(func() { v.Value = append(v.Value, s.Float()) })
+			s.Want("}")
+			out[task] = append(out[task], v)
+		})
+	}
+	s.Want("}\n")
+	return out, s.Done()
+}
+
 // samplesSuffix is the end of the name of a cell's file of per-sample values.
 const samplesSuffix = ".samples.json"
 
@@ -114,11 +163,7 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 	}
 	var err error
 	if len(samples) > 0 {
-		var content []byte
-		if content, err = json.Marshal(samples); err != nil {
-			return record, err
-		}
-		content = append(content, '\n')
+		content := appendSamples(nil, samples)
 		if err := f.writeEntry(c.Key+samplesSuffix, content); err != nil {
 			return record, err
 		}
@@ -140,10 +185,7 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 
 // writeEntry writes a file of the folder of cells, which the caller syncs.
 func (f Folder) writeEntry(name string, content []byte) error {
-	return atomicfile.WriteEntry(f.Path("cells", name), func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
+	return atomicfile.WriteEntry(f.Path("cells", name), content)
 }
 
 // cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,

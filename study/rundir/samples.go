@@ -9,6 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/plan"
@@ -20,6 +23,8 @@ import (
 func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
 	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
 	out := scores.NewSampleWriter(w)
+	var writing errgroup.Group // writes the rows of some cells while those of the next are read
+	defer writing.Wait()
 	for n := 2; len(cells) > 0; {
 		some := cells[:min(n, len(cells))]
 		cells = cells[len(some):]
@@ -36,14 +41,25 @@ func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Ce
 		if err != nil {
 			return err
 		}
+		if err := writing.Wait(); err != nil {
+			return err
+		}
+		writing.Go(func() error {
+			for _, of := range rows {
+				if err := out.Write(of...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 		largest := 1
 		for _, of := range rows {
-			if err := out.Write(of...); err != nil {
-				return err
-			}
 			largest = max(largest, len(of))
 		}
 		n = max(2, min(most, mostRows/largest))
+	}
+	if err := writing.Wait(); err != nil {
+		return err
 	}
 	return out.Close()
 }
@@ -95,13 +111,17 @@ func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]pla
 // are none.
 func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, error) {
 	path := f.Path("cells", key+samplesSuffix)
-	raw, err := os.ReadFile(path)
+	var packed map[string][]statisticValues
+	err := filesys.WithFile(path, func(content []byte) (err error) {
+		scanned := false
+		if packed, scanned = scanSamples(content); !scanned {
+			packed = nil
+			err = json.Unmarshal(content, &packed)
+		}
+		return err
+	})
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
-	}
-	var packed map[string][]statisticValues
-	if err == nil {
-		err = json.Unmarshal(raw, &packed)
 	}
 	out := map[string][]measure.SampleScore{}
 	for task, files := range packed {
