@@ -45,8 +45,8 @@ const (
 // A Values function calls each with every value and its subject.
 type Values func(each func(Subject, float64)) error
 
-// maxKept is the number of values up to which Distribute keeps them in memory, 16 MiB.
-const maxKept = 1 << 20
+// maxKept is the number of values up to which Distribute keeps them in memory, 64 MiB.
+const maxKept = 1 << 22
 
 // Distribute computes histograms: it finds the range of the bins, then counts. It iterates over the
 // values twice if there are more than maxKept. Values that are not finite are ignored. If there are
