@@ -244,6 +244,9 @@ func sameColumns(file, want *parquet.Schema, columns []string) error {
 // rowGroupSize is the number of rows that are buffered in memory before they are written.
 const rowGroupSize = 1 << 18
 
+// rowBatch is the number of rows that are passed to the library at once.
+const rowBatch = 64
+
 // compression is the codec of all Parquet files.
 var compression = &zstd.Codec{}
 
@@ -256,19 +259,28 @@ type RowWriter[T any] struct {
 // newRowWriter returns a RowWriter of rows that pack turns into those of the file.
 func newRowWriter[T, P any](w io.Writer, pack func(T) P) *RowWriter[T] {
 	p := parquet.NewGenericWriter[P](w, parquet.Compression(compression))
-	one, pending := make([]P, 1), 0 // rows that are not written yet
-	write := func(row T) error {
-		one[0] = pack(row)
-		if _, err := p.Write(one); err != nil {
-			return err
-		}
-		if pending++; pending == rowGroupSize {
-			pending = 0
-			return p.Flush()
-		}
-		return nil
+	batch, buffered := make([]P, 0, rowBatch), 0 // rows that p lacks, and rows in its current group
+	flush := func() error {
+		_, err := p.Write(batch)
+		clear(batch) // its pointers
+		batch = batch[:0]
+		return err
 	}
-	return &RowWriter[T]{write, p.Close}
+	return &RowWriter[T]{
+		write: func(row T) error {
+			batch = append(batch, pack(row))
+			buffered++
+			if buffered < rowGroupSize && len(batch) < rowBatch {
+				return nil
+			}
+			err := flush()
+			if err == nil && buffered == rowGroupSize {
+				buffered, err = 0, p.Flush()
+			}
+			return err
+		},
+		close: func() error { return errors.Join(flush(), p.Close()) },
+	}
 }
 
 // Write appends rows.

@@ -93,7 +93,7 @@ func replace(path string, fill func(*filesys.File) error) (err error) {
 		err = closed
 	}
 	if err == nil {
-		err = filesys.Rename(temp, path)
+		err = filesys.Replace(temp, path)
 	}
 	if err != nil {
 		filesys.Remove(temp)

@@ -160,6 +160,12 @@ func Rename(from, to string) error {
 	return change(Change{Op: OpRename, Path: from, To: to}, func() error { return os.Rename(from, to) })
 }
 
+// Replace renames a file, and replaces the file that has its new name if there is one. It saves the
+// call by which os.Rename looks whether that is a folder, which the system refuses as well.
+func Replace(from, to string) error {
+	return change(Change{Op: OpRename, Path: from, To: to}, func() error { return replace(from, to) })
+}
+
 // SyncDir syncs the entries of a folder, so that a rename survives a loss of power. Errors are
 // ignored: not every system can sync a folder.
 func SyncDir(dir string) {

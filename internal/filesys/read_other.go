@@ -24,3 +24,6 @@ func open(path string) (read func([]byte) (int, error), closeFile func(), err er
 	}
 	return read, func() { f.Close() }, nil
 }
+
+// replace renames a file.
+func replace(from, to string) error { return os.Rename(from, to) }

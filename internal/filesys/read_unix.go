@@ -5,6 +5,7 @@ package filesys
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -20,6 +21,15 @@ func open(path string) (read func([]byte) (int, error), closeFile func(), err er
 		return retried(func() (int, error) { return syscall.Read(fd, b) })
 	}
 	return read, func() { syscall.Close(fd) }, nil
+}
+
+// replace renames a file.
+func replace(from, to string) error {
+	_, err := retried(func() (int, error) { return 0, syscall.Rename(from, to) })
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
 }
 
 // retried calls a system call again while a signal interrupts it.

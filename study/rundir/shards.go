@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/noether-ml/noether/internal/filesys"
 	"github.com/noether-ml/noether/scores"
@@ -49,7 +49,7 @@ func (r *Writer) removeStates(c *plan.Cell) error {
 		removed = append(removed, own)
 	}
 	for _, file := range r.states[c.Key] {
-		if file != own && filepath.Dir(file) == filepath.Clean(r.Folder.Path("states")) {
+		if file != own && strings.HasPrefix(file, r.Folder.Path("states")+string(filepath.Separator)) {
 			removed = append(removed, file)
 		}
 	}
@@ -67,7 +67,14 @@ func removeAll(files []string) error {
 	return errors.Join(errs...)
 }
 
-var shardSuffix = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
+// shardOf returns the shard in the name of a state file, KEY.INDEXofCOUNT.bin.
+func shardOf(file string) (index, count int, ok bool) {
+	name := strings.TrimSuffix(file, ".bin")
+	first, second, found := strings.Cut(name[strings.LastIndexByte(name, '.')+1:], "of")
+	index, err := strconv.Atoi(first)
+	count, err2 := strconv.Atoi(second)
+	return index, count, len(name) < len(file) && found && err == nil && err2 == nil
+}
 
 // findStates opens the states of all shards of a cell, in order. If there are states of several
 // divisions (4 shards and 16, for example), it takes the division of which the largest fraction
@@ -75,12 +82,10 @@ var shardSuffix = regexp.MustCompile(`\.(\d+)of(\d+)\.bin$`)
 func findStates(c *plan.Cell, states filesByKey) ([]*stateFile, error) {
 	byCount := map[int]map[int]string{} // files by the number of shards, then by shard
 	for _, file := range states[c.Key] {
-		m := shardSuffix.FindStringSubmatch(filepath.Base(file))
-		if m == nil {
+		i, count, ok := shardOf(file)
+		if !ok {
 			continue
 		}
-		i, _ := strconv.Atoi(m[1])
-		count, _ := strconv.Atoi(m[2])
 		if byCount[count] == nil {
 			byCount[count] = map[int]string{}
 		}
