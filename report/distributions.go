@@ -66,11 +66,16 @@ func Distribute(values Values) (found []Distribution, omitted []Omission, err er
 	}
 	var kept []keptValue
 	n := 0
+	at, last := -1, Subject{} // of the value before, often the same
 	err = values(func(s Subject, v float64) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return
 		}
-		at, known := index[s]
+		known := at >= 0 && s == last
+		if !known {
+			at, known = index[s]
+			last = s
+		}
 		if !known {
 			at = len(found)
 			index[s] = at

@@ -35,7 +35,7 @@ func (r *Writer) Resume() error {
 			return err
 		}
 	}
-	defer allowGarbage(r.Plan)()
+	defer allowGarbage(r.Plan, 100)()
 	if err := r.readFinished(); err != nil {
 		return err
 	}
