@@ -84,7 +84,7 @@ func reportCommand() *cobra.Command {
 		Short: "Print the scores of a run folder and write its report again",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			machine.AllowGarbage(100) // fewer garbage collections while many scores are read
+			machine.AllowGarbage() // fewer garbage collections while many scores are read
 			attached := sync.OnceValue(readAttached(args[0], nil))
 			go attached() // while the scores are read
 			result, err := study.ReadResult(args[0])

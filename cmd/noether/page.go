@@ -20,7 +20,7 @@ import (
 // showResult writes the report (the page report.html) into the run folder out, which holds the
 // results of a study, and prints the scores, even if the report cannot be written.
 func showResult(result *study.Result, out string, p printFlags) error {
-	machine.AllowGarbage(100) // lifts the limit of BoundGarbage until the process ends
+	machine.AllowGarbage() // lifts the limit of BoundGarbage until the process ends
 	return showPage(result, out, p, readAttached(out, result.Cells))
 }
 

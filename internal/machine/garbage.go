@@ -22,12 +22,12 @@ func BoundGarbage(memory int64) {
 // unused is the array that BoundGarbage holds. Pages that were never written take no memory.
 var unused []byte
 
-// AllowGarbage sets the garbage between two collections, in percent of the live heap (Go's default
-// is 100), for work on the plan or the records of many cells. A study (a list of measurements to make) is planned and recorded by cells,
+// AllowGarbage sets Go's default, garbage as large as the live heap, for work on the plan or the
+// records of many cells. A study (a list of measurements to make) is planned and recorded by cells,
 // its units of work. Records are full of pointers, so with the limit of BoundGarbage collections
 // would take a third of the time. The function restore sets the limit that held before the call.
-func AllowGarbage(percent int) (restore func()) {
-	before := debug.SetGCPercent(percent)
+func AllowGarbage() (restore func()) {
+	before := debug.SetGCPercent(100)
 	return func() { debug.SetGCPercent(before) }
 }
 

@@ -63,7 +63,7 @@ func (p *Plan) open(ctx context.Context, o Options) (err error) {
 	if err := p.openModels(ctx, o); err != nil {
 		return err
 	}
-	defer machine.AllowGarbage(100)() // for the many small objects of a large study
+	defer machine.AllowGarbage()() // for the many small objects of a large study
 	return p.addCells()
 }
 

@@ -22,7 +22,7 @@ import (
 // data set under one view. A task is the part of a cell that one accumulator computes.
 func Estimate(ctx context.Context, p *plan.Plan, o plan.Options) ([]plan.Cost, error) {
 	if len(p.Cells) >= 1000 { // otherwise garbage collections take a third of the time
-		defer machine.AllowGarbage(100)()
+		defer machine.AllowGarbage()()
 	}
 	e := newEstimator(p, o)
 	for _, pass := range plan.Passes(p.Cells, plan.LimitsOf(p.Study, &o), o.Shard) {

@@ -49,7 +49,7 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	r.readUnreadable()
 	r.mergedDirs = dirs
 	r.records = make(map[*plan.Cell]cellRecord, len(p.Cells))
-	allowGarbage(p, 200) // the heap is at its largest later, in Finish
+	allowGarbage(p) // lets the heap grow more between collections
 	incomplete := &Incomplete{Cells: len(p.Cells)}
 	if err := r.mergeCells(ctx, p.Cells, dirs, incomplete); err != nil {
 		return nil, err

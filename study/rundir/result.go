@@ -40,7 +40,7 @@ type Result struct {
 // Finish writes the files that are made from all cells: tables, images, the resolved study (with
 // all variables filled in) and the record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
-	allowGarbage(r.Plan, 100)
+	allowGarbage(r.Plan)
 	listed, err := r.Folder.listCells()
 	if err != nil {
 		return nil, err
@@ -107,11 +107,11 @@ func (r *Writer) cellsWith(suffix string, listed map[string]bool) (out []*plan.C
 
 // allowGarbage lets the heap grow by more garbage before the records of many cells are read. The
 // heap then consists of small objects with pointers, and a collection for every few of them takes
-// most of the time. percent is its size in percent of the heap. The function restore ends that.
-func allowGarbage(p *plan.Plan, percent int) (restore func()) {
+// most of the time. The function restore ends that.
+func allowGarbage(p *plan.Plan) (restore func()) {
 	const many = 1000
 	if len(p.Cells) >= many {
-		return machine.AllowGarbage(percent)
+		return machine.AllowGarbage()
 	}
 	return func() {}
 }

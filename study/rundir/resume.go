@@ -35,7 +35,7 @@ func (r *Writer) Resume() error {
 			return err
 		}
 	}
-	defer allowGarbage(r.Plan, 100)()
+	defer allowGarbage(r.Plan)()
 	if err := r.readFinished(); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (r *Writer) Unchanged() *Result {
 	if files, err := r.Folder.sumFiles(); err != nil || !maps.Equal(files, r.before.Files) {
 		return nil
 	}
-	defer allowGarbage(r.Plan, 100)()
+	defer allowGarbage(r.Plan)()
 	rows, err := r.Folder.readScores()
 	if err != nil {
 		return nil
