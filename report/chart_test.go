@@ -14,20 +14,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChartsOf checks which charts suit rows of scores. Its keys are the names of the wanted charts
-// in the order in which a page offers them. Nearly all rows suit a heat map too, so all cases but
-// "heat bars" ignore it. The rows are scores of the measure one, so that the measure two has no
-// chart.
+// TestChartsOf checks which charts suit rows (one score each). Its keys are the names of the wanted
+// charts in the order in which a page offers them. Nearly all rows suit a heat map too, so all cases
+// but "heat bars" ignore it. The rows are scores of the measure one, so that the measure two has no
+// chart. Attachments are other data of the run, such as values of single units. A unit is one channel
+// at one position, and a tuning curve its responses to transformed versions of an input.
 func TestChartsOf(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, parameter string) scores.Row {
 		return scores.Row{Model: "m", Layer: layer, Depth: depth, Data: "d", Transform: "turn", Parameter: parameter, Measure: "one", Statistic: "s", Value: 1}
 	}
+	// pair returns the similarity of a layer of the model m to one of the model n.
 	pair := func(layer, other string) scores.Row {
 		r := row(layer, 1, "")
 		r.OtherModel, r.OtherLayer, r.Transform = "n", other, ""
 		return r
 	}
+	// The score of those detections alone whose confidence is 0.5 or more.
 	confident := row("", 0, "")
 	confident.Factor = "confidence=0.5"
 	units := Attachments{Distributions: []Distribution{{Subject: Subject{Of: "unit", Measure: "one", Layer: "a"}}, {Subject: Subject{Of: "unit", Measure: "one", Layer: "b"}}},
@@ -65,6 +68,7 @@ func TestFieldsHaveTitles(t *testing.T) {
 	// "unit" is a column of the table of tuning curves, not a field of a score, and has no title.
 	for _, c := range []Chart{DepthChart, ParameterChart, ConfidenceChart, BarsChart, heatChart, DistributionChart, unitsChart, tuningChart} {
 		// Spread: fields that the axes show. Sides: fields of the rows and columns of a heat map.
+		// probeBarSides: the same for bars of probes (networks trained on the vectors of a layer).
 		fields := slices.Concat(c.Colour, c.Spread)
 		for _, s := range slices.Concat(c.Sides, probeBarSides) {
 			fields = append(fields, s.Down, s.Across)
@@ -136,7 +140,7 @@ func TestLogitTicks(t *testing.T) {
 			}
 		}
 	})
-	// The 0 of Logit stands for no continuity correction.
+	// The axis is in logits, the labels in per cent. The 0 of Logit stands for no continuity correction.
 	if got := logitTicks(correlation.Logit(0.52, 0), correlation.Logit(0.58, 0)); fmt.Sprint(got[0].Label, got[1].Label) != "52%53%" {
 		t.Errorf("ticks between 52 %% and 58 %%: %v, want 52 %%, 53 %%, ...", got)
 	}

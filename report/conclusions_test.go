@@ -8,7 +8,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// conclude returns the sentences of a report that summarise rows of scores, as text.
+// conclude returns the sentences of a report that summarise rows (one score each), as text. Without
+// replicates (nil, the scores without one group of samples each) differences of scores are judged by
+// the scores' own intervals.
 func conclude(rows []scores.Row) []string {
 	var out []string
 	for _, s := range Conclusions(rows, scores.Record{Measures: reporttest.Measures()}, nil) {
@@ -19,13 +21,14 @@ func conclude(rows []scores.Row) []string {
 
 func TestConclusions(t *testing.T) {
 	t.Parallel()
-	// The 95 % interval of ei reaches 0.01 to each side of the value.
+	// ei returns a score of effective invariance (whether predictions stay the same, and how
+	// confident they are), with a 95 % interval that reaches 0.01 to each side of the value.
 	ei := func(model, transform string, value float64) scores.Row {
 		return predictionRow(model, transform, "effective-invariance", "ei", value, 0.01)
 	}
-	// Rows of depthRows belong to layers in order of depth, with the model m and the
-	// transformation turn. The next functions set the model, transformation, measure and null (the
-	// score by chance).
+	// depthRows returns the given values of a statistic, without intervals, for layers in order of
+	// depth, with the model m and the transformation turn. The next functions set the model,
+	// transformation, measure and null (the score by chance).
 	withModel := func(model string, rows []scores.Row) []scores.Row {
 		for i := range rows {
 			rows[i].Model = model
@@ -100,8 +103,9 @@ func TestConclusions(t *testing.T) {
 	}
 }
 
-// The note of the section of SEIS advises a layer for localisation: of those whose equivariance
-// exceeds its null, the one where it exceeds invariance most.
+// The note of a report's section on SEIS, a measure of layers with the statistics equivariance and
+// invariance, advises a layer for localisation: of those whose equivariance exceeds its null (the
+// value by chance), the one where it exceeds invariance most.
 func TestSectionNote(t *testing.T) {
 	t.Parallel()
 	firstAtChance := depthRows("equivariance", 0.95, 0.9, 0.4)

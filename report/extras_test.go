@@ -31,7 +31,7 @@ func TestDistribute(t *testing.T) {
 	if err != nil || len(found) != 2 || len(omitted) != 0 {
 		t.Fatalf("distributions %+v, omitted %+v, error %v; want two distributions", found, omitted, err)
 	}
-	a, b := found[0], found[1]
+	a, b := found[0], found[1] // each has 40 bins, the constant bins
 	for i, n := range a.Counts {
 		want := 2
 		if i == bins-1 {
@@ -50,7 +50,8 @@ func TestDistribute(t *testing.T) {
 }
 
 // TestDistributionsAreSampledEvenly checks that, if a page cannot show all distributions, it shows
-// some of each model, spread evenly over the layers.
+// up to maxDistributions (3000), as many of each model, spread evenly over the layers. For each
+// measure an Omission says how many of how many are shown.
 func TestDistributionsAreSampledEvenly(t *testing.T) {
 	t.Parallel()
 	const layers = 1200
@@ -114,7 +115,7 @@ func TestDistributionsOfOneValue(t *testing.T) {
 	}
 }
 
-// ReadAttachments reads what a run folder has besides scores: images in the subfolder pictures,
+// ReadAttachments reads what a run folder (the results of a study) has besides scores: images in the subfolder pictures,
 // each with a title and a caption in a JSON file of the same name, and per-sample values.
 func TestReadAttachments(t *testing.T) {
 	t.Parallel()
@@ -179,7 +180,8 @@ func TestImagesHaveMaximumSize(t *testing.T) {
 	}
 }
 
-// TestReadPerSampleValues reads the file of per-sample values that a study writes.
+// TestReadPerSampleValues reads the file of per-sample values that the run of a study writes into
+// its folder, here those of effective invariance (ei: does a prediction stay the same?).
 func TestReadPerSampleValues(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -204,8 +206,9 @@ func TestReadPerSampleValues(t *testing.T) {
 	}
 }
 
-// TestRelations checks the relation of effective invariance to accuracy, which package correlation
-// fits, over models that both scores rank in the same order.
+// TestRelations checks the relation of effective invariance (do predictions stay the same?) to
+// accuracy on untransformed data (clean), which package correlation fits, over models that both
+// scores rank in the same order. Each model has two rows.
 func TestRelations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -217,6 +220,7 @@ func TestRelations(t *testing.T) {
 		y.Measure, y.Statistic, y.Value = "accuracy", "clean", 0.3+0.6*ei
 		rows = append(rows, x, y)
 	}
+	// The record of a run says what was measured, here by which measures.
 	record := &scores.Record{Measures: reporttest.Measures()}
 	found := Relations(rows, record)
 	if len(found) != 1 || found[0].By != "model" || found[0].Of != "d" || len(found[0].Points) != 8 {

@@ -12,9 +12,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// depthRows returns a curve: the values of a statistic of SEIS over the layers a, b, c, ... of the
-// model m, under the transformation turn. They have no intervals and no nulls (values that chance
-// gives).
+// depthRows returns a curve: the values of a statistic of SEIS (a measure with the statistics
+// equivariance and invariance) over the layers a, b, c, ... of the model m, under the transformation
+// turn. They have no intervals and no nulls (values that chance gives). A row is one score.
 func depthRows(statistic string, values ...float64) []scores.Row {
 	var rows []scores.Row
 	for i, v := range values {
@@ -39,6 +39,10 @@ func withIntervals(halfWidth float64, rows []scores.Row) []scores.Row {
 	return rows
 }
 
+// TestFindings checks the sentences on the most notable scores. The last argument of Findings, nil,
+// are replicates (scores without one group of samples each); without them, differences are judged by
+// the scores' own intervals. ei is effective invariance, whether predictions stay the same. clean and
+// moved are accuracies on samples as they are and transformed, and drop is their difference.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	lastAtChance := depthRows("equivariance", 0.9, 0.3, 0.2)
@@ -134,7 +138,8 @@ func TestChanceDependsOnDirection(t *testing.T) {
 
 // TestOverviewPrefersMeans checks which scores of a transformation the overview takes. A row with
 // an empty parameter is the mean over the parameter's values; it stands for the rows of single
-// values. A row of scores.MeanOverTrials stands for the single trials. Where these are missing, the
+// values. A row of scores.MeanOverTrials stands for the single trials (repetitions of all random
+// draws). Where these are missing, the
 // overview takes each value and trial 0. Rows of a class are left out.
 func TestOverviewPrefersMeans(t *testing.T) {
 	t.Parallel()
@@ -152,9 +157,11 @@ func TestOverviewPrefersMeans(t *testing.T) {
 	}
 }
 
-// TestFindingsOfFactors checks sentences on measures whose rows all have a factor: what a probe
-// predicts from a layer, or the parameter of a grating along which a unit fires. Of the statistics
-// of a probe the sentences take those with an upper bound, such as R², not the RMSE.
+// TestFindingsOfFactors checks sentences on measures whose rows all have a factor: what a probe (a
+// small network trained on a layer's vectors) predicts, or the parameter of a grating (an image of
+// stripes) along which a unit (a channel at a position) fires. Of the statistics of a probe the
+// sentences take those with an upper bound, such as R², not the RMSE. Of a measure with factors only
+// in some rows, here distance, they take the rows without.
 func TestFindingsOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, measure, statistic, factor string, value float64) scores.Row {
@@ -212,8 +219,9 @@ func TestFindingsOfSingleLayers(t *testing.T) {
 	}
 }
 
-// TestDescribe checks the order of measures and statistics. Those without a descriptor come last:
-// the measure custom, and the statistic unlisted of seis.
+// TestDescribe checks the order of measures and statistics: that of their descriptors, which
+// reporttest.Measures returns. Those without a descriptor come last: the measure custom, and the
+// statistic unlisted of seis.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{
@@ -235,6 +243,7 @@ func TestDescribe(t *testing.T) {
 // TestSentencesNameFiniteValuesOnly checks that no sentence names an infinite value or a NaN.
 func TestSentencesNameFiniteValuesOnly(t *testing.T) {
 	t.Parallel()
+	// UsualRun is a generated run, and conclude returns the sentences that summarise rows.
 	rows, _ := reporttest.UsualRun.Rows()
 	for i := range rows {
 		switch i % 7 {
@@ -259,7 +268,7 @@ func TestSentencesNameFiniteValuesOnly(t *testing.T) {
 
 var nan = math.NaN()
 
-// The weight of a finding is the change relative to the range of the statistic, or without an upper
+// The weight of a finding (a sentence on scores) is the change relative to the range of the statistic, or without an upper
 // bound to the larger magnitude. It is finite for a change to 0 too; JSON has no infinite numbers.
 func TestWeightsAreFinite(t *testing.T) {
 	t.Parallel()

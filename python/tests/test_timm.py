@@ -27,6 +27,8 @@ def timm(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm.data", data)
 
 
+# prepare exports the model to ONNX, and turns timm's configuration of the data into the
+# preprocessing that Noether applies.
 def test_timm(timm):
     prepared = _models.prepare("timm:net.a1_in1k")
     assert prepared.name == "net.a1_in1k"
@@ -38,6 +40,6 @@ def test_timm(timm):
 
 
 def test_without_timm(monkeypatch):
-    monkeypatch.setitem(sys.modules, "timm", None)
+    monkeypatch.setitem(sys.modules, "timm", None)  # lets the import fail
     with pytest.raises(noether.Error, match="pip install timm"):
         _models.prepare("timm:net")

@@ -57,6 +57,8 @@ def wandb(monkeypatch):
     return package
 
 
+# Measures two layers of a small convolutional network on the 16 random images of the fixture images
+# in conftest.py, with the default transformations and measures.
 @pytest.fixture
 def run(images, tmp_path):
     torch.manual_seed(1)
@@ -69,6 +71,9 @@ def test_to_wandb(run, wandb, tmp_path):
     (logged,) = wandb.runs
     assert folders == [str(tmp_path / "wandb" / f"offline-run-{logged.options['name']}")]
     assert logged.options["mode"] == "offline" and logged.options["project"] == "first look" and logged.exit_code == 0
+    # Names in wandb are measure.statistic/transformation/parameter. With /low they are those of the
+    # lower end of the 95 % interval. A layer's depth is the number of nodes on the longest path to it
+    # from the input.
     scores = run.scores
     of_predictions = scores[(scores.layer == "") & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "ei")].iloc[0]
     assert logged.summary["effective-invariance.ei/quarter/90"] == of_predictions.value and logged.summary["effective-invariance.ei/quarter/90/low"] == of_predictions.low
@@ -81,11 +86,13 @@ def test_to_wandb(run, wandb, tmp_path):
     assert logged.artifacts[0].files == ["study.yaml", "run.json", "scores.csv", "scores.parquet", "report.html"]
 
 
+# main is the command noether export-wandb.
 def test_command(run, wandb, tmp_path, capsys):
     assert _wandb.main([str(run.folder), "--project", "mine", "--dir", str(tmp_path)]) == 0
     assert wandb.runs[0].options["project"] == "mine" and "offline-run-" in capsys.readouterr().out
 
 
+# The environment of the tests has no package wandb, so the import fails.
 def test_without_the_package(run, tmp_path):
     with pytest.raises(noether.Error, match="pip install wandb"):
         run.to_wandb()

@@ -22,14 +22,17 @@ def test_wheel(tmp_path):
     run(sys.executable, "-m", "venv", "env")
     python = str(tmp_path / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--no-index", "--no-deps", str(wheel))
+    # doctor checks the installation; its output has the path of the library ONNX Runtime.
     assert "noether/bin/libonnxruntime.so" in run(str(tmp_path / "env" / "bin" / "noether"), "doctor")
+    # A version such as 0.1.0-dev is 0.1.0.dev0 in the name of the wheel. Parts after + may differ.
     version = run(python, "-m", "noether", "version").split()[1]
     assert version.split("+")[0].replace("-dev", ".dev0") == wheel.name.split("-")[1].split("+")[0]
     share = tmp_path / "env" / "share"
     assert (share / "man/man1/noether-run.1").is_file() and (share / "bash-completion/completions/noether").is_file()
     (notices,) = (tmp_path / "env").glob("lib/python3*/site-packages/noether-*.dist-info/THIRD_PARTY_NOTICES")
     assert "google.golang.org/protobuf" in notices.read_text("utf-8")
-    # The run of noether.demo() has 3828 scores, which its text states.
+    # noether.demo() measures three small networks that come with the wheel. The text of its run
+    # states that it has 3828 scores.
     assert "3828" in run(python, "-c", "import noether; print(noether.demo())")
     assert (tmp_path / "runs" / "demo" / "report.html").is_file()
 

@@ -21,9 +21,10 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// study returns the rows of a small study: two models, the transformation tilt with the angles 15
-// and 30, which effective invariance measures, and grayscale, under which SEIS measures five
-// layers.
+// study returns the rows (one score each) of a small study of two models. Effective invariance (do
+// predictions stay the same?) has scores under the transformation tilt with the angles 15 and 30, and
+// for "" their mean. SEIS, a measure of layers, has scores of five layers under the transformation
+// gray. Null is the value by chance.
 func study() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
@@ -86,7 +87,8 @@ func textsOf(t *testing.T, text string) []string {
 }
 
 // TestChartsSayWhatTheyShow looks for texts in each kind of chart. Those of want may be part of a
-// longer text. Those of absent must not be a whole text.
+// longer text. Those of absent must not be a whole text. Of the rank of SEIS neither a high nor a low
+// value is better, so that it is drawn only with the option Every.
 func TestChartsSayWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	layerPairs := []scores.Row{} // similarities of layers l0 to l2 and k0 to k2
@@ -134,7 +136,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 }
 
 // TestFormatsAndSizes writes figures of one column, 85 mm wide, and of two columns, 175 mm, as PNG
-// and PDF.
+// and PDF. It checks that a GIF, which is not supported, is an error.
 func TestFormatsAndSizes(t *testing.T) {
 	t.Parallel()
 	for columns, mm := range map[int]float64{1: 85, 2: 175} {
@@ -206,7 +208,8 @@ func TestBadOptions(t *testing.T) {
 		manyModels = append(manyModels, scores.Row{Model: fmt.Sprint("m", i), Depth: 1, Layer: "l", Measure: "seis", Statistic: "equivariance", Value: 1},
 			scores.Row{Model: fmt.Sprint("m", i), Depth: 2, Layer: "k", Measure: "seis", Statistic: "equivariance", Value: 1})
 	}
-	// The keys are parts of the messages of the wanted errors.
+	// The keys are parts of the messages of the wanted errors. In the last three cases no model is
+	// called n, 40 panels are too many, and the first three rows of study are not of layers.
 	for want, call := range map[string]func() (*Figure, error){
 		"1 or 2 columns": func() (*Figure, error) {
 			return Draw(study(), Options{Measures: reporttest.Measures(), Chart: Depth, Columns: 3})
@@ -242,6 +245,7 @@ func TestPanelsAlign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// marginsOf returns the space that a panel needs around its data area for axes, labels and titles.
 	c := draw.New(vgimg.New(f.width, f.height))
 	tile := c
 	tile.Max.X = c.Min.X + (c.Max.X-c.Min.X)/2
@@ -264,6 +268,7 @@ func TestScatter(t *testing.T) {
 	var points []correlation.Point
 	for i := range 20 {
 		x := float64(i) / 20
+		// 1000 is the number of samples. The sine scatters the points around a line in logits.
 		points = append(points, correlation.Point{Label: fmt.Sprint("m", i), Group: []string{"old", "new"}[i%2], X: x, Y: correlation.InverseLogit(3*x+0.2*math.Sin(float64(5*i)), 1000), N: 1000})
 	}
 	fit, err := correlation.Analyse(points, correlation.Options{Logit: true, Seed: 1})

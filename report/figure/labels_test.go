@@ -112,8 +112,9 @@ func checkLabels(t *testing.T, f *Figure) {
 	}
 }
 
-// manyModels returns the rows of models whose names begin with name: the loss of accuracy under two
-// transformations, of which rotate has a list of values, and the equivariance of layers.
+// manyModels returns the rows (one score each) of models whose names begin with name: the loss of
+// accuracy (drop) under two transformations, of which rotate has a list of values and "" for their
+// mean, and the equivariance of layers, a statistic of the measure seis.
 func manyModels(models, layers int, name string) []scores.Row {
 	var rows []scores.Row
 	for m := range models {
@@ -140,7 +141,8 @@ func manyModels(models, layers int, name string) []scores.Row {
 }
 
 // TestLabelsKeepApart draws every kind of chart at one and at two columns and looks for texts that
-// overlap or leave the figure.
+// overlap or leave the figure. study, in figure_test.go, returns the rows of two models with five
+// layers each.
 func TestLabelsKeepApart(t *testing.T) {
 	t.Parallel()
 	for name, rows := range map[string][]scores.Row{
@@ -189,7 +191,8 @@ func TestManyModels(t *testing.T) {
 	t.Parallel()
 	rows := manyModels(40, 6, "m")
 	for _, chart := range []Chart{Depth, Parameter, Distribution} {
-		// The keys are the models to highlight, the values the one that the figure names.
+		// The keys are the models to highlight, the values the one that the figure names. svg draws
+		// the figure as SVG, and textsOf returns the texts in it.
 		for asked, want := range map[string]string{"": "m00", "m17": "m17"} {
 			parts := textsOf(t, svg(t, rows, Options{Measures: reporttest.Measures(), Chart: chart, Highlight: asked}))
 			if !slices.Contains(parts, want) || !slices.Contains(parts, "39 others") {
@@ -269,6 +272,7 @@ func TestSignedValues(t *testing.T) {
 // not shortened, and that names of columns that fit are not rotated.
 func TestTitlesAreNotCut(t *testing.T) {
 	t.Parallel()
+	// Scores under rotate, which manyModels returns, and under tilt, which study returns.
 	rows := append(study(), manyModels(3, 0, "model-")...)
 	const title = "sigma (standard deviation, in the image's range of 0 to 1)"
 	f, err := Draw(rows, Options{Measures: reporttest.Measures(), Chart: Parameter, Parameters: map[string]string{"rotate": title, "tilt": title}, Columns: 1})

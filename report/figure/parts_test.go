@@ -10,9 +10,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// disentanglementRows returns scores of disentanglement: how the error of probes for two factors
-// changes in each quarter of the ranges of two transformations, and over each whole range, whose
-// parameter is "".
+// disentanglementRows returns scores of disentanglement: how the error (RMSE) of probes, here
+// multi-layer perceptrons (mlp) that predict two factors (properties of samples) from a layer,
+// changes when samples are transformed: in each quarter of the ranges of two transformations, and
+// over each whole range. The parameter is the middle of the quarter, or "" for the whole range.
 func disentanglementRows() []scores.Row {
 	var rows []scores.Row
 	for f, factor := range []string{"hue", "value"} {
@@ -30,6 +31,7 @@ func disentanglementRows() []scores.Row {
 // transformation, in numerical order. The quarters are named – –, –, + and + +, the lowest first.
 func TestMatrixOfQuarters(t *testing.T) {
 	t.Parallel()
+	// svg draws a figure as SVG, and textsOf returns the texts in it.
 	text := textsOf(t, svg(t, disentanglementRows(), Options{Measures: reporttest.Measures(), Chart: Heat, Columns: 2}))
 	all := strings.Join(text, "|")
 	for _, want := range []string{"hue under hue-shift", "value under hue-shift", "hue under gain", "value under gain", "part of the range", "– –|–|+|+ +"} {
@@ -37,7 +39,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 			t.Errorf("the figure lacks %q: %q", want, text)
 		}
 	}
-	rows := inParts(disentanglementRows())
+	rows := inParts(disentanglementRows()) // without those of whole ranges, in the order of the parts
 	if len(rows) != 16 {
 		t.Fatalf("%d rows of parts, want 16", len(rows))
 	}
