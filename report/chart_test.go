@@ -15,10 +15,11 @@ import (
 )
 
 // TestChartsOf checks which charts suit rows (one score each). Its keys are the names of the wanted
-// charts in the order in which a page offers them. Nearly all rows suit a heat map too, so all cases
-// but "heat bars" ignore it. The rows are scores of the measure one, so that the measure two has no
-// chart. Attachments are other data of the run, such as values of single units. A unit is one channel
-// at one position, and a tuning curve its responses to transformed versions of an input.
+// charts in the order in which a page offers them. Nearly all rows suit a heat map too, so all
+// cases but "heat bars" ignore it. The rows are scores of the measure one, so that the measure two
+// has no chart. Attachments are other data of the run, such as values of single units. A unit is
+// one channel at one position, and a tuning curve its responses to transformed versions of an
+// input.
 func TestChartsOf(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, parameter string) scores.Row {
@@ -140,7 +141,8 @@ func TestLogitTicks(t *testing.T) {
 			}
 		}
 	})
-	// The axis is in logits, the labels in per cent. The 0 of Logit stands for no continuity correction.
+	// The axis is in logits, the labels in per cent. The 0 of Logit stands for no continuity
+	// correction.
 	if got := logitTicks(correlation.Logit(0.52, 0), correlation.Logit(0.58, 0)); fmt.Sprint(got[0].Label, got[1].Label) != "52%53%" {
 		t.Errorf("ticks between 52 %% and 58 %%: %v, want 52 %%, 53 %%, ...", got)
 	}

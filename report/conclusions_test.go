@@ -9,8 +9,8 @@ import (
 )
 
 // conclude returns the sentences of a report that summarise rows (one score each), as text. Without
-// replicates (nil, the scores without one group of samples each) differences of scores are judged by
-// the scores' own intervals.
+// replicates (nil, the scores without one group of samples each) differences of scores are judged
+// by the scores' own intervals.
 func conclude(rows []scores.Row) []string {
 	var out []string
 	for _, s := range Conclusions(rows, scores.Record{Measures: reporttest.Measures()}, nil) {

@@ -115,8 +115,9 @@ func TestDistributionsOfOneValue(t *testing.T) {
 	}
 }
 
-// ReadAttachments reads what a run folder (the results of a study) has besides scores: images in the subfolder pictures,
-// each with a title and a caption in a JSON file of the same name, and per-sample values.
+// ReadAttachments reads what a run folder (the results of a study) has besides scores: images in
+// the subfolder pictures, each with a title and a caption in a JSON file of the same name, and
+// per-sample values.
 func TestReadAttachments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,8 +153,8 @@ func TestReadAttachments(t *testing.T) {
 	if len(a.Images) != 2 || a.Images[0].Title != "A <b>" || a.Images[0].Width != 8 || a.Images[1].Title != "inversion/grid" {
 		t.Errorf("images %+v, want a.png with its title and inversion/grid.png", a.Images)
 	}
-	// broken.png, truncated.png, untitled.json and samples.parquet are damaged. link.png is not read,
-	// since it is a link to a file outside the folder.
+	// broken.png, truncated.png, untitled.json and samples.parquet are damaged. link.png is not
+	// read, since it is a link to a file outside the folder.
 	if len(a.Notes) != 5 {
 		t.Errorf("notes %q, want one on each of the 5 files that are not read", a.Notes)
 	}

@@ -13,8 +13,9 @@ import (
 )
 
 // depthRows returns a curve: the values of a statistic of SEIS (a measure with the statistics
-// equivariance and invariance) over the layers a, b, c, ... of the model m, under the transformation
-// turn. They have no intervals and no nulls (values that chance gives). A row is one score.
+// equivariance and invariance) over the layers a, b, c, ... of the model m, under the
+// transformation turn. They have no intervals and no nulls (values that chance gives). A row is one
+// score.
 func depthRows(statistic string, values ...float64) []scores.Row {
 	var rows []scores.Row
 	for i, v := range values {
@@ -40,9 +41,10 @@ func withIntervals(halfWidth float64, rows []scores.Row) []scores.Row {
 }
 
 // TestFindings checks the sentences on the most notable scores. The last argument of Findings, nil,
-// are replicates (scores without one group of samples each); without them, differences are judged by
-// the scores' own intervals. ei is effective invariance, whether predictions stay the same. clean and
-// moved are accuracies on samples as they are and transformed, and drop is their difference.
+// are replicates (scores without one group of samples each); without them, differences are judged
+// by the scores' own intervals. ei is effective invariance, whether predictions stay the same.
+// clean and moved are accuracies on samples as they are and transformed, and drop is their
+// difference.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	lastAtChance := depthRows("equivariance", 0.9, 0.3, 0.2)
@@ -160,8 +162,8 @@ func TestOverviewPrefersMeans(t *testing.T) {
 // TestFindingsOfFactors checks sentences on measures whose rows all have a factor: what a probe (a
 // small network trained on a layer's vectors) predicts, or the parameter of a grating (an image of
 // stripes) along which a unit (a channel at a position) fires. Of the statistics of a probe the
-// sentences take those with an upper bound, such as R², not the RMSE. Of a measure with factors only
-// in some rows, here distance, they take the rows without.
+// sentences take those with an upper bound, such as R², not the RMSE. Of a measure with factors
+// only in some rows, here distance, they take the rows without.
 func TestFindingsOfFactors(t *testing.T) {
 	t.Parallel()
 	row := func(layer string, depth int, measure, statistic, factor string, value float64) scores.Row {
@@ -268,8 +270,9 @@ func TestSentencesNameFiniteValuesOnly(t *testing.T) {
 
 var nan = math.NaN()
 
-// The weight of a finding (a sentence on scores) is the change relative to the range of the statistic, or without an upper
-// bound to the larger magnitude. It is finite for a change to 0 too; JSON has no infinite numbers.
+// The weight of a finding (a sentence on scores) is the change relative to the range of the
+// statistic, or without an upper bound to the larger magnitude. It is finite for a change to 0 too;
+// JSON has no infinite numbers.
 func TestWeightsAreFinite(t *testing.T) {
 	t.Parallel()
 	unbounded := measure.StatisticDescriptor{Range: measure.NotNegative}

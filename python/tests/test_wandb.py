@@ -72,8 +72,8 @@ def test_to_wandb(run, wandb, tmp_path):
     assert folders == [str(tmp_path / "wandb" / f"offline-run-{logged.options['name']}")]
     assert logged.options["mode"] == "offline" and logged.options["project"] == "first look" and logged.exit_code == 0
     # Names in wandb are measure.statistic/transformation/parameter. With /low they are those of the
-    # lower end of the 95 % interval. A layer's depth is the number of nodes on the longest path to it
-    # from the input.
+    # lower end of the 95 % interval. A layer's depth is the number of nodes on the longest path to
+    # it from the input.
     scores = run.scores
     of_predictions = scores[(scores.layer == "") & (scores["transform"] == "quarter") & (scores.parameter == "90") & (scores.statistic == "ei")].iloc[0]
     assert logged.summary["effective-invariance.ei/quarter/90"] == of_predictions.value and logged.summary["effective-invariance.ei/quarter/90/low"] == of_predictions.low

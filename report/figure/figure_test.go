@@ -22,9 +22,9 @@ import (
 )
 
 // study returns the rows (one score each) of a small study of two models. Effective invariance (do
-// predictions stay the same?) has scores under the transformation tilt with the angles 15 and 30, and
-// for "" their mean. SEIS, a measure of layers, has scores of five layers under the transformation
-// gray. Null is the value by chance.
+// predictions stay the same?) has scores under the transformation tilt with the angles 15 and 30,
+// and for "" their mean. SEIS, a measure of layers, has scores of five layers under the
+// transformation gray. Null is the value by chance.
 func study() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
@@ -87,8 +87,8 @@ func textsOf(t *testing.T, text string) []string {
 }
 
 // TestChartsSayWhatTheyShow looks for texts in each kind of chart. Those of want may be part of a
-// longer text. Those of absent must not be a whole text. Of the rank of SEIS neither a high nor a low
-// value is better, so that it is drawn only with the option Every.
+// longer text. Those of absent must not be a whole text. Of the rank of SEIS neither a high nor a
+// low value is better, so that it is drawn only with the option Every.
 func TestChartsSayWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	layerPairs := []scores.Row{} // similarities of layers l0 to l2 and k0 to k2
@@ -245,7 +245,8 @@ func TestPanelsAlign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// marginsOf returns the space that a panel needs around its data area for axes, labels and titles.
+	// marginsOf returns the space that a panel needs around its data area for axes, labels and
+	// titles.
 	c := draw.New(vgimg.New(f.width, f.height))
 	tile := c
 	tile.Max.X = c.Min.X + (c.Max.X-c.Min.X)/2

@@ -8,8 +8,8 @@ import (
 )
 
 // TestFitAllKeepsNamesDistinct checks that names of layers with a common prefix and suffix remain
-// distinct when they are shortened to a width. fitAll tries moduleNames, which keeps one of the parts
-// between slashes, and then trimCommon, which removes the common prefix and suffix.
+// distinct when they are shortened to a width. fitAll tries moduleNames, which keeps one of the
+// parts between slashes, and then trimCommon, which removes the common prefix and suffix.
 func TestFitAllKeepsNamesDistinct(t *testing.T) {
 	t.Parallel()
 	s := newStyle(Options{})

@@ -39,7 +39,7 @@ func TestMatrixOfQuarters(t *testing.T) {
 			t.Errorf("the figure lacks %q: %q", want, text)
 		}
 	}
-	rows := inParts(disentanglementRows()) // without those of whole ranges, in the order of the parts
+	rows := inParts(disentanglementRows()) // without whole ranges, in the order of the parts
 	if len(rows) != 16 {
 		t.Fatalf("%d rows of parts, want 16", len(rows))
 	}
