@@ -17,8 +17,10 @@ import (
 	"github.com/noether-ml/noether/report"
 )
 
-// fullRun returns large, a run of 100,000 scores, with the largest amounts that a page holds of all
-// other data: histograms over units, tuning curves, and contact sheets.
+// fullRun returns large, a generated run of 100,000 scores, with the largest amounts that a page
+// holds of all other data: histograms over units (a unit is one channel at one position), tuning
+// curves (responses of a unit to transformed versions of an input), and contact sheets (images that
+// show samples side by side).
 func fullRun(b *testing.B) Run {
 	rows, rec := large.Rows()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -77,7 +79,9 @@ func BenchmarkFirstView(b *testing.B) {
 }
 
 // firstView opens the page of a run and reports the time until all that is in the window is drawn,
-// the CPU time of the main thread and the size of the page.
+// the CPU time of the main thread and the size of the page. theBrowser is the headless Chromium of
+// all tests, call a command of the DevTools Protocol, and until waits for a condition in
+// JavaScript.
 func firstView(b *testing.B, run Run) {
 	text := renderRun(b, run)
 	path := filepath.Join(b.TempDir(), "report.html")

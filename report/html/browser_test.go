@@ -40,7 +40,8 @@ func open(t *testing.T, rows []scores.Row, rec scores.Record, width, height int6
 	return openAt(t, Run{Rows: rows, Record: rec}, width, height, "")
 }
 
-// openAt shows a run's page at an address with a fragment, the part from # on.
+// openAt shows a run's page at an address with a fragment, the part from # on. It waits for
+// complete, the condition that all charts are drawn.
 func openAt(t *testing.T, run Run, width, height int64, fragment string) *visit {
 	t.Helper()
 	return openUntil(t, run, width, height, fragment, complete)
@@ -202,6 +203,8 @@ func (v *visit) quiet(t *testing.T) {
 	}
 }
 
+// TestChartsAreDrawn opens the page of UsualRun, a generated run of 2 models with 20 layers each
+// and 3 transformations, and counts its charts.
 func TestChartsAreDrawn(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -221,6 +224,9 @@ func TestChartsAreDrawn(t *testing.T) {
 }
 
 // TestChoosing checks that the charts change with the chosen statistic and value of the parameter.
+// A FakeRun generates a run of the given size. seisSection is a JavaScript expression for the
+// section of SEIS, a measure of layers with the statistics equivariance, invariance and rank.
+// quarter is a rotation by 90, 180 or 270 degrees.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2, Classes: 2}.Rows()
@@ -240,7 +246,7 @@ func TestTableSortsAndFilters(t *testing.T) {
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 20, Transforms: 2, Classes: 3}.Rows()
 	v := open(t, rows, rec, 1280, 900)
 	v.do(t, unfolded...)
-	root := "section.measure[data-measure='3'] .score-table " // of SEIS
+	root := "section.measure[data-measure='3'] .score-table " // of SEIS, section 3 from 0
 	headers := v.texts(t, root+"th")
 	value := slices.Index(headers, "value")
 	if value < 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// soundRun is a run on audio: it has samples without images, and a parameter in dB.
+// soundRun is a run on audio: it has samples without images, and a parameter in dB. FakeRun
+// generates the scores of a run, and withSamples adds the predictions for some samples.
 func soundRun() Run {
 	f := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 2, NameOf: namesOf(map[string][]string{"model": {"crnn", "transformer"}, "data": {"speech"}, "transform": {"noise", "reverb"}})}
 	rows, rec := f.Rows()
@@ -19,7 +20,8 @@ func soundRun() Run {
 	return withSamples(Run{Rows: rows, Record: rec}, f, false)
 }
 
-// namesOf returns a function for FakeRun.NameOf with the given names of some kinds.
+// namesOf returns a function for FakeRun.NameOf with the given names of some kinds (model, data,
+// layer, ...). The other names are the ordinary ones.
 func namesOf(names map[string][]string) func(kind string, i int) string {
 	return func(kind string, i int) string {
 		if of := names[kind]; i < len(of) {
@@ -29,8 +31,8 @@ func namesOf(names map[string][]string) func(kind string, i int) string {
 	}
 }
 
-// longNames is a run whose names are all too long for any screen. Each has a part without spaces and
-// a part with spaces.
+// longNames is a run whose names are all too long for any screen. Each has a part without spaces
+// and a part with spaces. withNetworks adds the graphs of the models.
 func longNames() Run {
 	f := reporttest.FakeRun{Models: 3, Layers: 4, Transforms: 3, Data: 2, Classes: 2, NameOf: func(kind string, i int) string {
 		return strings.Repeat(kind, 30) + strings.Repeat(" "+kind, 10) + fmt.Sprint(i)
@@ -39,8 +41,10 @@ func longNames() Run {
 	return withNetworks(withSamples(Run{Rows: rows, Record: rec}, f, true), f)
 }
 
-// TestRunsOfOtherData opens the reports of runs on sound and on video, and of one with long names, in
-// windows as wide as on a desktop and on a phone.
+// TestRunsOfOtherData opens the reports of runs on sound and on video, and of one with long names,
+// in windows as wide as on a desktop and on a phone. firingRun returns a run with firing rates of
+// single units at two layers. No run has contact sheets, images that show samples side by side.
+// quiet checks that the browser reported no problem and that the page requested no other file.
 func TestRunsOfOtherData(t *testing.T) {
 	t.Parallel()
 	clips := firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2})

@@ -9,7 +9,10 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// runWithAllCharts returns a run that has something for each kind of chart.
+// runWithAllCharts returns a run that has something for each kind of chart. FakeRun generates its
+// scores, with similarities of 4 layers with each other (PairedLayers). Tags are a study's own
+// properties of models. The image shows inversions: images found by gradient descent, whose
+// representation equals that of a given image, as for the measure stir.
 func runWithAllCharts(t testing.TB) Run {
 	rows, rec := reporttest.FakeRun{Models: 6, Layers: 8, Transforms: 3, Classes: 3, PairedLayers: 4}.Rows()
 	for i := range rec.Models {
@@ -25,8 +28,8 @@ func runWithAllCharts(t testing.TB) Run {
 	}}}}
 }
 
-// sampleValues returns effective invariances of 500 samples for each model and transformation. The
-// more of them are above 0, the later the model.
+// sampleValues returns effective invariances (0 if the prediction changes, else its confidence) of
+// 500 samples for each model and transformation. The more of them are above 0, the later the model.
 func sampleValues(rec scores.Record) report.Values {
 	return func(each func(report.Subject, float64)) error {
 		r := rand.New(rand.NewPCG(3, 4))

@@ -12,8 +12,11 @@ import (
 )
 
 // firingRun returns a run with the measure firing, the firing rates of single units, of one model.
-// The units were measured along two factors of the data set gratings, phase and orientation, and on
-// the data set clips (videos), which has no factor.
+// A unit is one channel at one position. Its invariance is its firing rate while an input that it
+// responds to changes (local-rate), divided by that over all inputs. The units were measured along
+// two factors of the data set gratings (images of stripes), phase and orientation, and on the data
+// set clips (videos), which has no factor. Null is the score by chance. A tuning curve has a unit's
+// responses along a factor.
 func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 	t.Helper()
 	run := Run{Record: scores.Record{Study: "gratings", Measures: reporttest.Measures(), Models: []scores.ModelRecord{{Name: "net", Layers: layers}}}}
@@ -48,7 +51,8 @@ func firingRun(t *testing.T, layers ...scores.LayerRecord) Run {
 }
 
 // TestOneFactorAtATime checks that each kind of chart draws only the chosen factor, and that data
-// without factors have a chart and no choice of factors.
+// without factors have a chart and no choice of factors. complete is the condition that all charts
+// are drawn.
 func TestOneFactorAtATime(t *testing.T) {
 	t.Parallel()
 	layers := []scores.LayerRecord{{Name: "first", Depth: 1}, {Name: "second", Depth: 2}, {Name: "third", Depth: 3}}
@@ -76,6 +80,7 @@ func TestOneFactorAtATime(t *testing.T) {
 	if len(sentences) != 1 || !strings.Contains(sentences[0], "33 % of the steps") {
 		t.Errorf("the tuning curves have the sentences %q, want one with 33 %% of the steps", sentences)
 	}
+	// The histogram is of the third layer, whose 40 units have the values 40 to 79.
 	v.do(t, script(`document.querySelector("input[value=distribution]").click()`), until(complete))
 	if sentences = v.texts(t, "main figure .sentences"); len(sentences) != 1 || !strings.Contains(sentences[0], "net has its mean at 59.50, and half of its units lie between") || strings.Contains(sentences[0], "most") {
 		t.Errorf("the histogram has the sentences %q, want one on the mean 59.50 of net and the middle half of its units", sentences)
@@ -88,7 +93,7 @@ func TestOneFactorAtATime(t *testing.T) {
 func TestFactorsInTheTable(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, firingRun(t, scores.LayerRecord{Name: "first", Depth: 1}, scores.LayerRecord{Name: "second", Depth: 2}), 1280, 900, "")
-	v.do(t, unfolded...)
+	v.do(t, unfolded...) // opens the tables
 	headers := v.texts(t, ".scores thead th")
 	column := slices.IndexFunc(headers, func(h string) bool { return strings.HasPrefix(h, "factor") })
 	if column < 0 || slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, "class") }) {
@@ -104,6 +109,7 @@ func TestFactorsInTheTable(t *testing.T) {
 	}
 	v.quiet(t)
 
+	// A generated run with scores of three classes. Section 0 of its page is that of accuracy.
 	rows, rec := reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Classes: 3}.Rows()
 	v = openAt(t, Run{Rows: rows, Record: rec}, 1280, 900, "#accuracy.every=1") // every class too
 	v.do(t, unfolded...)
@@ -140,7 +146,8 @@ func TestLayersOfEqualDepth(t *testing.T) {
 }
 
 // TestNothingToDraw checks that a page whose filters leave nothing to draw says so and is marked as
-// complete, for which openAt waits.
+// complete, for which openAt waits. UsualRun is a generated run of the models resnet20 and
+// resnet56.
 func TestNothingToDraw(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()

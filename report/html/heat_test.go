@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestHeatMaps checks that each heat map has a tile for each pair of the five layers, which FakeRun
-// places at the depths 3, 8, 13, 18 and 23.
+// TestHeatMaps checks that each heat map of similarities has a tile for each pair of the five
+// layers, which FakeRun places at the depths 3, 8, 13, 18 and 23. FakeRun generates a run in which
+// the first PairedLayers layers of model 0 are compared with each other and with those of model 1.
 func TestHeatMaps(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 5, PairedLayers: 5}.Rows()

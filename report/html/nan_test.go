@@ -2,5 +2,5 @@ package html
 
 import "math"
 
-// nan stands for a value, bound or null that a score lacks.
+// nan stands for a value, bound of the interval or null (value by chance) that a score lacks.
 var nan = math.NaN()
