@@ -22,13 +22,13 @@ import (
 )
 
 // render returns the page of a run, and leaves it among the test's artifacts (go test -artifacts)
-// to be looked at.
+// to be looked at. A row is one score, and the record of a run says what was measured, and how.
 func render(t testing.TB, rows []scores.Row, rec scores.Record) string {
 	t.Helper()
 	return renderRun(t, Run{Rows: rows, Record: rec})
 }
 
-// renderRun is render for a run with attachments.
+// renderRun is render for a run with attachments, such as images.
 func renderRun(t testing.TB, run Run) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -69,6 +69,7 @@ func attribute(n *html.Node, name string) string {
 var voids = map[string]bool{"meta": true, "br": true, "input": true, "img": true, "link": true}
 
 // TestHTMLIsWellFormed checks that elements are closed in order, and that no two have the same id.
+// UsualRun is a generated run.
 func TestHTMLIsWellFormed(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -108,7 +109,8 @@ func TestHTMLIsWellFormed(t *testing.T) {
 	}
 }
 
-// TestHTMLHoldsTheRun checks that the page has the texts of the record, and the conclusions.
+// TestHTMLHoldsTheRun checks that the page has the texts of the record, and the conclusions:
+// sentences that summarise the scores. A fingerprint is a hash of the samples of a data set.
 func TestHTMLHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -196,7 +198,7 @@ var hostile = []string{
 	`{{.Policy}}`, "javascript:alert(1)", "a\x1b[31mb\x00c", "\u202egnp.exe", "<!--", "]]>", "\u2028", "__proto__", "constructor", "<svg onload=alert(1)>",
 }
 
-// attacked is a run whose every name is hostile, and different.
+// attacked generates a run whose every name is hostile, and different.
 var attacked = reporttest.FakeRun{Models: 3, Layers: 4, Transforms: 2, Data: 2, Classes: 2, NameOf: func(kind string, i int) string {
 	return hostile[(len(kind)+i)%len(hostile)] + fmt.Sprint(kind, i)
 }}
@@ -260,7 +262,7 @@ func unpacked(t *testing.T, page string) pageData {
 	return p
 }
 
-// decode reads the data of a page from JSON, with NaN for null.
+// decode reads the data of a page from JSON, with NaN for JSON's null.
 func decode(t *testing.T, r io.Reader) pageData {
 	t.Helper()
 	var raw struct {
@@ -329,19 +331,21 @@ func TestUnusualRuns(t *testing.T) {
 	t.Parallel()
 	few, rec := reporttest.FakeRun{Models: 1, Layers: 1, Transforms: 1, Unfinished: true}.Rows()
 	bare := scores.Row{Study: "s", Model: "m", Depth: -1, Measure: "mine", Statistic: "own", Value: nan, Low: nan, High: nan, Null: nan}
-	many := make([]scores.Row, 0, 100_000)
+	many := make([]scores.Row, 0, 100_000) // as if of many trials, repetitions of all random draws
 	for len(many) < 100_000 {
 		for _, r := range few {
 			r.Trial = len(many)
 			many = append(many, r)
 		}
 	}
+	// A cell is the unit of work of a study: one measure of one model under one transformation
+	// value.
 	for _, c := range []struct {
 		name string
 		rows []scores.Row
 		rec  scores.Record
-		want string
-		size int // maximum, in bytes
+		want string // in the page
+		size int    // maximum, in bytes
 	}{
 		{"no rows", nil, scores.Record{Study: "s", Measures: reporttest.Measures()}, "There are no scores yet.", 1 << 20},
 		{"no record", few, scores.Record{Measures: reporttest.Measures()}, "Accuracy", 1 << 20},

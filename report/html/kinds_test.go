@@ -11,7 +11,9 @@ import (
 
 // TestEachKindOfChart selects every kind of chart of every measure in turn, and checks that each
 // figure has drawn marks, a title and a sentence. The classes mark-... and role-... are those that
-// Vega gives to the elements of a chart.
+// Vega gives to the elements of a chart; the class segments is of a row of buttons.
+// runWithAllCharts returns a run of 6 models. quiet, at the end of each test, checks that the
+// browser reported no problem and that the page requested no other file.
 func TestEachKindOfChart(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, runWithAllCharts(t), 1280, 900, "")
@@ -46,7 +48,8 @@ func TestEachKindOfChart(t *testing.T) {
 }
 
 // TestFactorsByTransformations checks that the first chart of disentanglement is a matrix of
-// factors by transformations, with colours that diverge at 0.
+// factors (properties of samples) by transformations, with colours that diverge at 0. The score is
+// how much the error of a network that predicts a factor from a layer grows under a transformation.
 func TestFactorsByTransformations(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -73,7 +76,8 @@ func TestFactorsByTransformations(t *testing.T) {
 }
 
 // TestCurveOverConfidence checks that the chart of scores against confidence shows only those of
-// the factor confidence, not those of classes or of all samples.
+// the factor confidence (of detected boxes with at least that confidence), not those of classes or
+// of all samples. The null is the score by chance.
 func TestCurveOverConfidence(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

@@ -13,7 +13,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// withNetworks sets the graph of each model of a run to the generated graph of f.
+// withNetworks sets the graph of each model of a run to the generated graph of f: a first
+// operation, blocks of three measured layers, and two last operations.
 func withNetworks(run Run, f reporttest.FakeRun) Run {
 	for i := range run.Record.Models {
 		run.Record.Models[i].Graph = f.Graph()
@@ -30,7 +31,12 @@ const networkSection = `document.getElementById("network")`
 const boxes = networkSection + `.querySelector("[role=tree]")?.querySelectorAll("[role=treeitem]").length`
 
 // TestNetwork unfolds a block and chooses a layer by mouse and by keyboard. The markers in charts
-// over depth and the chart of the representation space must then show that layer.
+// over depth and the chart of the representation space (projections of samples' representations)
+// must then show that layer. studyOfThree is a generated run of three models with 20 layers, and
+// threeModels its FakeRun; withSamples adds predictions and representations of single samples.
+// seisSection is the section of SEIS, a measure of layers. complete is the condition that all
+// charts are drawn, and quiet checks that the browser reported no problem and that the page
+// requested no other file.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, false), threeModels), 1440, 900, "")
@@ -117,8 +123,9 @@ func TestLayersAreChosen(t *testing.T) {
 func TestNetworkIsSaved(t *testing.T) {
 	t.Parallel()
 	run := Run{}
-	run.Rows, run.Record = attackedRun()
+	run.Rows, run.Record = attackedRun() // its names contain markup or scripts
 	v := openAt(t, withNetworks(run, attacked), 1280, 900, "")
+	// What would be downloaded is kept in window.saved.
 	v.do(t, script(`window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL = b => { b.text().then(t => window.saved.push(t)); return "#" }`))
 	for i := range 2 {
 		v.do(t, script(fmt.Sprintf(`%s.querySelectorAll(".actions button")[%d].click()`, networkSection, i)), until(fmt.Sprintf("window.saved.length === %d", i+1)))
@@ -162,8 +169,9 @@ func TestLargeNetwork(t *testing.T) {
 	v.quiet(t)
 }
 
-// mapSheet returns a drawing of feature maps of a model for a sample x and a transformation T: a
-// tile each for x and T(x), and four tiles for each of three channels of two layers.
+// mapSheet returns a drawing of feature maps f of a model for a sample x and a transformation T: a
+// tile (a small image) each for x and T(x), and four tiles for each of three channels of two
+// layers: f(x), f(T(x)), the transformed map of x, T(f(x)), and the difference of the last two.
 func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
 	const side = 64
 	s := report.MapSheet{MapSheet: scores.MapSheet{Model: f.Name("model", model), Data: f.Name("data", 0), Transform: f.Name("transform", transform), Parameter: "90",
@@ -221,7 +229,7 @@ func TestFeatureMaps(t *testing.T) {
 
 // TestNetworkViews shows networks and feature maps on a screen of a phone's size, in dark colours
 // and in print, with ordinary names and with names that contain markup or scripts (hostile).
-// axe-core checks accessibility.
+// axe-core, which readAxe reads, checks accessibility.
 func TestNetworkViews(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)

@@ -15,9 +15,11 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// withSamples adds to a run of f the sample sheets of two transformations: what they do to each of
-// 12 samples, see reporttest.FakeRun.SampleSheet. The first transformation, quarter, has three
-// values. images says whether the sheets have images of the samples.
+// withSamples adds to a generated run of f the sample sheets of two transformations: what they do
+// to each of 12 samples of four classes, out of 500. The first transformation, quarter, has three
+// values. FakeRun.SampleSheet makes them up: sample i is of class i mod 4, and at the last value
+// model m (from 0) classifies the samples from 6 + 2m on wrongly. Of the 500 samples, 400 are right
+// as they are. images says whether the sheets have images of the samples.
 func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
 	for i, values := range [][]string{{"90", "180", "270"}, nil} {
 		s := report.SampleSheet{SampleSheet: f.SampleSheet(i, values...)}
@@ -30,7 +32,8 @@ func withSamples(run Run, f reporttest.FakeRun, images bool) Run {
 	return run
 }
 
-// threeModels generates the rows of studyOfThree.
+// threeModels generates the rows of studyOfThree, a run that has contact sheets (images that show
+// samples side by side) too.
 var threeModels = reporttest.FakeRun{Models: 3, Layers: 20, Transforms: 4}
 
 // samplesSection is a JavaScript expression for the section of samples. A sample is shown as a
@@ -45,6 +48,8 @@ func press(name, value string) chromedp.Action[chromedp.Void] {
 
 // TestFailuresFromTheFirstScreen follows the link (.go) on the first screen to images that fail:
 // those that a model classifies correctly as they are, and wrongly when they are transformed.
+// complete is the condition that all charts are drawn, and quiet checks that the browser reported
+// no problem and that the page requested no other file.
 func TestFailuresFromTheFirstScreen(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "")
@@ -128,7 +133,8 @@ func TestBrowsingSamples(t *testing.T) {
 }
 
 // TestParameterSlider moves the slider of the parameter, an angle, by the keyboard. Images, counts
-// and the marker in charts over the parameter follow.
+// and the marker in charts over the parameter follow. eiSection is the section of effective
+// invariance: do predictions stay the same?
 func TestParameterSlider(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withSamples(studyOfThree(), threeModels, true), 1440, 900, "#effective-invariance.chart=parameter")
@@ -183,7 +189,8 @@ func TestClasses(t *testing.T) {
 	}
 	// share is the statistic effective invariance.
 	v.do(t, press("classes", "share"), until(`document.querySelector("#classes .reading").textContent.includes("effective invariance is 0.400")`), until(complete))
-	// drop is the loss of accuracy, the default. The keyboard stays on the control, which is drawn anew.
+	// drop is the loss of accuracy, the default. The keyboard stays on the control, which is drawn
+	// anew.
 	v.do(t, press("classes", "drop"), until(`document.querySelector("#classes .reading").textContent.includes("its accuracy is")`), until(complete))
 	if got := evaluate[string](t, v, `document.activeElement.value ?? ""`); got != "drop" {
 		t.Errorf("the focus is on %q after the loss of accuracy was chosen, want drop", got)
@@ -259,7 +266,7 @@ func TestSamplesAreSaved(t *testing.T) {
 
 // TestSamplesOnAPhone checks the sections in a window of the size of a phone's screen: with images,
 // without, and with hostile names. It fails if axe-core, a checker of accessibility, finds serious
-// issues.
+// issues; readAxe reads its source.
 func TestSamplesOnAPhone(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)

@@ -36,8 +36,10 @@ func media(medium, scheme string) chromedp.Action[chromedp.Void] {
 	}, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
-// JavaScript expressions for the sections of SEIS and of effective invariance (ei) in the page of a
-// generated run. Sections are numbered from 0 in the order of the page.
+// JavaScript expressions for the sections of SEIS (a measure of layers with the statistics
+// equivariance, invariance and rank) and of effective invariance (ei: do predictions stay the
+// same?) in the page of a run that FakeRun generates. Sections are numbered from 0 in the order of
+// the page.
 const (
 	seisSection = `document.querySelector("section.measure[data-measure='3']")`
 	eiSection   = `document.querySelector("section.measure[data-measure='1']")`
@@ -140,7 +142,8 @@ func TestDeepLink(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestSaving saves a chart as SVG and as PNG, and a table as CSV.
+// TestSaving saves a chart as SVG and as PNG, and a table as CSV. The browser writes the files some
+// time after the click.
 func TestSaving(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 4, Transforms: 1}.Rows()
@@ -236,7 +239,9 @@ func readAxe(t *testing.T) []byte {
 }
 
 // TestAccessibility asks axe-core for serious issues, in light and dark, with filters and details
-// open.
+// open, and on a phone: in a run with all kinds of charts, in one of probes (networks trained on
+// the vectors of a layer), and in one of three models with contact sheets (images that show samples
+// side by side).
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe := readAxe(t)
@@ -296,7 +301,7 @@ func TestHostileAddress(t *testing.T) {
 }
 
 // TestColours chooses what the lines of a panel stand for: the values of a tag, of the parameter,
-// the transformations or the models.
+// the transformations or the models. A tag is a study's own property of a model.
 func TestColours(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 4, Layers: 4, Transforms: 2}.Rows()
@@ -329,7 +334,8 @@ func TestColours(t *testing.T) {
 	v.quiet(t)
 }
 
-// TestMissingNumbers draws a run in which numbers are missing everywhere.
+// TestMissingNumbers draws a run in which numbers are missing in three of four rows (scores), and
+// all values of the measure distance, whose section has the number 4.
 func TestMissingNumbers(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 6, Transforms: 2, Unfinished: true}.Rows()
@@ -394,6 +400,7 @@ func TestHundredThousandScores(t *testing.T) {
 	if len(page) > 15e6 {
 		t.Errorf("the page has %d bytes, want at most 15 million", len(page))
 	}
+	// data-drawn says that all that is in the window is drawn.
 	v := openPage(t, page, 1280, 900, "", "document.documentElement.dataset.drawn === 'true'")
 	t.Logf("%d scores, %d bytes, the first view after %.0f ms", len(rows), len(page), evaluate[float64](t, v, "performance.now()"))
 	v.do(t, unfolded...)
