@@ -14,7 +14,7 @@ func TestDivideMemory(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
 	unlimited, limited := DivideMemory(s, &Options{}), DivideMemory(s, &Options{Memory: 64 << 20})
-	if unlimited.Accumulators != spec.DefaultMemory || unlimited.activations != activationMemory || unlimited.images != imageMemory {
+	if unlimited.Accumulators != spec.DefaultMemory || unlimited.activations != spec.DefaultMemory/4 || unlimited.images != imageMemory {
 		t.Errorf("without a limit they are %+v, want the defaults", unlimited)
 	}
 	if limited.Accumulators != 8<<20 || limited.activations != minBuffer || limited.images != minBuffer {
@@ -28,7 +28,8 @@ func TestDivideMemory(t *testing.T) {
 }
 
 // TestMemoryWithoutBound checks that accumulators get a quarter of the free memory if the study
-// sets no bound, at least the default, and at most what the limit of the process allows.
+// sets no bound, at least the default, and at most what the limit of the process allows; and that
+// activations get more than a quarter of the default only then.
 func TestMemoryWithoutBound(t *testing.T) {
 	t.Parallel()
 	free := &Options{Free: 16 << 30}
@@ -37,16 +38,17 @@ func TestMemoryWithoutBound(t *testing.T) {
 	for _, c := range []struct {
 		study *spec.Study
 		o     *Options
-		want  int64
+		want  [2]int64 // for accumulators and for activations
 	}{
-		{unbounded, free, 4 << 30},
-		{bounded, free, spec.DefaultMemory},
-		{unbounded, &Options{}, spec.DefaultMemory},
-		{unbounded, &Options{Free: 100 << 20}, spec.DefaultMemory},
-		{unbounded, &Options{Free: 16 << 30, Memory: 64 << 20}, 8 << 20},
+		{unbounded, free, [2]int64{4 << 30, activationMemory}},
+		{bounded, free, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
+		{unbounded, &Options{}, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
+		{unbounded, &Options{Free: 100 << 20}, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
+		{unbounded, &Options{Free: 4 << 30}, [2]int64{1 << 30, 128 << 20}},
+		{unbounded, &Options{Free: 16 << 30, Memory: 64 << 20}, [2]int64{8 << 20, minBuffer}},
 	} {
-		if got := DivideMemory(c.study, c.o).Accumulators; got != c.want {
-			t.Errorf("free %d, limit %d: %d bytes, want %d", c.o.Free, c.o.Memory, got, c.want)
+		if got := DivideMemory(c.study, c.o); got.Accumulators != c.want[0] || got.activations != c.want[1] {
+			t.Errorf("free %d, limit %d: %d bytes for accumulators and %d for activations, want %d", c.o.Free, c.o.Memory, got.Accumulators, got.activations, c.want)
 		}
 	}
 }
