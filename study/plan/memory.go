@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxBatch         = 64       // larger batches are not faster: activations no longer fit the cache
-	maxDeviceBatch   = 256      // on a graphics processor
+	maxBatch       = 64  // larger batches are not faster: activations no longer fit the cache
+	maxDeviceBatch = 256 // on a graphics processor
 	// activationMemory is the number of bytes for the activations of a clean (not transformed) and a
 	// transformed batch. If all ReLUs of a ResNet-18 are read, a third of it holds batches of 3
 	// images, not 10, and each image takes 15 % more time.
