@@ -8,6 +8,9 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
+// TestMetadata checks that metadata properties of a small model (of model_test.go) are written to a
+// file and read again. A later value of a key replaces an earlier one. A missing key reads as "",
+// and files that are not ONNX are errors.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	m := small(t).WithMetadata("a", "1").WithMetadata("b", "two").WithMetadata("a", "3")
@@ -28,6 +31,7 @@ func TestMetadata(t *testing.T) {
 	if err != nil || len(read.Proto().MetadataProps) != 2 {
 		t.Errorf("the model does not have two metadata properties: %v, %v", read, err)
 	}
+	// A file with no content here is not written.
 	for name, content := range map[string]string{"text.onnx": "this is no model", "missing.onnx": ""} {
 		bad := filepath.Join(t.TempDir(), name)
 		if content != "" {

@@ -19,7 +19,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// small returns the model y = relu(x w + 1), with x of n x 3 and w of 3 x 2.
+// small returns the model y = relu(x w + 1), with x of n x 3 and w of 3 x 2. Its nodes, and their
+// outputs, are named after the operators: MatMul, Add and Relu, but the output of Relu is y.
 func small(t testing.TB) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -45,8 +46,8 @@ func changed(t testing.TB, change func(p *pb.ModelProto)) []byte {
 	return data
 }
 
-// externalData moves the values of a tensor to an external file. pairs are keys and values of ONNX's
-// external_data field, such as "location", "weights".
+// externalData moves the values of a tensor to an external file. pairs are keys and values of
+// ONNX's external_data field, such as "location", "weights".
 func externalData(t *pb.TensorProto, pairs ...string) {
 	t.RawData, t.DataLocation = nil, pb.TensorProto_EXTERNAL.Enum()
 	for i := 0; i < len(pairs); i += 2 {
@@ -64,6 +65,8 @@ func TestReadDevice(t *testing.T) {
 	}
 }
 
+// TestReadErrors checks that each broken file gives an error of one line that says what is wrong.
+// The weights w of 3 x 2 take 24 bytes; the external file "weights" has 20.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,6 +140,8 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// TestExternalData checks a model with the weights in a second file: they are found, counted (six,
+// and the constant 1), not copied into the graph, and part of the hash.
 func TestExternalData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -278,7 +283,9 @@ func TestDefaultsAreNotInputs(t *testing.T) {
 	}
 }
 
-// Tensors of the outer graph that a branch of an If node reads count as read by that node.
+// Tensors of the outer graph that a branch of an If node reads count as read by that node. So they
+// count for its depth, the number of nodes on the longest path from the input. Layers are the
+// float32 tensors outside branches that depend on the input's values.
 func TestSubgraphs(t *testing.T) {
 	t.Parallel()
 	branch := func(op string) *pb.GraphProto {

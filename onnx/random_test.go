@@ -37,7 +37,8 @@ func TestRandomNodes(t *testing.T) {
 	}
 }
 
-// changedModel returns a model after a change to its protobuf message. The result is not checked.
+// changedModel returns the model small of model_test.go, y = relu(x w + 1), after a change to its
+// protobuf message. The result is not checked.
 func changedModel(t *testing.T, change func(p *pb.ModelProto)) *onnx.Model {
 	t.Helper()
 	m, err := onnx.Parse(changed(t, func(*pb.ModelProto) {}))

@@ -32,7 +32,8 @@ func opsOf(m *onnx.Model) []string {
 	return ops
 }
 
-// Rewrite replaces nodes of several operators in one pass, in order.
+// Rewrite visits the nodes of all operators once, in order, and replaces those for which the
+// function returns outputs.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	b := onnx.Extend(chain(t))

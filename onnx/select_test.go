@@ -26,6 +26,7 @@ func TestGlobEqualsRegularExpression(t *testing.T) {
 }
 
 // twoBlocks returns the model input, Conv, Relu, Conv, Relu, pooling, flatten, Gemm, Softmax.
+// Tensors are named after their operators, with the scope as a prefix, such as block1/Relu.
 func twoBlocks(t testing.TB) *Model {
 	t.Helper()
 	b := NewBuilder(DefaultOpset)
@@ -77,6 +78,8 @@ func TestResidual(t *testing.T) {
 	}
 }
 
+// TestSelect checks the choice of layers (tensors whose values can be measured): all, by operator
+// (op:), by name, the model's outputs, or the penultimate one (the input of the final classifier).
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	m := twoBlocks(t)

@@ -13,7 +13,9 @@ import (
 )
 
 // TestLimitWithinAnOperator checks that a run ends at the time limit, before the end of an operator
-// that takes seconds, and that its session and values can be closed while the operator goes on.
+// that takes seconds, and that its session and values (tensors) can be closed while the operator
+// goes on. WriteSlow writes a model with a pooling of about 400^4 comparisons. open (a session for
+// a file of testdata, with inputs and outputs), value and run are helpers of session_test.go.
 func TestLimitWithinAnOperator(t *testing.T) { // not parallel: the limit holds for all sessions
 	rt := orttest.Load(t)
 	m, err := onnx.Read(testmodel.WriteSlow(t, t.TempDir(), "slow", 400))

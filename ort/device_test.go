@@ -36,7 +36,8 @@ func newSession(t *testing.T, o ort.Options, build func(b *onnx.Builder)) *ort.S
 	return s
 }
 
-// wrapped returns a Value whose memory is data. It is closed at the end of the test.
+// wrapped returns a Value (a tensor for the runtime) whose memory is data. It is closed at the end
+// of the test.
 func wrapped(t *testing.T, data []float32, shape ...int) *ort.Value {
 	t.Helper()
 	v, err := ort.Wrap(orttest.Load(t), data, shape...)
@@ -56,7 +57,8 @@ func halveAndAdd(n int) func(b *onnx.Builder) {
 
 // TestPlacedValuesStayOnTheDevice copies values to the device with Place, uses the output of one
 // run as the input of the next, and copies the result back with Download. The Go memory of the
-// values must not change before Download: that would show a copy after a run.
+// values must not change before Download: that would show a copy after a run. UseSoftwareDriver
+// lets WebGPU run on the CPU, or skips the test.
 func TestPlacedValuesStayOnTheDevice(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	s := newSession(t, onWebGPU, halveAndAdd(3))

@@ -47,8 +47,8 @@ func TestFindConfigured(t *testing.T) {
 	}
 }
 
-// TestFindSearchesFolders checks that without a given path the folder that npm installs into comes
-// before the user's cache folder.
+// TestFindSearchesFolders checks that without a given path the folder that npm installs into, below
+// the working folder or one above it, comes before the user's cache folder.
 func TestFindSearchesFolders(t *testing.T) {
 	t.Setenv(envLibrary, "")
 	root, cache := t.TempDir(), t.TempDir()
@@ -110,8 +110,9 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-// TestFindInPythonEnvironment checks when the library of the Python package onnxruntime is taken: if
-// it is not too old, and has what the device needs.
+// TestFindInPythonEnvironment checks when the library of the Python package onnxruntime is taken:
+// if it is not too old, and has what the device needs. Auto stands for a graphics processor if
+// there is one, or else the CPU.
 func TestFindInPythonEnvironment(t *testing.T) {
 	t.Setenv(envLibrary, "")
 	root := t.TempDir()

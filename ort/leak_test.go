@@ -18,6 +18,8 @@ const envRuns = "NOETHER_RUNS"
 
 // TestNoLeak checks the memory of the process over many runs. They use tensors of the caller,
 // outputs that ONNX Runtime allocates (nil), parts of tensors, scalars and a cancellable context.
+// open returns a session for a file of testdata, and value closes a tensor at the end of the test;
+// both are in session_test.go, which describes the graphs.
 func TestNoLeak(t *testing.T) {
 	runs := 5000
 	if s := os.Getenv(envRuns); s != "" {

@@ -22,6 +22,7 @@ func TestWeightsBehindLinks(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(snapshot, 0o777), os.MkdirAll(blobs, 0o777)); err != nil {
 		t.Fatal(err)
 	}
+	// 1f00 and 2e11 stand for hashes.
 	for name, blob := range map[string]string{"external.onnx": "1f00", "external.bin": "2e11"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", name))
 		if err == nil {

@@ -33,7 +33,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The builds of Microsoft from 1.29 on write this file when their telemetry starts.
+// TestNoTelemetry checks that loading the ONNX Runtime library switches off its telemetry.
+// Microsoft's builds from 1.29 on write a file mat-debug-PID.log when it starts.
 func TestNoTelemetry(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the path of the file is known for Linux alone")
@@ -60,6 +61,7 @@ func TestInspectLibraryErrors(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not a library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	// The values are text wanted in the error. "": any error will do.
 	paths := map[string]string{text: "", filepath.Join(t.TempDir(), "none"): ""}
 	if runtime.GOOS == "linux" {
 		paths["libc.so.6"] = "not ONNX Runtime"

@@ -21,10 +21,12 @@ import (
 
 // open returns a session for a graph of testdata, with the given inputs and outputs:
 //
-//	affine:  z = x w + b and y = relu(z), for x of n x 4 and w of 4 x 3
-//	scalar:  y = s sum(x), for a scalar s
-//	nonzero: y = the indices of the values of x that are not 0
-//	slow:    x3000, after 3,000 products of matrices of 512 x 512
+//	affine:   z = x w + b and y = relu(z), for x of n x 4 and w of 4 x 3
+//	external: affine, with w and b in a second file
+//	scalar:   y = s sum(x), for a scalar s
+//	nonzero:  y = the indices of the values of x that are not 0
+//	slow:     x3000, after 3,000 products of matrices of 512 x 512
+//	types:    an Identity node for every element type
 func open(t testing.TB, name string, inputs, outputs []string) (*ort.Runtime, *ort.Session) {
 	t.Helper()
 	rt := orttest.Load(t)
@@ -53,7 +55,7 @@ func run(t testing.TB, s *ort.Session, inputs, outputs []*ort.Value) {
 	}
 }
 
-// golden holds an input of the graph affine and the outputs that numpy computes.
+// golden holds an input of the graph affine, five rows, and the outputs that numpy computes.
 type golden struct{ X, Y, Z []float32 }
 
 func readGolden(t testing.TB) golden {

@@ -10,7 +10,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// TestTypes runs a graph with an Identity node for every element type.
+// TestTypes runs a graph with an Identity node for every element type. A Value is a tensor for the
+// runtime. open (a session for types.onnx of testdata), value (which closes a Value at the end of
+// the test) and run are in session_test.go.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

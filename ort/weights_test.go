@@ -43,7 +43,8 @@ func largeWeightsModel(t testing.TB) *onnx.Model {
 	return m
 }
 
-// runLargeWeights returns the output y of the model for one x.
+// runLargeWeights returns the output y of the model for one x. value (which closes a tensor at the
+// end of the test) and run are in session_test.go.
 func runLargeWeights(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
 	t.Helper()
 	x := make([]float32, 2*1024)
@@ -58,10 +59,10 @@ func runLargeWeights(t testing.TB, rt *ort.Runtime, s *ort.Session) []float32 {
 	return slices.Clone(ort.Data[float32](out))
 }
 
-// TestWeightsAreShared checks that sessions use the weights in the memory of the model. Their
-// results equal those of a session of the serialised graph, which has a copy, also after another
-// session of the model was closed. A change of the addend in the model then changes the results of
-// a session.
+// TestWeightsAreShared checks that sessions, also with Verbatim (no node is fused or computed in
+// advance), use the weights in the memory of the model. Their results equal those of a session of
+// the serialised graph, which has a copy, also after another session of the model was closed. A
+// change of the addend in the model then changes the results of a session.
 func TestWeightsAreShared(t *testing.T) {
 	rt := orttest.Load(t)
 	m := largeWeightsModel(t)
@@ -146,7 +147,8 @@ func TestLargeGemmIsNotCopied(t *testing.T) {
 }
 
 // TestInputWithDefault checks a large initializer that is also an input, and so only its default
-// value: it is not shared, and a run uses the value that it is given.
+// value: it is not shared, and a run uses the value that it is given. Detached(1) returns the
+// initializers of at least one byte that a session would share.
 func TestInputWithDefault(t *testing.T) {
 	rt := orttest.Load(t)
 	b := onnx.NewBuilder(onnx.DefaultOpset)

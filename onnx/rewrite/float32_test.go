@@ -70,7 +70,8 @@ func halfTensor(name string, half onnx.Type, v float32) *pb.TensorProto {
 }
 
 // TestHalfBecomesFloat checks that ToFloat32 makes every tensor of a model float32, and leaves the
-// model it is given unchanged.
+// model it is given unchanged. The result has three layers (float32 tensors that depend on the
+// input): xw, sum and y. HalfPrecision returns the 16-bit type that a model uses, or Undefined.
 func TestHalfBecomesFloat(t *testing.T) {
 	t.Parallel()
 	for _, half := range []onnx.Type{onnx.Float16, onnx.BFloat16} {

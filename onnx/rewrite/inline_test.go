@@ -139,6 +139,8 @@ func TestInlineInLargeGraph(t *testing.T) {
 	}
 }
 
+// TestInlineErrors checks errors, by the text wanted in them: a function imports another opset than
+// the model's (17), calls are nested too deeply, and a call has more inputs than its function.
 func TestInlineErrors(t *testing.T) {
 	t.Parallel()
 	deep := withFunctions(t, 17)

@@ -12,6 +12,7 @@ import (
 )
 
 // randomModel returns a graph of random elementwise nodes, each of which reads earlier tensors.
+// Scopes are prefixes of the nodes' names.
 func randomModel(t *rapid.T) *onnx.Model {
 	b := onnx.NewBuilder(rapid.IntRange(onnx.MinOpset, 21).Draw(t, "opset"))
 	values := []onnx.Value{b.Input("x", onnx.Float, -1, 4), b.Const("w", tensor.New(4)), b.Scalar(2)}
@@ -81,6 +82,8 @@ func TestWithOutputsKeepsWhatIsNeeded(t *testing.T) {
 	})
 }
 
+// TestWithOutputsErrors requests outputs, separated by spaces, that give errors. Add is the tensor
+// that the Add node computes.
 func TestWithOutputsErrors(t *testing.T) {
 	t.Parallel()
 	b := onnx.NewBuilder(onnx.DefaultOpset)

@@ -54,6 +54,8 @@ func perturbed(t *testing.T, w []float32, v Perturbation) []float32 {
 	return got.Data
 }
 
+// TestPerturb checks pruning, which sets the fraction Prune of the weights to 0, the smallest
+// first, and rounding of weights to Bits bits: to multiples of max |w| / (2^(Bits-1) - 1).
 func TestPerturb(t *testing.T) {
 	t.Parallel()
 	w := []float32{0.5, -2, 0.1, 3, -0.4, 1}

@@ -15,7 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// shapesOf runs a graph on black images and returns the shapes of its tensors.
+// shapesOf runs a graph of withShapes on an input of zeros and returns the shapes that it computes.
+// Verbatim: no node is fused or computed in advance.
 func shapesOf(t *testing.T, rt *ort.Runtime, m *onnx.Model, names []string, input []int) ([][]int64, error) {
 	t.Helper()
 	s, err := rt.NewSession(m, ort.Options{Verbatim: true})
@@ -40,7 +41,8 @@ func shapesOf(t *testing.T, rt *ort.Runtime, m *onnx.Model, names []string, inpu
 	return shapes, nil
 }
 
-// withShapes returns a graph whose outputs are the shapes of all layers.
+// withShapes returns a graph whose outputs are the shapes of all layers (float32 tensors that
+// depend on the input), and the names of these outputs.
 func withShapes(t *testing.T, m *onnx.Model) (*onnx.Model, []string) {
 	t.Helper()
 	b := onnx.Extend(m)
@@ -60,6 +62,8 @@ func withShapes(t *testing.T, m *onnx.Model) (*onnx.Model, []string) {
 }
 
 // TestShapesOnlyKeepsShapes compares the shapes of all layers with those of the original graph.
+// ShapesOnly makes a graph that computes other values with less memory and time: nodes that create
+// zeros replace large weights.
 func TestShapesOnlyKeepsShapes(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
@@ -134,7 +138,7 @@ func TestShapesOnlyContractions(t *testing.T) {
 				split++
 			}
 		}
-		if split != 5 {
+		if split != 5 { // for MatMul, two Gemm, Conv and ConvTranspose
 			t.Errorf("opset %d: %d nodes sum over one channel, want 5", opset, split)
 		}
 		if _, err := shapesOf(t, rt, reduced, names, []int{side, side + 1}); err == nil {

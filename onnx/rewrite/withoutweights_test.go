@@ -11,7 +11,8 @@ import (
 	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
-// A model without weights has the same layers, inputs and number of parameters.
+// A model without weights has the same layers (float32 tensors that depend on the input), inputs,
+// number of parameters, opset and path. The networks are files of the test data.
 func TestWithoutWeights(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"cifar_resnet20", "mobilenet_v3_small", "tiny_swin", "tiny_vit"} {

@@ -7,8 +7,8 @@ import (
 )
 
 // adamGraph returns a graph of one update of Adam, with parameter p, gradient g, moments m and v,
-// step size s, epsilon e and the factor k of AdamW's decoupled weight decay. Without this decay only
-// another output reads k. sum combines a moment and the gradient: Adam adds them.
+// step size s, epsilon e and the factor k of AdamW's decoupled weight decay. Without this decay
+// only another output reads k. sum combines a moment and the gradient: Adam adds them.
 func adamGraph(t *testing.T, decoupled bool, sum func(b *onnx.Builder, x, y onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
@@ -37,8 +37,8 @@ func adamGraph(t *testing.T, decoupled bool, sum func(b *onnx.Builder, x, y onnx
 	return r
 }
 
-// Updates with and without decoupled weight decay become one native operator. Those that subtract the
-// gradient from the moments are not Adam's, and stay as they are.
+// Updates with and without decoupled weight decay become one native operator (one in C, of package
+// accel). Those that subtract the gradient from the moments are not Adam's, and stay as they are.
 func TestRewriteAdam(t *testing.T) {
 	skipWithoutOperators(t)
 	add := func(b *onnx.Builder, x, y onnx.Value) onnx.Value { return b.Add(x, y) }

@@ -11,8 +11,9 @@ import (
 
 // residual returns a graph and the values of its inputs, in order. The graph has a ReLU after a
 // BatchNormalization, a ReLU after the sum of two BatchNormalizations (the main branch and the
-// shortcut of a residual block), and the gradients of all three. readShortcut adds an output that is
-// computed from the shortcut, so that another node than the sum reads it.
+// shortcut of a residual block), and the gradients of all three. readShortcut adds an output that
+// is computed from the shortcut, so that another node than the sum reads it. normal(seed,
+// deviation, shape...), run and rewritten are in layout_test.go.
 func residual(t *testing.T, momentum float64, readShortcut bool) (*onnx.Model, []tensor.Tensor) {
 	t.Helper()
 	b := onnx.NewBuilder(16).Sharing()
@@ -55,9 +56,9 @@ func residual(t *testing.T, momentum float64, readShortcut bool) (*onnx.Model, [
 }
 
 // BatchNormalization in training mode, the ReLUs and sums after it, and the gradients become native
-// operators (those of the ONNX domain "noether"), and results agree. A result that another node
-// reads is not merged with the sum after it. A BatchNormalization that updates running statistics
-// (momentum above 0) stays a standard operator.
+// operators (written in C, in the ONNX domain "noether"), and results agree. A result that another
+// node reads is not merged with the sum after it. A BatchNormalization that updates running
+// statistics (momentum above 0) stays a standard operator.
 func TestRewriteBatchNorm(t *testing.T) {
 	skipWithoutOperators(t)
 	for _, c := range []struct {
@@ -91,7 +92,7 @@ func TestRewriteBatchNorm(t *testing.T) {
 	}
 }
 
-// Nodes with too few inputs, which ONNX Runtime refuses, are left as they are.
+// Nodes with too few inputs, which ONNX Runtime refuses, are no errors of Rewrite.
 func TestRewriteLeavesMalformedNodes(t *testing.T) {
 	t.Parallel()
 	training := onnx.Attrs{"training_mode": 1, "momentum": 0.0}

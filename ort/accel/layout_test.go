@@ -215,7 +215,7 @@ func TestRewriteBatchSize(t *testing.T) {
 	x := normal(5, 1, 256, 3, 27, 27)
 	batch := run(t, m, x)[0]
 	for _, n := range []int{1, 7, 128} {
-		for from := 0; from < 256; from += max(n, 64) { // small batches from a few places only
+		for from := 0; from < 256; from += max(n, 64) { // of small batches only some
 			to := min(from+n, 256)
 			if got := run(t, m, x.Slice(from, to))[0]; !slices.Equal(got.Data, batch.Slice(from, to).Data) {
 				t.Errorf("samples %d to %d differ from the same in a larger batch", from, to)

@@ -15,6 +15,7 @@ import (
 )
 
 // resnet returns a small ResNet with its BatchNormalizations folded into the convolutions.
+// normal(seed, deviation, shape...), of layout_test.go, returns normally distributed values.
 func resnet(t *testing.T) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
@@ -35,7 +36,9 @@ func resnet(t *testing.T) *onnx.Model {
 }
 
 // TestResNet checks that all convolutions of a ResNet and of its gradient become native operators
-// (those of package accel), and that the results agree with those of standard operators.
+// (those of package accel, in C), and that the results agree with those of standard operators.
+// Convolutions ChannelsLast are in NHWC; ChannelsFirst converts NHWC to NCHW. Of layout_test.go,
+// rewritten returns the graph with native operators, and run runs a graph as it is.
 func TestResNet(t *testing.T) {
 	skipWithoutOperators(t)
 	m := resnet(t)
@@ -78,7 +81,7 @@ func TestResNet(t *testing.T) {
 }
 
 // TestTraining checks that the weights after two training steps with native operators agree with
-// those of standard operators.
+// those of standard operators. Engine holds the options of ONNX Runtime.
 func TestTraining(t *testing.T) {
 	skipWithoutOperators(t)
 	batch := train.Batch{Inputs: []tensor.Tensor{normal(1, 1, 4, 3, 9, 12)}, Classes: []int{0, 1, 2, 1}}

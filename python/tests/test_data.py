@@ -14,6 +14,8 @@ import torch
 import noether
 from noether import _cache, _data
 
+# The fixtures images (16 of 32 x 32, uint8) and cache (a folder for the test) are in conftest.py.
+
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.3]
 OPTIONS = dict(transforms=[{"flip": "horizontal"}], measures=["effective-invariance", "distance"], layers=["relu"], quiet=True)
 
@@ -44,6 +46,7 @@ def test_all_forms_give_the_same_scores(module, images, tmp_path):
     samples = Samples(torch.from_numpy(normalised), labels)
     saved = tmp_path / "x.npy"
     numpy.save(saved, images)
+    # An entry is an item of the list data of a study, the file that says what to measure.
     forms = {
         "uint8": images, "float": unit, "double": unit.astype(numpy.float64), "strided": numpy.asfortranarray(unit),
         "tensor": torch.from_numpy(unit), "normalised": normalised, "labelled": (images, labels), "dataset": samples,
@@ -59,6 +62,7 @@ def test_all_forms_give_the_same_scores(module, images, tmp_path):
 def test_order_limit_and_labels(cache, images):
     labels = numpy.arange(16) % 5
     loader = torch.utils.data.DataLoader(Samples(torch.from_numpy(images).permute(0, 3, 1, 2) / 255, labels), batch_size=3)
+    # prepare writes the arrays to the cache, and returns entries with their paths.
     found, = _data.prepare(loader, limit=7)
     x, y = (numpy.load(found.entry["arrays"][k]) for k in ("inputs", "labels"))
     assert x.dtype == numpy.uint8 and (x == images[:7].transpose(0, 3, 1, 2)).all() and (y == labels[:7]).all()
@@ -133,7 +137,8 @@ def test_folders_that_cannot_be_created(module, images, cache, monkeypatch, tmp_
 
 
 def test_the_cache_is_bounded(images, cache, monkeypatch):
-    monkeypatch.setenv("NOETHER_CACHE_SIZE", "150000")  # bytes; one set of images takes 49,152
+    # One set of images takes 49,152 bytes: three fit, besides the newest.
+    monkeypatch.setenv("NOETHER_CACHE_SIZE", "150000")
     for i in range(5):
         _data.prepare(images + numpy.uint8(i))
     assert 1 <= len(list((cache / "python" / "data").iterdir())) <= 4

@@ -78,6 +78,7 @@ def test_hub_and_local_folder_agree(hub, files, images, tmp_path):
         path.write_bytes(content)
     runs = [noether.measure(m, images, measures=["distance"], quiet=True) for m in ("hf://org/net", tmp_path / "local")]
     assert [set(r.scores.model) for r in runs] == [{"net"}, {"local"}]
+    # The columns study and model have the name of the model.
     a, b = (r.scores.drop(columns=["study", "model"]) for r in runs)
     assert a.equals(b)
     with pytest.raises(noether.Error, match="no repository"):

@@ -59,6 +59,7 @@ def test_each_layer_has_the_values_of_its_module(make, images):
 
 def test_scores_are_those_of_the_exported_file(images):
     module = networks.trained(networks.small_resnet())
+    # seis measures how far a layer's activations for x predict those for the mirror image linearly.
     options = dict(transforms=FLIP, measures=["effective-invariance", "distance", "seis"], layers=["layer1", "layer2.0.conv1"], name="net", quiet=True)
     of_module = noether.measure(module, images, **options).scores
     path = _export.export(module, (3, 32, 32))

@@ -16,6 +16,7 @@ import noether
 from noether import _export
 
 
+# A run folder holds the results of a measurement, here of 16 images (a fixture of conftest.py).
 @pytest.fixture
 def run(images, tmp_path):
     torch.manual_seed(1)
@@ -46,6 +47,7 @@ def test_without_pandas(run, monkeypatch):
 def test_diff(run, images, tmp_path):
     torch.manual_seed(2)
     other = noether.measure(networks.Shared(), images, layers=["relu"], folder=tmp_path / "other", quiet=True)
+    # Without all, only the scores that differ beyond chance are returned.
     assert len(run.diff(other, all=True)) > len(run.diff(run))
 
 
@@ -68,6 +70,7 @@ def test_several_models(images):
 def test_compare(tmp_path):
     x = numpy.random.default_rng(1).normal(size=(200, 8))
     table = noether.compare(x, torch.from_numpy(x), measure=["linear-cka"])
+    # The null is the value for shuffled pairs of rows.
     assert table.value[0] == pytest.approx(1) and table["null"][0] < 0.5
     numpy.save(tmp_path / "x.npy", x)
     assert noether.compare(tmp_path / "x.npy", x[:, ::-1], measure="linear-cka").value[0] == pytest.approx(1)
@@ -94,6 +97,7 @@ def test_model_proto(images):
 
 def test_invert(images, tmp_path):
     numpy.save(tmp_path / "x.npy", images)
+    # Inversion: gradient descent on an input until its representation is that of the image.
     found = noether.invert(networks.Shared(), tmp_path / "x.npy", tmp_path / "inverted", input=(3, 32, 32), limit=2, steps=3, quiet=True)
     assert found.x.shape == found.inverted.shape == (2, 3, 32, 32) and len(found.summary["samples"]) == 2
     assert found._repr_png_().startswith(b"\x89PNG")

@@ -27,7 +27,8 @@ def test_two_processes_share_a_cache(cache, tmp_path):
     results = [(*p.communicate(), p.returncode) for p in processes]
     outputs = [out for out, _, code in results if code == 0]
     assert outputs and len(set(outputs)) == 1, results
-    for _, err, code in results:  # the second waits, or fails since the first uses the run folder
+    # The second waits, or fails since the first uses the run folder, where results are written.
+    for _, err, code in results:
         assert code == 0 or "another process" in err.strip().splitlines()[-1], results
     for kind in ("models", "data"):
         assert len([p for p in (cache / "python" / kind).iterdir()]) == 1

@@ -20,7 +20,7 @@ import (
 
 // update runs an operator whose inputs are the arrays and then the scalars, and returns its
 // outputs. For Adam the arrays are parameter, gradient and two moments; the scalars are step,
-// epsilon and the factor of weight decay. See package kernels for the formulas.
+// epsilon and the factor of weight decay. TestAdam has the formulas.
 func update(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, arrays [][]float32, scalars ...float32) ([][]float32, error) {
 	t.Helper()
 	var in []tensor.Tensor
@@ -80,7 +80,8 @@ func (n *node) close() {
 	}
 }
 
-// run executes one native node.
+// run executes one node of a native operator: one of package kernels, written in C, in the ONNX
+// domain "noether".
 func run(t testing.TB, op string, attrs onnx.Attrs, threads, outputs int, tensors ...tensor.Tensor) ([]tensor.Tensor, error) {
 	t.Helper()
 	n := newNode(t, "noether", op, attrs, threads, outputs, tensors...)

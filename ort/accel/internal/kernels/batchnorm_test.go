@@ -14,14 +14,16 @@ import (
 
 // TestBatchNormalization compares BatchNormalization and its gradient with the formulas of the
 // package comment, for any shape, and with and without the optional tensors: an addend, and a mask
-// that is positive where ReLU passes a value on.
+// that is positive where ReLU passes a value on. Of other files here, filled(seed, shape...)
+// returns normal values, run(t, operator, attributes, threads, outputs, inputs...) runs one node,
+// and the last argument of assertSums, about the number of terms of each sum, sets the tolerance.
 func TestBatchNormalization(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n, c := rapid.IntRange(2, 4).Draw(r, "samples"), rapid.IntRange(1, 70).Draw(r, "channels")
 		shape := append([]int{n, c}, rapid.SliceOfN(rapid.IntRange(1, 20), 1, 2).Draw(r, "space")...)
 		pixels := tensor.Size(shape[2:])
-		// optional is 0 without an addend and a mask, 1 with both, and 2 with a further output, masked:
-		// dy where the mask is positive, else 0.
+		// optional is 0 without an addend and a mask, 1 with both, and 2 with a further output,
+		// masked: dy where the mask is positive, else 0.
 		count, relu, optional := float64(n*pixels), rapid.IntRange(0, 1).Draw(r, "relu"), rapid.IntRange(0, 2).Draw(r, "optional")
 		const epsilon = 0.125
 		attrs := onnx.Attrs{"epsilon": float32(epsilon), "relu": relu}

@@ -33,8 +33,8 @@ func (w *window) output(axis int) int {
 // used returns the elements of the axes in use.
 func (w *window) used(list [2]int) []int { return list[2-w.axes:] }
 
-// attrs returns the attributes of the native operators. lanes is the largest number of float32 in a
-// SIMD register that they use; 0: the operator chooses.
+// attrs returns the attributes of the native operators, those of package kernels in C. lanes is the
+// largest number of float32 in a SIMD register that they use; 0: the operator chooses.
 func (w *window) attrs(lanes int) onnx.Attrs {
 	return onnx.Attrs{"strides": w.used(w.stride), "dilations": w.used(w.dilation), "pads": slices.Concat(w.used(w.before), w.used(w.after)), "lanes": lanes,
 		"output_padding": w.used(w.outputPadding()), "kernel_shape": w.used(w.kernel)}
@@ -105,7 +105,8 @@ func assertSums(t *rapid.T, name string, got tensor.Tensor, shape []int, want []
 }
 
 // A convolution and its gradients equal the sums that define them, for any geometry, channels and
-// SIMD width.
+// SIMD width. Of other files here, filled(seed, shape...) returns normal values, and run(t,
+// operator, attributes, threads, outputs, inputs...) runs one node.
 func TestConvolution(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
@@ -297,6 +298,9 @@ func runGraph(t *testing.T, b *onnx.Builder, feed map[string]tensor.Tensor) map[
 	return results
 }
 
+// TestConvolutionErrors checks inputs and attributes that do not fit. Unless a case says otherwise,
+// x is 2 samples x 3 channels x 5 x 5, and w 4 output channels x 3 x 3 x 3. ConvChannelsLast, for x
+// in NHWC (of toNHWC), also takes a bias, an addend and a mask.
 func TestConvolutionErrors(t *testing.T) {
 	attrs := func(strides, dilations, pads []int) onnx.Attrs {
 		return onnx.Attrs{"strides": strides, "dilations": dilations, "pads": pads}

@@ -14,7 +14,8 @@ import (
 )
 
 // ChannelsLast moves the channels from the second axis to the last one, and ChannelsFirst moves
-// them back. They are native operators, here run with two threads and one output.
+// them back. They are native operators (in C), here run with two threads and one output. Of other
+// files here, filled(seed, shape...) returns normal values, and toNHWC does what ChannelsLast does.
 func TestLayoutChanges(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		shape := []int{rapid.IntRange(0, 3).Draw(r, "samples"), rapid.IntRange(1, 150).Draw(r, "channels")}

@@ -32,7 +32,10 @@ func toNHWC(x tensor.Tensor) tensor.Tensor {
 
 // Convolutions in NHWC (channels last), their gradients with respect to the image, and the
 // operations that they include (adding a tensor, ReLU, zeros where a mask is not positive) agree
-// with convolutions in NCHW followed by these operations.
+// with convolutions in NCHW followed by these operations. Of other files here, drawWindow draws the
+// geometry of a convolution, filled(seed, shape...) returns normal values, and run(t, operator,
+// attributes, threads, outputs, inputs...) runs one node. lanes is the largest number of float32 in
+// a SIMD register; 0: the operator chooses.
 func TestConvolutionNHWC(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWindow(r)
