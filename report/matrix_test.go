@@ -13,7 +13,9 @@ import (
 
 // TestMatrices checks the order of the matrices (tables of one statistic, models by
 // transformations), and the cells of the first one. The shade of a cell is its score as a fraction
-// of the way from the null to the best value.
+// of the way from the null (what chance alone gives) to the best value. UsualRun generates the
+// scores, one a row, of two models with 20 layers under three transformations. A row without a
+// parameter is the mean over the parameter's values.
 func TestMatrices(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.UsualRun.Rows()
@@ -48,7 +50,8 @@ func TestMatrices(t *testing.T) {
 }
 
 // TestMatrixAtChance checks that the shade of a score that is at chance (no better than its null)
-// is 0, and the shade of a better one, for a statistic whose best value is 0.
+// is 0, and the shade of a better one, for a statistic whose best value is 0. The last argument of
+// predictionRow is half the width of the interval.
 func TestMatrixAtChance(t *testing.T) {
 	t.Parallel()
 	r := predictionRow("m", "turn", "prediction-divergence", "js", 0.5, 0.05)
@@ -65,7 +68,7 @@ func TestMatrixAtChance(t *testing.T) {
 }
 
 // TestMatrixOfNeutral checks that no score is marked as at chance for a neutral statistic, one of
-// which neither high nor low values are better, as for probes.
+// which neither high nor low values are better, as for probes (small networks trained on a layer).
 func TestMatrixOfNeutral(t *testing.T) {
 	t.Parallel()
 	r := predictionRow("m", "turn", "informativeness", "r2", 0.8, 0.05)
@@ -76,7 +79,8 @@ func TestMatrixOfNeutral(t *testing.T) {
 	}
 }
 
-// TestMatrixOfPairs checks the matrix of a measure that compares models with each other.
+// TestMatrixOfPairs checks the matrix of STIR, a measure that compares models with each other. Its
+// columns (Across) are the models that are compared with a reference model.
 func TestMatrixOfPairs(t *testing.T) {
 	t.Parallel()
 	pair := func(a, b string, value float64) scores.Row {
@@ -113,7 +117,8 @@ func TestMatrixOfAnything(t *testing.T) {
 }
 
 // TestPairedEvidence checks that two scores whose intervals overlap differ certainly if their
-// jackknife replicates differ by the same amount in each group.
+// jackknife replicates (the values without one of ten groups of samples; Left is the size of the
+// group) differ by the same amount in each group.
 func TestPairedEvidence(t *testing.T) {
 	t.Parallel()
 	cell := func(model string, offset float64) scores.Cell {
@@ -140,8 +145,9 @@ func TestPairedEvidence(t *testing.T) {
 	}
 }
 
-// TestFindingsByEvidence checks that a difference that the intervals support comes before larger
-// ones that lie within their intervals, or whose scores are no better than the null.
+// TestFindingsByEvidence checks that in the findings (sentences about the scores) a difference that
+// the intervals support comes before larger ones that lie within their intervals, or whose scores
+// are no better than the null. depthRows returns scores of the layers a, b, ... of a model.
 func TestFindingsByEvidence(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{
@@ -164,7 +170,8 @@ func TestFindingsByEvidence(t *testing.T) {
 }
 
 // TestSections checks that a measure with scores of single models and of pairs of models has a
-// section of the report for each, and a measure with scores of pairs only has one section.
+// section of the report for each, and a measure with scores of pairs only has one section. The
+// arguments of pairRow are a model, the other model, a layer of each, a depth and the similarity.
 func TestSections(t *testing.T) {
 	t.Parallel()
 	single := pairRow("a", "", "x", "", 1, 0.5)
@@ -233,7 +240,8 @@ func TestBranches(t *testing.T) {
 
 // TestHeadlineOfEquivarianceError checks the headline, the statistic that summarises a measure. For
 // equivariance-error it is the relative error, though it has no upper bound; for distance it is not
-// l2, which is in the scale of the activations.
+// l2, which is in the scale of the activations. The panels of curves over depth lack l2 too, and
+// floor, the error that interpolation alone causes.
 func TestHeadlineOfEquivarianceError(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

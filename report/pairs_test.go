@@ -28,6 +28,7 @@ func TestFindingsOfPairs(t *testing.T) {
 		}
 		return rows
 	}
+	// The null, what chance alone gives, is above one of the values.
 	withNull := grid("a", "b", 0.9, 0.3, 0.5, 0.6)
 	for i := range withNull {
 		withNull[i].Null = 0.4
@@ -72,7 +73,7 @@ func TestLabelsOfModels(t *testing.T) {
 }
 
 // Models that are compared at one layer each are compared in one sentence, as in Table 1 of the
-// paper on STIR (Nanda et al. 2022).
+// paper on STIR (Nanda et al. 2022), which tells how well a model shares another's invariances.
 func TestPairsAtOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row
@@ -89,7 +90,8 @@ func TestPairsAtOneLayer(t *testing.T) {
 }
 
 // TestTiesCountForNeitherModel checks the sentence that says under how many of three transformations
-// one of two models, m and k, is above the other. Equal values count for neither.
+// one of two models, m and k, is above the other. Equal values count for neither. The last argument
+// of predictionRow is half the width of the interval.
 func TestTiesCountForNeitherModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

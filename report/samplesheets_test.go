@@ -25,6 +25,7 @@ func TestSampleSheets(t *testing.T) {
 	write := func(name string, change func(*scores.SampleSheet)) {
 		t.Helper()
 		s := reporttest.FakeRun{Models: 2}.SampleSheet(0, "90", "180")
+		// Images of 8 x 8 pixels at distances of 16.
 		s.Tile = &scores.SheetTile{Width: 8, Height: 8, Right: 16, Down: 16}
 		change(&s)
 		text, err := json.Marshal(s)
@@ -44,17 +45,20 @@ func TestSampleSheets(t *testing.T) {
 	for _, name := range []string{"01.json", "02.json", "03.json"} {
 		write(name, unchanged)
 	}
-	// The sheets have 12 samples, 4 classes, 2 models and 2 values of the parameter.
+	// The sheets have 12 samples, 4 classes, 2 models and 2 values of the parameter. Views hold the
+	// predictions under each value, Moved those for the transformed samples, Most the samples that
+	// change most, Confusion labels, predictions and their numbers, and Partings the samples that
+	// model A alone classifies correctly, not model B.
 	damage := map[string]func(*scores.SampleSheet){
-		"10.json": func(s *scores.SampleSheet) { s.Models[0].Views[1].Value = s.Models[0].Views[1].Value[:3] }, // for 3 of the 12 samples
-		"11.json": func(s *scores.SampleSheet) { s.Models[1].Most[0] = 99 },                                    // a sample
-		"12.json": func(s *scores.SampleSheet) { s.Samples[2].Label = 17 },                                     // a class
-		"13.json": func(s *scores.SampleSheet) { s.Models[0].Views = s.Models[0].Views[:1] },                   // for 1 of the 2 values
-		"14.json": func(s *scores.SampleSheet) { s.Partings[0].B = 5 },                                         // a model
-		"15.json": func(s *scores.SampleSheet) { s.Models[0].Views[0].Moved[0] = -7 },                          // a class
+		"10.json": func(s *scores.SampleSheet) { s.Models[0].Views[1].Value = s.Models[0].Views[1].Value[:3] }, // values of 3 of the 12 samples
+		"11.json": func(s *scores.SampleSheet) { s.Models[1].Most[0] = 99 },                                    // sample 99 of 12
+		"12.json": func(s *scores.SampleSheet) { s.Samples[2].Label = 17 },                                     // class 17 of 4
+		"13.json": func(s *scores.SampleSheet) { s.Models[0].Views = s.Models[0].Views[:1] },                   // 1 of the 2 values
+		"14.json": func(s *scores.SampleSheet) { s.Partings[0].B = 5 },                                         // model 5 of 2
+		"15.json": func(s *scores.SampleSheet) { s.Models[0].Views[0].Moved[0] = -7 },                          // a negative class
 		"16.json": func(s *scores.SampleSheet) { s.Parameters = nil },
 		"17.json": func(s *scores.SampleSheet) { s.Tile.Right = 0 },                // less than Tile.Width
-		"18.json": func(s *scores.SampleSheet) { s.Models[0].Confusion[0][1] = 4 }, // a class
+		"18.json": func(s *scores.SampleSheet) { s.Models[0].Confusion[0][1] = 4 }, // class 4 of 0 to 3
 		"19.json": func(s *scores.SampleSheet) { s.Models[0].ByClass[0].Class = -9 },
 	}
 	for name, change := range damage {

@@ -34,6 +34,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// TestShorten removes the suffix _output_0 of exported tensors, then the middle of a name, until it
+// has the given width in columns of a terminal.
 func TestShorten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,7 +44,7 @@ func TestShorten(t *testing.T) {
 		want  string
 	}{
 		{"conv1", 10, "conv1"}, {"/layer1/Relu_output_0", 14, "/layer1/Relu"}, {"/layer1/layer1.0/Relu", 12, "/laye…0/Relu"}, {"a\x1bb", 5, "a?b"},
-		{"AA\u0600Aः", 4, "A…"},
+		{"AA\u0600Aः", 4, "A…"}, // U+0600, A and U+0903 form one character
 	} {
 		if got := Shorten(c.name, c.width); got != c.want {
 			t.Errorf("Shorten(%q, %d) = %q, want %q", c.name, c.width, got, c.want)
@@ -91,6 +93,7 @@ func TestFold(t *testing.T) {
 
 // TestTrend checks Spearman's correlation between the depths 0, 1, ... of layers and their values
 // against scipy.stats.spearmanr. It is 0 for constant values and for fewer than three layers.
+// depthRows returns a score with each value, for layers of increasing depth.
 func TestTrend(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

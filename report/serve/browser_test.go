@@ -123,7 +123,8 @@ func (b *tab) checkNoProblems(t *testing.T) {
 
 // TestRunsInABrowser checks in a real browser that a search filters the list of runs, that the
 // scores of an unfinished run appear, that two runs are compared, and that the content security
-// policy blocks nothing.
+// policy blocks nothing. newFolder creates the folder of a run with two cells for each named model.
+// A cell is one measure of the model under one transformation; finishCell writes its scores.
 func TestRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -154,7 +155,8 @@ func TestRunsInABrowser(t *testing.T) {
 
 // TestComparisonIsShort compares two runs with thousands of scores that differ. The page draws a
 // bounded number of them, the largest relative to their intervals. It contains all marks when it is
-// loaded, and no script adds any.
+// loaded, and no script adds any. Replicates are the values of a score without one group of
+// samples, from which the jackknife computes intervals. ids returns the ids of runs by name.
 func TestComparisonIsShort(t *testing.T) {
 	t.Parallel()
 	// columns is the number of columns of the table. Each row has a forest plot of one line, with

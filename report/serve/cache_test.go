@@ -13,8 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A stamp stands for the times and sizes of the files that a value is made from: a value with
-// another stamp is made again.
+// TestCacheEvictsLeastRecentlyUsed checks which values a cache of at most 10 bytes makes again. A
+// stamp stands for the times and sizes of the files that a value is made from: a value with another
+// stamp is made again.
 func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	c := newCache(10, func(text []byte) int { return len(text) })
@@ -80,7 +81,8 @@ func TestCacheIsBounded(t *testing.T) {
 }
 
 // TestPagesAreCachedWhileFilesAreUnchanged checks that the page of a run and its report are made
-// once while times and sizes of the files stay the same, and again when one changes.
+// once while times and sizes of the files stay the same, and again when one changes. newFolder and
+// finish write the folder of a finished run with scores under the transformations gray and tilt.
 func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -128,7 +130,7 @@ func TestPagesAreCachedWhileFilesAreUnchanged(t *testing.T) {
 }
 
 // TestRecordReplacedAtSameTime checks that the record of a run (run.json) that is replaced without
-// a change of its modification time is read again.
+// a change of its modification time is read again. A library holds the runs of folders.
 func TestRecordReplacedAtSameTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

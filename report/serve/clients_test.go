@@ -32,7 +32,9 @@ const clients = 200
 const rounds = 3
 
 // TestManyClients checks that 200 clients at once get the same answers as a single client, from a
-// server of several runs. It logs the latencies, and does not check them.
+// server of several runs. It logs the latencies, and does not check them. newFolder creates a run
+// with two cells for each named model: a cell is one measure of one model under one value of a
+// transformation. finish writes their scores, and ids returns the ids of runs by name.
 func TestManyClients(t *testing.T) { // not parallel: other tests would change the latencies
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c"} {
@@ -40,8 +42,8 @@ func TestManyClients(t *testing.T) { // not parallel: other tests would change t
 	}
 	newFolder(t, filepath.Join(dir, "unfinished"), "net").finishCell(0)
 	large := newFolder(t, filepath.Join(dir, "large"), "net")
-	// A cell is one measure of one model under one value of a transformation. This one gets 202 scores:
-	// two for each of 101 layers.
+	// The first cell, and its copies under other transformations, get 202 scores: two for each of 101
+	// layers.
 	many := large.cells[0]
 	for i := range 100 {
 		many.Layers = append(many.Layers, scores.Layer{Name: fmt.Sprint("layer", i), Depth: i, Scores: many.Layers[0].Scores})
@@ -101,7 +103,7 @@ func TestManyClients(t *testing.T) { // not parallel: other tests would change t
 	if *clientTable == "" {
 		return
 	}
-	type cell struct{ Value string }
+	type cell struct{ Value string } // of the documents' table
 	table := map[string]any{
 		"Columns": []string{"clients at once", "scores of the largest run", "requests", "median", "p99", "longest"},
 		"Rows": []map[string]cell{{"clients at once": {fmt.Sprint(clients)}, "scores of the largest run": {fmt.Sprint(*clientRows)}, "requests": {fmt.Sprint(len(all))},
@@ -185,7 +187,8 @@ func TestAnswersWithoutCompression(t *testing.T) {
 	}
 }
 
-// TestRemaining checks that halves are rounded up, as the page's script does.
+// TestRemaining checks the text for the remaining time of a run, whose halves are rounded up, as
+// the page's script does.
 func TestRemaining(t *testing.T) {
 	t.Parallel()
 	for seconds, want := range map[int]string{0: "", 119: "about 119 s left", 150: "about 3 min left", 7199: "about 120 min left", 9000: "about 3 h left"} {

@@ -22,7 +22,7 @@ type folder struct {
 	t      *testing.T
 	dir    string
 	record scores.Record
-	cells  []scores.Cell // record.Keys holds their keys, in the same order
+	cells  []scores.Cell // record.Keys holds their keys (names of their files), in the same order
 }
 
 // newFolder creates the folder of a run with a model for each name and two cells for each model. No
@@ -39,6 +39,7 @@ func newFolder(t *testing.T, dir string, models ...string) *folder {
 		}
 	}
 	f.record.Cells = len(f.cells)
+	// cells is for the scores of finished cells, states for the saved progress of unfinished ones.
 	for _, sub := range []string{"cells", "states"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			t.Fatal(err)

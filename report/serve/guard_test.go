@@ -14,7 +14,8 @@ import (
 const secret = "content of a file outside"
 
 // TestNothingOutsideIsServed checks that files outside the served folders are not readable through
-// symbolic links or crafted URLs.
+// symbolic links or crafted URLs. newFolder and finish write the folder of a finished run; its
+// run.json is the record of what was measured. ids returns the ids of runs by name.
 func TestNothingOutsideIsServed(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -173,6 +174,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
+// A file, a path below a file and a folder that does not exist cannot be served.
 func TestFoldersThatCannotBeServed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -185,7 +187,8 @@ func TestFoldersThatCannotBeServed(t *testing.T) {
 }
 
 // TestDamagedRuns checks that a run with an unreadable record is not listed, and that a run with a
-// truncated cell is listed, but its page shows an error.
+// truncated cell (a file with the scores of one measure for one model and transformation) is
+// listed, but its page shows an error.
 func TestDamagedRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -34,7 +34,9 @@ func ids(t *testing.T, url, query string) map[string]string {
 	return out
 }
 
-// TestAnswersMeetTheirSchema checks every response against the OpenAPI document.
+// TestAnswersMeetTheirSchema checks responses against the OpenAPI document. newFolder creates a run
+// with two cells for each named model: a cell is one measure of one model under one transformation.
+// finishCell writes the scores of one cell, finish those of all.
 func TestAnswersMeetTheirSchema(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
@@ -107,7 +109,8 @@ func TestDownloads(t *testing.T) {
 
 // TestCompare checks which scores of two runs differ, and which by more than the interval of the
 // difference. Each run has two scores for each of the transformations gray and tilt. One score of
-// gray differs; the parameter all=1 asks for all scores.
+// gray differs; the parameter all=1 asks for all scores. The interval of a paired difference is
+// computed from the replicates: the values of both scores without the same group of samples.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// exampleRows returns scores of two models under two transformations, and their accuracy on
-// untransformed data, which is the same under both.
+// exampleRows returns scores of two models under two transformations: effective invariance, the
+// accuracy on untransformed data, which is the same under both, and a distance at one layer.
 func exampleRows() []scores.Row {
 	nan := math.NaN()
 	var rows []scores.Row
@@ -56,6 +56,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// TestLaTeX writes a table without intervals (Plain).
 func TestLaTeX(t *testing.T) {
 	t.Parallel()
 	got := written(t, exampleRows(), Options{Measures: reporttest.Measures(), Plain: true}, func(t *Table, b *strings.Builder) error { return t.LaTeX(b) })
@@ -115,7 +116,7 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows[1].Layer = "relu2"
+	rows[1].Layer = "relu2" // of the first model under tilt
 	table, err := Of(rows, Options{Measures: reporttest.Measures()})
 	if err != nil || strings.Join(table.Labels, ",") != "model,layer" || len(table.Lines) != 3 {
 		t.Errorf("error %v, table %+v; want 3 lines labelled by model and layer", err, table)

@@ -30,7 +30,8 @@ func TestTerminalOfPairs(t *testing.T) {
 }
 
 // TestPairsOfOneLayer checks that models compared at one layer each are shown in one table, as in
-// Table 1 of the paper on STIR (Nanda et al. 2022).
+// Table 1 of the paper on STIR (Nanda et al. 2022), which tells how well a model shares another's
+// invariances.
 func TestPairsOfOneLayer(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

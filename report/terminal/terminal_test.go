@@ -24,6 +24,8 @@ func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string
 	return b.String()
 }
 
+// TestTerminal prints a generated run in full (All): scores of predictions, and of layers by the
+// measure SEIS, then where a measure was skipped (a place is a layer of a model), and the warnings.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
@@ -49,7 +51,8 @@ func TestTerminal(t *testing.T) {
 }
 
 // TestMatrix checks that the overview is a matrix of models by transformations for each measure,
-// and that one too wide for the terminal is divided.
+// and that one too wide for the terminal is divided. The intervals of ei contain the null, the
+// value that chance alone gives.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 12}.Rows()
