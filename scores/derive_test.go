@@ -13,7 +13,7 @@ import (
 )
 
 // grouped returns the score of the mean of values, one for each sample, with a jackknife over
-// groups of consecutive samples.
+// groups of consecutive samples. Replicates are the means without one group; Left is its size.
 func grouped(statistic string, values []float64, groups int) measure.Score {
 	sum := func(v []float64) (s float64) {
 		for _, x := range v {
@@ -29,12 +29,13 @@ func grouped(statistic string, values []float64, groups int) measure.Score {
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: (sum(values) - sum(group)) / float64(n-len(group)), Left: len(group)})
 	}
 	s.Low, s.High = resample.Jackknife(s.Value, n, s.Replicates)
+	// The null, the value that chance alone gives.
 	s.Null = s.Value / 2 // linear in the values, so that the null of a mean is the mean of the nulls
 	return s
 }
 
 // cell returns a cell, the scores of one measure for one model, data set, parameter value of a
-// transformation, and trial. Only parameter and trial vary.
+// transformation, and trial (a repetition of all random draws). Only parameter and trial vary.
 func cell(parameter string, trial int, s ...measure.Score) scores.Cell {
 	return scores.Cell{
 		Model: "m", Data: "d", Transform: "turn", Parameter: parameter, Trial: trial, Measure: "effective-invariance",
@@ -80,7 +81,7 @@ func TestMeanOverValuesInterval(t *testing.T) {
 
 // Five trials with the mean 0.5 and the standard deviation sqrt(0.025) have the interval
 // scipy.stats.t.interval(0.95, 4, 0.5, sqrt(0.025 / 5)). The n of the mean is the least n of a
-// trial, and each warning occurs once.
+// trial, and each warning occurs once. Plain returns a score without interval and null.
 func TestMeanOverTrials(t *testing.T) {
 	t.Parallel()
 	var cells []scores.Cell

@@ -32,6 +32,7 @@ func cellOf(model string, groups ...float64) Cell {
 // The scores vary from group to group, but their differences hardly do, so only the paired interval
 // excludes 0. By hand: the differences 0.01, 0.02 and 0.03 have the mean 0.02 and the standard
 // error 0.01 / sqrt 3. The 97.5 % quantile of Student's t with 2 degrees of freedom is 4.3027.
+// SameSamples says of which data both runs have the same samples; only then can they be paired.
 func TestDiffIsPaired(t *testing.T) {
 	t.Parallel()
 	a, b := []Cell{cellOf("m", .1, .5, .9)}, []Cell{cellOf("m", .11, .52, .93)}
@@ -77,8 +78,8 @@ func TestDiffMatchesModels(t *testing.T) {
 	}
 }
 
-// The clean accuracy of model m is the same under both transformations, so Distinct keeps one of
-// its two differences.
+// The clean accuracy (on untransformed data) of model m is the same under both transformations, so
+// Distinct keeps one of its two differences. Its second argument tells which statistics are such.
 func TestDistinct(t *testing.T) {
 	t.Parallel()
 	var all []Difference
@@ -94,7 +95,8 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// Only significant differences meet a condition, unless it ends in an exclamation mark.
+// Only significant differences meet a condition, unless it ends in an exclamation mark. ei returns
+// a row; its arguments are model, data, transformation, parameter (none: the mean), trial, value.
 func TestCondition(t *testing.T) {
 	t.Parallel()
 	significant := func(v float64) Difference { // of effective invariance under rotation, with an interval of +- 0.001
@@ -152,7 +154,8 @@ func FuzzCondition(f *testing.F) {
 }
 
 // A row meets a condition if its whole interval does. If it has no interval, or if the condition
-// ends in an exclamation mark, its value alone counts.
+// ends in an exclamation mark, its value alone counts. STIR tells how well a model shares the
+// invariances of another.
 func TestConditionOnValues(t *testing.T) {
 	t.Parallel()
 	row := func(v, low, high float64) Row {

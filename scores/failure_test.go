@@ -11,6 +11,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
+// TestFailureRoundTrip writes and reads a failure: the error of one measure of one model on a data
+// set under a transformation. Trial counts repetitions of the random draws, and a shard is a part
+// of the samples that one process measures.
 func TestFailureRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f.json")

@@ -32,7 +32,9 @@ func equal(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateNaNs(), cmpopt
 var text = rapid.StringMatching(`[a-zé "',;=0-9\n/:-]{0,8}`)
 
 // number, anyRow, anyScore and anyCell generate random values for the tests of all formats. A cell
-// holds the scores of one measure for one model, data set, parameter value and trial.
+// holds the scores of one measure for one model, data set, parameter value and trial (repetition of
+// all random draws; -1: the mean over trials). Replicates are the values of a score without one
+// group of samples, for a jackknife, and Left is the size of the group.
 var number = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 0.1, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1)}))
 
 var anyRow = rapid.Custom(func(t *rapid.T) scores.Row {
@@ -93,7 +95,7 @@ func TestCSVRoundTrip(t *testing.T) {
 	})
 }
 
-// The format of the file is public and must not change.
+// The format of the file is public and must not change. NaN and the trial -1 are empty.
 func TestCSVFormat(t *testing.T) {
 	t.Parallel()
 	row := scores.Row{
@@ -156,7 +158,7 @@ func FuzzReadCSV(f *testing.F) {
 func TestParquetRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		// Repeated 300 times, they are more rows than a batch. Some have null values.
+		// Repeated 300 times, they are more rows than a batch. NaN is a null value in Parquet.
 		few := rapid.SliceOfN(anyRow, 1, 4).Draw(t, "rows")
 		rows := slices.Repeat(few, rapid.SampledFrom([]int{0, 1, 1, 1, 300}).Draw(t, "times"))
 		var b bytes.Buffer
@@ -253,6 +255,7 @@ func TestForeignParquetIsAnError(t *testing.T) {
 	}
 }
 
+// TestSamplesRoundTrip writes values of a statistic for single samples, in batches, and reads them.
 func TestSamplesRoundTrip(t *testing.T) {
 	t.Parallel()
 	var want []scores.SampleRow
@@ -372,6 +375,7 @@ func TestDamagedCellIsAnError(t *testing.T) {
 	}
 }
 
+// TestRecord writes and reads the record of a run, which says what was measured, and how.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.json")

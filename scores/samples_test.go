@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestSamplesOfEarlierVersions reads a samples.parquet of an earlier version, without the column
-// other_model.
+// TestSamplesOfEarlierVersions reads a samples.parquet, with values of statistics for single
+// samples, of an earlier version, without the column other_model. A row without a label (class)
+// reads back with the label -1.
 func TestSamplesOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	type earlierRow struct {

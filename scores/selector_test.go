@@ -7,15 +7,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ei returns a row of effective invariance. The trial -1 is the mean over trials. In a row without
-// a parameter the value is the mean over the parameters of the transformation, such as angles.
+// ei returns a row of effective invariance. A trial is one of several repetitions of all random
+// draws; the trial -1 is the mean over trials. In a row without a parameter the value is the mean
+// over the parameters of the transformation, such as angles.
 func ei(model, data, transform, parameter string, trial int, value float64) Row {
 	return Row{Model: model, Data: data, Transform: transform, Parameter: parameter, Trial: trial,
 		Measure: "effective-invariance", Statistic: "ei", Value: value}
 }
 
-// A selector selects one row for each model and data set: the mean over trials and parameters, if
-// there is one.
+// A selector, MEASURE.STATISTIC@TRANSFORMATION=PARAMETER, selects one row for each model and data
+// set: the mean over trials and parameters, if there is one. It does not select scores of a part of
+// the samples, such as the factor class=cat.
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	rows := []Row{

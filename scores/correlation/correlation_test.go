@@ -225,7 +225,8 @@ func TestBadInput(t *testing.T) {
 }
 
 // Rows returns the six statistics of a fit, and a prediction for the one unlabelled model or data
-// set.
+// set, whose accuracy is not known. A selector names a measure, a statistic and, after the @, a
+// transformation; the variant of a row names both scores.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	var set Set

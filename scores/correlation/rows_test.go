@@ -11,7 +11,9 @@ import (
 // TestSets collects the points (effective invariance, accuracy) of correlations. Model m of five
 // has the effective invariance 10 m + d on data set d of three, and an accuracy on the first two
 // data sets only; its point on the third is unlabelled. By says whether the points of a set are
-// models or data sets.
+// models or data sets. Points of the same unit, such as checkpoints of one training, count as one;
+// AboveNull subtracts the null, what chance alone gives. A selector names a measure, a statistic
+// and a transformation.
 func TestSets(t *testing.T) {
 	t.Parallel()
 	var rows []scores.Row

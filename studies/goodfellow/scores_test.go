@@ -78,7 +78,8 @@ func TestCorrelationOfEachTraining(t *testing.T) {
 }
 
 // TestBestOfEachDepth checks that best selects, for each depth, the stack with the highest mean
-// over the tests (here pan and turn), and does not count the null.
+// over the tests (here pan and turn: images under a moving camera). As in TestStack, a stack is
+// named by its weight decays. One row is of the null, the value that chance alone gives.
 func TestBestOfEachDepth(t *testing.T) {
 	t.Parallel()
 	row := func(layer, data string, value float64) scores.Row {
@@ -163,7 +164,9 @@ func TestScoresOfEachTarget(t *testing.T) {
 }
 
 // TestClasses checks the table of the mutual information between units and classes: that networks
-// are counted by kind, and that those without a value are left out.
+// are counted by kind, and that those without a value are left out. Kinds are autoencoders of one
+// layer (ridge), stacks of them (depth) and belief networks (cdbn). Null is the value for shuffled
+// labels.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	scored := table{}

@@ -14,7 +14,8 @@ import (
 
 // TestData checks the data sets that the command data makes of CIFAR-10 images: their sizes, labels
 // and dots. The number in a name is the percentage of images whose label is drawn at random, or
-// whose dot has the colour of the class. Of ten random classes, one is the same by chance.
+// whose dot has the colour of the class. Of ten random classes, one is the same by chance. record
+// counts the bytes of a label and an image, and plane those of a colour of the image.
 func TestData(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -81,10 +82,11 @@ func pairRow(measure, statistic, a, b, layer, other string, depth int, value flo
 	return scores.Row{Measure: measure, Statistic: statistic, Model: a, OtherModel: b, Layer: layer, OtherLayer: other, Depth: depth, Value: value}
 }
 
-// TestTable checks the table for a similarity that agrees with all tests (linear-cka), and for one
-// that contradicts them (gulp, a distance with the same values). With s the seed of a network, its
-// accuracy is 0.1 s². The disagreement of two networks grows, and their similarity falls, with the
-// difference of their s². Networks of different groups are less similar than those of one group.
+// TestTable checks the table for a similarity that agrees with all six tests of Klabunde et al.
+// 2025 (linear-cka), and for one that contradicts them (gulp, a distance with the same values).
+// With s the seed of a network, its accuracy is 0.1 s². The disagreement of two networks grows, and
+// their similarity falls, with the difference of their s². Networks of different groups, which are
+// named by their training data, are less similar than those of one group.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	var runs [][]scores.Row

@@ -25,8 +25,9 @@ func runOn(t *testing.T, scores string, args ...string) (string, error) {
 
 // Three seeds of two networks, plain and affine: means over seeds, with Student's 95 % interval
 // (the quantile for two degrees of freedom is 4.303), and means of the differences seed by seed,
-// with narrower intervals. A row without a trial is the mean over trials; then rows of single
-// trials, here trial 0 with the value 9, are left out.
+// with narrower intervals. A row without a trial is the mean over trials (repetitions of the random
+// draws of a study); then rows of single trials, here trial 0 with the value 9, are left out.
+// null-equivariance is the column null (what chance alone gives) of equivariance.
 func TestMeansOverSeeds(t *testing.T) {
 	t.Parallel()
 	scores := ""
@@ -110,7 +111,8 @@ func TestTrainingOf(t *testing.T) {
 }
 
 // TestCorrelations checks the table of a correlation of scores with accuracy: Pearson's, with its
-// interval, and Spearman's rank correlation.
+// interval, and Spearman's rank correlation. The column variant names both scores as measure,
+// statistic and, after the @, transformation.
 func TestCorrelations(t *testing.T) {
 	t.Parallel()
 	row := func(statistic, value, low, high string) string {
