@@ -10,13 +10,14 @@ import (
 )
 
 // TestMemoryLimitDoesNotChangeScores runs a study with the default memory and with a limit, under
-// which the samples are read several times, for some scores at a time.
+// which the samples are read in several passes, for some scores at a time. studyText
+// (helpers_test.go) has 150 images and five measures.
 func TestMemoryLimitDoesNotChangeScores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	unlimited, limited := options(t), options(t)
-	limited.Memory = 2 << 20
+	limited.Memory = 2 << 20 // bytes
 	passes := func(o Options) int {
 		s := parseIn(t, dir, studyText)
 		p, err := NewPlan(t.Context(), s, o)
@@ -35,7 +36,8 @@ func TestMemoryLimitDoesNotChangeScores(t *testing.T) {
 }
 
 // TestRunRecordsTimeAndMemory checks the times of the stages of a run, its peak memory, which is at
-// least 10 MiB in a program with ONNX Runtime, and the counters that show its progress.
+// least 10 MiB in a program with ONNX Runtime, and the counters that show its progress. A cell is
+// one measure of one model and data set under one transformation value, in one trial (repetition).
 func TestRunRecordsTimeAndMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,6 +57,7 @@ func TestRunRecordsTimeAndMemory(t *testing.T) {
 			t.Errorf("%s took %v s of %v", s.Name, s.Seconds, used.Seconds)
 		}
 	}
+	// The engine is ONNX Runtime.
 	for _, name := range []string{"open", "decode", "transform", "engine", "measure", "score", "save"} {
 		if took[name] <= 0 {
 			t.Errorf("%s took no time: %v", name, took)

@@ -29,7 +29,8 @@ measures: [accuracy]
 `
 
 // pairsStudy returns the study of pairsText and extra. Its measures include c, which compares two
-// layers, once for each entry, the settings in YAML, such as "between: [a, b]".
+// layers by the correlation of their mean activations over samples (correlation_test.go), once for
+// each entry, the settings in YAML, such as "between: [a, b]".
 func pairsStudy(t *testing.T, dir, extra string, c correlation, entries ...string) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+extra)
@@ -73,7 +74,7 @@ func writePairs(t *testing.T, dir string) {
 
 // allPairs are two entries of the comparison. The first compares two models, models with images of
 // different sizes, and a model with itself. The second, without settings, compares the layers of
-// each model on clean and on transformed samples.
+// each model on clean (not transformed) and on transformed samples.
 var allPairs = []string{"between: [[one, two], [two, big], [one, one]]", ""}
 
 // rowsOf returns the rows of the comparison correlation for a pair of models.
@@ -191,7 +192,7 @@ func TestNonFiniteActivationsOfAPairNameTheirModel(t *testing.T) {
 }
 
 // TestSameLayersOfModelsThatDiffer checks that "layers: same" is an error for models with different
-// numbers of layers.
+// numbers of layers. Its position, 1:1, is in the text of the entry.
 func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -202,8 +203,8 @@ func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 	}
 }
 
-// TestPairKeysDependOnBothModels checks that the cache keys of scores that compare two models change
-// if one of the two changes, and that no other keys do.
+// TestPairKeysDependOnBothModels checks that the cache keys of scores that compare two models
+// change if one of the two changes, and that no other keys do.
 func TestPairKeysDependOnBothModels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -216,7 +217,7 @@ func TestPairKeysDependOnBothModels(t *testing.T) {
 		}
 		defer p.Close()
 		out := map[string]string{}
-		for _, c := range p.Cells {
+		for _, c := range p.Cells { // a cell is one measure of a pair, under one transformation value
 			out[c.String()] = c.Key
 		}
 		return out

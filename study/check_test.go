@@ -24,7 +24,9 @@ func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
 	return found
 }
 
-// problemsOf returns the kinds of the findings that need a repair, by file.
+// problemsOf returns the kinds of the findings that need a repair, by file. A foreign file is none
+// of a run, or that of another cell than its name says; an unwanted one is left over from finished
+// work.
 func problemsOf(found []Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {
@@ -38,7 +40,8 @@ func problemsOf(found []Finding) map[string]string {
 // TestCheckRepairsFolder damages a finished run folder, which has a file for each cell: a measure
 // for one model, data set, transformation value and trial. It checks that Check finds each problem
 // and repairs it, and that another run then computes what is missing. A state file holds the
-// unfinished work of a cell; here it comes from a shard, a run on half of the samples.
+// unfinished work of a cell; here it comes from a shard, a run on half of the samples. A trial is a
+// repetition of all random draws; studyText is in helpers_test.go.
 func TestCheckRepairsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -99,13 +102,13 @@ func TestCheckRepairsFolder(t *testing.T) {
 	write(read(out, "cells", plain[2]+".json"), out, "cells", unknown1+".json")                   // of an older study
 	write(nil, out, "cells", "notes.txt")
 	// The name of a state ends in its shard, such as 1of2, or in "all" for all samples.
-	write(state[:len(state)-1], out, "states", unknown0+".1of2.bin")
-	write(state, out, "states", unknown2+".all.bin")
-	write(state, out, "states", stateOf) // of a finished cell
-	write([]byte("x"), out, "failures", unknown0+".json")
-	write([]byte("{}"), out, "failures", plain[2]+".json")
-	write(nil, out, "states", ".stale.bin.0123456789abcdef.tmp")
-	write(nil, out, "states", ".recent.bin.0123456789abcdef.tmp") // may belong to a run in progress
+	write(state[:len(state)-1], out, "states", unknown0+".1of2.bin") // truncated
+	write(state, out, "states", unknown2+".all.bin")                 // the state of another cell
+	write(state, out, "states", stateOf)                             // of a finished cell
+	write([]byte("x"), out, "failures", unknown0+".json")            // not JSON
+	write([]byte("{}"), out, "failures", plain[2]+".json")           // of a finished cell
+	write(nil, out, "states", ".stale.bin.0123456789abcdef.tmp")     // gets a time in the past below
+	write(nil, out, "states", ".recent.bin.0123456789abcdef.tmp")    // may belong to a run in progress
 	past := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(filepath.Join(out, "states", ".stale.bin.0123456789abcdef.tmp"), past, past)
 

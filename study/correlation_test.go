@@ -13,7 +13,7 @@ import (
 // of their mean activations.
 type correlation struct {
 	directed bool   // the score of a pair depends on the order of its layers
-	cost     int64  // of a pair
+	cost     int64  // memory that a pair is said to need, in bytes
 	skip     string // pairs whose first layer's name contains this are skipped
 }
 
@@ -47,7 +47,7 @@ type correlationSums struct {
 }
 
 func (c *correlationSums) Update(b *measure.PairBatch) error {
-	for i := range b.Place {
+	for i := range b.Place { // for each sample of the batch
 		means, err := c.means(measure.SideA, b.A, b.Index, i)
 		if err != nil {
 			return err
@@ -66,6 +66,8 @@ func (c *correlationSums) Update(b *measure.PairBatch) error {
 	return nil
 }
 
+// means returns the mean activation of each layer of one side of the pairs for the i-th sample of a
+// batch, whose number in the data set is index[i].
 func (c *correlationSums) means(side measure.Side, layers []tensor.Tensor, index []int, i int) ([]float64, error) {
 	var out []float64
 	for layer, z := range layers {

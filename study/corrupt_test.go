@@ -21,7 +21,8 @@ measures: [accuracy]
 	if err != nil {
 		t.Fatal(err)
 	}
-	// plain, kinds by severities of c and of all (15 kinds at 5 severities), and one
+	// The entry corrupt applies the corruptions of ImageNet-C. Data sets: plain, kinds by
+	// severities of c and of all (15 kinds at 5 severities), and one
 	if len(s.Data) != 1+2*3+15*5+1 {
 		t.Fatalf("%d data sets", len(s.Data))
 	}

@@ -31,7 +31,9 @@ func filesOf(t *testing.T, dir string) []string {
 }
 
 // TestCheckFindsEveryDamage checks that Check finds each kind of damage to each file of a run
-// folder.
+// folder. mustCheck (check_test.go) returns its findings, without repairing the folder if the
+// argument is false; problemsOf leaves out those that need no repair. The study is studyText
+// (helpers_test.go).
 func TestCheckFindsEveryDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -87,7 +89,8 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	}
 }
 
-// TestRunRepairsDamage checks that another run computes damaged files again.
+// TestRunRepairsDamage checks that another run computes damaged files again. A cell is one measure
+// of one model and data set under one transformation value, in one trial (repetition).
 func TestRunRepairsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -147,7 +150,8 @@ func TestRunRepairsDamage(t *testing.T) {
 }
 
 // TestDamagedStateOfAShardIsComputedAgain checks that a flipped bit in the state of a shard is
-// found, and the shard computed again.
+// found, and the shard computed again. A shard is a run on a part of the samples, here half of
+// them. It saves its states, the accumulators (running sums) of its measures, which Merge adds up.
 func TestDamagedStateOfAShardIsComputedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

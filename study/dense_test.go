@@ -75,7 +75,9 @@ func byName(r *Result) map[string]scores.Row {
 }
 
 // A detector that finds coloured squares finds them where quarter turns and flips move them. One
-// whose class depends on the position does not keep the class.
+// whose class depends on the position does not keep the class. The output of kind suppressed is
+// boxes after non-maximum suppression. A null is the value that chance gives: here that of x of one
+// image with T(x) of another. A view is a transformation with one of its values.
 func TestDetectorUnderQuarterTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,7 +212,7 @@ measures: [dense-equivariance]
 `), filepath.Join(dir, "run"), options(t)))
 	for _, view := range []string{"turn 90", "turn 180", "turn 270", "flip"} {
 		for _, name := range []string{"normals " + view + " relative-error", "normals " + view + " angle", "keypoints " + view + " keypoint-distance", "keypoints " + view + " keypoint-distance keypoint=2"} {
-			if row, ok := got[name]; !ok || !(row.Value < 1e-4) || !(row.Null > 0.1) {
+			if row, ok := got[name]; !ok || !(row.Value < 1e-4) || !(row.Null > 0.1) { // Null: by chance
 				t.Errorf("%s: %+v", name, row)
 			}
 		}
@@ -236,6 +238,8 @@ func byModel(r *Result) map[string]scores.Row {
 	return out
 }
 
+// TestDenseEquivarianceNeedsADecodedOutput checks the errors for a model whose output, 8 logits, is
+// no boxes, masks, keypoints or map, with wrong settings of output too.
 func TestDenseEquivarianceNeedsADecodedOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -309,7 +313,7 @@ func writeSquares(t *testing.T, dir string) {
 
 // A perfect detector has a mean average precision (mAP) of 1, also on flipped images. If the
 // category of the boxes is another class of the model, it is 0. clean-map and moved-map are the
-// mAP on original and on transformed images.
+// mAP on original and on transformed images. classes lists the model's class for each category.
 func TestAccuracyOfADetector(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,7 +19,8 @@ import (
 )
 
 // deviceStudies use every measure once, on models and data as small as the measures allow. The ONNX
-// model exact detects the squares of its images exactly.
+// model exact detects the squares of its images exactly (writeDetector and writeSquares are in
+// dense_test.go).
 var deviceStudies = []string{`name: layers
 seed: 3
 batch: 20
@@ -71,7 +72,8 @@ const maxDeviceDifference = 1e-4
 var deviceTable = flag.String("device-table", "", "write the differences between devices to this CSV file: studies/results/devices.csv")
 
 // TestScoresAgreeOnWebGPU runs every measure on the CPU and on a software WebGPU driver. Each
-// score, bound of an interval and null must agree within maxDeviceDifference.
+// score, bound of an interval and null (the score that chance gives) must agree within
+// maxDeviceDifference.
 func TestScoresAgreeOnWebGPU(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 
-// TestEstimateCountsTheWork checks that an estimate counts the work of a run in one pass (a reading of
-// all samples) or in several, and that nothing is left to count after the run.
+// TestEstimateCountsTheWork checks that an estimate counts the work of a run in one pass (a reading
+// of all samples) or in several, and that nothing is left to count after the run.
 func TestEstimateCountsTheWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,7 +43,9 @@ func TestEstimateCountsTheWork(t *testing.T) {
 		return c
 	}
 	one, many := estimate(false), estimate(true)
-	if one.Passes != 1 || one.Samples != 150 || one.Forwards != 150*4 { // see studyText
+	// studyText (helpers_test.go) has 150 images, each clean (not transformed) and under three
+	// angles.
+	if one.Passes != 1 || one.Samples != 150 || one.Forwards != 150*4 {
 		t.Errorf("the cost is %+v", one)
 	}
 	if many.Passes <= one.Passes || many.Layers != one.Layers || many.Cells != one.Cells || many.Forwards <= one.Forwards {
@@ -57,13 +59,13 @@ func TestEstimateCountsTheWork(t *testing.T) {
 
 // TestEstimateCountsSavesOfWholePass checks the estimate of a run that may save at any time: it
 // allows for saves during the whole of a pass, so their time is that of the pass, rounded down to
-// whole saves.
+// whole saves. A cell is one measure under one transformation value.
 func TestEstimateCountsSavesOfWholePass(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
-	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9
+	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // no bound on the share of time for saving
 	text, _, _ := strings.Cut(studyText, "measures:")
 	p, err := NewPlan(t.Context(), parseIn(t, dir, text+"measures: [effective-invariance]\n"), o)
 	if err != nil {

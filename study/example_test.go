@@ -19,7 +19,7 @@ import (
 
 // The example loads a model, measures one of its layers under a rotation by 90 degrees, and runs a
 // study file on it. The layer is a blur, which commutes with this rotation, so its equivariance is
-// 1.
+// 1: a statistic of the measure seis, high if f(T(x)) is a linear function of f(x).
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "noether")

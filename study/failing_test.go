@@ -12,9 +12,10 @@ import (
 	"github.com/noether-ml/noether/internal/filesys"
 )
 
-// failing runs a study. The n-th change of its run folder (a write, sync, rename, removal or new
-// folder) fails with cause and, if persistent, so do all later ones, as on a disk that fails for
-// good. It returns the run's error, and whether the run made n changes or more.
+// failing runs a disturbedStudy, which powerloss_test.go declares. The n-th change of its run
+// folder (a write, sync, rename, removal or new folder) fails with cause and, if persistent, so do
+// all later ones, as on a disk that fails for good. It returns the run's error, and whether the run
+// made n changes or more.
 func (d *disturbedStudy) failing(t *testing.T, out string, n int, persistent bool, cause error) (reached bool, err error) {
 	t.Helper()
 	count := 0
@@ -47,11 +48,13 @@ func (d *disturbedStudy) failThenRun(t *testing.T, n int, persistent bool, cause
 	if err == nil && persistent && reached && n < 10 { // near its end a run may have written all it needs
 		t.Errorf("%s: no error", what)
 	}
+	// A cell is one measure of a model under one transformation value. A measure that fails has a
+	// record in failures; an error of the disk has none.
 	if failed, _ := filepath.Glob(filepath.Join(out, "failures", "*")); len(failed) > 0 {
 		t.Errorf("%s: an error of the folder is recorded for cells: %v", what, failed)
 	}
 	if _, err := os.Stat(filepath.Join(out, "cells")); err == nil {
-		d.checkResume(t, out, what)
+		d.checkResume(t, out, what) // runs again, and compares the scores with those of an undisturbed run
 	}
 	return reached
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// failures runs a study of which parts fail, and returns its result and its list of failures.
+// failures runs a study of which parts fail, and returns its result and its list of failures. A
+// part is a model, a data set or a cell: one measure of a model and data set under one value of a
+// transformation, in one trial (repetition of the random draws).
 func failures(t *testing.T, s *Study, dir string, o Options) (*Result, *Failures) {
 	t.Helper()
 	r, err := Run(t.Context(), s, dir, o)
@@ -85,13 +87,15 @@ func TestDataThatCannotBeOpenedFailAlone(t *testing.T) {
 	}
 }
 
-// A faulty measure is a measure whose second accumulator returns an error or panics.
+// A faulty measure is a measure whose second accumulator (its running sums) returns an error or
+// panics.
 type faulty struct {
 	measure.Measure
 	how  string // where it fails: new, update or scores; "crash in ..." for a panic
 	made *int   // number of accumulators so far
 }
 
+// New is called for each layer and transformation value. A Site is the layer.
 func (f faulty) New(s measure.Site) (measure.Accumulator, error) {
 	*f.made++
 	if *f.made == 2 && f.how == "new" {
@@ -133,8 +137,7 @@ func (f *faultyAccumulator) Scores() ([]measure.Score, error) {
 }
 
 // TestNaNFailsOnlyCellsOfItsModel checks that all cells of a model with NaN in one weight fail,
-// each with its error, and that those of another model do not. A cell is a measure for one model,
-// data set, transformation value and trial.
+// each with its error, and that those of another model do not.
 func TestNaNFailsOnlyCellsOfItsModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -50,7 +50,8 @@ func TestFullDisk(t *testing.T) {
 	testmodel.Write(t, models, "small", testmodel.Options{})
 	o := options(t)
 	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "uninterrupted"), o)
-	// The disk is full at the start, while states are saved, and while tables are written.
+	// The disk is full at the start, while states (unfinished work) are saved, and while tables are
+	// written.
 	for _, size := range []string{"8k", "64k", "256k", "1m"} {
 		t.Run(size, func(t *testing.T) {
 			dir, remount := mountDisk(t, size)
@@ -77,6 +78,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	o := options(t)
 	dir, remount := mountDisk(t, "64m")
 	out := filepath.Join(dir, "run")
+	// studyText (helpers_test.go) has 150 images with four forward passes each.
 	want := mustRun(t, parseIn(t, models, studyText), filepath.Join(models, "uninterrupted"), o)
 	remount("", syscall.MS_RDONLY)
 	assertRunFails(t, parseIn(t, models, studyText), out, o, "read-only file system")

@@ -14,7 +14,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// mapsText is studyText with the measure equivariance-error, for which a run draws feature maps.
+// mapsText is studyText (helpers_test.go) with the measure equivariance-error, for which a run
+// draws feature maps. Its transformations of the image are quarter and tilt, a rotation by a random
+// angle.
 var mapsText = strings.Replace(studyText, "distance, seis]", "equivariance-error]", 1)
 
 // TestFeatureMaps compares the feature maps of a run with their definition: if T is a rotation by
@@ -83,7 +85,7 @@ func TestFeatureMapsOutside(t *testing.T) {
 	}
 }
 
-// TestFeatureMapsOfShards merges two shards (parts) of a run, each in its own folder.
+// TestFeatureMapsOfShards merges two shards (runs on half of the samples), each in its own folder.
 func TestFeatureMapsOfShards(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

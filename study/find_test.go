@@ -44,7 +44,9 @@ func zippedImages(t *testing.T) []byte {
 }
 
 // TestModelsAndDataByURL checks that a study with URLs has the scores of one with local files, that
-// its study.yaml in the run folder has the same cells, and what is said of wrong URLs and hashes.
+// its study.yaml in the run folder (the resolved study) has the same cells, which are not run
+// again, and what is said of wrong URLs and hashes. A cell is one measure under one transformation
+// value.
 func TestModelsAndDataByURL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,7 +86,7 @@ measures: [distance]
 		t.Errorf("the record of the model is %+v", r)
 	}
 	if want.Record.Data[0].Fingerprint != got.Record.Data[0].Fingerprint {
-		t.Error("the samples have a different fingerprint")
+		t.Error("the samples have a different fingerprint") // a hash of all samples
 	}
 	server.CloseClientConnections()
 	resolved, err := os.ReadFile(filepath.Join(out, "study.yaml"))

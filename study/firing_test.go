@@ -12,7 +12,9 @@ import (
 	"github.com/noether-ml/noether/study/rundir"
 )
 
-// firingText is a study with the measure firing. The data "few" have too few samples for it.
+// firingText is a study with the measure firing: how often a unit (one value of a layer) fires,
+// that is, reaches a threshold, on changed versions of the inputs that activate it most, and on all
+// inputs. The data "few" have too few samples for it.
 const firingText = `name: units
 data:
   - {name: gratings, gratings: {size: 16, orientations: [0, 45, 90, 135], channels: 1}}
@@ -26,8 +28,9 @@ measures: [firing: {also: [variance, mutual-information], steps: 3}]
 trials: 2
 `
 
-// TestFiringInAStudy checks that data with trajectories are measured without transformations, and
-// other data under each transformation of the study.
+// TestFiringInAStudy checks that data with trajectories (an input and its changed versions, as of
+// gratings in phase or orientation) are measured without transformations, and other data under each
+// transformation of the study.
 func TestFiringInAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,15 +109,16 @@ func checkUnits(t *testing.T, dir string) {
 	if units["gratings  phase conv"] != 2*6*64 || units["shapes shift  logits"] != 2*8 || len(units) != 2*4 {
 		t.Errorf("units %v", units)
 	}
-	// In 2 trials, of 2 layers, for the best 4 units: the 41 steps along phase, 81 along orientation,
-	// 3 of turn (its values), and 4 of shift (the reference and 3 draws).
+	// In 2 trials, of 2 layers, for the best 4 units: the 41 steps along phase, 81 along
+	// orientation, 3 of turn (its values), and 4 of shift (the reference and 3 draws).
 	if want := 2 * 2 * 4 * (41 + 81 + 3 + 4); curves != want {
 		t.Errorf("%d points of curves, want %d", curves, want)
 	}
 }
 
 // checkDamagedUnits truncates a table of units. It checks that Check reports it, and that another
-// run computes its cell (the scores of one measure, data set, transformation and trial) again.
+// run computes its cell (the scores of one measure, data set, transformation and trial, a
+// repetition of the random draws) again.
 func checkDamagedUnits(t *testing.T, out, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "cells", "*.units.parquet"))
@@ -140,8 +144,8 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 	}
 }
 
-// TestUnitsOfShardsAreMerged checks that the tables of units of shards in different folders are
-// merged.
+// TestUnitsOfShardsAreMerged checks that the tables of units of shards (runs that each compute a
+// part of the cells) in different folders are merged.
 func TestUnitsOfShardsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -144,7 +144,8 @@ func (w worst) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// goldenMeasures maps each statistic of a prediction to its measure.
+// goldenMeasures maps each statistic of a prediction to its measure. clean and moved are on
+// original and on transformed images, and ei is the effective invariance.
 var goldenMeasures = map[string]string{
 	"clean": "accuracy", "moved": "accuracy", "drop": "accuracy", "ei": "effective-invariance",
 	"js": "prediction-divergence", "kl": "prediction-divergence", "l2": "prediction-divergence", "agreement": "prediction-divergence",
@@ -219,6 +220,8 @@ func TestSEISAgreesWithSingularValueDecompositions(t *testing.T) {
 						worst.note(statistic, difference)
 					}
 					check("equivariance", values[index("equivariance")], 1e-5)
+					// SEIS takes the smaller of the ranks of clean and of moved (transformed)
+					// images.
 					check("rank", min(values[index("rank")], values[index("rank_moved")]), 0)
 					if v.Transform != "quarter" { // an exact symmetry may give equal correlations, whose vectors are not unique
 						check("invariance", values[index("invariance")], 3e-4)

@@ -10,8 +10,9 @@ import (
 )
 
 // studyText is a study of 150 images, with four forward passes for each: the clean image, rotations
-// by 90 and 180 degrees, and a tilt by a random angle. The shift is applied to the activations of
-// the clean image, so it needs no forward pass.
+// by 90 and 180 degrees, and a tilt by a random angle. Per trial means one draw for all images; a
+// trial is a repetition of the random draws. The shift is applied to the activations of the clean
+// (not transformed) image, so it needs no forward pass.
 const studyText = `name: test
 seed: 3
 data: [{name: shapes, shapes: {n: 150, size: 16, seed: 2}}]
@@ -48,7 +49,8 @@ func mustRun(t *testing.T, s *Study, dir string, o Options) *Result {
 	return r
 }
 
-// sameScores compares two runs: the same rows, with values within a tolerance.
+// sameScores compares two runs: the same rows, with values within a tolerance. The null of a row is
+// the score that chance gives, and low and high are the bounds of its interval.
 func sameScores(t *testing.T, want, got []scores.Row, tolerance float64) {
 	t.Helper()
 	if len(want) == 0 || len(want) != len(got) {

@@ -19,10 +19,11 @@ import (
 
 // TestImageNetForms checks that photos of ImageNet have the same scores in each form in which its
 // validation set is stored: a folder for each synset (class), one folder with a file of labels in
-// four formats, tar shards, and Parquet in the layout of Hugging Face.
+// four formats, a tar shard of WebDataset, and Parquet in the layout of Hugging Face.
 func TestImageNetForms(t *testing.T) {
 	const images = 12
-	// The numbers of the photos' classes, 1 to 1000, in the development kit of the ImageNet challenge.
+	// The numbers of the photos' classes, 1 to 1000, in the development kit of the ImageNet
+	// challenge.
 	numbers := map[string]int{"n01440764": 449, "n01496331": 445, "n01530575": 386, "n01558993": 391, "n01601694": 396, "n01629819": 494,
 		"n01641577": 499, "n01667114": 460, "n01682714": 465, "n01692333": 470, "n01698640": 476, "n01729977": 480}
 	network := filepath.Join(testdata.Path(t, "nets/squeezenet1_1"), "model.onnx")
@@ -122,7 +123,7 @@ measures: [accuracy, effective-invariance, invariance]
 			want = r.Rows
 			continue
 		}
-		if form == folders { // intervals and nulls depend on the order of the images
+		if form == folders { // intervals and nulls (scores by chance) depend on the order of the images
 			for _, rows := range [][]scores.Row{want, r.Rows} {
 				for i := range rows {
 					rows[i].Low, rows[i].High, rows[i].Null = 0, 0, 0

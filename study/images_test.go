@@ -18,8 +18,8 @@ import (
 // TestContactSheets checks that a run writes one contact sheet for each transformation of the
 // input: a PNG file with a row for each of three images (pictures: 3), clean and transformed, and a
 // JSON file with its caption. The image under quarter at 180 degrees must equal the rotated
-// original. The study is studyText, whose transformation quarter is a rotation by 90 and by 180
-// degrees.
+// original. The study is studyText (helpers_test.go), whose transformations of the input are
+// quarter, a rotation by 90 and by 180 degrees, and tilt.
 func TestContactSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -64,7 +64,8 @@ func TestContactSheets(t *testing.T) {
 }
 
 // TestWithoutImages checks that a run warns of data without images or transformations if the study
-// requests contact sheets (pictures: 3).
+// requests contact sheets (pictures: 3). soundStudy (sound_test.go) has the recordings tones and
+// the model listener.
 func TestWithoutImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,7 +141,8 @@ func readPNG(t *testing.T, file string) image.Image {
 
 // TestSampleSheets checks a sheet of samples, those that quarter changes most and least, against
 // the per-sample values in samples.parquet. It also compares the image of one sample at 180 degrees
-// with the rotated original.
+// with the rotated original. A sample's effective invariance, ei, is the geometric mean of the
+// confidences on the clean and on the moved (transformed) image, and 0 if the predictions differ.
 func TestSampleSheets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

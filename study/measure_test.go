@@ -23,6 +23,7 @@ func openTest(t *testing.T, o Options, dir, name string, m testmodel.Options) *m
 	return out
 }
 
+// testShapes returns 60 images, each of a coloured shape.
 func testShapes(t *testing.T) dataset.Source {
 	t.Helper()
 	src, err := dataset.OpenShapes(dataset.ShapesOptions{N: 60, Size: 16})
@@ -46,6 +47,7 @@ func TestMeasureReportsNaN(t *testing.T) {
 }
 
 // Compare compares each of the two layers of one model, conv and logits, with each of another's.
+// The measure correlation (correlation_test.go) is that of mean activations over samples.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	o := options(t)
@@ -68,7 +70,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s with %s: correlation %v", p.Layer.Name, p.Other.Name, p.Scores[0].Value)
 		}
 	}
-	broken := openTest(t, o, dir, "broken", testmodel.Options{Poison: float32(math.NaN())})
+	broken := openTest(t, o, dir, "broken", testmodel.Options{Poison: float32(math.NaN())}) // a NaN weight
 	if _, err := Compare(t.Context(), a, broken, testShapes(t), correlation{}); err == nil || !strings.Contains(err.Error(), "NaN or infinity") {
 		t.Errorf("with a broken model: %v", err)
 	}

@@ -15,6 +15,8 @@ func TestModelSettingErrorsHaveTheirPosition(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", testmodel.Options{})
+	// data and model are added to the entries of the study, and want is a part of the error. The
+	// model has 3 x 16 x 16 inputs; 64 pixels, 1 channel, and the names nope, z and NCZZ are wrong.
 	for _, c := range []struct{ data, model, position, want string }{
 		{"", "preprocess: {preset: none, mean: [1, 2]}", "study.yaml:4:66: ", "mean has 2 values"},
 		{"", "preprocess: {std: 0}", "study.yaml:4:51: ", "std[0] is 0"},

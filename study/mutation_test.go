@@ -66,7 +66,9 @@ var mutations = []mutation{
 	}},
 }
 
-// finished returns a run folder with a finished run and its report.
+// finished returns a run folder with a finished run and its report. A disturbedStudy is a study
+// whose run folder is damaged or whose run is stopped; it has the scores of an undisturbed run, and
+// its options o (powerloss_test.go).
 func (d *disturbedStudy) finished(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(d.dir, "finished")
@@ -130,14 +132,15 @@ func (d *disturbedStudy) mutate(t *testing.T, folder, file string, m mutation, f
 // TestEveryMutationIsRepaired damages every file of a finished and of three unfinished runs, each
 // by a third of the mutations, and runs the study again. The runs are stopped while samples are
 // processed, in a procedure (a measure that works in steps, here STIR), and when cells are finished
-// and others have saved states.
+// and others have saved states (unfinished work). A cell is one measure of a model and data set
+// under one transformation value.
 func TestEveryMutationIsRepaired(t *testing.T) {
 	t.Parallel()
 	d := newDisturbedStudy(t, fullText)
 	folders := []string{
 		d.finished(t),
 		d.stopped(t, "samples", func(p Progress) bool { return p.Samples >= 16 }),
-		d.stopped(t, "procedure", func(Progress) bool {
+		d.stopped(t, "procedure", func(Progress) bool { // shared: results that several cells of STIR need
 			shared, _ := filepath.Glob(filepath.Join(d.dir, "procedure", "shared", "*.bin"))
 			return len(shared) > 0
 		}),

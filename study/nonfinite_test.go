@@ -13,8 +13,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// nonFiniteText is a study with three measures. seis tells how much spatial information a layer
-// keeps under a rotation; distance and similarity compare its activations before and after.
+// nonFiniteText is a study with three measures. seis tells whether a layer keeps its spatial
+// information under a rotation, and at the same positions; distance and similarity compare its
+// activations before and after.
 const nonFiniteText = `name: nonfinite
 seed: 3
 data: [{name: shapes, shapes: {n: 90, size: 16, seed: 2}}]
@@ -87,15 +88,16 @@ func TestNonFiniteLayerFailsAlone(t *testing.T) {
 	check(merged.Rows)
 
 	alone := strings.Replace(nonFiniteText, "[good, bad]", "[bad]", 1)
+	// failures (failure_test.go) runs a study of which parts fail.
 	if _, f := failures(t, parseIn(t, dir, alone), filepath.Join(dir, "alone"), o); len(f.Failed) != 6 { // three measures under two angles
 		t.Errorf("without another layer there are %d failures", len(f.Failed))
 	}
 }
 
-// TestNonFiniteLayerFailsItsPairsAlone checks that NaN in a layer fails only the pairs of layers that
-// contain it, in comparisons of two models and of the layers of one, in a whole run and in shards.
-// stir compares which inputs two models represent alike; "layers: grid" takes every layer of the one
-// with every layer of the other.
+// TestNonFiniteLayerFailsItsPairsAlone checks that NaN in a layer fails only the pairs of layers
+// that contain it, in comparisons of two models and of the layers of one, in a whole run and in
+// shards. stir compares which inputs two models represent alike; "layers: grid" takes every layer
+// of the one with every layer of the other.
 func TestNonFiniteLayerFailsItsPairsAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

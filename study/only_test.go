@@ -13,7 +13,8 @@ import (
 )
 
 // smallAndOther writes the models small and other, and returns the text of a study of both:
-// studyText with the second model, and SEIS without intervals.
+// studyText (helpers_test.go) with the second model, and SEIS without intervals. SEIS
+// measures how equivariant and invariant a layer is.
 func smallAndOther(t *testing.T, dir string) string {
 	t.Helper()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
@@ -25,6 +26,7 @@ func smallAndOther(t *testing.T, dir string) string {
 // TestOneRunPerModel checks that runs of one model each fill one run folder. A shard is a run on a
 // part of the samples. It leaves states, partial sums of its measures, from which a merge computes
 // scores. A run on all samples leaves none, nor, with Options.Complete, the last shard of a model.
+// A cell, which Record counts, is one measure of a model under one transformation value.
 func TestOneRunPerModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,8 +13,10 @@ import (
 )
 
 // The studies of these tests (pairsStudy in between_test.go) compare pairs of layers by
-// correlation, whose cost is the memory for one pair in bytes. A grid is the set of layer pairs of
-// two models that one accumulator measures. A pass is one reading of the samples: if the pairs
+// correlation (correlation_test.go), whose cost is the memory for one pair in bytes. allPairs are
+// pairs of two models, of a model with itself, and of a layer on clean (not transformed) and on
+// transformed images. A grid is the set of layer pairs of two models that one accumulator (running
+// sums) measures. A pass is one reading of the samples: if the pairs
 // exceed the bound on memory, a run has several.
 
 func TestPairScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
@@ -136,7 +138,8 @@ func TestPairsReadTheSameSamples(t *testing.T) {
 }
 
 // TestModelsRunOnceForAllTheirPairs checks the cost of three pairs of three models, clean and under
-// the two values of quarter: each sample runs once through each model for each of these three.
+// the two values of quarter (rotations by 90 and by 180 degrees): each of 150 samples runs once
+// through each model for each of these three. A cell is a pair of models in one of the three.
 func TestModelsRunOnceForAllTheirPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -158,7 +161,7 @@ func TestModelsRunOnceForAllTheirPairs(t *testing.T) {
 }
 
 // TestRunsOfSingleModelsCoverAllPairs checks that each pair is computed with its first model, for
-// any division of a study into runs of single models.
+// any division of a study into runs of single models, which Options.Only selects.
 func TestRunsOfSingleModelsCoverAllPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

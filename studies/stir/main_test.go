@@ -11,14 +11,17 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// row returns the STIR of a pair of networks with names of the form KIND-SEED. The kinds are plain
-// training, at (adversarial training), and the defences trades and mart.
+// row returns the STIR (similarity through inverted representations) of a pair of networks with
+// names of the form KIND-SEED. The images that it compares in the other network are inversions:
+// they have the same representation in the reference. The kinds are plain training, at (adversarial
+// training), and the defences trades and mart. A trial is a repetition with other random draws.
 func row(reference, other string, trial int, value float64) scores.Row {
 	return scores.Row{Model: reference, OtherModel: other, Layer: "Flatten", Trial: trial, Measure: "stir", Statistic: "stir", Value: value, Null: math.NaN()}
 }
 
 // TestPairs checks that a pair's value is the mean over trials and, of networks of one kind, over
-// directions. The row of the mean over trials, which a run also has, does not count again.
+// directions (which network is the reference). The row of the mean over trials, which a run also
+// has, does not count again. A group is two kinds and a layer.
 func TestPairs(t *testing.T) {
 	g := groups{}
 	err := g.add([]scores.Row{
@@ -96,7 +99,7 @@ func TestVerdict(t *testing.T) {
 }
 
 // TestMissingGroup checks that the mean over two groups of pairs does not exist if a run has only
-// one of them.
+// one of them. last returns the group of two kinds at the penultimate layer.
 func TestMissingGroup(t *testing.T) {
 	g := groups{}
 	if err := g.add([]scores.Row{row("at-1", "trades-2", 0, 0.8)}); err != nil {
@@ -107,7 +110,8 @@ func TestMissingGroup(t *testing.T) {
 	}
 }
 
-// TestStored checks that findings and networks without runs keep the rows of the stored table.
+// TestStored checks that findings and networks without runs keep the rows of the stored table, and
+// that a stored finding that is no longer in the list findings is dropped.
 func TestStored(t *testing.T) {
 	f := findings[0]
 	kept := []string{f.item, f.text, "verdict", "seen", "", ""}
@@ -123,7 +127,7 @@ func TestStored(t *testing.T) {
 }
 
 // TestOneObservation checks that a table has no interval for a single observation: a network, a
-// pair of networks, or a difference.
+// pair of networks, or a difference. The rows end with a value and the bounds of its interval.
 func TestOneObservation(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, "stir"), 0o755); err != nil {

@@ -24,8 +24,9 @@ func TestKind(t *testing.T) {
 }
 
 // rows are the scores of a small study: three networks of each of two kinds of training, plain and
-// colour augmentation, with two probes, slp (single-layer perceptron) and mlp (multi-layer
-// perceptron).
+// colour augmentation. Informativeness is how well a probe, a small network trained on the layer's
+// vectors, predicts a factor of the images, here the hue. There are two probes, slp (single-layer
+// perceptron) and mlp (multi-layer perceptron). The null is the error that chance alone gives.
 func rows() []scores.Row {
 	row := func(model, variant string, value float64) scores.Row {
 		return scores.Row{Study: "small", Model: model, Layer: "p", Measure: "informativeness", Factor: "hue", Variant: variant, Statistic: "rmse", Value: value, Null: 0.5}
@@ -44,7 +45,8 @@ func rows() []scores.Row {
 }
 
 // TestTables checks means and differences, each with its 95 % interval. The expected intervals were
-// computed from a numerical integral of the t distribution.
+// computed from a numerical integral of the t distribution. The columns are the statistic, the
+// factor and probe, the kind or difference, the value, and the bounds of the interval.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

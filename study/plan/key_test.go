@@ -10,8 +10,8 @@ import (
 )
 
 // TestCellKeyIsStable checks that the keys of cells do not change. A cell is a measure for one
-// model, data set, value of a transformation and trial. Its key names the file of its results in a
-// run folder, so a changed key would discard earlier results.
+// model, data set, value of a transformation and trial (repetition of the random draws). Its key
+// names the file of its results in a run folder, so a changed key would discard earlier results.
 func TestCellKeyIsStable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,6 +30,7 @@ measures: [invariance]
 		t.Fatal(err)
 	}
 	defer plan.Close()
+	// want was recorded from this program.
 	if got, want := plan.Cells[0].Key, "67895c8f13b32745d42e83d2"; got != want {
 		t.Errorf("the key of %s is %s, want %s", plan.Cells[0], got, want)
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // TestKeyText checks the text whose hash is the key of a cell (a measure for one model or pair of
-// models, data set, value of a transformation and trial). keyText joins parts that are encoded once
-// for many cells; the result must equal one encoding of everything.
+// models, data set, value of a transformation and trial, a repetition of the random draws). keyText
+// joins parts that are encoded once for many cells; the result must equal one encoding of
+// everything.
 func TestKeyText(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -36,12 +37,14 @@ measures: [accuracy, distance, invariance, prediction-agreement: {between: [smal
 	for _, c := range p.Cells {
 		var layers []string
 		for _, t := range c.Tasks {
-			layers = append(layers, t.depends()...)
+			layers = append(layers, t.depends()...) // a task is the cell's part for one layer
 		}
 		if c.Procedure != nil {
-			layers = c.Procedure.depends()
+			layers = c.Procedure.depends() // a procedure, here of invariance, reads samples several times
 			procedures++
 		}
+		// The view is the transformation, with one value, and its trial. The layout is the division
+		// of the samples into blocks and groups for intervals. samples asks for per-sample values.
 		inputs := map[string]any{
 			"seed":    s.Seed,
 			"model":   []any{c.Model.Entry.Name, c.Model.canonical()},

@@ -36,7 +36,7 @@ measures: [accuracy]
 	if err != nil {
 		t.Fatal(err)
 	}
-	reversed := d.forModel(8, nil)
+	reversed := d.forModel(8, nil) // a model with 8 outputs without names
 	if reversed.mismatch != nil {
 		t.Fatal(reversed.mismatch)
 	}

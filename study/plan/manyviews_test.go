@@ -7,7 +7,8 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// A firstLayer is a target (what a task measures) that reads the first layer of a model.
+// A firstLayer is a target (what a task measures) that reads the first layer of a model. A task is
+// the work of one accumulator, the running sums of a measure.
 type firstLayer struct {
 	target
 	model *Model
@@ -25,13 +26,14 @@ func (f firstLayer) models() [2]*Model   { return [2]*Model{f.model} }
 func TestPackManyViews(t *testing.T) {
 	const views, taskBytes = 20_000, 8
 	m := &Model{}
-	owner := passOwner{m, &Data{Layout: measure.Layout{N: 10, Block: 10}}}
+	owner := passOwner{m, &Data{Layout: measure.Layout{N: 10, Block: 10}}} // ten samples in one block
 	var groups []*viewTasks
 	for i := range views {
 		groups = append(groups, &viewTasks{owner: owner, view: View{Name: "rotate", Trial: i}, tasks: []*Task{{target: firstLayer{model: m}, cost: taskBytes}}})
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+	// The zero Shard is all samples.
 	passes := packAll(groups, Limits{Memory: taskBytes * views, Cores: 2}, Shard{})
 	runtime.ReadMemStats(&after)
 	if len(passes) != 1 || len(passes[0].Views) != views {

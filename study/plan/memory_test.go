@@ -7,9 +7,10 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestDivideMemory checks the limits of a pass over the data without and with a memory limit of the
-// process. Of 64 MiB a quarter may be used, since the program itself takes more; accumulators get
-// half of it.
+// TestDivideMemory checks the limits of memory of a pass over the data without and with a memory
+// limit of the process. Of 64 MiB a quarter may be used, since the program itself takes more;
+// accumulators (running sums of measures) get half of it. A warning is due if the study's
+// bound, 256 MiB, exceeds what the limit of the process allows; 0 is no limit.
 func TestDivideMemory(t *testing.T) {
 	t.Parallel()
 	s := &spec.Study{Memory: spec.DefaultMemory}
@@ -67,6 +68,7 @@ func TestDeviceMemoryBoundsBatches(t *testing.T) {
 		{gpu.Adapter{Kind: gpu.Software, Memory: 2 << 30}, maxBatch, 768 << 20},
 		{gpu.Adapter{}, maxDeviceBatch, 0},
 	} {
+		// slots is the number of batches in memory: two if a device computes one meanwhile.
 		l := MemoryLimits{batch: maxBatch, slots: 1}
 		if l.useDevice(c.adapter); l.batch != c.batch || l.device != c.device || l.slots != 2 {
 			t.Errorf("%+v: %+v, want batches of %d and %d bytes", c.adapter, l, c.batch, c.device)
@@ -75,7 +77,7 @@ func TestDeviceMemoryBoundsBatches(t *testing.T) {
 }
 
 // TestCachedBatch checks that batches are smaller if the activations read of a sample are larger,
-// but have coreImages images for each core.
+// but have coreImages images for each of the two cores. The keys are bytes for a sample.
 func TestCachedBatch(t *testing.T) {
 	t.Parallel()
 	for read, want := range map[int64]int64{0: 2 * coreActivations, 1 << 20: 24, 3 << 19: 16, 64 << 20: 2 * coreImages} {

@@ -34,7 +34,8 @@ func TestMatchClasses(t *testing.T) {
 }
 
 // TestJointClasses compares a model of the classes a and b with one of three classes, of which
-// output 2 is a and output 0 is b. The data have the classes b, another, and a.
+// output 2 is a and output 0 is b. The data have the classes b, another, and a. columns are the
+// outputs of the classes (nil: all in their order), and subset says whether a model has others.
 func TestJointClasses(t *testing.T) {
 	t.Parallel()
 	c := &jointClasses{names: []string{"a", "b"}, columns: [2][]int{nil, {2, 0}}, subset: [2]bool{false, true}, labels: []int{1, dataset.NoLabel, 0}}

@@ -13,14 +13,16 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestTrialsTakeNewImages checks that each trial of the measure stir takes images that no earlier
-// trial takes, as long as there are enough, and that the job of a trial that has to take some of
-// them again has Repeated set.
+// TestTrialsTakeNewImages checks that each trial (repetition) of the measure stir takes images that
+// no earlier trial takes, as long as there are enough, and that the job of a trial that has to take
+// some of them again has Repeated set. A job is one run of a procedure, a measure that reads
+// samples several times; it belongs to a cell, here a trial of stir on the two models.
 func TestTrialsTakeNewImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "a", testmodel.Options{})
 	testmodel.Write(t, dir, "b", testmodel.Options{})
+	// By number of samples: whether each of three trials, which take 30 samples each, is Repeated.
 	for n, repeated := range map[int][]bool{90: {false, false, false}, 75: {false, false, true}, 30: {false, true, true}} {
 		s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: trials
 data: [{name: shapes, shapes: {n: %d, size: 16, seed: 2}}]

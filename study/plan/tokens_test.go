@@ -16,21 +16,23 @@ type noSamples struct{ dataset.Source }
 
 func (noSamples) Len() int { return 0 }
 
-// TestKeyDependsOnTokenLayout checks that the cache keys of scores, of a layer and of a procedure,
-// depend on the layout of the layer's tokens (how many have no position, and the grid of the others)
-// if it is not the one that would be guessed from their number. Measures such as lie-derivative
-// transform the grid only.
+// TestKeyDependsOnTokenLayout checks that the cache keys of scores, of a layer and of a procedure
+// (a measure that reads the samples several times), depend on the layout of the layer's tokens (how
+// many have no position, and the grid of the others) if it is not the one that would be guessed
+// from their number. Measures such as lie-derivative transform the grid only.
 func TestKeyDependsOnTokenLayout(t *testing.T) {
 	t.Parallel()
-	layer := onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC"}
+	layer := onnx.Layer{Name: "z", Shape: []int{17, 8}, Axes: "NTC"} // 17 tokens of 8 channels
 	ofLayer := func(tokens *onnx.Tokens) []string {
 		l := layer
 		l.Tokens = tokens
+		// depends is the part of the key that depends on the layer.
 		return (&siteTarget{site: measure.Site{Layer: l}}).depends()
 	}
 	ofProcedure := func(tokens *onnx.Tokens) []string {
 		l := layer
 		l.Tokens = tokens
+		// Pairs are the compared layers by index: layer 0 with itself.
 		job := procedure.Job{A: procedure.Subject{Layers: []onnx.Layer{l}}, Pairs: [][2]int{{0, 0}}, Data: noSamples{}}
 		return (&ProcedureRun{Job: job}).depends()
 	}
