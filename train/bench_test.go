@@ -12,15 +12,16 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// BenchmarkProbe measures an epoch of the regression probe of docs/results/performance.md, an MLP
-// of sizes 768, 512, 256 and 1 in batches of 32. With spin, threads of ONNX Runtime wait for work
-// in a busy loop. With stepsPerRun 8, one run of the graph makes eight optimiser steps.
+// BenchmarkProbe measures an epoch of the regression probe (a network trained on the vectors of a
+// layer) of docs/results/performance.md, an MLP of sizes 768, 512, 256 and 1 in batches of 32. With
+// spin, threads of ONNX Runtime wait for work in a busy loop. With stepsPerRun 8, one run of the
+// graph makes eight optimiser steps.
 func BenchmarkProbe(b *testing.B) {
 	for _, spin := range []bool{false, true} {
 		for _, perRun := range []int{1, 8} {
 			b.Run(fmt.Sprintf("spin=%v/stepsPerRun=%d", spin, perRun), func(b *testing.B) {
 				const n = 2048
-				m, err := MLP(1, 768, 512, 256, 1)
+				m, err := MLP(1, 768, 512, 256, 1) // the first argument is the seed
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -98,7 +99,8 @@ func BenchmarkSGD(b *testing.B) {
 }
 
 // BenchmarkAdversarial measures training steps of the ResNet-18 for CIFAR in batches of 32: on
-// clean images, and with each defence on adversarial examples from one step of gradient ascent.
+// unchanged images, and with each defence (method of adversarial training) on adversarial examples
+// from one step of gradient ascent.
 func BenchmarkAdversarial(b *testing.B) {
 	m, err := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}.Build()
 	if err != nil {

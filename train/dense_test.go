@@ -18,7 +18,8 @@ import (
 )
 
 // twoHeads returns the network of testdata/dense.py with the given weights. It has two outputs: y,
-// three logits for each position, and v, two logits for each image.
+// three logits for each position (row and column), and v, two logits for each image. The helper
+// floats, of train_test.go, returns a tensor of given values and shape, and zeros for no values.
 func twoHeads(t *testing.T, w map[string][]float64) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(onnx.DefaultOpset)
@@ -34,9 +35,9 @@ func twoHeads(t *testing.T, w map[string][]float64) *onnx.Model {
 	return m
 }
 
-// TestGoldenDense checks that the cross entropy of positions, alone and with a second task, agrees
-// with PyTorch to 1e-5: losses, the fraction of correct positions, and the weights after the last
-// step.
+// TestGoldenDense checks that the cross entropy of positions, alone and with a second task (a loss
+// on another output), agrees with PyTorch to 1e-5: losses, the fraction of correct positions, and
+// the weights after the last step. A mask holds the class of each position.
 func TestGoldenDense(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/dense.json")
@@ -99,8 +100,8 @@ func TestGoldenDense(t *testing.T) {
 	}
 }
 
-// TestMeanIoU checks that the mean IoU (intersection over union, the mean over classes) equals the
-// one counted position by position, for any batch size.
+// TestMeanIoU checks that the mean IoU (intersection over union, the mean over the classes that
+// occur in the masks) equals the one counted position by position, for any batch size.
 func TestMeanIoU(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -154,8 +155,10 @@ func TestMeanIoU(t *testing.T) {
 	}
 }
 
-// TestStreamOfMasks checks the targets that a Stream takes from masks: the mask, transformed by the
-// augmentation like the image, and the presence of each class in it.
+// TestStreamOfMasks checks the targets that a Stream, which reads batches from a data set, takes
+// from masks: the mask, transformed by the augmentation like the image, and the presence of each
+// class in it. The arguments of Batches are the context, the epoch, the indices of the samples and
+// the batch size.
 func TestStreamOfMasks(t *testing.T) {
 	t.Parallel()
 	src, err := dataset.OpenScenes(dataset.ScenesOptions{ShapesOptions: dataset.ShapesOptions{N: 6, Size: 16}})
@@ -168,7 +171,7 @@ func TestStreamOfMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, i := range []int{4, 1} {
-		s, err := src.At(t.Context(), i, dataset.Frame{})
+		s, err := src.At(t.Context(), i, dataset.Frame{}) // Frame{}: images of their own size
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,6 +238,7 @@ func TestSegmenter(t *testing.T) {
 		stream := func() *Stream {
 			return &Stream{Data: src, Factor: MaskTarget, Tasks: []string{PresenceTarget}, MaskClasses: 3}
 		}
+		// fit trains for six epochs, or is interrupted after fewer.
 		fit := func(epochs int, store Checkpoint) ([]Epoch, map[string]tensor.Tensor) {
 			tr, err := New(orttest.Load(t), spec)
 			if err != nil {
@@ -276,7 +280,7 @@ func TestSegmenterErrors(t *testing.T) {
 	encoder := ResNet{Shape: []int{3, 16, 16}, Widths: []int{4, 6, 8}}
 	indivisible := encoder
 	indivisible.Shape = []int{3, 16, 18}
-	for want, n := range map[string]Segmenter{
+	for want, n := range map[string]Segmenter{ // by a part of the error, as below
 		"unknown decoder":        {Encoder: encoder, Decoder: "deeplab", Classes: 2},
 		"divisible by 4":         {Encoder: indivisible, Decoder: "fcn", Classes: 2},
 		"number of outputs is 0": {Encoder: encoder, Decoder: "fcn"},
@@ -287,6 +291,7 @@ func TestSegmenterErrors(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+	// Output y has three classes.
 	m := twoHeads(t, map[string][]float64{"conv": nil, "head": nil, "weight": nil, "bias": nil})
 	for want, change := range map[string]func(*Spec){
 		"weight":             func(s *Spec) { s.Tasks[0].Weight = -1 },

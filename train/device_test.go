@@ -10,8 +10,12 @@ import (
 )
 
 // TestTrainingOnWebGPU checks that training on the CPU and on WebGPU gives the same weights and
-// losses, also in a second training after Restart. Some epochs are rolled back: they increase the
-// loss, and the weights and the optimiser's state on the device return to those before the epoch.
+// losses, also in a second training after Restart (from the initial weights). Some epochs are
+// rolled back: they increase the loss, and the weights and the optimiser's state on the device
+// return to those before the epoch. The driver runs on the CPU; without it the tests are skipped.
+//
+// newMLP(t, spec, sizes...), linearData(samples, seed), of a linear function, and floats are in
+// train_test.go. near, for agreement to 1e-4, is in network_test.go.
 func TestTrainingOnWebGPU(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	type outcome struct {
@@ -56,7 +60,7 @@ func TestTrainingOnWebGPU(t *testing.T) {
 }
 
 // TestGoldenNetworkOnWebGPU compares the losses and the weights of a ResNet in steps on WebGPU with
-// those of PyTorch, which testdata/network.json has.
+// those of PyTorch, which readGoldenNetwork reads from testdata/network.json.
 func TestGoldenNetworkOnWebGPU(t *testing.T) {
 	gputest.UseSoftwareDriver(t)
 	golden, batches := readGoldenNetwork(t, "network")

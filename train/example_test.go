@@ -12,7 +12,7 @@ import (
 
 // This example trains one linear layer on 64 samples of y = 2 a - b.
 func Example() {
-	library, _, err := ort.Find("")
+	library, _, err := ort.Find("") // ONNX Runtime, searched in the usual folders
 	if err != nil {
 		log.Fatal(err)
 	}

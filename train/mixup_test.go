@@ -11,8 +11,9 @@ import (
 )
 
 // Mixup trains on lambda x + (1 - lambda) x', where lambda is of the distribution Beta(alpha,
-// alpha) and x' is the partner of sample x in the batch. lambda has the mean 1/2 and the variance 1
-// / (4 (2 alpha + 1)) of that distribution, and the partners are a permutation of the batch.
+// alpha) and x' is the partner of sample x in the batch. lambda has the mean 1/2 and the variance
+// 1 / (4 (2 alpha + 1)) of that distribution, and the partners are a permutation of the batch. The
+// last argument of drawMixture is the batch size.
 func TestMixtureDistribution(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -50,11 +51,13 @@ func TestMixtureDistribution(t *testing.T) {
 
 // The loss of a Mixup step is lambda times the loss of the mixed inputs with the targets of x, plus
 // 1 - lambda times that with the targets of the partners. Five steps in one run of the engine
-// (unrolled) give the losses and weights of five runs of one step (single).
+// (unrolled) give the losses and weights of five runs of one step (single). The engine is ONNX
+// Runtime. The helpers are floats(values, shape...) of train_test.go and near, for agreement to
+// 1e-4, of network_test.go.
 func TestMixupStep(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	m, err := MLP(2, 3, 5, 4)
+	m, err := MLP(2, 3, 5, 4) // seed 2; 3 inputs, 5 hidden units, 4 outputs
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +85,7 @@ func TestMixupStep(t *testing.T) {
 		}
 		for i := range steps {
 			start := single.Weights()
+			// The trainer draws with the same key: Spec.Seed, a name and the step.
 			lambda, partner := drawMixture(seed.Rand(9, "train: mixup", i+1), alpha, 4)
 			mixture := x.Clone()
 			for row, j := range partner {

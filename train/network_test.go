@@ -12,7 +12,7 @@ import (
 )
 
 // A goldenNetwork records the training of a small residual network in PyTorch, by
-// testdata/network.py.
+// testdata/network.py. The helper floats(values, shape...) is in train_test.go.
 type goldenNetwork struct {
 	Start, End map[string][]float64 // weights before the first and after the last step
 	Batches    []struct {
@@ -40,8 +40,8 @@ func readGoldenNetwork(t *testing.T, name string) (g goldenNetwork, batches []Ba
 }
 
 // Training a network gives the losses, weights, running statistics and evaluation losses of
-// PyTorch, with one or several training steps in a run of the session, and with or without native
-// operators (NoAcceleration).
+// PyTorch, with one or several training steps in a run of the session, and with or without
+// (NoAcceleration) native operators, which are Noether's, in place of slower ones of ONNX Runtime.
 func TestGoldenNetwork(t *testing.T) {
 	t.Parallel()
 	for name, widths := range map[string][]int{"network": {4, 6}, "wide": {16}} { // 16 channels are enough for Winograd convolutions
@@ -93,7 +93,7 @@ func testGoldenNetwork(t *testing.T, name string, widths []int) {
 	}
 }
 
-// near checks that numbers agree to 1e-4.
+// near checks that numbers agree to 1e-4, or 1e-4 of the wanted one if that exceeds 1.
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {

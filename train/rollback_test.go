@@ -13,7 +13,9 @@ import (
 // The objective is the validation loss plus the penalty. With a learning rate that is far too
 // large, many epochs increase it. Rollback restores the weights before such an epoch and reduces
 // the rate, so the objective never increases. A training run that is interrupted resumes with the
-// same results.
+// same results. newMLP(t, spec, sizes...), linearData(samples, seed), of a linear function with 4
+// inputs and 2 outputs, and stoppingCheckpoint, which interrupts the training by errStop after a
+// number of saves, are in train_test.go.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.5}, Schedule: MultiStep(0.1, 0.9),
@@ -21,7 +23,7 @@ func TestRollback(t *testing.T) {
 			return b.Mul(b.ReduceSum(b.Mul("layer1.weight", "layer1.weight"), false), b.Scalar(0.01))
 		}}
 	fit := func(f FitOptions) (*Trainer, []Epoch, error) {
-		tr := newMLP(t, spec, 4, 8, 2)
+		tr := newMLP(t, spec, 4, 8, 2) // 4 inputs, 8 hidden units, 2 outputs
 		epochs, err := tr.Fit(t.Context(), linearData(150, 1), linearData(40, 2), f)
 		return tr, epochs, err
 	}

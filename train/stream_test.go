@@ -22,7 +22,8 @@ func shapes(t *testing.T, n int) dataset.Source {
 	return src
 }
 
-// collect returns copies of the inputs and classes that a stream yields.
+// collect returns copies of the inputs and classes that a stream, which reads batches from a data
+// set, yields in an epoch for the samples with the given indices, in batches of the given size.
 func collect(t *testing.T, s *Stream, epoch, size int, indices ...int) (values []float32, classes []int) {
 	t.Helper()
 	for b, err := range s.Batches(t.Context(), epoch, indices, size) {
@@ -57,7 +58,7 @@ func TestStream(t *testing.T) {
 		t.Error("epoch 2 has the same augmented images as epoch 1")
 	}
 	plain, _ := collect(t, s, 0, 4, 3)
-	sample, err := src.At(t.Context(), 3, dataset.Frame{})
+	sample, err := src.At(t.Context(), 3, dataset.Frame{}) // Frame{}: an image of its own size
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func TestStreamAudio(t *testing.T) {
 }
 
 // Training on a stream gives the same weights as training on arrays, and with two optimiser steps
-// in one run of the graph the same up to rounding.
+// in one run of the graph the same up to rounding. trainerOf, of trainingmode_test.go, returns a
+// trainer with cross-entropy and SGD.
 func TestFitStream(t *testing.T) {
 	t.Parallel()
 	src := shapes(t, 60)
@@ -145,6 +147,7 @@ func TestStreamErrors(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+	// A factor is a known property of a sample, such as its position.
 	x, err := (&Stream{Data: src, Factor: src.Factors()[0]}).Batch(t.Context(), []int{2, 0})
 	if err != nil || fmt.Sprint(x.Target.Shape) != "[2 1]" || len(x.Classes) != 0 {
 		t.Errorf("a factor as the target: %v, %v, %v", x.Target.Shape, x.Classes, err)

@@ -83,7 +83,7 @@ func (c *goldenCase) batches() []Batch {
 	return out
 }
 
-// newMLP returns a trainer of an MLP of given sizes, closed at the end of the test.
+// newMLP returns a trainer of an MLP of given sizes and seed 1, closed at the end of the test.
 func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 	t.Helper()
 	m, err := MLP(1, sizes...)
@@ -100,7 +100,8 @@ func newMLP(t *testing.T, spec Spec, sizes ...int) *Trainer {
 }
 
 // Optimisers, losses and gradient clipping agree with PyTorch, with one or several optimiser steps
-// in a run of the graph, and with or without native operators (package ort/accel).
+// in a run of the graph, and with or without (NoAcceleration) native operators: Noether's, of
+// package ort/accel, in place of slower ones of ONNX Runtime.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/golden.json")
@@ -111,7 +112,7 @@ func TestGolden(t *testing.T) {
 	if err := json.Unmarshal(raw, &cases); err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 9 {
+	if len(cases) != 9 { // as many as golden.py writes
 		t.Fatalf("%d cases, want 9", len(cases))
 	}
 	for _, c := range cases {
@@ -159,6 +160,7 @@ func linearData(n int, key uint64) *Arrays {
 
 func TestFit(t *testing.T) {
 	t.Parallel()
+	// The schedule warms up for 10 steps.
 	tr := newMLP(t, Spec{Loss: SquaredError, Optimiser: Adam{Rate: 0.03}, Schedule: Cosine(10)}, 4, 2)
 	epochs, err := tr.Fit(t.Context(), linearData(200, 1), linearData(50, 2), FitOptions{Epochs: 40, Batch: 16, Seed: 3})
 	if err != nil {
@@ -348,6 +350,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	if len(m.Inputs()) != 1 || tr.done != 2 {
+		// Each of 2 epochs has one step, since 20 samples fit into one batch.
 		t.Errorf("the model has the inputs %v, want one; the trainer counts %d steps, want 2", m.Inputs(), tr.done)
 	}
 }
@@ -430,7 +433,7 @@ func TestBadInput(t *testing.T) {
 // of Adam in the graph of a training step. Their domain is noether, that of standard operators is
 // empty.
 func TestAcceleratedStep(t *testing.T) {
-	if accel.Width() == 0 {
+	if accel.Width() == 0 { // values in a SIMD vector; 0: there are no native operators
 		t.Skip("needs the native operators: a build for amd64 without the tag noaccel, on a CPU with AVX2")
 	}
 	m, err := ResNet{Shape: []int{3, 9, 12}, Classes: 3, Widths: []int{16, 24}, Blocks: []int{1}, Seed: 1}.Build()

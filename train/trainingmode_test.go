@@ -12,7 +12,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// convNet returns a network with BatchNormalization, and with Dropout of a ratio.
+// convNet returns a network for images of 2 x 8 x 8, in 3 classes, with BatchNormalization, and
+// with Dropout of a ratio.
 func convNet(t *testing.T, ratio float64) *onnx.Model {
 	t.Helper()
 	m, err := ConvNet{Shape: []int{2, 8, 8}, Classes: 3, Widths: []int{4, 6}, Depth: 1, Dropout: ratio, Seed: 5}.Build()
@@ -155,7 +156,7 @@ func TestTrainingModeResumes(t *testing.T) {
 		return tr.Weights()
 	}
 	whole := fit(FitOptions{Epochs: 4, Batch: 16})
-	saved := &stoppingCheckpoint{stopAfter: 2}
+	saved := &stoppingCheckpoint{stopAfter: 2} // of train_test.go: its second save stops the training
 	fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	resumed := fit(FitOptions{Epochs: 4, Batch: 16, Checkpoint: saved})
 	for name, w := range whole {

@@ -42,8 +42,9 @@ func applyAudio(t *testing.T, tr Transform, base uint64, wave []float32) []float
 	return out
 }
 
-// TestAudioKindsAreFinite checks that every kind of audio transform gives finite values at the ends
-// of its ranges, for audio of any length.
+// TestAudioKindsAreFinite checks that every kind of audio transform, such as gain, gives finite
+// values at the ends of the ranges of its parameters, for audio of several lengths. mustMake, of
+// golden_test.go, makes a transform of a kind with given parameters.
 func TestAudioKindsAreFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
@@ -168,7 +169,7 @@ func TestReverbRejectsDraws(t *testing.T) {
 	t.Parallel()
 	tr := Reverb{RT60: Uniform(0, 3)}
 	rejected := 0
-	for i := range 20000 {
+	for i := range 20000 { // Parameter returns the one number that describes a draw, here the time
 		op := tr.Draw(seed.Rand(1, i))
 		rejected += RejectedDraws(op)
 		if v, _ := Parameter(op); v < 0.1048 || v > 3 {
@@ -196,8 +197,8 @@ func TestReverbDirectSound(t *testing.T) {
 	}
 }
 
-// TestCropPosition checks the random position, in [0, 1), at which a sample of the model's length
-// is cut out of stretched audio: Renew draws it again, and a sequence has that of its member that
+// TestCropPosition checks the random position, in [0, 1), at which a piece of the model's length is
+// cut out of stretched audio: Renew draws it again, and a sequence has that of its member that
 // changes the length.
 func TestCropPosition(t *testing.T) {
 	t.Parallel()

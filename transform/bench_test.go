@@ -26,6 +26,7 @@ func BenchmarkApply(b *testing.B) {
 	} {
 		for _, side := range []int{32, 224} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, side), func(b *testing.B) {
+				// randomImage(seed, shape...), of property_test.go, has values in [0, 1).
 				src, dst := randomImage(1, 3, side, side), tensor.New(3, side, side)
 				op := c.transform.Draw(seed.Rand(1))
 				b.ReportAllocs()

@@ -21,7 +21,7 @@ func TestDistribution(t *testing.T) {
 		}
 		sum += v / n
 	}
-	if !near(sum, -5, 0.3) {
+	if !near(sum, -5, 0.3) { // 0.3 is some five standard errors
 		t.Errorf("the mean is %g, want -5", sum)
 	}
 	low, high := 0.1, math.Nextafter(0.1, 1) // no number lies between

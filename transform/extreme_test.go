@@ -27,7 +27,7 @@ func TestExtremesStayFinite(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds() {
 		for _, p := range k.Params {
-			if p.Options != nil {
+			if p.Options != nil { // its value is a word
 				continue
 			}
 			for _, v := range extremes(p) {
@@ -66,7 +66,7 @@ func firstNonFinite(tr Transform) (int, []float32) {
 	}
 	var out tensor.Tensor
 	if audio, ok := op.(AudioOp); ok {
-		out.Data = audio.ApplyAudio(src.Data, 8000)
+		out.Data = audio.ApplyAudio(src.Data, 8000) // at 8000 Hz
 	} else {
 		out = tensor.New(src.Shape...)
 		op.Apply(out, src)

@@ -63,11 +63,15 @@ func TestGenerators(t *testing.T) {
 					want := (float64(moved.Data[(c*h+i)*w+j]) - value) / step
 					var got float64
 					switch v := g.Velocity; {
-					case v != nil: // it moves positions; the velocity is affine in the position (px, py) from the centre
+					case v != nil:
+						// It moves positions; the velocity is affine in the position (px, py) from the
+						// centre. By the chain rule it multiplies the image's slopes.
 						px, py := float64(j)-float64(w-1)/2, float64(i)-float64(h-1)/2
 						vx := v[0]*px + v[1]*py + v[2]*w
 						vy := v[3]*px + v[4]*py + v[5]*h
 						got = vx*0.002*float64(c+1) - vy*0.003
+					// It changes colours: it returns x minus what the family leaves unchanged, which
+					// Invariant names.
 					case g.Invariant == transform.PixelGrey:
 						got = value - grey(i, j)
 					case g.Invariant == transform.MeanGrey:

@@ -35,7 +35,7 @@ func TestRandomCrop(t *testing.T) {
 			continue
 		}
 		op.Apply(dst, src)
-		p, ok := PointMapOf(op, h, w)
+		p, ok := PointMapOf(op, h, w) // from positions of the result to those they are read from
 		for channel := range c {
 			for y := range h {
 				for x := range w {
@@ -66,7 +66,7 @@ func TestRandomCrop(t *testing.T) {
 }
 
 // With padding 1, the width of the image, the crop can lie wholly outside the image: here it is moved
-// left by its whole width.
+// left by its whole width. right and down are random numbers in [0, 1); 0.5 means no shift.
 func TestRandomCropOutsideTheImage(t *testing.T) {
 	t.Parallel()
 	src, dst := numbered(1, 3, 3), numbered(1, 3, 3)
@@ -82,6 +82,7 @@ func TestRandomCropOutsideTheImage(t *testing.T) {
 func TestRandomFlip(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
+	// Whether the flip is vertical, and the probability.
 	for _, f := range []RandomFlip{{false, 0.5}, {true, 0.2}, {false, 0}, {true, 1}} {
 		flipped := 0.0
 		for i := range n {

@@ -37,7 +37,9 @@ func readColours(t *testing.T) goldenColours {
 }
 
 // Changes of colours agree with torchvision; with negative factors, with PIL, which torchvision
-// calls for PIL images.
+// calls for PIL images. Of golden_test.go: mustMake makes a transform of a kind, apply applies it,
+// and distance is the largest absolute difference. randomImage(seed, shape...) is in
+// property_test.go.
 func TestColoursAgreeWithTorchvision(t *testing.T) {
 	t.Parallel()
 	golden := readColours(t)

@@ -22,7 +22,8 @@ func moments(x tensor.Tensor) (mean, deviation float64) {
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
-// The input is grey, 0.5 everywhere. Replace replaces each value by noise.
+// The input is grey, 0.5 everywhere. Replace replaces each value by noise. apply is in
+// golden_test.go; randomImage(seed, shape...), of values in [0, 1), is in property_test.go.
 func TestNoiseMoments(t *testing.T) {
 	t.Parallel()
 	src := tensor.New(3, 100, 100)
@@ -62,7 +63,8 @@ func TestReplaceIgnoresTheInput(t *testing.T) {
 }
 
 // An Op is a transformation with drawn parameters, such as a standard deviation, and drawn noise.
-// Renew draws only the noise again, for another sample.
+// Renew draws only the noise again, for another sample. Parameter returns the one parameter of an
+// Op, if it has one.
 func TestRenewKeepsParametersAndChangesNoise(t *testing.T) {
 	t.Parallel()
 	src := randomImage(1, 3, 5, 5)

@@ -67,7 +67,7 @@ func smoothPeaks(side int) tensor.Tensor {
 
 func TestInverseOfQuarterTurnsIsExact(t *testing.T) {
 	t.Parallel()
-	x := randomImage(3, 2, 7, 7)
+	x := randomImage(3, 2, 7, 7) // of property_test.go: seed 3, 2 channels, 7 x 7 pixels
 	for _, angle := range []float64{90, 180, 270, -90, 450} {
 		op := Rotate{Angle: Fixed(angle)}.Draw(nil)
 		inverse, _ := Inverse(op)

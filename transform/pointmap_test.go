@@ -86,6 +86,7 @@ func TestPointMap(t *testing.T) {
 		if !ok {
 			t.Fatalf("%+v has no inverse", op)
 		}
+		// x, y of the result is read from a x + b y + c, d x + e y + f; m holds the coefficients.
 		if again, _ := inverse.Inverse(); math.Abs(again.m.a-p.m.a)+math.Abs(again.m.c-p.m.c)+math.Abs(again.m.f-p.m.f) > 1e-9 {
 			t.Fatalf("the inverse of the inverse is %+v, not %+v", again, p)
 		}
@@ -100,7 +101,7 @@ func TestPointMapOfCrop(t *testing.T) {
 		op := Crop{Size: Fixed(rapid.Float64Range(0.2, 1).Draw(t, "area")), RandomPosition: true}.Draw(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		const side = 40
 		p, _ := PointMapOf(op, side, side)
-		got := apply(op, ramps(side, side))
+		got := apply(op, ramps(side, side)) // apply is in golden_test.go
 		for i := 2; i < side-2; i++ {
 			for j := 2; j < side-2; j++ {
 				row, column := p.Source(i, j)
@@ -152,7 +153,7 @@ func TestTurn(t *testing.T) {
 func TestWrapReadsATiledPlane(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		src := drawImage(t)
+		src := drawImage(t) // of property_test.go: of up to 5 channels and 12 x 12 pixels
 		c, h, w := src.Shape[0], src.Shape[1], src.Shape[2]
 		const tiles = 7
 		plane := tensor.New(c, tiles*h, tiles*w)
@@ -188,7 +189,7 @@ func TestWrapReadsATiledPlane(t *testing.T) {
 // left, where pixels that leave one side return on the other.
 func TestCircularShift(t *testing.T) {
 	t.Parallel()
-	src := randomImage(8, 2, 5, 8)
+	src := randomImage(8, 2, 5, 8) // of property_test.go: seed 8, 2 channels, 5 x 8 pixels
 	got := apply(Translate{X: Fixed(-0.25), Y: Fixed(0.4), Sampling: Sampling{Outside: Wrapped}}.Draw(nil), src)
 	for k := range 2 {
 		for i := range 5 {

@@ -41,7 +41,8 @@ func drawSquare(t *rapid.T) tensor.Tensor {
 	return randomImage(rapid.Uint64().Draw(t, "image"), 3, side, side)
 }
 
-// drawTransform returns a transform of any kind with any valid arguments.
+// drawTransform returns a transform of images, of any kind (such as rotate) with any valid
+// arguments.
 func drawTransform(t *rapid.T) Transform {
 	k := rapid.SampledFrom(imageKinds()).Draw(t, "kind")
 	args := Args{}
@@ -98,8 +99,9 @@ func repairArgs(k Kind, args Args) {
 	}
 }
 
-// Every Op, a transformation with fixed parameters, writes all of dst with finite values and does
-// not change src. Results are the same each time, also in several goroutines at once.
+// Every Op, a transformation whose parameters are drawn, writes all of dst with finite values and
+// does not change src. Results are the same each time, also in several goroutines at once. apply,
+// of golden_test.go, fills dst with NaN beforehand.
 func TestApplyIsFiniteAndDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -312,8 +314,10 @@ type drawOnly struct{}
 func (drawOnly) Draw(*rand.Rand) Op { return nil }
 
 // TestProperties checks OnMaps (the transform acts on feature maps), Random (it draws random
-// numbers), OnAudio, OnImages and Parameter (the one number that describes an Op) for every kind.
-// k.Short is the list of parameters that a bare value in a study file sets.
+// numbers), OnAudio and OnImages (it applies to audio or images) and Parameter (the one number that
+// describes an Op) for every kind. k.Short is the list of parameters that a bare value in a study
+// file (which says what is measured) sets, such as the angle in "rotate: 90". mustMake, of
+// golden_test.go, makes a transform of a kind.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	onMaps := map[string]bool{}

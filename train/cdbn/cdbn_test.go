@@ -18,14 +18,14 @@ import (
 // with Gaussian and one with binary visible units. Target to Rate are fields of Settings.
 type golden struct {
 	B, C, H, W                  int // samples of a batch, channels, height and width of an image
-	K, F                        int // groups of hidden units, side of a filter
+	K, F                        int // groups of hidden units, which share a filter; its side
 	Target, Weight, Decay, Rate float64
 	Momentum                    []float32 // of each step
 	Cases                       []struct {
 		Binary          bool
 		Start, End      map[string][]float32 // weights before the first and after the last step
 		V, U            [][]float32          // images, and uniform random numbers for sampling, of each step
-		Error, Activity []float64            // fields of Point, of each step
+		Error, Activity []float64            // reconstruction error and mean activation, of each step
 	}
 }
 
@@ -82,8 +82,8 @@ func TestStepsGolden(t *testing.T) {
 	}
 }
 
-// randomLayer returns a layer of k groups with random filters of f x f on c channels, and blocks of
-// 2 x 2 units.
+// randomLayer returns a layer of k groups with random filters W of f x f on c channels, random
+// biases of the groups (B) and channels (C), and blocks of 2 x 2 units, at most one of which is on.
 func randomLayer(k, c, f int, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(size float64, shape ...int) tensor.Tensor {
@@ -122,11 +122,12 @@ func run(t *testing.T, m *onnx.Model, x tensor.Tensor) []tensor.Tensor {
 	return tensors
 }
 
-// The probability that a pooling unit is on is the probability that a unit of its block is on. The
-// second layer takes the pooling units of the first as its input.
+// The probability that a pooling unit, of which each block has one, is on is the probability that a
+// unit of its block is on. The second layer takes the pooling units of the first as its input.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	l := randomLayer(3, 2, 3, 1)
+	// Images are multiplied by Scale.
 	l.Scale = 0.5
 	x := randomLayer(1, 2, 6, 2).W // an image of 1 x 2 x 6 x 6: random values
 	m, err := Model(l)
@@ -143,7 +144,7 @@ func TestModel(t *testing.T) {
 				// The partition function: 1 plus the sum of exp(input) over the units of the block.
 				// Its reciprocal is the probability that none is on.
 				partition := 1.0
-				for place := range 4 {
+				for place := range 4 { // the units of the block, row by row
 					y, x0 := 2*by+place/2, 2*bx+place%2
 					input := float64(l.B.Data[k])
 					for i := range 2 * 9 { // 2 channels of filters of 3 x 3
@@ -254,6 +255,7 @@ func TestTrainBars(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Filters of side 6 have 10 x 10 positions in 15 x 15 pixels, which are 5 x 5 blocks.
 	if s := encoded.Shape; s[0] != 200 || s[1] != 4 || s[2] != 5 || s[3] != 5 {
 		t.Errorf("the encoding has the shape %v, want [200 4 5 5]", s)
 	}
@@ -265,7 +267,7 @@ func TestTrainErrors(t *testing.T) {
 	x := tensor.New(3, 1, 11, 11)
 	x.Data[0] = 1
 	infinite := x.Clone()
-	infinite.Data[130] = float32(math.Inf(1))
+	infinite.Data[130] = float32(math.Inf(1)) // in the second image: each has 121 values
 	for _, c := range []struct {
 		x    tensor.Tensor
 		s    Settings

@@ -64,7 +64,7 @@ func TestFit(t *testing.T) {
 }
 
 // TestNoise checks the fraction of the energy of four filters of white noise that a Gabor function
-// explains.
+// explains. It is small: the function has 8 parameters for 14 x 14 weights, a share of 0.04.
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	explained, err := Noise(14, 14, 4, rand.New(rand.NewPCG(1, 2)))
@@ -85,6 +85,7 @@ func TestFitErrors(t *testing.T) {
 	t.Parallel()
 	nan := tensor.New(5, 5)
 	nan.Data[3] = float32(math.NaN())
+	// All zeros, a NaN, fewer than 8 weights, and a third dimension.
 	for _, f := range []tensor.Tensor{tensor.New(5, 5), nan, tensor.New(2, 2), tensor.New(1, 5, 5)} {
 		if _, err := Fit(f); err == nil {
 			t.Errorf("Fit of a filter of shape %v: no error", f.Shape)

@@ -12,7 +12,9 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// audioText is a training file with audio, whose numeric target is loudness.
+// audioText is a training file (the settings of a training) with audio, whose numeric target is
+// loudness. The helpers parse, must (which trains and returns the summary), read and options are in
+// run_test.go; plainText, a training file with images, is in file_test.go.
 const audioText = `name: sounds
 data: {name: tones, tones: {n: 60, rate: 8000, length: 0.25, pitch: [200, 800]}}
 validation: {name: held-out, tones: {n: 20, rate: 8000, length: 0.25, pitch: [200, 800], seed: 2}}
@@ -39,6 +41,7 @@ func TestAudioAugmentation(t *testing.T) {
 		t.Error("a second training gives another network")
 	}
 	unaugmented := must(t, parse(t, audioText, augmentations+" -> "), plain) // removes the line
+	// Identity is a hash of settings, data and initial weights; Validation.Data one of the samples.
 	if augmented.Identity == unaugmented.Identity || bytes.Equal(read(t, first, modelFile), read(t, plain, modelFile)) {
 		t.Error("augmentation has no effect")
 	}

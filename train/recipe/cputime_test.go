@@ -12,6 +12,8 @@ import (
 // that of earlier runs in the same process.
 func TestProcessorTimeOfOneTraining(t *testing.T) {
 	before := machine.CPUTime()
+	// The output folder of a training, which notes the processor time so far; "identity" stands for
+	// the hash of the training's settings.
 	d, err := openFolder(t.TempDir(), &File{}, "identity")
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// plainText is a training file for images.
+// plainText is a training file, which holds the settings of a training, for images.
 const plainText = `name: plain
 data: {name: shapes, shapes: {n: 120, size: 12}}
 validation: 0.2

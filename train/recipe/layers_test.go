@@ -19,7 +19,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 )
 
-// autoencoderText is a training file of an autoencoder with two layers of 10 and 6 units.
+// autoencoderText is a training file (the settings of a training) of an autoencoder with two layers
+// of 10 and 6 units. The helpers parse (with changes "text -> replacement"), must (which trains and
+// returns the summary), read and options are in run_test.go.
 const autoencoderText = `name: autoencoder
 data: {name: shapes, shapes: {n: 200, size: 12}}
 validation: 0.2
@@ -54,7 +56,7 @@ func TestLayerwise(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
 		shapes [2][]int // of the layers
-		column string   // of the log, filled for this kind of network only
+		column string   // of the log, which this network must fill
 	}{
 		"autoencoder": {autoencoderText, [2][]int{{10}, {6}}, "validation_error"},
 		"cdbn":        {cdbnText, [2][]int{{5, 7, 7}, {4, 2, 2}}, "activation"},
@@ -67,7 +69,8 @@ func TestLayerwise(t *testing.T) {
 				t.Errorf("the summary is %+v, want two layers of three epochs with decreasing errors", s)
 			}
 			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, logFile))).ReadAll()
-			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" { // a header and 2 layers of 3 epochs
+			// A header and 2 layers of 3 epochs; the first columns are layer and epoch.
+			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" {
 				t.Fatalf("the log is %v, %v", rows, err)
 			}
 			for i, column := range rows[0] {
@@ -84,6 +87,7 @@ func TestLayerwise(t *testing.T) {
 					t.Errorf("layer %s is %v, want %v", l.Name, got, want)
 				}
 			}
+			// A contact sheet shows the filters of a layer as images, side by side.
 			for _, sheet := range []string{"layer1.png", "layer2.png"} {
 				if _, err := png.Decode(bytes.NewReader(read(t, dir, imagesFolder, sheet))); err != nil {
 					t.Errorf("%s: %v", sheet, err)
@@ -105,9 +109,10 @@ func TestLayerwise(t *testing.T) {
 	}
 }
 
-// The key take-back undoes epochs that increase the objective, and multiplies the learning rate by
-// a factor. With it the objective of a layer never increases, even at a large rate. The log has all
-// epochs; its column taken_back marks those that were undone (rolled back).
+// The key take-back undoes epochs that increase the objective (the validation loss with penalties),
+// and multiplies the learning rate by a factor. With it the objective of a layer never increases,
+// even at a large rate. The log has all epochs; its column taken_back marks those that were undone
+// (rolled back).
 func TestLayersRollback(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -155,7 +160,7 @@ func TestLayersResume(t *testing.T) {
 	t.Parallel()
 	whole, dir := t.TempDir(), t.TempDir()
 	must(t, parse(t, autoencoderText), whole)
-	for _, stop := range []int{2, 5} {
+	for _, stop := range []int{2, 5} { // epochs, counted over both layers of 3 epochs
 		ctx, cancel := context.WithCancel(t.Context())
 		o := options(t)
 		o.Progress = func(p Progress) {

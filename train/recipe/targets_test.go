@@ -14,8 +14,11 @@ import (
 	"github.com/noether-ml/noether/train"
 )
 
-// segmentText is a training file of a segmenter. Its second task, presence, predicts which classes
-// occur in the mask.
+// segmentText is a training file (the settings of a training) of a segmenter, for images of one or
+// two figures. Its second task (a further output with its own loss), presence, predicts which
+// classes occur in the mask, which holds the class of each pixel. The helpers parse, must (which
+// trains and returns the summary), read and options are in run_test.go; plainText, a training file
+// of a classifier, is in file_test.go.
 const segmentText = `name: scenes
 data: {name: scenes, shapes: {n: 80, size: 16, kinds: [disc, bar], figures: [1, 2], texture: true}}
 validation: 0.2
@@ -82,7 +85,8 @@ func TestPresence(t *testing.T) {
 	if s.Test.Accuracy != nil || s.Test.MeanIoU != nil || !(s.Test.Loss > 0) {
 		t.Errorf("the test of presence gives %+v, want a loss alone", s.Test)
 	}
-	// Images with one figure have a class in addition to the mask.
+	// Images with one figure have a class in addition to the mask. The number of figures is changed
+	// twice, since it occurs in the training data and in the test data.
 	both := []string{"figures: [1, 2] -> figures: [1, 1]", "figures: [1, 2] -> figures: [1, 1]", "tasks: {target: presence, weight: 0.5} -> tasks: [classes, presence]", "epochs: 3 -> epochs: 1", "unet -> fcn"}
 	if s := must(t, parse(t, segmentText, both...), t.TempDir()); s.Test.MeanIoU == nil {
 		t.Errorf("the test of a segmenter with two further tasks has no mean IoU: %+v", s.Test)
@@ -127,7 +131,8 @@ func TestTargetErrors(t *testing.T) {
 }
 
 // Label noise and mixup change the training samples, but not those of validation and test. Only
-// label noise changes the fingerprint of the training data, since mixup is drawn for each batch.
+// label noise changes the fingerprint of the training data (a hash of the samples and labels, in
+// the field Data), since mixup is drawn for each batch.
 func TestNoiseAndMixup(t *testing.T) {
 	t.Parallel()
 	plain := must(t, parse(t, plainText, "epochs: 3 -> epochs: 1"), t.TempDir())

@@ -15,7 +15,9 @@ import (
 )
 
 // varyText is a training file with a series of four trainings. A training is one network that is
-// trained: under vary there is one for each combination of the listed values.
+// trained: under vary there is one for each combination of the listed values. plainText, the
+// settings of one training, is in file_test.go; the helpers parse (with changes "text ->
+// replacement"), must (which trains and returns the summary), read and options are in run_test.go.
 const varyText = plainText + `vary:
   seed: [1, 2]
   augment: {plain: none, turned: {affine: {rotate: [-20, 20]}}}
@@ -39,6 +41,7 @@ func TestVary(t *testing.T) {
 	if got, want := rows[0][:4], []string{"run", "augment", "rate", "seed"}; !slices.Equal(got, want) {
 		t.Errorf("columns %q, want %q", got, want)
 	}
+	// The fifth column is the number of epochs.
 	if got, want := rows[4][:5], []string{"seed-2-augment-turned-rate-0.05", "turned", "0.05", "2", "2"}; !slices.Equal(got, want) {
 		t.Errorf("row %q, want %q", got, want)
 	}
@@ -57,7 +60,7 @@ func TestVary(t *testing.T) {
 	o.Progress = func(p Progress) { totals = append(totals, p.Total) }
 	epochs := 0
 	o.Epoch = func(train.Epoch) {
-		if epochs++; epochs == 3 {
+		if epochs++; epochs == 3 { // the first epoch of the second training
 			cancel()
 		}
 	}
@@ -85,6 +88,7 @@ func TestVary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Identity is a hash of settings, data and initial weights.
 	if s := must(t, f, folder); s.Identity != summaries[3].Identity {
 		t.Error("the settings in the folder describe another training")
 	}
