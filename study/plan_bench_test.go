@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkPlan measures parsing and planning a study, opening its model and data, and estimating
-// the cost. The study has 1,000 values of a transformation and 100 trials, so 100,000 cells: a cell
-// is one measure for one value in one trial.
+// the cost. The study has 1,000 values of a transformation and 100 trials (repetitions of every
+// random draw), so 100,000 cells: a cell is one measure for one value in one trial.
 func BenchmarkPlan(b *testing.B) {
 	dir := b.TempDir()
 	testmodel.Write(b, dir, "small", testmodel.Options{})

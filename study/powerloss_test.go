@@ -29,7 +29,8 @@ batch: 12
 // A disturbedStudy is a study whose run folder is damaged, or whose run fails, and which is then
 // run again. The scores and intervals must equal those of an undisturbed run bit for bit. So all
 // runs use gonum's BLAS, also those of the command noether: with OpenBLAS, which rounds in another
-// order, the intervals of SEIS on 24 samples differ by 1e-5.
+// order, the intervals of SEIS (a measure of how equivariant feature maps are) on 24 samples differ
+// by 1e-5.
 type disturbedStudy struct {
 	dir, text string // the folder of the models; the study file
 	o         Options
@@ -39,7 +40,7 @@ type disturbedStudy struct {
 func newDisturbedStudy(t *testing.T, text string) *disturbedStudy {
 	t.Helper()
 	d := &disturbedStudy{dir: memoryDir(t), text: text, o: options(t)}
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"a", "b"} { // smallText needs only a
 		testmodel.Write(t, d.dir, name, testmodel.Options{})
 	}
 	d.want = d.run(t, filepath.Join(d.dir, "undisturbed"), d.o).Rows
@@ -62,7 +63,8 @@ func (d *disturbedStudy) run(t *testing.T, out string, o Options) *Result {
 	return mustRun(t, parseIn(t, d.dir, d.text), out, o)
 }
 
-// saveAlways returns options with which a run saves its states after every batch.
+// saveAlways returns options with which a run saves its states, the running sums of unfinished
+// measures, after every batch.
 func (d *disturbedStudy) saveAlways() Options {
 	o := d.o
 	o.SaveInterval, o.SaveFraction = time.Nanosecond, 1e9 // no bound on the share of time for saving
@@ -71,7 +73,8 @@ func (d *disturbedStudy) saveAlways() Options {
 
 // checkResume checks a run folder after the disturbance that what describes. It must hold no
 // damaged file and no foreign one, which is not a file of a run. Another run must give the same
-// scores and leave a folder without findings of Check.
+// scores and leave a folder without findings of Check, which examines every file. The argument
+// false of mustCheck means that Check repairs nothing.
 func (d *disturbedStudy) checkResume(t *testing.T, out, what string) {
 	t.Helper()
 	for _, f := range mustCheck(t, out, false, d.o) {
@@ -90,7 +93,7 @@ func (d *disturbedStudy) checkCompletes(t *testing.T, out, what string, work fun
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	sameScores(t, d.want, r.Rows, 0)
+	sameScores(t, d.want, r.Rows, 0) // the tolerance is 0
 	for _, f := range mustCheck(t, out, false, d.o) {
 		t.Errorf("%s, and another run: Check finds %+v", what, f)
 	}
@@ -183,7 +186,7 @@ func TestPowerLoss(t *testing.T) {
 	out := filepath.Join(d.dir, "run")
 	log := record(t, out, func() { d.run(t, out, d.saveAlways()) })
 	states := forEachPowerLoss(t, log, func(out, what string) {
-		if _, err := os.Stat(filepath.Join(out, "cells")); err != nil {
+		if _, err := os.Stat(filepath.Join(out, "cells")); err != nil { // Check needs this folder
 			d.checkCompletes(t, out, what, func(o Options) (*Result, error) { return Run(t.Context(), parseIn(t, d.dir, d.text), out, o) })
 			return
 		}

@@ -25,7 +25,8 @@ measures:
 samples: true
 `
 
-// valueIn returns the first row of a statistic of prediction-agreement for a pair of models.
+// valueIn returns the first row of a statistic of prediction-agreement for a pair of models, over
+// all classes. The transformation "" stands for images that are not transformed.
 func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic string) scores.Row {
 	t.Helper()
 	for _, r := range rows {
@@ -38,8 +39,9 @@ func valueIn(t *testing.T, rows []scores.Row, model, other, transform, statistic
 }
 
 // TestPredictionAgreement checks that negative flips (samples that only the first model has right)
-// minus positive ones (only the second) are the difference of accuracy, clean and under a
-// transformation. It also checks that CompareRuns gives the same scores from two run folders.
+// minus positive ones (only the second) are the difference of accuracy, on clean (not transformed)
+// images and on transformed ones, for which accuracy has the statistics clean and moved. It also
+// checks that CompareRuns gives the same scores from two run folders.
 func TestPredictionAgreement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

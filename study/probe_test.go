@@ -12,8 +12,9 @@ import (
 	"github.com/noether-ml/noether/scores"
 )
 
-// probeText is a study of the measures that train probes on representations. A factor is what a
-// probe predicts: here the position x of a shape, or its label.
+// probeText is a study of the measures that train probes, small models such as ridge regression, on
+// the vectors of a layer. A factor is a known property of an image, which a probe predicts: here
+// the position x of a shape, or its label.
 const probeText = `name: probes
 data: [{name: shapes, shapes: {n: 60, size: 16, seed: 2}}]
 models: [{name: one, onnx: one.onnx, layers: ["op:Relu", output]}]
@@ -65,7 +66,8 @@ func TestProbesInStudies(t *testing.T) {
 }
 
 // TestWrongFactors checks that an unknown factor is reported before anything runs, with its
-// position (line and column) and the nearest name. A change is a replacement of text in probeText.
+// position (line and column) and the nearest name or the known ones. A change is a replacement of
+// text in probeText.
 func TestWrongFactors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

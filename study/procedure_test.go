@@ -22,9 +22,10 @@ import (
 )
 
 // brightness is a simple procedure: a measure that reads samples itself, in steps, with
-// checkpoints. A job is one run of it, for a model A or a pair A and B. Its score mean is the mean
-// value of A's images plus the number of the trial; for a pair, difference is that of the mean
-// values of A's and B's images. It saves a checkpoint before each sample.
+// checkpoints (saved progress). A job is one run of it, for a model A or a pair A and B, in one
+// trial (a repetition of all random draws). Its score mean is the mean value of A's images plus the
+// number of the trial; for a pair, difference is that of the mean values of A's and B's images. It
+// saves a checkpoint before each sample.
 type brightness struct {
 	pair   bool                      // it compares two models
 	images int                       // number of samples; 0: all
@@ -142,8 +143,10 @@ func (b *brightness) Run(ctx context.Context, j *procedure.Job) ([]measure.PairS
 	return []measure.PairScore{whole, layers}, nil
 }
 
-// procedureStudy returns a study of pairs with a procedure only: on every model, or on two pairs of
-// models.
+// procedureStudy returns the study pairsText (between_test.go) of the models one, two and big in
+// two trials, with a procedure as its only measure: on every model, or on two pairs of models. Its
+// data are 150 images. correlationEntry serves to parse the setting between, and returns an entry
+// of a measure with it; writePairs writes the models.
 func procedureStudy(t *testing.T, dir string, b *brightness) *Study {
 	t.Helper()
 	s := parseIn(t, dir, pairsText+"trials: 2\n")
@@ -172,7 +175,8 @@ func TestProcedures(t *testing.T) {
 		}
 	}
 	r := mustRun(t, procedureStudy(t, dir, &brightness{pair: true, images: 10}), filepath.Join(dir, "run"), o)
-	// Two pairs in two trials, with a note for each of 10 images.
+	// Two pairs in two trials, with a note for each of 10 images. Each job counts as a pass, one
+	// reading of the samples.
 	if last.Total != 4*10 || last.Done != last.Total || last.Passes != 4 || len(notes) != 40 {
 		t.Errorf("progress ends with %+v after %d notes, want 40 of 40 samples, 4 passes and 40 notes", last, len(notes))
 	}

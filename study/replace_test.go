@@ -12,7 +12,7 @@ import (
 
 // TestAnotherStudyInTheFolder checks that a run folder holds one study: another one is rejected or,
 // with the option Replace, replaces it. A study with the same cells (units of work, see plan.Cell)
-// is the same study.
+// is the same study. threeTurns (unfinished_test.go) rotates images by three angles.
 func TestAnotherStudyInTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,6 +41,7 @@ func TestAnotherStudyInTheFolder(t *testing.T) {
 	o.Replace = true
 	r := mustRun(t, parseIn(t, dir, third), out, o)
 	cells, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
+	// Of the files of a cell, .samples.json, with values of single samples, is not counted.
 	cells = slices.DeleteFunc(cells, func(path string) bool { return strings.HasSuffix(path, ".samples.json") })
 	if len(cells) != r.Record.Cells {
 		t.Errorf("the folder holds %d cells of %d", len(cells), r.Record.Cells)
@@ -50,8 +51,8 @@ func TestAnotherStudyInTheFolder(t *testing.T) {
 	}
 }
 
-// TestAnotherDecoderGivesAWarning checks that a run warns if it adds to the scores of a run that
-// decoded JPEG images with another library.
+// TestAnotherDecoderGivesAWarning checks that a run warns if an earlier run in its folder decoded
+// JPEG images with another library. It does so even if, as here, all scores are there already.
 func TestAnotherDecoderGivesAWarning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,9 +14,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// studyText (helpers_test.go) has 150 samples and needs 600 forward passes: the clean samples, two
-// values of quarter, and one draw of tilt. A run stores the state of unfinished accumulators at
-// most once per SaveInterval, and spends at most SaveFraction of its time on that.
+// studyText (helpers_test.go) has 150 samples and needs 600 forward passes: the clean (not
+// transformed) samples, two values of quarter, and one draw of tilt. A run stores the state of
+// unfinished accumulators (running sums of measures) at most once per SaveInterval, and spends at
+// most SaveFraction of its time on that. sameScores compares rows within a relative tolerance.
 
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()
@@ -120,7 +121,8 @@ func TestFinishedWorkIsNotRepeated(t *testing.T) {
 }
 
 // TestTrialsWithoutRandomDrawsRunOnce checks that a transformation without random draws is applied
-// and run once for all trials. Each trial still has its own rows, since nulls are random.
+// and run once for all trials (repetitions of every random draw). Each trial still has its own
+// rows, since nulls, the values of statistics on shuffled pairs, are random.
 func TestTrialsWithoutRandomDrawsRunOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -170,8 +172,8 @@ func TestFixedBatchKeepsScores(t *testing.T) {
 	sameScores(t, want.Rows, got.Rows, 1e-5)
 }
 
-// TestDamagedStateStartsAgain truncates the saved accumulators of a shard. The shard is computed
-// again, with a warning for each file.
+// TestDamagedStateStartsAgain truncates the saved accumulators of a shard, a run on half of the
+// samples. The shard is computed again, with a warning for each file.
 func TestDamagedStateStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -202,6 +204,7 @@ func TestDamagedStateStartsAgain(t *testing.T) {
 }
 
 // TestConcurrentRunsInOneFolder starts a second run in the folder of a first, in the middle of it.
+// The less memory is allowed, the more passes (readings of the samples) a run needs.
 func TestConcurrentRunsInOneFolder(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {

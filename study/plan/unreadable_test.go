@@ -14,7 +14,9 @@ import (
 )
 
 // TestTooManyUnreadable checks that one sample may be unreadable unless it is the only one, and
-// that one in a hundred may be. Beyond that the error names the unreadable samples.
+// that one in a hundred may be. Beyond that the error names the unreadable samples. NoteUnreadable
+// records a sample that could not be read; its last argument, the size and format in which a model
+// takes inputs, plays no part here.
 func TestTooManyUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -45,7 +47,7 @@ func TestTooManyUnreadable(t *testing.T) {
 }
 
 // TestUnreadableSamplesAreFound checks that an error also names unreadable samples that have not
-// been noted, up to 20 in all.
+// been noted (see NoteUnreadable), up to 20 in all. It reads the samples to find them.
 func TestUnreadableSamplesAreFound(t *testing.T) {
 	t.Parallel()
 	for bad, more := range map[int]string{5: "", 30: "; there may be more"} {

@@ -19,9 +19,10 @@ func (c *fakeClock) advance(d time.Duration)       { c.at = c.at.Add(d) }
 func (c *fakeClock) timer(t *saveTimer) *saveTimer { t.now, t.last = c.now, c.at; return t }
 
 // TestSaveTimerLimitsSavingTime simulates an hour of batches on a fake clock, with states (saved
-// accumulators) of several sizes on disks of several speeds. Saving must take at most a twentieth
-// of the time. The speed test of the disk writes 32 MiB, which some disks write twenty times as
-// fast as larger states.
+// running sums of measures) of several sizes on disks of several speeds. Saving must take at most a
+// twentieth of the time. newSaveTimer(0, 0) stands for this default, and for one save a minute at
+// most. The speed test of the disk writes 32 MiB, which some disks write twenty times as fast as
+// larger states.
 func TestSaveTimerLimitsSavingTime(t *testing.T) {
 	t.Parallel()
 	const batch = time.Second / 2 // duration of a batch
@@ -89,7 +90,7 @@ func TestSaveTimerWaitsForInterval(t *testing.T) {
 	clock := &fakeClock{time.Unix(0, 0)}
 	timer := clock.timer(newSaveTimer(10*time.Minute, 0))
 	clock.advance(10*time.Minute - 1)
-	if timer.due(0) {
+	if timer.due(0) { // a save of 0 bytes
 		t.Error("a save before the interval")
 	}
 	clock.advance(1)
@@ -106,12 +107,13 @@ func TestSpeedTestBeforeLargeStates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A task whose accumulator may hold 1 PiB, so that a save is never due. It has processed a sample.
+	// A task is the part of a cell, a unit of work, that one accumulator (running sums) does. This
+	// one may hold 1 PiB, so that a save is never due. It has processed a sample.
 	cell := new(plan.Cell)
 	cell.Tasks = []*plan.Task{{Cell: cell, FullCost: 1 << 50, Fed: 1}}
 	clock := &fakeClock{time.Unix(0, 0)}
 	r := &runner{Writer: &rundir.Writer{Folder: folder, Log: telemetry.NewLogger(nil)}, timer: clock.timer(newSaveTimer(0, 0))}
-	pass := &plan.Pass{Tasks: [][]*plan.Task{cell.Tasks}}
+	pass := &plan.Pass{Tasks: [][]*plan.Task{cell.Tasks}} // a reading of the samples for this task
 	for _, step := range []time.Duration{saveInterval - 1, 1, saveInterval / 2} {
 		clock.advance(step)
 		r.recorded = clock.at // so that writing run.json, the record of the run, is not due

@@ -13,7 +13,9 @@ import (
 )
 
 // TestDataThatEndEarly checks the error where a data set gives fewer samples than it announced,
-// with and without a cancelled context.
+// with and without a cancelled context. A sampleReader reads the samples of a pass, one reading of
+// a data set, here in batches of 1. Its function next gives a sample, an error, and false at the
+// end.
 func TestDataThatEndEarly(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancelCause(t.Context())

@@ -6,10 +6,11 @@ import (
 	"github.com/noether-ml/noether/measure"
 )
 
-// TestTimedTasksFeedEveryGroup checks which samples are fed to the accumulators of measures, to
-// estimate the time of a study: some of every jackknife group, in ascending order, and at most 640
-// (20 blocks of 32 samples), whatever the number of samples. A measure.Layout divides samples into
-// blocks and groups; the place of a sample is its position in it.
+// TestTimedTasksFeedEveryGroup checks which samples are fed to the accumulators of measures (their
+// running sums), to estimate the time of a study: some of every jackknife group, in ascending
+// order, and at most 640 (20 blocks of 32 samples), whatever the number of samples. A
+// measure.Layout divides the samples, in random order, into blocks, and blocks among groups; the
+// place of a sample is its position in that order.
 func TestTimedTasksFeedEveryGroup(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5, 60, 200, 640, 50_000} {

@@ -45,7 +45,7 @@ func TestStaleFilesUseFileSystemClock(t *testing.T) {
 
 // TestRemoveSharedWhileAnotherRunSaves checks that a run that ends can remove the folder of shared
 // checkpoints while another run of the study saves one there. A shared checkpoint is a result that
-// several jobs of a study use.
+// several jobs of a study use, such as the comparisons of one model with several others.
 func TestRemoveSharedWhileAnotherRunSaves(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir(), t.Logf)
@@ -65,6 +65,7 @@ func TestRemoveSharedWhileAnotherRunSaves(t *testing.T) {
 	}
 }
 
+// TimeWrite times writing a file of so many bytes in the folder states.
 func TestTimeWriteLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir(), t.Logf)

@@ -18,9 +18,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// writeExample writes a state file, which holds the states of accumulators, or scores, of the
-// layers of a cell. A cell is a unit of work of a study, such as one measure on one model, data set
-// and transformation (plan.Cell).
+// writeExample writes a state file, which holds the states of accumulators (running sums), or
+// scores, of the layers of a cell. A cell is a unit of work of a study, such as one measure on one
+// model, data set and transformation (plan.Cell). The file is that of shard 2 of 3, a third of the
+// samples, of which there are N in all. Seen is the position in their order that an entry reached.
 func writeExample(t testing.TB, path string) []byte {
 	t.Helper()
 	index := &stateIndex{Cell: "c", Shard: plan.Shard{Index: 2, Count: 3}, N: 7, Unreadable: []string{"x"},
@@ -92,7 +93,8 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 }
 
 // TestShardsCoverEveryPositionOnceInWholeBlocks checks the ranges of positions of the shards (the
-// parts of a run on several machines) in the order in which samples are read.
+// parts of a run on several machines) in the order in which samples are read. A measure.Layout
+// divides that order into blocks of up to 32 samples.
 func TestShardsCoverEveryPositionOnceInWholeBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,7 +167,8 @@ func TestCreateRemovesTemporaryFilesOfKilledRuns(t *testing.T) {
 }
 
 // TestFinishedCellLeavesNoStates checks that the state files of a finished cell are removed, also
-// those of earlier shards, and that those of another cell stay.
+// those of earlier shards, and that those of another cell stay. A file is named after the key of
+// its cell (here c or other) and the shard. Resume notes which files are there.
 func TestFinishedCellLeavesNoStates(t *testing.T) {
 	t.Parallel()
 	f, err := Create(t.TempDir(), t.Logf)
