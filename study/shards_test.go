@@ -19,7 +19,8 @@ import (
 )
 
 // TestShardsMergeToTheWhole checks that runs of five shards (parts of the samples) merge to the
-// scores of a run over all samples.
+// scores of a run over all samples. A shard leaves states, the running sums of its measures, which
+// Merge combines. studyText (helpers_test.go) has 150 samples.
 func TestShardsMergeToTheWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,8 +71,8 @@ func TestShardsMergeToTheWhole(t *testing.T) {
 	}
 }
 
-// TestMoreShardsThanSamples checks that a study of fewer samples than shards merges to the scores of
-// the whole, and that the merge does not need the shards without samples.
+// TestMoreShardsThanSamples checks that a study of fewer samples than shards merges to the scores
+// of the whole, and that the merge does not need the shards without samples.
 func TestMoreShardsThanSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -81,7 +82,7 @@ func TestMoreShardsThanSamples(t *testing.T) {
 	o := options(t)
 	want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 	out := filepath.Join(dir, "shards")
-	layout := measure.NewLayout(4)
+	layout := measure.NewLayout(4) // the samples in two blocks of 2; a shard has whole blocks
 	empty := 0
 	for i := 1; i <= 9; i++ {
 		part := o
@@ -104,7 +105,8 @@ func TestMoreShardsThanSamples(t *testing.T) {
 }
 
 // TestShardRunTwice checks that a shard that two runs compute at once gives the same scores. This
-// happens when a process is taken for dead and another one starts its shard.
+// happens when a process is taken for dead and another one starts its shard. With less memory a run
+// needs more passes, readings of the samples.
 func TestShardRunTwice(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]string{"one pass": "1GiB", "many passes": "16KiB"} {
@@ -113,7 +115,7 @@ func TestShardRunTwice(t *testing.T) {
 			dir := t.TempDir()
 			testmodel.Write(t, dir, "small", testmodel.Options{})
 			o := options(t)
-			o.Complete = true
+			o.Complete = true // the last shard to end finishes the cells (units of work)
 			text := strings.Replace(studyText, ", seis]", "]", 1) + "batch: 14\nmemory: " + memory + "\n"
 			want := mustRun(t, parseIn(t, dir, text), filepath.Join(dir, "whole"), o)
 			out := filepath.Join(dir, "shared")
@@ -152,8 +154,8 @@ func TestShardRunTwice(t *testing.T) {
 	}
 }
 
-// TestFinishedShardIsNotOverwritten checks that a slow run of a shard does not overwrite the results
-// of a faster one with a state that is not complete: then the merge would fail.
+// TestFinishedShardIsNotOverwritten checks that a slow run of a shard does not overwrite the
+// results of a faster one with a state that is not complete: then the merge would fail.
 func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,9 +21,11 @@ measures: [distance]
 `
 
 // TestSTIRBetweenRuns checks STIR (shared invariances of two models) between two runs of models
-// with the same name: one reads the red channel only, the other the green channel. Each is
-// sensitive to what the other ignores, so they share few invariances. A model shares all of its
-// invariances with itself.
+// with the same name: one reads the red channel only, the other the green channel, by the weights
+// that writeWeightedRGB takes. Each is sensitive to what the other ignores, so they share few
+// invariances. A model shares all of its invariances with itself. STIRStudy returns the study that
+// compares them, on data of which both runs have the name, in both directions. It finds images with
+// equal representations by Steps steps of gradient descent.
 func TestSTIRBetweenRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -76,8 +78,10 @@ func TestSTIRStudyErrors(t *testing.T) {
 	study := func(model, data string) *Study {
 		return parseIn(t, dir, strings.NewReplacer("NAME", "s", "MODEL", filepath.Join(dir, model), "DATA", "more", "grey", data).Replace(stirStudy))
 	}
+	// The model gone has no file, and the only data of otherData are named white.
 	a, otherData, noFile := study("red", "grey"), study("red", "white"), study("gone", "grey")
 	otherData.Data = otherData.Data[:1]
+	// The arguments are patterns of names of data; without any, the first data of both studies serve.
 	stirOptions := func(data ...string) spec.STIROptions {
 		return spec.STIROptions{Models: [][2]string{{"net", "net"}}, Data: data, Images: 10, Steps: 1}
 	}

@@ -79,7 +79,7 @@ func TestAudioEndToEnd(t *testing.T) {
 	writeTones(t, filepath.Join(dir, "tones"), 8000)
 	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
 	r := mustRun(t, parseIn(t, dir, soundStudy), filepath.Join(dir, "run"), options(t))
-	seen := map[string]float64{}
+	seen := map[string]float64{} // by measure, statistic and layer; moved: on transformed recordings
 	for _, row := range r.Rows {
 		seen[row.Measure+" "+row.Statistic+" "+row.Layer] = row.Value
 		if row.N != 9 {
@@ -99,7 +99,7 @@ func TestAudioStudyErrors(t *testing.T) {
 	writeTones(t, filepath.Join(dir, "tones"), 8000)
 	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
 	o := options(t)
-	for want, change := range map[string][]string{
+	for want, change := range map[string][]string{ // old and new texts of the study, in turn
 		"have 8000 samples per second and the model takes 16000: set rate: 16000": {"{rate: 8000,", "{rate: 16000,"},
 		"does not fix the length of waveforms":                                    {", length: 0.2", ""},
 		`unknown factor "tale": use one of label, duration, take`:                 {"where: {take", "where: {tale"},
@@ -141,7 +141,8 @@ func TestRateOfTheModel(t *testing.T) {
 	}
 }
 
-// TestSpokenDigitsEndToEnd runs a study on FSDD, the Free Spoken Digit Dataset.
+// TestSpokenDigitsEndToEnd runs a study on FSDD, the Free Spoken Digit Dataset: ten digits in five
+// takes of one speaker.
 func TestSpokenDigitsEndToEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -158,7 +159,8 @@ func TestSpokenDigitsEndToEnd(t *testing.T) {
 
 // TestTransformationsOfAudio checks that every transformation of audio runs, has the expected
 // effect on scores, and does not depend on the batch size. Gains, levels and signal-to-noise ratios
-// (snr) are in dB, pitch shifts in semitones, reverberation times in seconds, cut-offs in Hz.
+// (snr) are in dB, pitch shifts in semitones, reverberation times in seconds, cut-offs in Hz. A
+// shift by 17 semitones makes 300 Hz, the lowest pitch of writeTones, 800 Hz, the next one.
 func TestTransformationsOfAudio(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -198,8 +200,9 @@ func TestTransformationsOfAudio(t *testing.T) {
 }
 
 // TestRedrawnForProbes checks that parameter values that are invalid and drawn again are counted
-// once per transformation, also for probes, which draw values of their own, and when a second run
-// takes the features from the cache of the first.
+// once per transformation, also for probes (small models trained on the vectors of a layer), which
+// draw values of their own, and when a second run takes the features from the cache of the first.
+// Reverberation times below 0.105 s are invalid.
 func TestRedrawnForProbes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -34,7 +34,8 @@ func writeWeightedRGB(t *testing.T, dir, name string, weights ...float32) {
 // TestSTIRDiffersFromCKA compares models that read different planes of an image by STIR (shared
 // invariances, package stir) and CKA (centred kernel alignment). On grey images all planes are
 // equal, so CKA is 1. But each of two models that read one plane is invariant to the plane that the
-// other reads, so STIR is small.
+// other reads, so STIR is small. For STIR of b given a, inversion (gradient descent on noise) finds
+// images that a represents as it does the data, and b's representations of both are compared.
 func TestSTIRDiffersFromCKA(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +93,8 @@ measures:
 }
 
 // TestRobustAccuracyInAStudy checks that a study with robust-accuracy has two scores of the model:
-// the accuracy on clean images, and a lower one on adversarial images.
+// the accuracy on clean (unchanged) images, and a lower one on adversarial images. The study is
+// studyText (helpers_test.go) with this measure only.
 func TestRobustAccuracyInAStudy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

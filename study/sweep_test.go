@@ -20,8 +20,8 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// meanPixel is a procedure that needs a transformation. It scores each value of the transformation
-// with the mean over all pixels of the transformed images.
+// meanPixel is a procedure (a measure that reads samples itself) that needs a transformation. It
+// scores each value of the transformation with the mean over all pixels of the transformed images.
 type meanPixel struct{}
 
 func (*meanPixel) Name() string                   { return "mean-pixel" }
@@ -87,7 +87,8 @@ func TestProceduresWithTransformations(t *testing.T) {
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	o := options(t)
 	result := mustRun(t, sweepStudy(t, dir, sweepText, &meanPixel{}), filepath.Join(dir, "run"), o)
-	// By transformation, parameter ("" if drawn) and trial (-1: the mean over trials).
+	// By transformation, parameter ("" if drawn) and trial, a repetition of all random draws (-1: the
+	// mean over trials).
 	found := map[string]float64{}
 	for _, r := range result.Rows {
 		if r.Measure == "mean-pixel" {
@@ -128,7 +129,7 @@ func TestProceduresDrawAsPassesDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	const sample = 7
+	const sample = 7 // any one
 	compared := 0
 	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: 1 << 30, Cores: 2}, Shard{}) {
 		pass.Seed = p.Study.Seed
@@ -173,9 +174,9 @@ func TestRangeOfTransformations(t *testing.T) {
 	}
 }
 
-// TestSweepsDependOnTheirValues checks that the key of a sweep's cell, by which its scores are
-// stored, depends on the values of the transformation. A study without transformations skips the
-// sweep.
+// TestSweepsDependOnTheirValues checks that the key of a sweep's cell (unit of work), by which its
+// scores are stored, depends on the values of the transformation. A study without transformations
+// skips the sweep.
 func TestSweepsDependOnTheirValues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,7 +16,8 @@ import (
 )
 
 // textGolden is testdata/text/golden.json: outputs of a text encoder by PyTorch, and scores by
-// numpy.
+// numpy. Beside it are text.py, which made it, the encoder, and 30 texts as arrays of tokens and
+// masks: clean.npz, and moved.npz, in which one word of each text is replaced.
 type textGolden struct {
 	Hidden [][][]float64      // of the first texts, a vector for each token
 	Pooled [][]float64        // of all texts, the mean over tokens
@@ -53,7 +54,7 @@ func TestTextEncoder(t *testing.T) {
 	if l := m.Layers()[0]; !m.TakesArrays() || l.Axes != "NTC" || l.Shape[0] != 12 || l.Shape[1] != 16 || m.Classes() != 3 {
 		t.Errorf("layer %+v of a model of %d classes, want 12 tokens x 16 channels, and 3 classes", l, m.Classes())
 	}
-	session, err := m.NewBatchSession(m.Layers(), true, 20)
+	session, err := m.NewBatchSession(m.Layers(), true, 20) // true: with class scores; 20: samples of a batch
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,8 @@ func sameVector(t *testing.T, got []float32, want []float64) {
 }
 
 // textStudy is a study with measures of arrays, and with two of images, which give no scores. The
-// layer residual stands for all sums of two branches of a network.
+// layout raw means that arrays are given to the model as they are. The layer residual stands for
+// all sums of two branches of a network.
 const textStudy = `name: text
 data: [{name: words, pairs: {clean: clean.npz, moved: moved.npz, layout: raw}}]
 models: [{name: encoder, onnx: encoder.onnx, layers: [hidden, pooled, residual]}]

@@ -25,7 +25,8 @@ var (
 
 // A disturbance is a way to disturb a run, such as a kill. apply disturbs a run and then runs the
 // study again in the same folder. It fails the test if that does not give the scores and intervals
-// of an undisturbed run, or if the command check still finds a problem in the folder.
+// of an undisturbed run, or if the command check still finds a problem in the folder. See
+// disturbedStudy in powerloss_test.go.
 type disturbance struct {
 	name  string
 	apply func(t *testing.T, r *rand.Rand) // nil if it is not available here
@@ -33,7 +34,7 @@ type disturbance struct {
 }
 
 // TestTorture is a stress test: it disturbs runs at random moments, in every way in turn, for the
-// time of the flag -torture.
+// time of the flag -torture. fullText (mutation_test.go) is a study that writes every kind of file.
 func TestTorture(t *testing.T) {
 	if *tortureTime == 0 {
 		t.Skip("no -torture duration is given: make torture gives one")
@@ -151,7 +152,7 @@ func (d *disturbedStudy) interruptions(t *testing.T, stage string) func(t *testi
 		for range 1 + r.IntN(3) {
 			start := time.Now()
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-			cmd.Env = append(os.Environ(), "NOETHER_BLAS=none")
+			cmd.Env = append(os.Environ(), "NOETHER_BLAS=none") // gonum's, as in the undisturbed run
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -259,6 +260,7 @@ func (d *disturbedStudy) powerLosses(t *testing.T) func(t *testing.T, r *rand.Ra
 }
 
 // mutations returns a disturbance that mutates a random file of a finished run or of a stopped one.
+// The list mutations has the ways, such as a bit flipped or a file removed.
 func (d *disturbedStudy) mutations(t *testing.T) func(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	folders := []string{d.finished(t), d.stopped(t, "feeding", func(p Progress) bool { return p.Samples >= 16 })}

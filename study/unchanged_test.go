@@ -60,6 +60,7 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 		t.Error("the record of the second run differs from that of the first")
 	}
 	setOldTimes()
+	// Merge combines runs of parts of a study. Here nothing is left to combine.
 	merged, err := Merge(t.Context(), parseIn(t, dir, text), []string{out}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +74,7 @@ func TestFinishedRunIsLeftAsItIs(t *testing.T) {
 	unknownVersion := o
 	unknownVersion.Version = ""
 	table := filepath.Join(out, "scores.csv")
+	// The scores of one cell, a unit of work: one measure under one transformation value.
 	cell := filepath.Join(out, "cells", first.Record.Keys[0]+".json")
 	for name, c := range map[string]struct {
 		options Options

@@ -37,6 +37,7 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 	}
 	sameScores(t, whole.Rows, unfinished.Rows, 0)
 
+	// Each cell (unit of work: one measure at one angle) has a file of its scores. Keys are the names.
 	lost := "" // the file with the accuracy at 270 degrees, which is then removed
 	for _, key := range record.Keys {
 		path := filepath.Join(out, "cells", key+".json")
@@ -65,7 +66,7 @@ func TestUnfinishedRunHasNoPartialMeans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cells {
-		if c.Measure == "accuracy" && c.Parameter == "" {
+		if c.Measure == "accuracy" && c.Parameter == "" { // a mean over angles
 			t.Error("there is a mean of accuracy over two of three angles")
 		}
 	}

@@ -33,7 +33,7 @@ type goldenAdversarial struct {
 }
 
 // Training with each defence, on examples in the ball of each norm, gives the losses, weights and
-// running statistics of batch normalisation of PyTorch.
+// running statistics of batch normalisation of PyTorch, to 1e-4 (see near in network_test.go).
 func TestGoldenAdversarial(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/adversarial.json")
@@ -81,7 +81,7 @@ func TestGoldenAdversarial(t *testing.T) {
 func TestAdversarialErrors(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
-	m, err := MLP(1, 4, 3)
+	m, err := MLP(1, 4, 3) // a linear layer of 4 inputs and 3 outputs; the seed is 1
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,13 @@ func TestAdversarialErrors(t *testing.T) {
 // other. So the loss of a training step is log(1 + exp(-margin + r |w_0 - w_1|)).
 func TestAdversarialLinear(t *testing.T) {
 	t.Parallel()
-	m, err := MLP(1, 3, 2)
+	m, err := MLP(1, 3, 2) // 3 inputs, 2 outputs
 	if err != nil {
 		t.Fatal(err)
 	}
 	const radius = 0.2
 	tr, err := New(orttest.Load(t), Spec{Model: m, Loss: CrossEntropy, Optimiser: SGD{Rate: 0.1},
-		Adversarial: &Adversarial{Defence: AdversarialTraining, Norm: "l2", Radius: radius, Steps: 3, AtX: true}})
+		Adversarial: &Adversarial{Defence: AdversarialTraining, Norm: "l2", Radius: radius, Steps: 3, AtX: true}}) // AtX: the search for the image starts at x
 	if err != nil {
 		t.Fatal(err)
 	}

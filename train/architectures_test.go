@@ -58,6 +58,7 @@ func TestArchitectures(t *testing.T) {
 	if err := json.Unmarshal(raw, &torchvision); err != nil {
 		t.Fatal(err)
 	}
+	// width is the number of channels of the first stage; 0: as published.
 	resnet := func(depth, width int) func() (*onnx.Model, error) {
 		return func() (*onnx.Model, error) {
 			n, err := StandardResNet(depth, width)

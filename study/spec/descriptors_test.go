@@ -10,8 +10,10 @@ import (
 )
 
 // TestDescriptorsAreComplete checks that the descriptor of every measure has a title, a question,
-// an explanation (Reading) and statistics with ranges, and that its name is that of the method that
-// a study makes with default settings. Methods that have no complete defaults are not made.
+// an explanation (Reading), a level (what one score describes, such as a layer) and statistics with
+// ranges, and that its name is that of the method (the measure with its settings) that a study
+// makes with default settings. Methods that have no complete defaults are not made. A Family is a
+// measure that a study can name.
 func TestDescriptorsAreComplete(t *testing.T) {
 	t.Parallel()
 	var seen []string

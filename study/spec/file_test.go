@@ -191,7 +191,7 @@ func TestStudyErrors(t *testing.T) {
 		{"measures: [", "measures: [seiss, ", `unknown measure "seiss"; did you mean "seis"?`},
 		{"seis]", "seis: {varience: 1}]", `did you mean "variance"?`},
 		{"values: [90, 180]", "values: [" + strings.Repeat("1,", 4) + "]", "occurs twice"},
-		{"seed: 3", "seed: 3\ntrials: 1000000", "this study needs"},
+		{"seed: 3", "seed: 3\ntrials: 1000000", "this study needs"}, // more cells (units of work) than are allowed
 		{"{name: shift", "{name: tilt", `the name "tilt" occurs twice`},
 		{"shapes: {n: 150", "shapes: {n: 0", "at least 1"},
 		{"measures:", "measure:", `unknown key "measure"; did you mean "measures"?`},

@@ -10,7 +10,8 @@ import (
 )
 
 // TestOutputsByLabel checks which output of a model each class of the data is: that whose label has
-// the name of the class or, without any such label, the one at the same index.
+// the name of the class or, without any such label, the one at the same index. The key classes of
+// the data can list labels or indices instead, and restricts the model to these outputs.
 func TestOutputsByLabel(t *testing.T) {
 	t.Parallel()
 	labels := []string{"tabby, tabby cat", "crane", "crane", "Apple_Pie", "hot dog"} // of the model's outputs

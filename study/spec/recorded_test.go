@@ -35,7 +35,8 @@ func writeRecorded(t *testing.T, text string) string {
 }
 
 // TestRecordedPreprocess checks that preprocessing that is written to the metadata of a model is
-// read back, and used with a warning unless the study sets preprocess.
+// read back, and used with a warning unless the study sets preprocess. The text of no preprocessing
+// is none.
 func TestRecordedPreprocess(t *testing.T) {
 	t.Parallel()
 	for _, want := range []model.Preprocess{
@@ -70,6 +71,7 @@ func TestRecordedPreprocess(t *testing.T) {
 			t.Errorf("the study's own preprocessing is %+v, error %v; want the order rgb", p, err)
 		}
 	}
+	// A study file has no key for a resize that changes the aspect ratio.
 	if _, ok := PreprocessText(model.Preprocess{Frame: dataset.Frame{Resize: 8, Square: true}}); ok {
 		t.Error("PreprocessText has keys for a resize to a square, want none")
 	}

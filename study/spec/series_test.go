@@ -66,7 +66,8 @@ func TestFindFiles(t *testing.T) {
 }
 
 // TestShardsOfTheHub checks that shards (.tar files in the WebDataset format) of a data set on the
-// Hugging Face hub are read, and that the resolved study names the commit of the data set.
+// Hugging Face hub are read, and that the resolved study, which a run stores in its folder, names
+// the commit of the data set. hubtest is a server in place of the hub.
 func TestShardsOfTheHub(t *testing.T) {
 	t.Parallel()
 	var picture, shard bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestTemplateQuotes checks that Template quotes names and paths such that Parse reads the same
-// ones, whatever characters they have.
+// TestTemplateQuotes checks that Template, which writes a study file for a model and data, quotes
+// names and paths such that Parse reads the same ones, whatever characters they have.
 func TestTemplateQuotes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

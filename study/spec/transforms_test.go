@@ -19,7 +19,9 @@ func decodeTransform(t *testing.T, src string) (Transform, error) {
 }
 
 // TestTransformForms checks the forms in which a study can write a transformation. A transformation
-// has a cell for each listed value, or combination of listed values, of its parameters.
+// has a cell for each listed value, or combination of listed values, of its parameters. Values from
+// a range are drawn per sample, or per trial (repetition of all draws), and it acts on inputs or on
+// activations.
 func TestTransformForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/noether-ml/noether/train/filters"
 )
 
-// golden holds testdata/layer.json, the training of a layer.
+// golden holds testdata/layer.json, the training of a layer: an autoencoder whose units are sparse.
 type golden struct {
 	N, M, Steps                 int         // values of a pattern, units, epochs of one step each
 	Decay, Target, Weight, Rate float64     // as in Settings
@@ -86,7 +86,8 @@ func TestStepsGolden(t *testing.T) {
 	}
 }
 
-// random returns a layer of m units with n inputs, whose weights have the standard deviation size.
+// random returns a layer of m units with n inputs, whose weights and biases have the standard
+// deviation size.
 func random(m, n int, size float64, seed uint64) *Layer {
 	r := rand.New(rand.NewPCG(seed, 0))
 	fill := func(shape ...int) tensor.Tensor {
@@ -117,6 +118,7 @@ func TestModelBranches(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)
 	bottom, a, b := random(5, 9, 0.5, 1), random(4, 5, 0.5, 2), random(3, 5, 0.5, 3)
+	// The model takes images of 3 x 3 pixels and 1 channel.
 	m, err := Model(3, 1, Branch{"a", []*Layer{bottom, a}}, Branch{"b", []*Layer{bottom, b}})
 	if err != nil {
 		t.Fatal(err)
@@ -242,6 +244,7 @@ func TestTrainNaturalPatches(t *testing.T) {
 	}
 	const side = 10
 	src, err := video.OpenCamera(t.Context(), video.CameraOptions{Images: dataset.Limit(folder, 40), Motion: "still",
+		// Places are where patches are cut from an image, which are then whitened.
 		Patches: video.Patches{Size: side, Places: 200, Width: 160, Height: 120}})
 	if err != nil {
 		t.Fatal(err)
