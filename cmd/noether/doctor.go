@@ -136,7 +136,7 @@ func examineBLAS() component {
 func examineJPEG() component {
 	path, err := turbojpeg.Find()
 	if err != nil {
-		return component{What: "libjpeg-turbo", Install: turbojpeg.Hint() + " (without it, JPEG images are decoded four times slower)"}
+		return component{What: "libjpeg-turbo", Install: turbojpeg.Hint() + " (without it, JPEG images are read at less than half the speed)"}
 	}
 	return component{What: "libjpeg-turbo", Found: path}
 }
