@@ -118,3 +118,24 @@ func TestTiesCountForNeitherModel(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualValues checks that the sentence on rows of equal values names none as the highest.
+func TestEqualValues(t *testing.T) {
+	t.Parallel()
+	var rows []scores.Row
+	for _, transform := range []string{"gray", "turn", "tilt"} {
+		rows = append(rows, predictionRow("m", transform, "accuracy", "moved", 0, 0.02))
+	}
+	found := false
+	for _, s := range Statements(rows, reporttest.Measures(), nil) {
+		if s.Kind == ExtremesStatement && len(s.Rows) == len(rows) {
+			found = found || s.Text == "It is 0.000 for all 3."
+			if strings.Contains(s.Text, "highest") {
+				t.Errorf("the sentence is %q", s.Text)
+			}
+		}
+	}
+	if !found {
+		t.Error("no sentence says that the value is 0.000 for all 3")
+	}
+}

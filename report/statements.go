@@ -265,9 +265,10 @@ func (b *statementBuilder) deepest(indices []int) []int {
 	return slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return b.rows[i].Layer != last[of(i)].Layer })
 }
 
-// highestAndLowest returns a sentence on the rows with the highest and the lowest value. For two
-// fields it adds how two series compare, for three how many intervals exclude the null (the value
-// by chance). set holds the fields in which the rows may differ.
+// highestAndLowest returns a sentence on the rows with the highest and the lowest value, or on all
+// rows if their values are equal. For two fields it adds how two series compare, for three how many
+// intervals exclude the null (the value by chance). set holds the fields in which the rows may
+// differ.
 func (b *statementBuilder) highestAndLowest(indices []int, set []Field) string {
 	compared := slices.DeleteFunc(slices.Clone(indices), func(i int) bool { return isSelf(b.rows[i]) })
 	if len(compared) == 0 {
@@ -288,6 +289,9 @@ func (b *statementBuilder) highestAndLowest(indices []int, set []Field) string {
 			return fmt.Sprintf("It is %s.", Number(b.rows[high].Value))
 		}
 		return fmt.Sprintf("It is %s for %s.", Number(b.rows[high].Value), name(high))
+	}
+	if equal := Number(b.rows[high].Value); equal == Number(b.rows[low].Value) {
+		return fmt.Sprintf("It is %s for all %d.", equal, len(compared))
 	}
 	text := fmt.Sprintf("It is highest for %s (%s) and lowest for %s (%s).", name(high), Number(b.rows[high].Value), name(low), Number(b.rows[low].Value))
 	if len(set) == 3 {
