@@ -20,6 +20,7 @@ func TestCorrupt(t *testing.T) {
 	a, b := Corrupt(src, noise, 1, "a"), Corrupt(src, noise, 1, "b")                 // seed 1
 	at := func(s Source, i int) Sample {
 		t.Helper()
+		// A Frame is the size in which a model takes an image; the zero one: as it is stored.
 		x, err := s.At(t.Context(), i, Frame{})
 		if err != nil {
 			t.Fatal(err)

@@ -109,7 +109,7 @@ func TestGCS(t *testing.T) {
 }
 
 // TestS3 reads an object from a server that implements what reading needs of the API of S3, and
-// that closes the connection in the middle of its first response.
+// that closes the connection in the middle of its first response with the whole object.
 func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -27,10 +27,10 @@
 // one group fit into memory. The part of a group that is in one layer is a chunk.
 //
 // Inputs that tie with the threshold fire, so q_i is the largest threshold with a global rate of at
-// least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and
-// about 1 for a unit whose firing is unrelated to its feature. A unit that is constant on the
-// inputs fires at every one: G = L = S = 1. Such a unit is not selective. The null of a score is
-// the same score with inputs drawn at random in place of the references.
+// least 1 %. (The paper's sentence on ties has the opposite inequality.) S is at most N / k, and 1
+// for a unit that fires on the trajectories as often as on all inputs. A unit that is constant on
+// the inputs fires at every one: G = L = S = 1. Such a unit is not selective. The null of a score
+// is the same score with inputs drawn at random in place of the references.
 //
 // For example, scoring the responses of some units to gratings:
 //

@@ -17,9 +17,10 @@ import (
 // New returns the measure stir (Similarity Through Inverted Representations): how similar are the
 // second model's representations of images and of inverted images, which the first one, the
 // reference, maps to the same representations as the images? Its statistics are stir,
-// stir-adversarial, cka, similarity (for similarities other than linear CKA), agreement,
-// representation-distance, missed (the fraction of the inputs found whose representation distance
-// is above the setting delta) and input-distance.
+// stir-adversarial, cka (of the two models' representations of the images), similarity (the same by
+// similarities other than linear CKA), agreement (the fraction of the inverted images for which
+// both models predict the same class), representation-distance, missed (the fraction of the
+// inverted images whose representation distance is above the setting delta) and input-distance.
 func New(s Settings) (procedure.Procedure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -97,8 +98,9 @@ func (m *stir) Work(j *procedure.Job) int64 {
 	return work + 2*n // both models run on the samples
 }
 
-// An inversion is one search, which inverts all images together. An Adversarial or Controversial
-// one also makes the second model represent the result differently from the images.
+// An inversion is one search, which inverts all images together. An Adversarial one also makes the
+// second model represent the result differently from the images. A Controversial one does the same,
+// but starts from the images with a little noise.
 type inversion struct {
 	kind  string   // Arbitrary, Adversarial or Controversial
 	a, b  int      // index of the layer of each model; b is -1 if only the reference model is used
@@ -310,7 +312,9 @@ func (r *run) names() []string {
 	return names
 }
 
-// objective returns the loss that the search of an inversion minimises.
+// objective returns the loss that the search of an inversion minimises. If the setting Normalised
+// is true, each distance is divided by the norm of the image's representation, and Beta weights
+// that of the second model.
 func (r *run) objective(v inversion) invert.Objective {
 	a, layerA := r.job.A.Model, r.job.A.Layers[v.a]
 	if v.kind == Arbitrary {

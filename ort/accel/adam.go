@@ -70,7 +70,9 @@ func (g *graph) available(index int, tensors ...string) bool {
 	return true
 }
 
-// adamUpdateOf returns the update whose last node is n. ok is false if n is not such a node.
+// adamUpdateOf returns the update whose last node is n, and whether n is such a node. g.static
+// holds what is known of tensors without a run: types, shapes and constants. k is an input of the
+// graph, so if p is a product with a constant, that constant is not k.
 func (g *graph) adamUpdateOf(n *pb.NodeProto) (adamUpdate, bool) {
 	var u adamUpdate
 	if !isOp(n, "Sub") || g.static.Type(n.Output[0]) != onnx.Float {
