@@ -93,6 +93,7 @@ func geometryOf(t testing.TB, z, moved tensor.Tensor) []measure.Score {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Place is the position in the random order of reading, Index that in the data set.
 	b := &measure.Batch{Clean: z, Transformed: moved}
 	for i := range z.Shape[0] {
 		b.Place, b.Index, b.Label = append(b.Place, i), append(b.Index, i), append(b.Label, 0)
@@ -122,8 +123,11 @@ func TestGeometryContract(t *testing.T) {
 
 // TestGeometryOfKnownSets checks sets of known geometry in five dimensions: on x, samples of a
 // square in a plane at the distance 100 from the origin; on T(x), samples of a line segment centred
-// at the origin. The variant of the scores on T(x) is Moved, that of the others "". It also checks
-// that values lie in their intervals and that there is no null (the score of shuffled pairs).
+// at the origin. The variant of the scores on T(x) is Moved, that of the others "". Magnitude is
+// the length of the mean vector, and concentricity the mean cosine of a vector and that mean. The
+// effective rank is of vectors that are not centred, so a distant square is nearly one direction.
+// The test also checks that values lie in their intervals and that there is no null (the score of
+// shuffled pairs).
 func TestGeometryOfKnownSets(t *testing.T) {
 	t.Parallel()
 	const n = 400

@@ -65,7 +65,10 @@ func (a *accumulator) dropNull() {
 // MarshalBinary returns the state. Fields with a condition exist only for some measures: leftOut,
 // the number of samples without values, if activations are transformed before they are compared
 // (action), and classes, the number of samples by predicted class, if predictions are needed. index
-// and kept are the samples whose values are stored, and these values.
+// and kept are the samples whose values are stored, and these values. values and null are tables of
+// sums, for each part of the data: all samples and, if scores are by class too, those of each
+// class. projection, if the site asks for it, holds the vectors of some samples, for a picture of
+// the plane of their first two principal components.
 func (a *accumulator) MarshalBinary() ([]byte, error) {
 	w := state.NewWriter(a.spec.Descriptor.Name, a.spec.StateVersion)
 	w.Int(a.width)
