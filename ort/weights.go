@@ -39,7 +39,7 @@ const minShared = 1 << 12
 type sharedWeights struct {
 	capi   *capi          // functions of ONNX Runtime's C API
 	values []pointer      // OrtValues
-	pinned runtime.Pinner // of the elements
+	pinned runtime.Pinner // of the elements and the names
 }
 
 // share makes the sessions of these options use the weights as the initializers of a graph that

@@ -15,7 +15,7 @@ import (
 // layers by depth, or a single row for the model's prediction. The depth of a layer is the number
 // of nodes on the longest path from the input.
 type Series struct {
-	Model     string // includes the other model, if there is one
+	Model     string // of a measure that compares two models, both
 	Data      string
 	Transform string // includes the parameter value, unless the rows are a mean over values
 	Factor    string // the class or other property to which the samples are limited; "": all samples

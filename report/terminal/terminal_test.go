@@ -26,6 +26,7 @@ func printed(t rapid.TB, rows []scores.Row, rec scores.Record, o Options) string
 
 // TestTerminal prints a generated run in full (All): scores of predictions, and of layers by the
 // measure SEIS, then where a measure was skipped (a place is a layer of a model), and the warnings.
+// The run's example of a reason, "the layer has no space", means that the layer has no positions.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 2}.Rows()
@@ -126,7 +127,7 @@ func TestTiesAreNoRanking(t *testing.T) {
 // gives) of one of them, and says of which.
 func TestNullOfPredictions(t *testing.T) {
 	t.Parallel()
-	row := scores.Row{Model: "m", Transform: "t", Depth: -1, Measure: "prediction-divergence", Low: nan, High: nan, N: 5}
+	row := scores.Row{Model: "m", Transform: "t", Depth: scores.NoDepth, Measure: "prediction-divergence", Low: nan, High: nan, N: 5}
 	js, l2 := row, row
 	js.Statistic, js.Value, js.Null = "js", 0.125, 0.25
 	l2.Statistic, l2.Value, l2.Null = "l2", 0.5, 0.75
@@ -213,7 +214,8 @@ func TestTerminalOfFactors(t *testing.T) {
 }
 
 // TestOneErrorOfManyCells checks that an error is printed once, with the number of affected cells. A
-// cell is one measure of one model on one data set under one value of a transformation.
+// cell is one measure of one model on one data set under one value of a transformation. The folder
+// failures of the run folder, with a file for each error, is named only if the table is cut short.
 func TestOneErrorOfManyCells(t *testing.T) {
 	t.Parallel()
 	var failed []scores.Failure

@@ -20,8 +20,9 @@ type datasets struct {
 	maskClasses             []string       // of pixels; nil if they have no names
 }
 
-// open opens the data that a training file names. Without a target (what the network learns), the
-// labels are learnt; a network that is trained layer by layer needs neither.
+// open opens the data that a training file names. Without a target (what the network learns, such
+// as a factor, a known property of the samples), the labels are learnt; a network that is trained
+// layer by layer needs neither.
 func (f *File) open(ctx context.Context, p model.Preprocess) (*datasets, error) {
 	o := &datasets{}
 	src, err := spec.OpenEntry(ctx, f.path, f.node.Get("data"), f.Seed)
@@ -130,7 +131,8 @@ func (f *File) preprocess() (model.Preprocess, error) {
 	return f.Preprocess.Preprocess, nil
 }
 
-// resolve makes a path of the training file relative to the working directory.
+// resolve returns a path that the training file names, which is absolute or relative to the file's
+// folder, as a path that can be opened.
 func (f *File) resolve(path string) string {
 	if filepath.IsAbs(path) {
 		return path

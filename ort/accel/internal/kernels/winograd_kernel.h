@@ -1,5 +1,6 @@
 // The transforms of Winograd's algorithm for one instruction set. microkernel.c includes this after
-// gemm_kernel.h, which explains W and NAME. B, G and A are the matrices of the package comment.
+// gemm_kernel.h, which explains W and NAME. B, G and A are the matrices of the package comment. A
+// panel is a group of 2 W output channels.
 
 // Transforms along one axis, for output tiles of 2 x 2: B', G, A', A and G'. The arguments are d, a
 // column of the input tile, g of the kernel, m of the sums of products, y of the output's gradient,
