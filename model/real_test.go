@@ -185,6 +185,9 @@ func TestCifar(t *testing.T) {
 		First   []float32
 	}{}
 	readJSON(t, "testdata/cifar.json", &golden)
+	if len(golden) != 3 {
+		t.Errorf("%d networks, want 3", len(golden))
+	}
 	for name, want := range golden {
 		m, err := model.Open(rt, testdata.Path(t, "models", name+"-cifar10.onnx"), model.Options{Preprocess: cifarNorm})
 		if err != nil {
@@ -221,7 +224,7 @@ func TestCifar(t *testing.T) {
 		if correct != want.Correct {
 			t.Errorf("%s: %d of 500 correct, PyTorch has %d", name, correct, want.Correct)
 		}
-		if d := distance(logProbs[0], want.First); d > 1e-5 {
+		if d := distance(logProbs[0], want.First); !(d <= 1e-5) {
 			t.Errorf("%s: log-probabilities of the first image, at distance %.2g: %v, want %v", name, d, logProbs[0], want.First)
 		}
 	}

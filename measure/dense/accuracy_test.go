@@ -125,7 +125,7 @@ func TestMeanAveragePrecision(t *testing.T) {
 	for name, want := range g.Map {
 		for _, view := range []string{"clean-map", "moved-map"} {
 			name := strings.TrimSpace(view + " " + name)
-			if s, ok := got[name]; !ok || math.Abs(s.Value-want) > 1e-6 {
+			if s, ok := got[name]; !ok || !(math.Abs(s.Value-want) <= 1e-6) {
 				t.Errorf("%s: %v, want %v", name, s.Value, want)
 			}
 		}

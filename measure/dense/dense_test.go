@@ -135,7 +135,11 @@ func TestGolden(t *testing.T) {
 	check := func(t *testing.T, got map[string]measure.Score, want map[string]float64) {
 		t.Helper()
 		for name, v := range want {
-			near(t, name, got[name].Value, v)
+			s, ok := got[name]
+			if !ok {
+				t.Errorf("no score of %s", name)
+			}
+			near(t, name, s.Value, v)
 		}
 		for name, s := range got {
 			if _, ok := want[name]; !ok && !math.IsNaN(s.Value) {

@@ -80,7 +80,7 @@ func TestFCN(t *testing.T) {
 	for _, g := range golden {
 		got, _ := scoresOf(t, format, defaults(), transforms[g.Transform], clean, outputsOf(transforms[g.Transform]))
 		for statistic, want := range g.Scores {
-			if s := got[statistic]; math.Abs(s.Value-want) > 1e-5 || math.Abs(s.Null-g.Null[statistic]) > 1e-5 {
+			if s, ok := got[statistic]; !ok || !(math.Abs(s.Value-want) <= 1e-5) || !(math.Abs(s.Null-g.Null[statistic]) <= 1e-5) {
 				t.Errorf("%s: %s is %v with the null %v, want %v and %v", g.Transform, statistic, s.Value, s.Null, want, g.Null[statistic])
 			}
 		}

@@ -166,13 +166,18 @@ func TestConstantUnits(t *testing.T) {
 	var k recorder
 	j := newJob(m, blackImages{}, &k)
 	j.Transform = turns(90)
+	count := map[string]int{} // scores by statistic
 	for _, s := range runJob(t, firing.Defaults(), j) {
+		count[s.Statistic]++
 		switch {
 		case s.Statistic == "selective" && s.Value != 0:
 			t.Errorf("selective of a constant layer = %+v, want 0", s)
 		case s.Statistic == "invariance" && (!math.IsNaN(s.Value) || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "constant")):
 			t.Errorf("score of a constant layer = %+v, want NaN with a warning", s)
 		}
+	}
+	if n := len(m.Layers()); count["selective"] != n || count["invariance"] != n {
+		t.Errorf("numbers of scores: %v, want %d each of selective and invariance", count, n)
 	}
 	if len(k.units) == 0 {
 		t.Fatal("no units are reported")

@@ -124,6 +124,9 @@ func TestLieDeriv(t *testing.T) {
 	if err := json.Unmarshal(raw, &golden); err != nil {
 		t.Fatal(err)
 	}
+	if len(golden) != 2 { // ResNet and ViT
+		t.Errorf("%d networks, want 2", len(golden))
+	}
 	for name, want := range golden {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,14 +169,14 @@ func TestLieDeriv(t *testing.T) {
 					largest[g] = max(largest[g], v)
 				}
 			}
-			compare := func(key string, got, want, rounding float64) {
+			compare := func(what, key string, want, rounding float64) {
 				compared++
-				if !(math.Abs(got-want) <= 1e-3*want+rounding) {
-					t.Errorf("%s = %g, want %g, as by lie-deriv", key, got, want)
+				if got, ok := scores[key]; !ok || !(math.Abs(got-want) <= 1e-3*want+rounding) {
+					t.Errorf("%s = %g, want %g, as by lie-deriv", what, got, want)
 				}
 			}
 			for g, v := range want.Output {
-				compare("output "+g, scores["output "+g+" lee"], v, 0)
+				compare("output "+g, "output "+g+" lee", v, 0)
 			}
 			for _, l := range want.Layers {
 				if !slices.ContainsFunc(layers, func(x onnx.Layer) bool { return x.Name == l.Tensor }) {
@@ -181,13 +184,16 @@ func TestLieDeriv(t *testing.T) {
 					continue
 				}
 				for g, v := range l.Lee {
-					compare(l.Module+" lee "+g, scores[l.Tensor+" "+g+" lee"], v, 0)
+					compare(l.Module+" lee "+g, l.Tensor+" "+g+" lee", v, 0)
 				}
 				for paperName, name := range map[string]string{"translation": "translate-x", "rotation": "rotate", "scale": "scale"} {
-					compare(l.Module+" contribution "+name, scores[l.Tensor+" "+name+" contribution"], l.Terms[paperName]/classes, 1e-7*largest[paperName])
+					compare(l.Module+" contribution "+name, l.Tensor+" "+name+" contribution", l.Terms[paperName]/classes, 1e-7*largest[paperName])
 				}
 			}
 			t.Logf("%d values of %d modules", compared, len(want.Layers))
+			if len(want.Output) == 0 || len(want.Layers) == 0 || len(largest) != 3 {
+				t.Error("the golden file lacks the output, the modules or the terms of three generators")
+			}
 		})
 	}
 }

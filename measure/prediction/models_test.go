@@ -128,6 +128,9 @@ func agreesWithGolden(t *testing.T, g golden) {
 		} else if !math.IsNaN(s.Null) {
 			t.Errorf("%s has the null %v, want none", s.Statistic, s.Null)
 		}
+		if want := len(g.Replicates[s.Statistic]); want == 0 || len(s.Replicates) != want {
+			t.Fatalf("%s has %d replicates, want %d, but not 0", s.Statistic, len(s.Replicates), want)
+		}
 		for i, r := range s.Replicates {
 			near(t, s.Statistic+" replicate", r.Value, g.Replicates[s.Statistic][i])
 		}

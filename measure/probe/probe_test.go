@@ -255,15 +255,26 @@ func TestSharedProbes(t *testing.T) {
 	dis, err := Disentanglement(s)
 	net := linearModel(t, identity())
 	first := factorJob(t, 300, net, nil)
+	epochs := 0 // that the first measure reports
+	first.Progress = func(_ int64, note string) {
+		if strings.Contains(note, "epoch") {
+			epochs++
+		}
+	}
 	mustRun(t, inf, nil, first)
 	second := factorJob(t, 300, net, shiftOf(0, -1, 1))
 	second.Store, second.A = first.Store, first.A
+	reports := 0
 	second.Progress = func(_ int64, note string) {
+		reports++
 		if strings.Contains(note, "epoch") {
 			t.Errorf("a probe was trained again: %s", note)
 		}
 	}
 	mustRun(t, dis, err, second)
+	if epochs == 0 || reports == 0 {
+		t.Errorf("%d reports of epochs of training, and %d of the second measure, want some of both", epochs, reports)
+	}
 }
 
 func TestSettingsErrors(t *testing.T) {

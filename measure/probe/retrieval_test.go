@@ -40,7 +40,7 @@ func TestRetrievalGolden(t *testing.T) {
 	if err := json.Unmarshal(text, &golden); err != nil {
 		t.Fatal(err)
 	}
-	const n, d = 150, 7
+	const n, d = 300, 7 // more than rankRows, so that a bound on memory makes blocks
 	clean, transformed := make([]float32, n*d), make([]float32, n*d)
 	for i := range n {
 		for j := range d {

@@ -46,6 +46,9 @@ func TestReplicatesAreScoresOfHalves(t *testing.T) {
 	}
 	for name, want := range wantReplicates {
 		resample.WidenHalves(want)
+		if n := len(scores[name].Replicates); n != len(want) {
+			t.Fatalf("%s has %d replicates, want %d", name, n, len(want))
+		}
 		for i, r := range scores[name].Replicates {
 			near(t, name+" of a half", r.Value, want[i].Value, 1e-4)
 			if r.Left != want[i].Left {

@@ -362,7 +362,12 @@ func TestMoreNeighboursThanSamples(t *testing.T) {
 	s.Statistics, s.Neighbours = []string{MutualKNN, Jaccard, SecondOrderCosine, RankSimilarity, CKNNA, RSA}, 20
 	shapes := [][]int{{3}}
 	g := measure.Grid{A: layers("", "a", shapes...), B: layers("", "b", shapes...), Pairs: everyPair(1, 1), Layout: measure.NewLayout(20)}
-	for name, score := range scoresOf(t, newMeasure(t, s), g, tensors(1, 20, shapes...), tensors(2, 20, shapes...))[[2]int{}] {
+	scores := scoresOf(t, newMeasure(t, s), g, tensors(1, 20, shapes...), tensors(2, 20, shapes...))[[2]int{}]
+	for _, name := range s.Statistics {
+		score, ok := scores[name]
+		if !ok {
+			t.Errorf("no score of %s", name)
+		}
 		if name == RSA {
 			if math.IsNaN(score.Value) {
 				t.Errorf("rsa has no value: %q", score.Warnings)

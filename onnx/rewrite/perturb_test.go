@@ -66,9 +66,9 @@ func TestPerturb(t *testing.T) {
 		{Perturbation{}, w},
 		{Perturbation{Prune: 0.5}, []float32{0, -2, 0, 3, 0, 1}},
 		{Perturbation{Prune: 1}, make([]float32, 6)},
-		{Perturbation{Bits: 2}, []float32{0, -3, 0, 3, 0, 0}}, // 2 bits have the levels -3, 0 and 3
-		{Perturbation{Bits: 3}, []float32{0, -2, 0, 3, 0, 1}}, // levels 1 apart; 0.5 is rounded to the even level, 0
-		{Perturbation{Prune: 0.7, Bits: 2}, []float32{0, -3, 0, 3, 0, 0}},
+		{Perturbation{Bits: 2}, []float32{0, -3, 0, 3, 0, 0}},                   // 2 bits have the levels -3, 0 and 3
+		{Perturbation{Bits: 3}, []float32{0, -2, 0, 3, 0, 1}},                   // levels 1 apart; 0.5 is rounded to the even level, 0
+		{Perturbation{Prune: 0.7, Bits: 4}, []float32{0, -15. / 7, 0, 3, 0, 0}}, // levels 3/7 apart; four are pruned
 	} {
 		if got := perturbed(t, w, c.v); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v, want %v", c.v, got, c.want)
@@ -125,20 +125,23 @@ func TestPerturbProperties(t *testing.T) {
 			r.Fatalf("pruning %g of %v leaves %v", fraction, w, pruned)
 		}
 		quantised := perturbed(t, w, Perturbation{Bits: bits})
-		levels := map[float32]bool{}
 		top := 0.0
 		for _, x := range w {
 			top = max(top, math.Abs(float64(x)))
 		}
-		step := top / (math.Pow(2, float64(bits-1)) - 1)
+		most := math.Pow(2, float64(bits-1)) - 1 // levels on each side of 0
+		step := top / most
 		for i := range w {
-			levels[quantised[i]] = true
+			level := 0.0
+			if step > 0 {
+				level = math.Round(float64(quantised[i]) / step)
+			}
+			if d := math.Abs(float64(quantised[i]) - level*step); math.Abs(level) > most || !(d <= 1e-6*top+math.SmallestNonzeroFloat32) {
+				r.Fatalf("%d bits make %g of %g, which is not one of %g levels %g apart", bits, quantised[i], w[i], 2*most+1, step)
+			}
 			if math.Abs(float64(quantised[i]-w[i])) > step/2*(1+1e-6)+1e-5*top {
 				r.Fatalf("%d bits make %g of %g, further than half a step of %g", bits, quantised[i], w[i], step)
 			}
-		}
-		if bits < 8 && len(levels) > 1<<bits-1 {
-			r.Fatalf("%d levels with %d bits", len(levels), bits)
 		}
 	})
 }

@@ -119,8 +119,11 @@ func TestHeadersAndMethods(t *testing.T) {
 	newFolder(t, dir, "net").finish()
 	url := startServer(t, Options{Dirs: []string{dir}})
 	id := ids(t, url, "")[filepath.Base(dir)]
-	for _, path := range []string{"/", "/runs/" + id, "/nowhere", "/api/v1/runs", "/assets/serve.js", "/compare?run=" + id} {
-		_, _, header := get(t, url+path)
+	for path, want := range map[string]int{"/": 200, "/runs/" + id: 200, "/nowhere": 404, "/api/v1/runs": 200, "/assets/serve.js": 200, "/compare?run=" + id: 400} {
+		status, _, header := get(t, url+path)
+		if status != want {
+			t.Errorf("%s: status %d; want %d", path, status, want)
+		}
 		if p := header.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'") || strings.Contains(p, "unsafe") || strings.Contains(p, "http") {
 			t.Errorf("%s: policy %q; want default-src 'none' and no unsafe or remote source", path, p)
 		}
@@ -165,9 +168,13 @@ func TestNamesAreEscaped(t *testing.T) {
 	var id string
 	for _, id = range ids(t, url, "") { // the only run
 	}
-	for _, path := range []string{"/", "/?q=%22%3E%3Cscript%3Ealert(1)", "/runs/" + id, "/runs/" + id + "/report", "/compare?all=1&run=" + id + "&model=../../etc/passwd&model=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
-		"/compare?run=%3Cscript%3Ealert(1)", "/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E"} {
-		_, body, _ := get(t, url+path)
+	for path, want := range map[string]int{"/": 200, "/?q=%22%3E%3Cscript%3Ealert(1)": 200, "/runs/" + id: 200, "/runs/" + id + "/report": 200,
+		"/compare?all=1&run=" + id + "&model=../../etc/passwd&model=%22%3E%3Cscript%3Ealert(1)%3C/script%3E": 200,
+		"/compare?run=%3Cscript%3Ealert(1)": 400, "/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E": 404} {
+		status, body, _ := get(t, url+path)
+		if status != want || status == 200 && !strings.Contains(body, "alert(1)") {
+			t.Errorf("%s: status %d, want %d, and the name on the page", path, status, want)
+		}
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "<img src=x") {
 			t.Errorf("%s has a name that is not escaped", path)
 		}

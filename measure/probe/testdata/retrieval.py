@@ -6,7 +6,7 @@ Ties are ordered at random: the values are means over all orders, computed by av
 import json
 import numpy as np
 
-N, D = 150, 7
+N, D = 300, 7
 i, j = np.mgrid[0:N, 0:D]
 clean = np.sin(1.7 * i + 0.9 * j + 0.1 * i * j).astype(np.float32).astype(np.float64)
 moved = (clean + 0.9 * np.cos(2.3 * i - 1.1 * j)).astype(np.float32).astype(np.float64)
