@@ -38,12 +38,35 @@ func TestLimitWithinAnOperator(t *testing.T) { // not parallel: the limit holds 
 	if expired := (*ort.TimeoutError)(nil); !errors.As(err, &expired) || expired.Limit != limit || outputs[0] != nil {
 		t.Errorf("error %v, output %v", err, outputs[0])
 	}
+	assertInUse(t, rt, x)
 	if err := errors.Join(x.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}
 	_, small := open(t, "affine", []string{"x"}, []string{"y", "z"}) // other sessions run meanwhile
 	y, err := rt.NewValue(onnx.Float, 2, 4)
 	run(t, small, []*ort.Value{value(t, y, err)}, []*ort.Value{nil, nil})
+}
+
+// assertInUse checks that a run of a fast graph with x does not start, since the operator of a run
+// that has ended goes on.
+func assertInUse(t *testing.T, rt *ort.Runtime, x *ort.Value) {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	b.Output("y", b.Relu(b.Input("x", onnx.Float, 1, 3, 16, 16)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fast, err := rt.NewSession(m, ort.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fast.Close()
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := fast.Run(short, []*ort.Value{x}, []*ort.Value{nil}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a run with values in use: error is %v", err)
+	}
 }
 
 // TestLimitWhileOpening checks that opening a session fails at the time limit while ONNX Runtime
@@ -91,23 +114,7 @@ func TestCancelWithinAnOperator(t *testing.T) {
 	if err := s.Run(ctx, []*ort.Value{x}, []*ort.Value{nil}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}
-	// A run of a fast graph with x does not start while the operator goes on.
-	b := onnx.NewBuilder(17)
-	b.Output("y", b.Relu(b.Input("x", onnx.Float, 1, 3, 16, 16)))
-	fastModel, err := b.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fast, err := rt.NewSession(fastModel, ort.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fast.Close()
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if err := fast.Run(short, []*ort.Value{x}, []*ort.Value{nil}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a run with values in use: error is %v", err)
-	}
+	assertInUse(t, rt, x)
 	for range 2 { // closing again has no effect
 		if err := errors.Join(x.Close(), s.Close()); err != nil {
 			t.Error(err)

@@ -35,22 +35,29 @@ func TestNothingOutsideIsServed(t *testing.T) {
 	// A run folder whose record is a link to a file outside.
 	os.MkdirAll(filepath.Join(dir, "linked-record"), 0o777)
 	link(filepath.Join(outside.dir, "run.json"), filepath.Join(dir, "linked-record", "run.json"))
-	for _, name := range []string{"scores.csv", "study.yaml"} {
-		os.Remove(filepath.Join(inside.dir, name))
-		link(filepath.Join(outside.dir, "secret.txt"), filepath.Join(inside.dir, name))
+	// Two runs with a file that is a link: the scores cannot be read, and the study is not shown.
+	named := newFolder(t, filepath.Join(dir, "named"), "net").finish()
+	for name, run := range map[string]*folder{"scores.csv": inside, "study.yaml": named} {
+		os.Remove(filepath.Join(run.dir, name))
+		link(filepath.Join(outside.dir, "secret.txt"), filepath.Join(run.dir, name))
 	}
 	url := startServer(t, Options{Dirs: []string{dir}})
 	found := ids(t, url, "")
-	if len(found) != 1 {
-		t.Fatalf("the runs are %v; want runs/inside alone", found)
+	if len(found) != 2 {
+		t.Fatalf("the runs are %v; want runs/inside and runs/named alone", found)
 	}
-	id := found["runs/inside"]
-	for _, path := range []string{"/", "/runs/" + id, "/runs/" + id + "/report", "/api/v1/runs/" + id + "/scores", "/api/v1/runs/" + id + "/scores.csv",
-		"/assets/..%2f..%2fsecret.txt", "/assets/../serve.go", "/runs/..%2f..%2foutside", "/runs/../../outside/secret.txt", "/api/v1/runs/%2e%2e/scores", "//outside/secret.txt"} {
+	id, other := found["runs/inside"], found["runs/named"]
+	for path, want := range map[string]int{"/": 200, "/runs/" + other: 200, "/runs/" + other + "/report": 200,
+		"/runs/" + id: 500, "/runs/" + id + "/report": 500, "/api/v1/runs/" + id + "/scores": 500, "/api/v1/runs/" + id + "/scores.csv": 500,
+		"/assets/..%2f..%2fsecret.txt": 404, "/assets/../serve.go": 307, "/runs/..%2f..%2foutside": 404, "/runs/../../outside/secret.txt": 307,
+		"/api/v1/runs/%2e%2e/scores": 404, "//outside/secret.txt": 307} {
 		status, body, _ := get(t, url+path)
 		// newFolder calls the study of the folder outside so.
 		if strings.Contains(body, secret) || strings.Contains(body, "study of outside") {
 			t.Errorf("%s serves a file outside the folders (status %d)", path, status)
+		}
+		if status != want {
+			t.Errorf("%s: status %d; want %d", path, status, want)
 		}
 	}
 }
