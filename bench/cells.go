@@ -33,6 +33,7 @@ func manyCells() []row {
 		{"a finished folder merged: `merge`", "finished", []string{"merge", "copy"}},
 		{"reported: `report`", "finished", []string{"report", "copy"}},
 	} {
+		// first runs the command; again returns the metrics of the same run.
 		first, again := lastOf(cellsCommand(c.folder, c.args))
 		rows = append(rows, row{text: map[string]string{cellsColumn: c.text}, cells: []cell{
 			{column: "time", from: first, metric: "s", unit: "s", memory: "MiB-peak"},

@@ -22,10 +22,10 @@ type table struct {
 // A row is one task, measured by one or more sources: benchmarks of Noether, and of the peer, the
 // program that it is compared with, such as PyTorch.
 type row struct {
-	text  map[string]string // columns of text
+	text  map[string]string // texts in the row, by column
 	cells []cell
-	// ratios are columns. The k-th compares the cells 2k, of the peer, and 2k+1, of Noether: how many
-	// times as fast as the peer Noether is.
+	// ratios are names of columns. The k-th compares the cells 2k, of the peer, and 2k+1, of
+	// Noether: how many times as fast as the peer Noether is.
 	ratios []string
 }
 
@@ -39,7 +39,7 @@ type cell struct {
 	once   bool   // measured in the first round (repetition) only
 }
 
-// metrics are the results of one process, by their units.
+// metrics are the results of one process by name, which for a Go benchmark is the unit.
 type metrics map[string]float64
 
 // A source runs a benchmark in a process of its own. The runner holds what benchmarks need: test

@@ -51,7 +51,7 @@ func (c Cost) shards(limit float64) int {
 // samples.
 type Task struct {
 	Models []string    `json:"models"`
-	Shard  study.Shard `json:"shard,omitzero"`
+	Shard  study.Shard `json:"shard,omitzero"` // the zero Shard is all samples
 	// Seconds is the estimated time of the task; 0 if a model of it was not measured.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Memory is the estimated peak in bytes; 0 if that of a model of it was not measured.

@@ -14,7 +14,8 @@ const mebibyte = 1 << 20
 
 // timeLimit returns the time limit of the tasks of a submission; 0: the default of the partition. A
 // submission is a study divided into tasks, each of which is one run of Noether on a part of it.
-// Its Profile holds what the user asks of the cluster.
+// Its Profile holds what the user asks of the cluster. Without a time there, the limit is the
+// longest estimate with a margin, as in memoryRequest.
 func (s *Submission) timeLimit() time.Duration {
 	if s.Profile.Time > 0 {
 		return time.Duration(s.Profile.Time)
@@ -171,7 +172,8 @@ func (s *Submission) writeHead(b *strings.Builder, head []string, comment string
 	fmt.Fprintf(b, "noether=(%s)\n", program)
 }
 
-// quote returns text as one word of the shell.
+// quote returns text as one word of the shell. Texts that match the pattern word, such as paths
+// without spaces, need no quotes.
 func quote(text string) string {
 	if text != "" && word.MatchString(text) {
 		return text

@@ -15,8 +15,8 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// An npyArray is an array in NumPy's npy format, in the bytes of fileData, whose values are read on
-// demand.
+// An npyArray is an array in NumPy's npy format, in the bytes of fileData (of a file, or in
+// memory), whose values are read on demand.
 type npyArray struct {
 	fileData
 	offset int64 // of the first value, in bytes

@@ -131,7 +131,7 @@ func (f *submitFlags) measure(ctx context.Context, engine *engineFlags, path str
 	if peak := peakMemory(cmd.ProcessState); peak > 0 {
 		// The measured peak includes the accumulators (running sums of measures) of one
 		// transformation only. A pass, one reading of the samples for many cells, has those of
-		// several.
+		// several: w.Bytes.
 		cost.Memory = peak + w.Bytes
 	}
 	return cost, nil

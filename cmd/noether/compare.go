@@ -123,6 +123,7 @@ func (f *compareFlags) resolve(c *cobra.Command) error {
 	alone := []string{"all", "seis", "similarity"} // these are no statistics
 	known := append(slices.Clone(alone), similarity.Names()...)
 	for _, name := range f.measures {
+		// Some published statistics are not implemented: the error says why and what to take instead.
 		if err := similarity.NotComputed(name); err != nil {
 			return usagef(c, "--measure: %v", err)
 		}

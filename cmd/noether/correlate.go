@@ -94,6 +94,8 @@ type relationFlags struct {
 	options           correlation.Options
 }
 
+// add adds the flags. The default X is effective invariance: how confidently a model predicts the
+// same class for x and T(x). The default Y is the accuracy on x, not transformed.
 func (r *relationFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.x, "x", []string{"effective-invariance.ei"}, "the score X; may be repeated")
 	f.StringVar(&r.y, "y", "accuracy.clean", "the score Y to predict")

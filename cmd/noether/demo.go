@@ -95,7 +95,10 @@ func runDemo(ctx context.Context, out string, o study.Options, p printFlags) err
 }
 
 // summariseDemo prints five sentences about the scores of the demo. It returns an error if the
-// scores contradict one of them.
+// scores contradict one of them. Effective invariance (ei) is 1 if a model predicts the same class
+// for x and T(x), both with probability 1, and 0 if the classes always differ. SEIS compares the
+// feature maps of x and T(x): equivariance is their mean canonical correlation, and invariance
+// weights each correlation by how far its spatial pattern stays the same.
 func summariseDemo(w io.Writer, rows []scores.Row) error {
 	// scoresOf returns the scores of a model under a transformation, over all classes (a factor
 	// limits a score to some samples), in the order of the layers.

@@ -17,8 +17,9 @@ const noCommonPredictions = "the runs have no predictions of the same samples to
 
 // printFlips prints the scores of prediction-agreement, which compare the runs A and B, as a table
 // with a row for each model, data set and transformation. A flip is a sample that only one of the
-// runs predicts correctly: negative if that is A, positive if it is B. Error consistency is Cohen's
-// kappa of whether A and B predict correctly.
+// runs predicts correctly: negative if that is A, positive if it is B. Flips, and the disagreement
+// (the predicted classes differ), are fractions of the samples. Error consistency is Cohen's kappa
+// of whether A and B predict correctly.
 func printFlips(rows []scores.Row) {
 	fmt.Println("Predictions, sample by sample: negative flips are right in A and wrong in B")
 	t := textTable{header: []string{"of", "n", "disagreement", "negative flips", "", "positive flips", "", "error consistency", ""}}

@@ -105,9 +105,10 @@ func (s *stirFlags) study(dirs []string, models [][2]string) (*study.Study, erro
 // set, and the warnings below it.
 func printShared(r *study.Result) {
 	fmt.Println("STIR: the similarity, in the second model, of images that are the same in the first")
-	// Besides STIR: linear CKA on the data alone, the fraction of inverted images for which both
-	// models predict the same class, and the mean relative error of the inversions. The null is the
-	// STIR that chance gives; the column without a name is the interval.
+	// Besides STIR: linear CKA between the models on the given images, the fraction of inverted
+	// images for which both models predict the same class, and the mean distance that inversions
+	// reach in the first model, divided by the norm of the given image's representation. The null is
+	// the STIR that chance gives; the column without a name is the interval.
 	columns := []string{"stir", "cka", "agreement", "representation-distance"}
 	t := textTable{header: []string{"of", "STIR", "", "null", "CKA", "agreement", "distance"}}
 	for _, row := range r.Rows {

@@ -116,7 +116,7 @@ func (e *engineFlags) load() (*ort.Runtime, error) {
 		rt.DisableAcceleration()
 	}
 	rt.LimitRuns(e.timeout)
-	rt.LimitMemory(machine.AvailableMemory)
+	rt.LimitMemory(machine.AvailableMemory) // a model that needs more gives an error
 	rt.Notify(note)
 	return rt, nil
 }

@@ -116,13 +116,15 @@ func inspectForStudy(ctx context.Context, engine *engineFlags, address, dataPath
 		note(err.Error())
 	}
 	layers, chosen := layersOf(m)
+	// UnknownOutputs: which of the model's outputs belong to the labels cannot be inferred.
 	g := spec.TemplateInfo{
 		Samples: data.Len(),
 		Name:    spec.NameOf(address), Model: relative(folder, address), Data: relative(folder, dataPath), LocalData: localData,
 		Classes: m.Classes(), Channels: m.Frame().Channels, Rate: rate, Length: m.Frame().Length, Layers: layers,
 		Labels: labels, UnknownOutputs: m.Classes() > 0 && len(labels) > 0 && !spec.HasOutputs(labels, m.Classes(), names),
 	}
-	if f, _ := m.Decoded(); f != nil { // boxes or masks, for instance
+	// Kind is what outputs encode, such as boxes, and Layout how, such as yolov8.
+	if f, _ := m.Decoded(); f != nil {
 		g.Decoded = fmt.Sprintf("{%s: %s}", f.Kind, f.Layout)
 	}
 	for _, l := range m.Layers() {

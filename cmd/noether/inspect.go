@@ -91,8 +91,8 @@ func (d *decodedValues) String() string {
 
 // imageValues is a preprocessing of images, with the keys of a study file.
 type imageValues struct {
-	Resize        int       `json:"resize,omitempty"`
-	Crop          []int     `json:"crop,omitempty"`
+	Resize        int       `json:"resize,omitempty"` // length of the short side, in pixels
+	Crop          []int     `json:"crop,omitempty"`   // height and width, in pixels
 	Interpolation string    `json:"interpolation,omitempty"`
 	Mean          []float32 `json:"mean,omitempty"`
 	Std           []float32 `json:"std,omitempty"`
@@ -208,9 +208,11 @@ func inspect(ctx context.Context, engine *engineFlags, address string, patterns 
 		return nil, err
 	}
 	roles := map[string]string{}
+	// ReloadWeights frees the weights once the model is open.
 	options := model.Options{ReloadWeights: true, Layers: patterns, Size: [2]int{size, size}, Samples: length, Threads: o.Threads, Device: o.Device}
 	m, err := model.OpenGraph(ctx, o.Runtime, graph, options)
 	if err != nil && takesIntegers(graph) {
+		// Arrays are the inputs of a model that takes neither images nor audio.
 		if options.Arrays, err = model.ArraysOf(graph, nil, length); err != nil {
 			err = fmt.Errorf("%w: set --length, the number of tokens", err)
 		} else {

@@ -157,6 +157,8 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 	if err != nil {
 		return err
 	}
+	// Match is the distance of x' from x at the layer. Contrast subtracts the distance in the second
+	// model; NormalisedContrast divides each distance by the norm of the representation of x first.
 	objective := invert.Match(m, layer)
 	if f.against != "" {
 		pre := cmp.Or(f.againstPreprocess, f.preprocess)

@@ -56,6 +56,7 @@ func (s *inversionSummary) caption() report.ImageText {
 	if s.Against != "" {
 		what = fmt.Sprintf("Each x beside an x' with the same representation in %s at %s and a different one in %s.", model, s.Layer, spec.NameOf(s.Against))
 	}
+	// Measure is the one with whose scores a report shows the image: stir inverts images too.
 	return report.ImageText{Title: "Inversions of " + model, Caption: what + " Image content that the layer ignores stays as in the start image.", Model: model, Measure: "stir"}
 }
 

@@ -36,7 +36,8 @@ import (
 )
 
 func main() {
-	machine.BoundGarbage(0) // 0: a small heap; run calls it again with the memory bound of the study
+	// This limits garbage in the heap. 0: a small heap; run sets the memory bound of the study.
+	machine.BoundGarbage(0)
 	ctx, stop := interruptible()
 	defer stop()
 	os.Exit(exitCode(execute(ctx, os.Args[1:])))

@@ -22,7 +22,7 @@ import (
 // under one transformation value, in one trial.
 func mergeCommand(engine *engineFlags) *cobra.Command {
 	var p printFlags
-	var observe *observeFlags
+	var observe *observeFlags // for logs, metrics and traces
 	c := &cobra.Command{
 		Use:   "merge RUN [RUN...]",
 		Short: "Complete a run from its shards",
@@ -85,13 +85,14 @@ func reportCommand() *cobra.Command {
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			machine.AllowGarbage() // fewer garbage collections while many scores are read
+			// attached reads what the report shows besides the scores, such as images.
 			attached := sync.OnceValue(readAttached(args[0], nil))
 			go attached() // while the scores are read
 			result, err := study.ReadResult(args[0])
 			if err != nil {
 				return err
 			}
-			waiting := 0
+			waiting := 0 // files of shards that are not merged yet
 			if result.Record.Finished == nil {
 				if waiting, err = study.Unmerged(args[0]); err != nil {
 					return err

@@ -137,6 +137,7 @@ func (p *plotFlags) rows(dirs []string) ([]scores.Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All rows, also those that are not drawn, determine the first and the last layer of a model.
 	p.options.Run, p.options.Parameters = rows, details.parameters
 	return p.filter.Rows(rows)
 }
