@@ -14,8 +14,9 @@ const calibrationSamples = 64
 // Calibrate measures the cost (seconds of computation) of a model on this machine. It runs some
 // samples of each data set under the first value of the first transformation. Of the options o it
 // sets these itself: Only (the models to run), Shard (the part of the samples to measure; zero:
-// all), SaveInterval and Progress. When ctx ends it returns the cost estimated from the measurements
-// so far, or an error if there are none. Cost.Scores, the time to compute the scores, is then 0.
+// all), SaveInterval and Progress. When ctx ends it returns the cost estimated from the
+// measurements so far, or an error if there are none. Cost.Scores, the time to compute the scores,
+// is then 0.
 func Calibrate(ctx context.Context, s *study.Study, work study.Work, o study.Options) (Cost, error) {
 	dir, remove, err := tempfolder.New("calibrate")
 	if err != nil {

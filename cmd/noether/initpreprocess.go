@@ -57,7 +57,7 @@ func guessPreprocess(m *model.Model, sizes imageSizes) string {
 	if height == 0 || width == 0 {
 		height, width = freeSize(sizes)
 	}
-	// inside is true if the model normalises its input itself, as one of 8-bit images must.
+	// inside is true if the model normalises its input itself; one that takes 8-bit images must.
 	inside := m.Normalisation() != nil || m.Input().Type == onnx.Uint8
 	switch {
 	case inside || m.Frame().Channels != 3:

@@ -158,7 +158,8 @@ func (f *invertFlags) run(ctx context.Context, engine *engineFlags, path string)
 		return err
 	}
 	// Match is the distance of x' from x at the layer. Contrast subtracts the distance in the second
-	// model; NormalisedContrast divides each distance by the norm of the representation of x first.
+	// model. NormalisedContrast first divides each distance by the norm of the representation of x,
+	// and multiplies the second by beta.
 	objective := invert.Match(m, layer)
 	if f.against != "" {
 		pre := cmp.Or(f.againstPreprocess, f.preprocess)
