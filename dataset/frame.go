@@ -75,7 +75,8 @@ func (f Frame) Image(img image.Image) (tensor.Tensor, error) {
 	return frameImage(f, from8Bit(img), round8)
 }
 
-// imageStrips is Image for an image of h x w pixels that is given as strips of rows, from the top.
+// imageStrips is Image for an image of h x w pixels that is given as strips of rows, from the top,
+// so that a large file is not decoded as a whole.
 func (f Frame) imageStrips(parts iter.Seq2[image.Image, error], h, w int) (tensor.Tensor, error) {
 	next, stop := iter.Pull2(parts)
 	defer stop()

@@ -24,7 +24,7 @@ type COCOOptions struct {
 }
 
 // COCO is a source (data set) of the images of an annotation file in COCO's format, with labelled
-// boxes or masks (the class of each pixel).
+// boxes or masks (the class of each pixel). Its fileList is the list of the image files.
 type COCO struct {
 	fileList
 	options     COCOOptions
@@ -323,8 +323,10 @@ func (c *COCO) Describe(i int) Sample { return c.describe(i) }
 func (c *COCO) truthClasses() []TruthClass { return c.categories }
 
 // At decodes image i, and resizes and crops it as frame says, with its mask, or its objects in
-// fractions of the framed (resized and cropped) image. It is an error if the height or width of the
-// file differs from that in the annotations.
+// fractions of the framed (resized and cropped) image. The Area of a Truth is that of the framed
+// image, and the Area of an Object is its own, both in pixels of the image file. If the file cannot
+// be read, or its height or width differs from that in the annotations, the error is a *BadSample,
+// after which other samples can be read.
 func (c *COCO) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+c.dir, i, len(c.files)); err != nil {
 		return Sample{}, err

@@ -10,7 +10,7 @@ import (
 // describes them: polygons, or runs of pixels.
 type regionMask struct {
 	height, width int
-	classes       []float32 // 0: background, -1: none, since several objects overlap
+	classes       []float32 // 0: background; -1: none, for overlapping objects and groups
 	inside        []bool    // of the region that is added; false between regions
 	crossings     []bool    // where the polygon that is added starts or ends in a column; false between polygons
 }

@@ -22,7 +22,8 @@ type cocoRegion struct {
 	height, width int
 }
 
-// farthest bounds the coordinates of polygons, in pixels. Images are smaller than 2^27 pixels.
+// farthest bounds the coordinates of polygons, in pixels. An image has at most 2^27 pixels
+// (maxPixels), so no side is longer.
 const farthest = 1 << 27
 
 // parseRegion reads the value of segmentation, a key of an object in COCO's file: a list of

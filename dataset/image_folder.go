@@ -81,7 +81,7 @@ func (f *Folder) Fingerprint() string { return f.fingerprint }
 func (f *Folder) Describe(i int) Sample { return f.describe(i) }
 
 // At decodes image i and brings it to the size and the channels of frame. If the image cannot be
-// read, the error is a *BadSample.
+// read, the error is a *BadSample, after which other samples can be read.
 func (f *Folder) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "folder "+f.dir, i, len(f.files)); err != nil {
 		return Sample{}, err

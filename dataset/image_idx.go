@@ -199,7 +199,7 @@ type idxHeader struct{ dims []int }
 func (h idxHeader) length() int64 { return int64(4 + 4*len(h.dims)) }
 
 // openIDXFile opens an array of bytes with the given rank, and checks the size of the file against
-// the dimensions.
+// the dimensions. A .gz file is decompressed into memory, and its size is that of the content.
 func openIDXFile(ctx context.Context, path string, rank int) (fileData, idxHeader, error) {
 	b, err := openData(ctx, path)
 	if err != nil {

@@ -65,7 +65,7 @@ func OpenParquet(ctx context.Context, o ParquetOptions) (*Parquet, error) {
 func (p *Parquet) open(ctx context.Context, o ParquetOptions) error {
 	d := newDigest("parquet") // of the fingerprint
 	var columns parquetColumns
-	var texts []string
+	var texts []string // the label of each row as text; "": no label
 	for i, path := range o.Paths {
 		err := guardParquet(func() error {
 			f, err := p.openFile(path)
@@ -175,7 +175,7 @@ func (p *Parquet) Describe(i int) Sample {
 }
 
 // At decodes image i and brings it to the size and the channels that a model takes, frame. If the
-// image cannot be read, the error is a *BadSample.
+// image cannot be read, the error is a *BadSample, after which other samples can be read.
 func (p *Parquet) At(ctx context.Context, i int, frame Frame) (Sample, error) {
 	if err := checkAccess(ctx, "Parquet files", i, len(p.labels)); err != nil {
 		return Sample{}, err

@@ -126,7 +126,7 @@ func from8Bit(img image.Image) interleaved[uint8] {
 			copy(r.pix[y*w:(y+1)*w], img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):])
 		}
 		return r
-	case *turbojpeg.RGB:
+	case *turbojpeg.RGB: // rows of red, green and blue, without gaps
 		return interleaved[uint8]{h, w, 3, img.Pix}
 	case *image.YCbCr:
 		return interleaved[uint8]{b.Dy(), b.Dx(), 3, chroma.JPEG.RGB(img)}

@@ -41,7 +41,8 @@ type Scenes struct {
 // random dark colours.
 //
 // If Figures is [1, 1], the label of an image is the kind of its figure. Else no image has a label.
-// Sample i depends on i and on all options but N. Options out of range are an error.
+// Sample i depends on i and on all options but N. Options out of range are an error. Errors and
+// names of samples say shapes, since a study file has scenes as shapes with a number of figures.
 func OpenScenes(o ScenesOptions) (*Scenes, error) {
 	if o.Scale == nil {
 		o.Scale = []float64{0.2, 0.45}

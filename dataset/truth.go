@@ -19,7 +19,7 @@ import (
 type Truth struct {
 	Objects []Object // nil without boxes
 	// Area is the area of the framed image in pixels of the image file, like Object.Area: 640 x 480
-	// if an image of that size is resized without cropping.
+	// if an image of that size is resized without cropping. Boxes need it; it may be 0 with a Mask.
 	Area float64
 	// Mask holds the class of each pixel of the framed image, height x width; -1: no class. It is
 	// the zero Tensor if the source has no masks.
@@ -48,7 +48,7 @@ func TruthClasses(src Source) (classes []TruthClass, ok bool) {
 		switch s := src.(type) {
 		case interface{ truthClasses() []TruthClass }:
 			return s.truthClasses(), true
-		case wrapper:
+		case wrapper: // a source made of one other source
 			src = s.unwrap()
 		default:
 			return nil, false

@@ -135,7 +135,8 @@ func splitRange(ctx context.Context, src Source, from, to int, o SplitOptions) (
 }
 
 // interleaveClasses reorders samples so that any interval has nearly the proportions of the
-// classes: the j-th of the m samples of a class goes to the relative position (j + 1/2) / m.
+// classes: the j-th of the m samples of a class goes to the position (j + 1/2) / m between
+// 0, the start, and 1, the end.
 func interleaveClasses(order, labels []int) {
 	sizes, seen := map[int]float64{}, map[int]float64{}
 	for _, l := range labels {

@@ -75,7 +75,8 @@ func (s *Store) Layers(ctx context.Context, r Request) ([]*Table, error) {
 	return tables, nil
 }
 
-// openTables opens the tables that the store has and returns the indices of the others.
+// openTables opens the tables that the store has and returns the indices of the others, for which
+// s.table returns nil.
 func (s *Store) openTables(r *Request, tables []*Table) (missing []int, err error) {
 	for i, l := range r.Layers {
 		if err := r.Pool.Check(l); err != nil {

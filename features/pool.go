@@ -61,7 +61,8 @@ func (p Pooling) Dim(l onnx.Layer) int {
 	return dim
 }
 
-// pools reports whether axis i of a sample is pooled.
+// pools reports whether axis i of a sample is pooled. l.Shape is that of one sample, and l.Axes has
+// the axis of samples, N, before its axes.
 func (p Pooling) pools(l onnx.Layer, i int) bool {
 	return p != Flatten && len(l.Axes) == len(l.Shape)+1 && strings.ContainsRune("HWT", rune(l.Axes[i+1]))
 }

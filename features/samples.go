@@ -13,8 +13,8 @@ import (
 // Samples holds the indices, labels and factors (known properties such as hue) of samples, in the
 // order of Positions.
 type Samples struct {
-	Positions []int                // in the source, ascending
-	Index     []int                // dataset.Sample.Index of each
+	Positions []int                // in the source of the request, ascending
+	Index     []int                // in the original data, before any selection or shuffle
 	Label     []int                // dataset.NoLabel: no label
 	Factors   map[string][]float64 // values by name
 }
@@ -93,7 +93,8 @@ func (s *Store) Samples(ctx context.Context, r Request) (*Samples, error) {
 	return found, s.saveSamples(&r, found)
 }
 
-// decodeSamples reads what saveSamples has written.
+// decodeSamples reads what saveSamples has written. r.Close returns the first error of reading, or
+// that of r.Fail.
 func decodeSamples(raw []byte) (*Samples, error) {
 	r, err := state.NewReader(raw, samplesKind, samplesVersion)
 	if err != nil {

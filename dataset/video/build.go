@@ -25,7 +25,7 @@ type builder struct {
 	Patches
 	cuts      float64   // a change of the grey histogram (0 to 1) above it is a cut
 	maxFrames int       // largest number of frames that are read of a clip; 0: all
-	src       *Source   // the result
+	src       *Source   // the result; its spool is the temporary file of the patches
 	filter    *whitener // band-pass for frames of the size of the last one; nil before the first
 	scratch   []float32 // buffer for the function extent (contrast.go)
 	previous  histogram // of the last frame
@@ -136,7 +136,7 @@ func (b *builder) put(sc *scene, frame tensor.Tensor) error {
 // startScene draws the positions of the patches of a scene. The seed, the index of the clip and the
 // first frame of the scene determine them.
 func (b *builder) startScene(name string, clip, frame, h, w int) error {
-	top, left, height, width := b.area(h, w)
+	top, left, height, width := b.area(h, w) // the part of the frame that contains all patches
 	if b.Size > height || b.Size > width {
 		return fmt.Errorf("patches of %d pixels do not fit into frames of %d x %d: use smaller patches", b.Size, w, h)
 	}

@@ -34,8 +34,9 @@ type CameraOptions struct {
 	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
 	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
 	Speed float64
-	// Patches are the options of the patches, squares cut out of the frames, and Crop is the side
-	// of the central square that contains them. For turn and orbit, a Crop of 0 means twice the
+	// Patches are the options of the frames, such as Width and Height in pixels, and of the patches,
+	// squares of side Size cut out of them. Crop is the side of the central square that contains the
+	// patches. For turn and orbit, a Crop of 0 means twice the
 	// side of a patch, because patches farther from the centre mostly translate.
 	Patches
 }
@@ -142,6 +143,7 @@ const oversampling = 2
 // width of a frame, in oversampled pixels. Beyond its border, render mirrors it.
 func (o CameraOptions) canvas(image tensor.Tensor) (tensor.Tensor, error) {
 	h, w := image.Shape[1], image.Shape[2]
+	// covering returns the short side of an image of h x w that is resized to cover a given size.
 	short := covering(h, w, oversampling*o.Height*5/4, oversampling*o.Width*5/4)
 	return dataset.Frame{Resize: short}.Tensor(image)
 }

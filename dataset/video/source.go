@@ -111,7 +111,7 @@ func (s *Source) At(ctx context.Context, i int, f dataset.Frame) (dataset.Sample
 	}
 	if sc, frame, _ := s.locate(i); sc.scales != nil {
 		for j, w := range patch.Data {
-			patch.Data[j] = scaled(w, sc.scales[frame])
+			patch.Data[j] = scaled(w, sc.scales[frame]) // from -scale..scale to 0..1, clipped
 		}
 	}
 	var err error

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNoDesktop is returned on a machine without a desktop or without its program that opens files,
-// and in a session by SSH.
+// and on macOS in a session by SSH.
 var ErrNoDesktop = errors.New("there is no desktop to open a file on")
 
 // Open opens a file with the default program of the desktop. It does not wait for the program, and

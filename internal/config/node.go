@@ -130,6 +130,7 @@ func Parse(file string, data []byte, vars map[string]string) (*Node, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: not a text file: settings are YAML in UTF-8", file)
 	}
+	// deepLine and wideLine return the first line at which a bound of nesting or keys is exceeded.
 	if line := deepLine(data); line > 0 {
 		return nil, &Error{File: file, Line: line, Col: 1, Msg: fmt.Sprintf("more than %d levels of nesting", maxNesting)}
 	}

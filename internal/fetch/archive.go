@@ -70,7 +70,7 @@ func (c *Cache) Local(ctx context.Context, file, sum string) (string, error) {
 	if err := c.prepare(); err != nil {
 		return "", err
 	}
-	if err := c.enter(actual); err != nil {
+	if err := c.enter(actual); err != nil { // makes the archive's folder in the cache and locks it
 		return "", err
 	}
 	dir, err := c.unpackedFolder(ctx, actual, file, filepath.Base(file))

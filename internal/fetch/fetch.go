@@ -162,6 +162,7 @@ func (c *Cache) File(ctx context.Context, address, sum string) (string, error) {
 }
 
 // content makes sure that the cache has the content of a URL (see File), and returns its SHA-256.
+// c.serves reports whether the cache has the content with a hash, undamaged.
 func (c *Cache) content(ctx context.Context, t target) (sum string, err error) {
 	if t.sha256 != "" && c.serves(ctx, t, t.sha256) {
 		return t.sha256, nil

@@ -103,7 +103,8 @@ func (s *snapshot) complete(external func(string) ([]string, error)) (string, er
 }
 
 // downloadModel asks the hub for the commit, downloads the files of the model that the cache lacks,
-// and returns the path of its file. A permanent error is one that a retry would not change.
+// and returns the path of its file. c.hubFile downloads one file unless the cache has it. A
+// permanent error is one that a retry would not change.
 func (c *Cache) downloadModel(ctx context.Context, h *Hub, a hubAddress, external func(string) ([]string, error)) (string, error) {
 	s, err := c.askCommit(ctx, h, a)
 	if err != nil {

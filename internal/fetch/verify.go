@@ -71,9 +71,9 @@ func rememberIntact(path, sum string) {
 	intact.files[sum+" "+path] = info
 }
 
-// serves reports whether the cache has the content with a SHA-256 in the form that a target (a URL
-// to download) needs: as the downloaded file or, if t.tree is set, as the files of the archive in a
-// folder (a tree).
+// serves reports whether the cache has the content with a SHA-256 in a form that suffices for a
+// target (a URL to download): the downloaded file or, if t.tree is set, also just the files of the
+// archive in a folder (a tree).
 func (c *Cache) serves(ctx context.Context, t target, sum string) bool {
 	return sum != "" && t.tree && c.treeIsIntact(ctx, sum) || c.has(sum)
 }

@@ -11,7 +11,7 @@ import (
 func WithFile(path string, use func(content []byte) error) error {
 	buffer := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(buffer)
-	read, closeFile, err := open(path)
+	read, closeFile, err := open(path) // functions that read and close the file
 	if err != nil {
 		return err
 	}

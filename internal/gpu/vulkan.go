@@ -90,7 +90,8 @@ type extension struct {
 	version uint32
 }
 
-// vulkan holds the functions of the Vulkan loader.
+// vulkan holds the functions of the Vulkan loader. Results are VkResult: 0 is success, a positive
+// number a list that is cut to the given count, and a negative one an error.
 type vulkan struct {
 	createInstance  func(info *instanceCreateInfo, allocator unsafe.Pointer, instance *uintptr) int32
 	destroyInstance func(instance uintptr, allocator unsafe.Pointer)

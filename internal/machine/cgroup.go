@@ -11,7 +11,8 @@ const unlimited = 1 << 62
 
 // groups returns the folders of the cgroup of the process and of that cgroup's ancestors: in the
 // hierarchy of a controller of cgroups version 1, such as cpu, or of version 2 if controller is "".
-// An environment reads the files of the machine, or in tests those of a folder in its place.
+// An environment reads the files of the machine, or in tests those of a folder in its place. Its
+// read returns "" for a file that cannot be read.
 func (e environment) groups(controller string) []string {
 	var out []string
 	for line := range strings.Lines(e.read("/proc/self/cgroup")) {
@@ -44,7 +45,8 @@ func (e environment) groups(controller string) []string {
 	return out
 }
 
-// quota returns the processor time that the cgroups grant, in cores; 0: no limit.
+// quota returns the processor time that the cgroups grant, in cores; 0: no limit. A quota is a time
+// in each period, both in microseconds; "max" or -1 is no limit.
 func (e environment) quota() float64 {
 	least := 0.0
 	add := func(quota, period string) {

@@ -60,6 +60,7 @@ func run(ctx context.Context, names []string, files, out, library string) error 
 		return err
 	}
 	for _, name := range names {
+		// A recipe is a training file. The map gives the values of its variables.
 		f, err := recipe.Load(filepath.Join(files, name+".yaml"), map[string]string{"START": start})
 		if err != nil {
 			return err
