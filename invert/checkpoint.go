@@ -44,8 +44,8 @@ func (r *run) save() error {
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.String(r.fingerprint())
-	w.Int(r.search.batch())
-	w.Int(r.batch)
+	w.Int(r.search.batch()) // samples in a batch
+	w.Int(r.batch)          // index of the current batch
 	w.Int(r.iteration)
 	done := min(r.batch*r.search.batch(), r.samples())
 	w.Float32s(r.images.Slice(0, done).Data)
@@ -107,7 +107,9 @@ func (r *run) fingerprint() string {
 }
 
 // describe returns a text that differs for different objectives of the same models. An objective is
-// what the search minimises.
+// what the search minimises: weighted distances of layers from their values on the given images
+// (Relative: divided by the norm of these), or the log-probability of the correct class (Outputs:
+// the outputs of the model that are classes; nil: all).
 func describe(objective Objective) string {
 	switch o := objective.(type) {
 	case Distances:

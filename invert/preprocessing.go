@@ -77,7 +77,7 @@ func resizeMatrix(m *model.Model, from, to int) (tensor.Tensor, error) {
 func channelMatrix(m *model.Model, from int) (tensor.Tensor, error) {
 	to := m.ImageShape()[0]
 	kernel := tensor.New(to, from, 1, 1)
-	f := dataset.Frame{Channels: to}
+	f := dataset.Frame{Channels: to} // without a size: it stays
 	for i := range from {
 		unit := tensor.New(from, 1, 1)
 		unit.Data[i] = 1

@@ -14,7 +14,8 @@ import (
 
 // A run is a search in progress: gradient descent on images x' that minimises a loss, such as the
 // distance of a layer's f(x') to f(x). It processes one batch of samples after the other, each with
-// all steps. An iteration is the index of a step.
+// all steps. An iteration is the index of a step. The best image of a sample is the one with the
+// smallest criterion: the loss or, for misclassification, the margin (see Result).
 type run struct {
 	search    *Search
 	problem   Problem
@@ -150,6 +151,7 @@ func (r *run) bindShard(k int, observed []tensorInfo) error {
 			l.out[parity] = append(l.out[parity], values[1-parity][p.name])
 		}
 	}
+	// Place makes the engine keep these values in the memory of its device.
 	return r.search.session.Place(slices.Concat(l.state[0], l.state[1], l.constants)...)
 }
 

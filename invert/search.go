@@ -21,7 +21,9 @@ type Search struct {
 	options   Options
 	model     *model.Model // the first model of the objective
 
-	n       int          // samples in a run of the engine, ONNX Runtime
+	// n is the number of samples in a run of the engine, ONNX Runtime. Before open it is the fixed
+	// batch size of the models, or 0 if they have none.
+	n       int
 	shards  int          // concurrent runs
 	step    *stepBuilder // writes the graph of one gradient step
 	inputs  []tensorInfo // of the graph, in order
@@ -78,6 +80,7 @@ func newSearch(objective Objective, o Options) (*Search, error) {
 	}
 	s := &Search{objective: objective, options: o, model: objective.models()[0]}
 	for _, m := range objective.models() {
+		// Batch is the fixed batch size of a model; 0: any.
 		if m.Batch() > 0 && s.n > 0 && m.Batch() != s.n {
 			return nil, fmt.Errorf("models with fixed batch sizes %d and %d cannot share a loss", s.n, m.Batch())
 		}

@@ -67,6 +67,8 @@ func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder
 	if o.Ball != (Ball{}) {
 		s.addConstant(centre, s.image...)
 	}
+	// l has the loss and the criterion of each sample, and tensors of the models that the loss
+	// depends on, with its gradients with respect to these (cotangents).
 	l, err := objective.write(s)
 	if err != nil {
 		return nil, nil, err

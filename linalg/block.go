@@ -155,11 +155,12 @@ func permuted[T any](rows []T, b Block, order []int) []T {
 	return out
 }
 
-// Add adds a block of s.P variables to s and, unless it is nil, to part, such as the scatter of one
-// jackknife group of the samples. The products are computed once for both.
+// Add adds a block of s.P variables to s, the sums of the products of their deviations from the
+// mean, and, unless it is nil, to part, such as the scatter of one jackknife group of the samples.
+// The products are computed once for both.
 func (s *Scatter[T]) Add(b Block, part *Scatter[float32], scratch *Scratch) {
 	update := s.Begin(b.n, b.mean)
-	var partUpdate Update[float32]
+	var partUpdate Update[float32] // the zero value has no effect
 	if part != nil {
 		partUpdate = part.Begin(b.n, b.mean)
 	}

@@ -35,7 +35,7 @@ func (c *CrossScatter[T]) Add(x, y Block, part *CrossScatter[float32], scratch *
 		panic(fmt.Sprintf("linalg: adding blocks of %d x %d and %d x %d to a scatter between %d and %d variables", x.n, x.p, y.n, y.p, c.P, c.Q))
 	}
 	update := c.Begin(x.n, x.mean, y.mean)
-	var partUpdate CrossUpdate[float32]
+	var partUpdate CrossUpdate[float32] // the zero value has no effect
 	if part != nil {
 		partUpdate = part.Begin(x.n, x.mean, y.mean)
 	}

@@ -69,6 +69,7 @@ func AddProducts[S, E float32 | float64](u Update[S], products []E, top, bottom,
 			return
 		}
 		row := products[(i-top)*(right-left)+from-left : (i-top+1)*(right-left)]
+		// Row is row i of the matrix from column from on
 		addRow(u.s.Row(i, from)[:right-from], row, u.meanStep, u.meanStep, i, from)
 	}
 }

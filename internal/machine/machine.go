@@ -63,7 +63,7 @@ func (e environment) number(name string) int64 {
 
 func cores(e environment) int {
 	n := cmp.Or(e.cpus, min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
-	if q := e.quota(); q > 0 {
+	if q := e.quota(); q > 0 { // the cgroup's, in cores; 0: none
 		n = min(n, int(math.Ceil(q)))
 	}
 	if slurm := e.number("SLURM_CPUS_PER_TASK"); slurm > 0 {
@@ -73,7 +73,7 @@ func cores(e environment) int {
 }
 
 func memoryLimit(e environment) int64 {
-	limit := e.cgroupMemory()
+	limit := e.cgroupMemory() // 0: none
 	add := func(v int64) {
 		if v > 0 && (limit == 0 || v < limit) {
 			limit = v

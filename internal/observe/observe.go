@@ -1,9 +1,10 @@
 // Package observe makes a run (one execution of a study) observable: structured logs, Prometheus
 // metrics, profiles and OpenTelemetry traces. Each is off by default.
 //
-// The metrics count samples and the cells of a study. A cell is a unit of work: one measure of one
-// model on one data set, under one transformation value, in one trial. A view is a sample as a
-// model gets it, clean or transformed, so a sample may have several. The engine is ONNX Runtime.
+// The metrics count samples and the cells of a study, the description of what is measured. A cell
+// is a unit of work: one measure of one model on one data set, under one transformation value, in
+// one trial (a repetition with other random draws). A view is a sample as a model gets it, clean
+// (not transformed) or transformed, so a sample may have several. The engine is ONNX Runtime.
 package observe
 
 import (

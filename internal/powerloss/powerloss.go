@@ -40,6 +40,7 @@ func Record(dir string) (log *Log, stop func(), err error) {
 	if err := log.base.read(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
+	// Package filesys calls the function for each change, which do makes.
 	stop, err = filesys.Observe(dir, func(c filesys.Change, do func() error) error {
 		c.Data = slices.Clone(c.Data)
 		err := do()

@@ -52,7 +52,8 @@ var shots = []shot{
 	{"report.png", "demo", "", 1440, 810, ""},
 	{"tutorial-findings.png", "tutorial/run", "", 1440, 700, ""},
 	{"tutorial-samples.png", "tutorial/run", "", 1200, 900, "#samples"},
-	{"tutorial-seis.png", "tutorial/run", "", 1200, 900, "section[data-measure='3']"}, // the fourth measure is SEIS
+	// SEIS measures equivariance and invariance; it is the fourth measure.
+	{"tutorial-seis.png", "tutorial/run", "", 1200, 900, "section[data-measure='3']"},
 }
 
 func run(program, out, dir string) error {
@@ -111,7 +112,7 @@ func tutorial(program, dir string) error {
 		return err
 	}
 	lines := strings.Split(string(text), "\n")
-	for i, line := range lines {
+	for i, line := range lines { // set the mean and the standard deviation that the tutorial names
 		if strings.HasPrefix(strings.TrimSpace(line), "preprocess:") {
 			lines[i] = "    preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}"
 		}

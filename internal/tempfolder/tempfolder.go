@@ -41,7 +41,7 @@ func New(purpose string) (dir string, remove func(), err error) {
 		os.RemoveAll(root)
 		return "", nil, err
 	}
-	lock := filelock.Shared(marked)
+	lock := filelock.Shared(marked) // nil if there is none, as on a file system without locks
 	return dir, func() {
 		if lock != nil {
 			lock.Close()

@@ -12,8 +12,8 @@ import (
 )
 
 // Random returns a random graph that may be invalid. Its nodes have any of the operators with any
-// attributes and inputs. "x", "tokens" and "ids" are graph inputs, "w" and "m" weights, and "y" is
-// the output.
+// attributes and inputs. "x", "tokens" and "ids" are graph inputs (-1: a dimension of any size),
+// "w" and "m" weights, and "y" is the output. The value "" is an input that is left out.
 func Random(t *rapid.T, operators []string) *onnx.Model {
 	b := onnx.NewBuilder(rapid.SampledFrom([]int{9, 12, 13, 18}).Draw(t, "opset"))
 	number := rapid.IntRange(-3, 5)

@@ -26,8 +26,9 @@ import (
 // In this file truth is the labels of a sample: boxes, or a mask (the class of each pixel). A site
 // is what one accumulator measures: a model's output on a data set under T. A view is x (clean) or
 // T(x) (moved, or transformed). The place of a sample is its position in the study's random order,
-// which a Layout describes. The Layout also divides the samples into jackknife groups, parts of
-// which each is left out once. An Op is T with the parameters that were drawn for one sample.
+// which a Layout describes; its index is that in the data set. The Layout also divides the samples
+// into jackknife groups, parts of which each is left out once. An Op is T with the parameters that
+// were drawn for one sample.
 func Accuracy() measure.Measure { return accuracy{} }
 
 type accuracy struct{}
@@ -149,6 +150,7 @@ func (a *accuracyAccumulator) add(view, index, group int, row []float32, truth *
 	if err != nil {
 		return err
 	}
+	// Area is that of the image in square pixels. The index orders boxes of equal scores.
 	a.views[view].precision.add(index, group, found, labelled, truth.Area)
 	return nil
 }
@@ -196,7 +198,7 @@ func (a *accuracyAccumulator) addMap(regions []int, row []float32, truth *datase
 	if !ok {
 		return errors.New("how T moves positions is not known")
 	}
-	maps.findSources(p)
+	maps.findSources(p) // for each pixel of T(x), the pixel of x that it shows, or -1
 	f := a.site.Output
 	for at, from := range maps.sources {
 		if from < 0 || mask.Data[from] < 0 {
@@ -306,6 +308,8 @@ func (a *accuracyAccumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// write writes the numbers of objects to be found and the detections. matched and ignored are sets
+// of bits, one for each range of areas and threshold of IoU.
 func (p *precision) write(w *state.Writer) {
 	w.Ints(p.positives)
 	for _, all := range p.detections {

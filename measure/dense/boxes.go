@@ -60,8 +60,10 @@ func confidenceOf(step int) float64 { return float64(step+1) / 10 }
 
 func confidenceFactor(step int) string { return fmt.Sprintf("confidence=%.1f", confidenceOf(step)) }
 
-// addBoxes adds the columns and the statistics of boxes to a spec. A Derived is a statistic that is
-// computed from the means of columns. Its factor names the boxes that it is limited to.
+// addBoxes adds the columns and the statistics of boxes to a spec. Sample is the name of a column's
+// values for single samples; the zero Column has none. Transformed says that it needs T(x). A
+// Derived is a statistic that is computed from the means of columns. Its factor names the boxes
+// that it is limited to.
 func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 	columns := make([]paired.Column, boxSums)
 	for c, name := range map[int]string{sampleMatched: "matched", sampleIoU: "iou", sampleFlips: "class-flips", sampleChange: "confidence-change"} {
@@ -101,7 +103,8 @@ func addBoxes(spec *paired.Spec, f *output.Format, s Settings) {
 }
 
 // A boxAction compares boxes. A row of tau f(x) holds the moved boxes, then for each box 1 if it
-// counts and 0 if not, then x and y of the four corners of the moved image.
+// counts and 0 if not, then x and y of the four corners of the moved image. A list of boxes has
+// Candidates rows of Columns() values.
 type boxAction struct {
 	format   *output.Format
 	settings Settings
@@ -182,6 +185,7 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 		x.counts[i] = counts[i] != 0
 	}
 	for i, b := range found {
+		// shown returns the fraction of b inside the outline
 		y.counts[i] = shown(b, outline) >= a.settings.Visible-1e-6 // the outline is rounded to float32
 	}
 	a.sums(out, x, y)
@@ -191,6 +195,8 @@ func (a *boxAction) Pair(out []float64, acted, transformed []float32) error {
 // sums sets the columns for the boxes x of tau f(x) and y of f(Tx).
 func (a *boxAction) sums(out []float64, x, y imageBoxes) {
 	clear(out)
+	// all are the pairs with an IoU of at least the setting. By these pairs, compare matches boxes
+	// whose scores reach a confidence.
 	all := candidates(x.boxes, y.boxes, a.settings.IoU)
 	m := compare(x, y, all, a.settings.Confidence)
 	for _, p := range m.pairs {

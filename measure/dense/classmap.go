@@ -25,6 +25,9 @@ const (
 )
 
 // addClassMap adds the columns and the statistics of class maps to the specification of a measure.
+// Sample is the name of a column's values for single samples; the zero Column has none. A Derived
+// is a statistic of the means of columns; if it is Shuffled, its null is of shuffled pairs. There
+// are confidenceSteps confidences, 0.1 to 0.9.
 func addClassMap(spec *paired.Spec, f *output.Format, s Settings) {
 	columns := make([]paired.Column, mapSums)
 	columns[sampleAgreement] = paired.Column{Sample: "pixel-agreement", Transformed: true}
@@ -109,7 +112,7 @@ func (a *mapAction) Act(dst []float32, _ []float64, z []float32, op transform.Op
 	f := a.format
 	p, ok := transform.PointMapOf(op, f.Height, f.Width)
 	if !ok {
-		return paired.ErrLeftOut
+		return paired.ErrLeftOut // the sample has no values
 	}
 	a.findSources(p)
 	n, visible := f.Height*f.Width, false

@@ -23,7 +23,8 @@ const (
 )
 
 // addPoints adds the columns and the statistics (Derived) of keypoints, the maxima of heat maps, to
-// spec, the specification of a measure. f describes the model's output.
+// spec, the specification of a measure. f describes the model's output. ratio returns the statistic
+// that is the mean of one column divided by that of another.
 func addPoints(spec *paired.Spec, f *output.Format) {
 	spec.Columns = make([]paired.Column, pointSums+2*f.Keypoints)
 	spec.Columns[samplePointDistance] = paired.Column{Sample: "keypoint-distance", Transformed: true}
@@ -55,7 +56,7 @@ func (a *pointAction) Act(dst []float32, _ []float64, z []float32, op transform.
 	if err != nil {
 		return err
 	}
-	for k, p := range m.keypoints(points, point{}) {
+	for k, p := range m.keypoints(points, point{}) { // point{}: no shift besides the motion
 		if m.wrap { // what leaves the image at one side comes in at the other
 			p.X, p.Y = p.X-math.Floor(p.X), p.Y-math.Floor(p.Y)
 		}

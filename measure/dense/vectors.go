@@ -16,7 +16,8 @@ type orthogonal [2][2]float64
 // the model with a vector, such as a flow or a surface normal, at each position of the image.
 func (m motion) nearestOrthogonal(f *output.Format) orthogonal {
 	aspect := float64(f.Width) / float64(f.Height)
-	// The motion's matrix, by rows. The unit of x and y is a pixel of the map; y points down.
+	// The motion's matrix, by rows. The unit of x and y is a pixel of the map; y points down. The
+	// motion turns the vectors (1, 0) and (0, 1) into right and down, in fractions of the sides.
 	a, b, c, d := m.right.x, m.down.x*aspect, m.right.y/aspect, m.down.y
 	if f.Vectors == output.YUp { // y of the vectors points up
 		b, c = -b, -c

@@ -46,6 +46,7 @@ func New(s Settings) measure.Measure {
 	column := func(name string) paired.Column {
 		return paired.Column{Statistic: name, Sample: name, Transformed: true}
 	}
+	// Version is that of the results, StateVersion that of the saved accumulators.
 	return paired.New(paired.Spec{
 		Descriptor: Descriptor(), Version: 1, StateVersion: 2, Settings: s, PerClass: s.PerClass, Pair: pair, PairRows: pairRows, Needs: measure.Needs{Transformed: true},
 		Columns: []paired.Column{column("cosine"), column("l1"), column("l2"), column("relative-l2")},
@@ -79,6 +80,7 @@ func pairRows(own, shuffled []float64, previous, clean, transformed []float32) b
 	if shuffled == nil {
 		next = nil
 	}
+	// sumRows sets the sums of the samples' own pairs and, in next, of the shuffled ones.
 	sumRows(sums[:rows], next, previous, clean, transformed)
 	for i, m := range sums[:rows] {
 		if !finite(m.aa) || !finite(m.bb) {

@@ -89,7 +89,8 @@ func New(s Settings) measure.Measure {
 	})
 }
 
-// skip returns why tau is not known at a site, or "".
+// skip returns why tau is not known at a site, or "". It judges T by one draw, which moves
+// positions as p says. Fixed reports whether they stay.
 func skip(site measure.Site, s Settings) string {
 	maps, why := site.Layer.Maps()
 	if why != "" {

@@ -60,8 +60,9 @@ func (r *run) save() error {
 
 // write writes the state of the run: its progress, the sample index and label by place (the
 // position in the random order of the samples), the results by layer, and the accumulators of the
-// current group by chunk. A side is an index of a sign: 0 if units fire at high values, 1 if at low
-// ones. null counts what chance gives.
+// current group by chunk: for thresholds, for the mean and the variance of each unit, for whole
+// trajectories and for classes. A side is an index of a sign: 0 if units fire at high values, 1 if
+// at low ones. null counts what chance gives.
 func (r *run) write(to io.Writer) error {
 	w := state.Stream(to, stateKind, stateVersion)
 	w.Ints(r.division())

@@ -8,7 +8,9 @@ import (
 )
 
 // Descriptor describes the measure with its default settings. A unit is one value of a layer. A
-// trajectory is an input and its transformed versions.
+// trajectory is an input and its transformed versions. Resampled is what the confidence intervals
+// take as random. PerUnit: the statistic has a value for each unit. Constants such as
+// statInvariance are the names of statistics.
 func Descriptor() measure.Descriptor { return descriptor(Defaults().Rate) }
 
 // descriptor describes the measure for units that fire for the fraction rate of all inputs.

@@ -167,6 +167,9 @@ func (g *ThresholdEstimator) write(w *state.Writer) {
 	}
 }
 
+// write writes, for each unit, its k largest values (as a sketch, or as a heap with the number of
+// further values that equal the least), its references with their values, and the bound below which
+// values change nothing.
 func (t *topValues) write(w *state.Writer) {
 	if t.sketch != nil {
 		t.sketch.write(w)

@@ -10,7 +10,10 @@ import (
 
 // fullStats accumulates the statistics of the Python library tmeasures (see variances) for a chunk,
 // which is a range of units of one layer. They are over the trajectories of all samples. The
-// trajectory of a sample is the sample and its transformed versions, each at one step.
+// trajectory of a sample is the sample and its transformed versions, each at one step. A variance
+// here is a standard deviation: the transformational one over steps, the sample one over samples.
+// Of a trajectory, amounts has the parameter of each step, centre is the step of the sample itself,
+// and inverse returns the inverse of an image's transformation (nil for the sample itself).
 type fullStats struct {
 	images    int        // number of images so far, trajectory by trajectory and step by step
 	plain     *variances // of the units; nil if not needed

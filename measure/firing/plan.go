@@ -53,6 +53,7 @@ func groups(counts []int, limit int) []group {
 // A layout describes how the work of a job, one run of the measure on a model and its data, is
 // divided. It depends on the memory of the job; scores do not depend on it. A reference stimulus is
 // one of the inputs that activate a unit most; its trajectory is itself and its changed versions.
+// amounts has an element for each image of a trajectory, and total counts the images of all.
 type layout struct {
 	rank         int          // k: the threshold of a unit is its k-th largest value
 	references   int          // number of reference stimuli of a unit
@@ -157,10 +158,11 @@ func (m *firing) forwardPasses(j *procedure.Job) int64 {
 		once += int64(p.total)
 		// The pass for thresholds has run the references themselves. Those that are random inputs
 		// of the null (the score that chance alone gives) run again.
-		if p.exclusive {
+		if p.exclusive { // no image is on two trajectories
 			once -= max(0, n-maxNulls)
 		}
-		if m.needsFullTrajectories() && p.tmeasures { // trajectories of all samples
+		// Trajectories of all samples; tmeasures: the variances of that library apply to them.
+		if m.needsFullTrajectories() && p.tmeasures {
 			once += n * int64(len(p.amounts))
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // is an input and its transformed versions. The references of a unit are the inputs that activate
 // it most. The null is the score with random inputs in place of the references.
 type run struct {
-	*firing
-	layout
+	*firing // the measure with its settings
+	layout  // how the work is divided, with rank (k) and the number of references
 	job     *procedure.Job
 	units   map[int]*unitSet // by layer
 	sparse  []bool           // by layer: its units fire only at high values (the sign s is 1)
@@ -187,7 +187,7 @@ func (r *run) thresholdStage(g group) stage {
 			}
 			for _, c := range g {
 				r.estimators = append(r.estimators, r.newEstimator(c))
-				if r.settings.also(NormalThreshold) {
+				if r.settings.also(NormalThreshold) { // thresholds from mean and variance
 					r.moments = append(r.moments, &moments{mean: make([]float64, c.count()), m2: make([]float64, c.count())})
 				}
 			}

@@ -20,12 +20,13 @@ const (
 	statGlobal     = "global-rate" // G: how often it fires on all inputs
 	statSelective  = "selective"   // fraction of the units that do not fire at every input
 	// The others are Settings.Also; see variances for the first four.
-	statTransformational = "transformational-variance"
-	statSample           = "sample-variance"
-	statNormalised       = "normalised-variance"
-	statSame             = "same-equivariance"
-	statNormal           = "goodfellow-normal"  // L / G of all samples, at thresholds from a normal distribution
-	statInformation      = "mutual-information" // of firing and the class
+	statTransformational = "transformational-variance" // standard deviation over a trajectory
+	statSample           = "sample-variance"           // standard deviation over samples
+	statNormalised       = "normalised-variance"       // the ratio of these two
+	statSame             = "same-equivariance"         // that ratio for maps transformed back
+	// L / G of all samples, at thresholds from a normal distribution
+	statNormal      = "goodfellow-normal"
+	statInformation = "mutual-information" // of firing and the class
 )
 
 // scores returns the scores of every layer, on each kind of trajectory (what varies along it, such
@@ -71,8 +72,9 @@ func (r *run) referenceCount() int {
 }
 
 // firingScores returns the scores of a layer on one kind of trajectory: invariance, local rate,
-// global rate and the fraction of selective units. The first three are means over the top units:
-// the fraction Settings.Top of the units, those with the highest invariance.
+// global rate and the fraction of selective units. measure.Plain makes a score without an interval
+// and a null. The first three are means over the top units: the fraction Settings.Top of the units,
+// those with the highest invariance.
 func (r *run) firingScores(f *layerResult, kind int) []measure.Score {
 	units := r.unitScores(f, kind)
 	n := len(units)

@@ -112,6 +112,7 @@ func (s Settings) tolerance() float64 {
 	return s.Error
 }
 
+// Limits of the settings.
 const (
 	minError      = 0.001
 	maxReferences = 1000

@@ -228,7 +228,8 @@ func (m *firing) stepsOf(j *procedure.Job) []step {
 
 // draw returns the random transformation of a sample at a step, where value is an index into the
 // values of the job's transformation. With per: trial in the study file all samples of a trial, a
-// repetition of all random draws, have the same parameters, but each has its own noise.
+// repetition of all random draws, have the same parameters, but each has its own noise. The job's
+// Key seeds its draws: the study's seed, the names of data and transformation, and the trial.
 func (m *firing) draw(j *procedure.Job, value, step, index int) transform.Op {
 	k := j.Key
 	k.Trial = k.Trial*maxSteps + step // so that draws of different steps and trials are independent
