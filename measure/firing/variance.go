@@ -120,7 +120,8 @@ func (m *moments) threshold(u int, rate float64) float64 {
 }
 
 // needsFullTrajectories reports whether the model runs on the trajectories of all samples, not only
-// of the references, the inputs that activate a unit most.
+// of the references, the inputs that activate a unit most. also reports whether the settings ask
+// for a statistic.
 func (m *firing) needsFullTrajectories() bool {
 	return m.settings.also(Variance) || m.settings.also(SameEquivariance) || m.settings.also(NormalThreshold)
 }

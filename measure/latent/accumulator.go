@@ -106,7 +106,8 @@ func (a *accumulator) check(b *measure.Batch) error {
 	return nil
 }
 
-// addSample appends the observations of a sample to the block.
+// addSample appends the observations of a sample to the block. maps.Base is the number of values
+// before the first position, such as those of a class token.
 func (a *accumulator) addSample(clean, transformed []float32, op transform.Op) {
 	positions, c := a.maps.Positions(), a.maps.Channels
 	n := positions * c
@@ -225,7 +226,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 			valid = valid && f.moved.N == f.same.N
 		}
 	}
-	if !valid {
+	if !valid { // Fail sets the error that Close returns
 		r.Fail(fmt.Errorf("the state belongs to another layer or study"))
 	}
 	if err := r.Close(); err != nil {

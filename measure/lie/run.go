@@ -126,7 +126,10 @@ func (r *run) scores() []measure.PairScore {
 // layerScores returns the scores of layer l under generator i: lee, the local equivariance error,
 // is |L z|^2 divided by the number of values, and relative is |L z| / |z|, where z are the layer's
 // values. Their Lie derivative L z is the change of z when the input moves, minus the motion of z
-// itself. The nulls subtract the motion of another sample's z.
+// itself. The nulls subtract the motion of another sample's z. contribution is the squared norm,
+// divided by the number of classes, of the part of the output's Lie derivative that arises at the
+// layer. In the sums c of a sample, lieSquares is the column of |L z|^2, squares that of |z|^2,
+// nullSquares that of the null's |L z|^2, and partSquares that of the contribution.
 func (r *run) layerScores(i, l int) []measure.Score {
 	n := len(r.samples)
 	outputs := float64(r.job.A.Model.Classes())
@@ -235,6 +238,7 @@ func (r *run) restore() error {
 		}
 		for i := range sums {
 			if sums[i] = f.Floats(); len(sums[i]) > all || len(sums[i])%r.width() != 0 {
+				// Fail sets the error that Load returns.
 				f.Fail(fmt.Errorf("%d sums of %d", len(sums[i]), all))
 			}
 		}

@@ -126,6 +126,7 @@ func (s *gridSubject) batch(places []int) *measure.PairBatch {
 	return b
 }
 
+// update adds a batch, and then overwrites its memory, which an accumulator must not keep.
 func (s *gridSubject) update(places []int) error {
 	b := s.batch(places)
 	err := s.Update(b)

@@ -127,6 +127,7 @@ func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, p
 	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation},
 		train.FitOptions{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.checkpoint.probe(ctx, p.name),
 			AfterEpoch: func(e train.Epoch) error {
+				// Validation is the loss on the validation samples.
 				r.setStatus(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation))
 				return nil
 			}})

@@ -39,6 +39,8 @@ func (m *invariance) Needs() procedure.Needs       { return m.settings.needsWith
 
 func (m *invariance) Skip(j *procedure.Job) string { return m.settings.skip(j) }
 
+// Work estimates the work in forward passes of one sample: of x, and of T(x) for each value of the
+// transformation. Values has one element if there is no list of values.
 func (m *invariance) Work(j *procedure.Job) int64 {
 	return int64(j.Data.Len()) * int64(1+len(j.Transform.Values))
 }

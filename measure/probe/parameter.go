@@ -54,6 +54,7 @@ func (m *parameterEquivariance) Skip(j *procedure.Job) string {
 }
 
 func (m *parameterEquivariance) Work(j *procedure.Job) int64 {
+	// In forward passes of one sample: those of x and T(x), and the training of the probes.
 	const targets, representations = 1, 2 // the parameter; z and z'
 	return 2*int64(j.Data.Len()) + m.settings.work(j, &m.settings.Representation, targets, representations)
 }

@@ -86,7 +86,7 @@ func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) e
 }
 
 // open opens the representations by one layer of the transformed samples at positions of the data
-// (nil: all).
+// (nil: all). They may take a quarter of the job's memory.
 func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, positions []int) (*features.Table, error) {
 	request := r.request(v)
 	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, positions, r.job.Memory/4

@@ -173,6 +173,8 @@ func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
 	defer a.measure.scratch.Put(memory)
 	// In this package, the type block is the observations of a segment, not samples of the layout.
 	b := block{rows: c.rows[:a.valuesOf(c.samples)], d: a.maps.positions()}
+	// tile is the number of variables that are multiplied at once. The products of x with x are
+	// cached only if they are a single tile.
 	if b.d <= tile && a.clean.shared() {
 		b.clean, b.hash = a.clean, hashClean(b.rows, b.d)
 	}

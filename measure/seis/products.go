@@ -62,7 +62,8 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 
 // addPairs adds the products of x with y to scatters of (x, y), and those of shuffled pairs to the
 // null (from which the scores that chance alone gives are computed). Without a null, pairs is nil.
-// It overwrites the block's observations.
+// pairs.match is not nil if the pairs form cycles of four observations; else pairs.order has them.
+// addPairs overwrites the block's observations.
 func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs *shuffledPairs, memory *scratch) {
 	products := b.unshuffledProducts
 	var shuffled linalg.CrossUpdate[float64]

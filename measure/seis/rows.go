@@ -120,7 +120,7 @@ func (a *rowAccumulator) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces the samples by those of a state. After an error the accumulator is not
-// to be used.
+// to be used. r.Fail sets the error that r.Close returns.
 func (a *rowAccumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, rowState, a.measure.Version())
 	if err != nil {

@@ -154,6 +154,7 @@ func (t table) row(statistic string, shifts []float64, score func(result) float6
 	for i, r := range t.replicates {
 		s.Replicates = append(s.Replicates, measure.Replicate{Value: score(r.result) + shifts[i], Left: r.left})
 	}
+	// Scale the deviations of the few halves from their mean, so that the interval is wide enough.
 	resample.WidenHalves(s.Replicates)
 	s.Low, s.High = resample.Jackknife(s.Value, s.N, s.Replicates)
 	s.Low, s.High = max(s.Low, s.Min), min(s.High, s.Max) // NaN stays NaN

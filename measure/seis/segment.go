@@ -62,7 +62,8 @@ func (c segments) longestOf(block int) int { return block - (max(1, block/c.size
 // channel. Observations are ordered by sample, then by channel. For a single sample the result is
 // nil. The random numbers depend on key and from. If the number of samples is a multiple of four
 // and that of channels even, the pairs form cycles of four, which cost less (see cyclesOfFour).
-// These are random enough, since the samples are in random order already.
+// These are random enough, since the samples are in random order already. Else the field order has
+// the partner of each observation.
 func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil

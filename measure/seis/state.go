@@ -43,6 +43,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 
 // UnmarshalBinary replaces the state by one that MarshalBinary returned for an accumulator of the
 // same site (layer, data and transformation). After an error the accumulator must not be used.
+// r.Fail sets the error that r.Close returns.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "seis", a.measure.Version())
 	if err != nil {

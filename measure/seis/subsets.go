@@ -43,7 +43,7 @@ func (f *bases) newSubsets(all *linalg.Scatter[float64], sets int) *subsets {
 }
 
 // addAllObservations adds all observations to a set, which must be empty. c holds the scatters of
-// their coordinates in the bases.
+// their coordinates in the bases; those of x and of y are diagonal, since the axes are principal.
 func (h *subsets) addAllObservations(set int, c coordinates) {
 	s := &h.sums[set]
 	s.n = h.all.N

@@ -66,7 +66,7 @@ func (m *pairMoments) eachGroup(f func(group, left int)) {
 // for biased estimates, 0 for unbiased ones. K and L are the n x n Gram matrices of x and y, and H
 // subtracts the mean. An hsicSum holds the sums from which HSIC is computed: m samples, the inner
 // product of K and L, the sums k and l of all elements, the traces trk and trl, and kl, the inner
-// product of the row sums.
+// product of the row sums. hsicSums has those of all samples, and those without each group (rest).
 func cka(xy, xx, yy hsicSums, unbiased bool) estimate {
 	hsic, minSamples := hsicSum.biased, 2
 	if unbiased {
@@ -124,7 +124,8 @@ func (s *singleMoments) hsic(unbiased bool) hsicSums {
 
 // momentSums returns the sums of HSIC of n observations, and those without each group. without
 // returns the number of observations in a group, and the squared norm and the fourth moments
-// without it.
+// without it. fourth holds the fourth moments of all observations, then those of each group; it is
+// not used for biased estimates.
 func momentSums(n int, norm float64, fourth []*fourthMoments, unbiased bool, groups int, without func(g int) (left int, norm float64, t fourthMoments)) hsicSums {
 	out := hsicSums{rest: make([]hsicSum, groups)}
 	if unbiased {

@@ -213,7 +213,7 @@ func (r *calculator) compute(ctx context.Context, x, y Source, order []int, name
 }
 
 // wideIntervalWarning is the warning of statistics whose intervals were measured to be too wide:
-// see docs/explanation/intervals-and-nulls.md.
+// see docs/explanation/intervals-and-nulls.md. They are those of fewer than wideBelow samples.
 const wideIntervalWarning = "the interval is wider than needed: it contains the expected value in more than 98 % of cases"
 
 // score returns the estimate of a statistic as a score of n samples. If interval is false, it has

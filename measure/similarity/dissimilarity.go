@@ -43,7 +43,7 @@ func (v *subsetPair) dissimilarities(s *subset) (pairMatrix, error) {
 		return k, nil
 	}
 	k.squaredDistances()
-	unit := slices.Max(squares) / 1e12 // of rounding
+	unit := slices.Max(squares) / 1e12 // values are rounded to multiples of it
 	unit = cmp.Or(unit, 1)
 	for i, d := range k.data {
 		if k.data[i] = math.Round(d/unit) * unit; kind == "euclidean" {
@@ -71,6 +71,7 @@ func (s pairMatrix) cosines(squares []float64) {
 }
 
 // correlationGram returns the inner products of the samples, each minus the mean of its p values.
+// It is an error if the n p values exceed maxPoints, a bound of their memory.
 func (s *subset) correlationGram(ctx context.Context, centring int) (pairMatrix, error) {
 	if s.of.p > maxPoints/len(s.at) {
 		return pairMatrix{}, errTooWide
@@ -237,7 +238,7 @@ func (s pairMatrix) concentricity() float64 {
 }
 
 // kernelSum returns the sum of exp(-2 d^2) over all ordered pairs of samples, each with itself
-// included, for distances d.
+// included, for distances d. The statistic uniformity is computed from it.
 func (s pairMatrix) kernelSum() float64 {
 	var sum float64
 	for _, d := range s.data {

@@ -10,8 +10,9 @@ type Layout struct {
 // those that enter a measure. tau is the action of the transformation on positions (see Field):
 // f.forward reads tau z from z, and f.back tau^-1 from its result. dst and z have the given layout,
 // hold nothing but positions (no class token, for instance), and do not overlap. Channel c is
-// written to channel to[c], or to c if to is nil. If tau interpolates (Exact is false) and floor is
-// not nil, the sums over this sample are added to floor.
+// written to channel to[c], or to c if to is nil. If f.Still is set, tau moves nothing. If tau
+// interpolates (f.Exact is false) and floor is not nil, the sums over this sample are added to
+// floor.
 func (f *Field) Act(dst, z []float32, l Layout, to []int32, floor *FloorSums) {
 	if l.Planes {
 		f.actOnPlanes(dst, z, len(z)/l.Channels, to, floor)

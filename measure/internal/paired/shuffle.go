@@ -18,7 +18,7 @@ import (
 type openPair struct {
 	last        int       // place of the latest sample
 	count       int       // samples so far
-	label       int       // of the latest sample
+	label       int       // class of the latest sample
 	clean       []float32 // the latest sample's clean row, or tau z
 	transformed []float32 // the first sample's transformed row
 	// cleanBorrowed and transformedBorrowed report whether the rows are memory that is valid during
@@ -67,8 +67,8 @@ func (a *accumulator) shuffle(b *measure.Batch, i int, row []float32, columns []
 	return a.closeIfComplete(o, block)
 }
 
-// skipSample records that the sample at a place has no columns. It returns the open pair of its
-// block, or nil if there is none or the block is complete.
+// skipSample records that the sample at a place has no columns: the measure leaves it out. It
+// returns the open pair of its block, or nil if there is none or the block is complete.
 func (a *accumulator) skipSample(place int) (*openPair, error) {
 	block := place / a.site.Layout.Block
 	o := a.open[block]

@@ -109,6 +109,7 @@ func (t *table) write(w *state.Writer) {
 	w.Ints(t.count)
 }
 
+// read replaces the sums and counts by saved ones. r.Fail sets the error that r.Close returns.
 func (t *table) read(r *state.Reader) {
 	r.FloatsInto(t.sum)
 	count := r.Ints()
