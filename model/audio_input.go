@@ -133,8 +133,9 @@ func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, er
 // WithFeatures adds the spectrogram of a preprocessing in front of a network whose input is a
 // spectrogram, as Open does: batch x mels x frames or batch x frames x mels, possibly with a
 // channel axis of size 1 after the batch. Mels are frequency bands, frames are positions in time.
-// The result takes waveforms, batch x 1 x samples. The weights keep their names. Without
-// p.Features, it returns the graph itself.
+// The result takes waveforms, batch x 1 x samples. samples is their number of values if
+// p.Frame.Length does not fix it; 0: any. The weights keep their names. Without p.Features, it
+// returns the graph itself.
 func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
 	if p.Features == nil {
 		return graph, nil

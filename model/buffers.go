@@ -34,8 +34,9 @@ type part struct {
 
 // NewBuffers returns buffers for batches of at most batch images, at least one. Closing the session
 // frees them. If the model takes a fixed number of images, a batch is several runs of the engine.
-// The last one is padded with copies of the last image, whose outputs are not returned. Buffers
-// that need more than 64 MiB and more than half of the free memory are an error.
+// The last one is padded with copies of the last image, whose outputs are not returned. s.workers
+// is the number of parts of a batch that run in parallel. Buffers that need more than 64 MiB and
+// more than half of the free memory are an error.
 func (s *Session) NewBuffers(batch int) (*Buffers, error) {
 	if batch < 1 {
 		return nil, s.model.wrap(fmt.Errorf("a batch of %d images: use at least one", batch))
@@ -152,7 +153,7 @@ func (b *Buffers) part(k, n int) (part, error) {
 		if at < 0 {
 			continue
 		}
-		first, err := b.parts[k].inputs[at].First(n)
+		first, err := b.parts[k].inputs[at].First(n) // n images, in the same memory
 		if err != nil {
 			return part{}, err
 		}

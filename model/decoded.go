@@ -84,7 +84,7 @@ func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) 
 	for _, p := range m.graph.Outputs() {
 		about.Ports = append(about.Ports, output.Port{Name: p.Name, Type: p.Type, Sizes: p.Sizes(), Sample: shapes[p.Name], Axes: axes[p.Name]})
 	}
-	named, err := readLabels(m.path)
+	named, err := readLabels(m.path) // names of classes in a file beside the model
 	if err == nil {
 		about.Names = named
 	}

@@ -137,7 +137,8 @@ func (c processorConfig) isA(names ...string) bool {
 }
 
 // frame reads resizing and cropping. Resize is the shorter side after resizing, and Height and
-// Width are the size of the crop; if Resize is 0, the image is resized to Height and Width.
+// Width are the size of the crop; if Resize is 0, the image is resized to Height and Width. With
+// Square, both sides are resized to Resize.
 func (c processorConfig) frame(f *dataset.Frame) error {
 	var err error
 	if f.Interpolation, err = resampling(c.Resample); err != nil {

@@ -193,6 +193,7 @@ func newImageInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, err
 	if p.frame.Width, err = reconcile("width", w, p.frame.Width, info); err != nil {
 		return p, err
 	}
+	// Square: both sides are resized to Resize. Height and Width are those of the crop; 0: no crop.
 	if p.frame.Square && p.frame.Height == 0 && p.frame.Width == 0 {
 		p.frame.Height, p.frame.Width = p.frame.Resize, p.frame.Resize
 	}

@@ -20,8 +20,8 @@ import (
 
 // Options override what Open determines from the graph. The zero Options choose no layers.
 type Options struct {
-	Layers []string             // patterns of onnx.Model.Select
-	Axes   map[string]onnx.Axes // axes of tensors that Open misreads
+	Layers []string             // patterns of onnx.Model.Select, such as a name or "op:Relu"
+	Axes   map[string]onnx.Axes // by name, axes of tensors that Open misreads, such as "NCHW"
 	Tokens *onnx.Tokens         // prefix (such as a class token), then a grid; nil: inferred
 	Input  string               // name of the input that takes the image
 	Layout string               // layout of that input: "NCHW" or "NHWC"

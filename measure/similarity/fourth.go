@@ -63,8 +63,8 @@ func viewOfCross[T float32 | float64](j *linalg.CrossScatter[T]) momentsView {
 	}
 }
 
-// add adds chunks of x and y, successive observations centred on their own mean (block.Mean). m has
-// the moments before the chunks are added to it.
+// add adds chunks of x and y, successive observations centred on their own mean (block.Mean), in
+// float32 (rows32) or float64 (rows64). m has the moments before the chunks are added to it.
 func (t *fourthMoments) add(m momentsView, x, y chunk) {
 	n := x.block.N()
 	dx, dy := meanShift(m.n, m.meanX, n, x.block.Mean()), meanShift(m.n, m.meanY, n, y.block.Mean())

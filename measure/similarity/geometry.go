@@ -25,7 +25,9 @@ const (
 
 // geometryStatistics returns the statistics of one representation. Their functions take a pair of
 // subsets (representations of some of the samples) and read the first one only. Scores of fewer
-// than wideBelow samples get a warning that the interval is too wide.
+// than wideBelow samples get a warning that the interval is too wide. cost estimates the
+// multiplications. columns says that samples x variables values are held in memory, and unpaired
+// that there is no null, since no samples are paired.
 func geometryStatistics() []statistic {
 	out := []statistic{
 		{name: Magnitude, minSamples: 2, cost: perPair, compute: func(v *subsetPair) (float64, error) { return magnitude(v, v.x) }},
@@ -85,7 +87,7 @@ func (*geometry) Needs() measure.Needs {
 // Skip returns why the measure does not apply to a site (a layer under a transformation), or "".
 func (m *geometry) Skip(s measure.Site) string { return m.comparison.Skip(gridOf(s)) }
 
-// Cost is the memory for two representations, on x and on T(x).
+// Cost is the memory for two representations, on x and on T(x), in bytes.
 func (m *geometry) Cost(s measure.Site) int64 { return 2 * m.comparison.Cost(gridOf(s)) }
 
 func (m *geometry) New(s measure.Site) (measure.Accumulator, error) {
@@ -114,7 +116,9 @@ type geometryAccumulator struct {
 	views [2]*accumulator // the views of a sample are x and T(x)
 }
 
-// Update adds the samples of a batch.
+// Update adds the samples of a batch. Place holds their positions in the order in which the study
+// reads samples, and Index those in the data set. An error of a comparison names its side; here it
+// must name the view.
 func (a *geometryAccumulator) Update(b *measure.Batch) error {
 	for i, z := range []tensor.Tensor{b.Clean, b.Transformed} {
 		if z.Len() == 0 && i == 1 {
@@ -149,7 +153,7 @@ func (a *geometryAccumulator) Merge(other measure.Accumulator) error {
 func (a *geometryAccumulator) Scores() ([]measure.Score, error) {
 	var out []measure.Score
 	for i, v := range a.views {
-		if i == 1 && v.n == 0 && len(v.pending.places) == 0 {
+		if i == 1 && v.n == 0 && len(v.pending.places) == 0 { // no sample was transformed
 			break
 		}
 		found, err := v.Scores()
@@ -200,7 +204,8 @@ func (a *geometryAccumulator) UnmarshalBinary(data []byte) error {
 }
 
 // magnitude returns the length of the mean representation (Klabunde et al. 2025). s is one of the
-// two representations in v, as in the functions below.
+// two representations in v, as in the functions below. raw: no mean is subtracted. s.unit turns the
+// values of s, which may be scaled, into those of the activations.
 func magnitude(v *subsetPair, s *subset) (float64, error) {
 	k, err := s.gram(v.ctx, raw)
 	if err != nil {
@@ -246,7 +251,8 @@ func intrinsicDimension(v *subsetPair, s *subset) (float64, error) {
 	return dimension, nil
 }
 
-// rankOf returns the effective rank (RankMe, Garrido et al. 2023).
+// rankOf returns the effective rank (RankMe, Garrido et al. 2023): the exponential of the entropy
+// of the singular values c.s, divided by their sum.
 func rankOf(v *subsetPair, s *subset) (float64, error) {
 	c, err := s.coordinates(v.ctx, raw)
 	if err != nil {

@@ -129,6 +129,7 @@ func (s pairMatrix) spans() bool {
 		full[i] += add
 	}
 	upper, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: s.n, Stride: s.n, Data: full})
+	// wellConditioned is 1e-8, for correlations of variables.
 	return ok && reciprocalCondition(upper) > wellConditioned*1e-2
 }
 
@@ -139,7 +140,7 @@ type hsicSum struct {
 	inner    float64 // sum_ij K_ij L_ij
 	kl       float64 // sum_i k_i l_i
 	k, l     float64 // sum_ij K_ij, sum_ij L_ij
-	trk, trl float64 // traces of K and L, summed only with the diagonals
+	trk, trl float64 // traces of K and L; 0 in sums without the diagonals
 }
 
 // biased returns <HKH, HLH>, where H subtracts the mean: the biased estimate of HSIC, up to a
@@ -164,7 +165,7 @@ type hsicSums struct {
 }
 
 // newHSICSums returns the sums of two Gram matrices, with or without their diagonals. Group g has
-// the samples from cuts[g] to cuts[g+1]-1.
+// the samples from cuts[g] to cuts[g+1]-1; nil: no groups.
 func newHSICSums(k, l pairMatrix, cuts []int, diagonal bool) hsicSums {
 	n, groups := k.n, max(0, len(cuts)-1)
 	parts := max(1, groups) // in which each row is summed: the groups, or all samples

@@ -100,7 +100,8 @@ func softCorrelationMatch(v *subsetPair) (float64, error) {
 }
 
 // permutationProcrustes returns min |X P - Y| over the permutations P of the variables, with
-// columns of zeros added to the narrower representation (Williams et al. 2021).
+// columns of zeros added to the narrower representation (Williams et al. 2021). Whether means are
+// subtracted is a setting.
 func permutationProcrustes(v *subsetPair) (float64, error) {
 	w, err := v.variables(v.centring())
 	if err != nil {

@@ -123,7 +123,7 @@ func (m *minibatchTotals) estimate(pair, u, v int) estimate {
 		return undefinedEstimate(tooFewFor(MinibatchCKA, minBatch))
 	}
 	if e, ok := constantEstimate(all.xx <= 0, all.yy <= 0); ok {
-		return e
+		return e // a layer is constant: 1 if both are, else 0
 	}
 	e := estimate{value: all.cka()}
 	for _, g := range groups {

@@ -35,7 +35,7 @@ type chunk struct {
 	p      int       // number of variables
 	rows32 []float32 // one of rows32 and rows64 is nil
 	rows64 []float64
-	block  linalg.Block // of the rows
+	block  linalg.Block // the rows, with the mean that was subtracted
 }
 
 // newChunk32 returns a chunk of rows, which it centres in place.
@@ -213,8 +213,9 @@ func (m *pairMoments) shuffles() [][]float64 {
 
 // gather computes the moments of two samples of the same observations. For the null it also
 // computes those of shuffled pairs; draws is the number of shuffles. sx and sy are the moments of x
-// and of y in the same groups, or nil if they are not known yet. r holds the settings. Its cuts are
-// the indices at which the groups begin, and the end; nil: no groups.
+// and of y in the same groups, or nil if they are not known yet. r holds the settings: debiased
+// asks for fourth moments, float64 for products in float64. Its cuts are the indices at which the
+// groups begin, and the end; nil: no groups.
 func gather(ctx context.Context, x, y *centredSample, sx, sy *singleMoments, r *calculator, draws int) (*pairMoments, error) {
 	groups := max(0, len(r.cuts)-1)
 	newX, newY := sx == nil, sy == nil
@@ -300,7 +301,8 @@ type reader struct {
 	rows32 []float32 // likewise in float32; nil: chunks are in float64
 }
 
-// newReader returns a reader of s for products with the other sample.
+// newReader returns a reader of s for products with the other sample. chunkOf is the largest number
+// of observations of a chunk, and Single says that all values of a source are exact in float32.
 func newReader(s, other *centredSample, inFloat64 bool) reader {
 	size := min(chunkOf(s.p), chunkOf(other.p), s.n) * s.p
 	r := reader{s: s, rows64: make([]float64, size)}

@@ -58,7 +58,9 @@ func (s *narrowLayers) block(chunks []chunk) linalg.Block {
 // the moments of the pairs. from is the place of its first sample in the study's order of samples.
 // The null, the value that chance gives, is computed from shuffled samples.
 func (a *accumulator) addPairs(chunks []chunk, group, from int) {
-	var crossings []linalg.Crossing  // products of two narrow layers
+	// Products of two narrow layers: X and Y are the first variables of either one among those of
+	// all narrow layers, All and Part the sums to which the products are added.
+	var crossings []linalg.Crossing
 	var shuffled [][]linalg.Crossing // the same for the null: for each shuffle, one for each pair
 	for i, m := range a.pairs {
 		if m == nil {
@@ -70,7 +72,7 @@ func (a *accumulator) addPairs(chunks []chunk, group, from int) {
 			m.add(chunks[u], chunks[v], group, a.generator(from), &a.scratch)
 			continue
 		}
-		m.addFourth(chunks[u], chunks[v], group) // m.add does this for wider layers
+		m.addFourth(chunks[u], chunks[v], group) // fourth moments; m.add does this for wider layers
 		crossings = append(crossings, linalg.Crossing{X: x, Y: y, All: m.xy, Part: m.part(group)})
 		for k, null := range m.null {
 			if k == len(shuffled) {

@@ -30,13 +30,13 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 		if err != nil {
 			return err
 		}
-		nearby[i] = weightedMean(c.rho, weighting{}.weights(c))
+		nearby[i] = weightedMean(c.rho, weighting{}.weights(c)) // the zero weighting: equal weights
 		jumps = jumps || nearby[i] != e.value
 	}
 	slope := resample.NewRankSlope(x.rank, y.rank, most, e.value, nearby)
 	var changes []resample.Ranks // of both fractional ranks, without each group
 	var left []int               // number of observations of each group
-	m.eachGroup(func(g, n int) {
+	m.eachGroup(func(g, n int) { // n: number of observations of group g
 		scale := float64(m.xy.N) / float64(m.xy.N-n) // influence is for all N observations, of which N - n are left
 		changes = append(changes, resample.Ranks{X: -scale * m.x.influence(g, x), Y: -scale * m.y.influence(g, y)})
 		left = append(left, n)
@@ -56,6 +56,7 @@ func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 // which the sum of eigenvalues, interpolated between integers, reaches the fraction of the
 // variance.
 func (s *singleMoments) influence(g int, w whitening) float64 {
+	// What the scatter along each component (column of w.t) loses without the group.
 	squares := quadratic(fullMatrix(s.groups[g]), s.removal(g), w.t, w.t)
 	for i, v := range w.cut.Values[:w.rank] { // undo the whitening, which divides by the square root of v
 		squares[i] *= v

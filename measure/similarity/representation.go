@@ -105,7 +105,8 @@ func (r *representation) leadingWhitening(ctx context.Context) (whitening, error
 
 // conditioned returns a representation of the same linear span whose moments are well conditioned.
 // That is the representation itself, or orthonormal combinations of its variables where these are
-// nearly linearly dependent.
+// nearly linearly dependent. If only moments were stored, so that there are no observations
+// (centredSample is nil), it is the representation itself too.
 func (r *representation) conditioned(ctx context.Context) (*representation, error) {
 	return cached(&r.orthogonal, func() (*representation, error) {
 		w, err := r.whitening(ctx)

@@ -39,7 +39,8 @@ func (r *calculator) resampled(ctx context.Context, selected []statistic, x, y *
 	var work []*resampling
 	whole := r.subsets(ctx, x, y, identityOrder(x.n), nil)
 	for _, k := range selected {
-		// A statistic with columns holds matrices of n x p and p x q values in memory.
+		// A statistic with columns holds matrices of n x p and p x q values in memory. maxPoints
+		// values take 1 GiB.
 		if k.columns && max(x.n*x.p, x.n*y.p, x.p*y.p) > maxPoints {
 			out[k.name] = undefinedEstimate(fmt.Sprintf("%d samples of %d and %d variables are too many for %s: set pool: mean, or a smaller limit", x.n, x.p, y.p, k.name))
 			continue

@@ -33,10 +33,10 @@ func (a *accumulator) header() []int {
 	for i, p := range a.plans {
 		u, v := a.pairLayers(i)
 		out = append(out, u, v)
-		flag(a.pairs[i] != nil)
-		flag(p.groups)
-		flag(p.debiased())
-		flag(p.drawsNull())
+		flag(a.pairs[i] != nil) // second moments are gathered
+		flag(p.groups)          // also those of each jackknife group
+		flag(p.debiased())      // fourth moments for debiased CKA
+		flag(p.drawsNull())     // moments of shuffled pairs
 		flag(p.inFloat64())
 	}
 	return out
@@ -75,7 +75,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces the state by one that MarshalBinary returned for the same grid. After an
-// error the accumulator must not be used.
+// error the accumulator must not be used. r.Fail records an error, which r.Close returns.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
 	r, err := state.NewReader(data, "similarity", a.comparison.Version())
 	if err != nil {

@@ -9,7 +9,10 @@ import (
 )
 
 // The names of the statistics in study files, commands and scores. The page
-// docs/reference/measures/similarity.md gives their formulas and sources.
+// docs/reference/measures/similarity.md gives their formulas and sources. An RSM, representational
+// similarity matrix, is here the matrix of distances between samples. CKNNA is CKA over pairs of
+// samples that are nearest neighbours (Huh et al. 2024), and GULP a distance of the predictions of
+// ridge regression (Boix-Adserà et al. 2022).
 const (
 	LinearCKA        = "linear-cka"
 	DebiasedCKA      = "debiased-cka"

@@ -146,8 +146,8 @@ func identity(n int) *mat.Dense {
 	return out
 }
 
-// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, whose diagonal is 1, from
-// the condition number of U.
+// reciprocalCondition estimates the reciprocal condition number of Uᵀ U, such as a correlation
+// matrix, from the condition number of U, an upper triangle.
 func reciprocalCondition(upper blas64.Triangular) float64 {
 	n := upper.N
 	work, iwork := make([]float64, 3*n), make([]int, n)
@@ -278,6 +278,7 @@ func (s *projected) Dims() (n, p int) {
 	return s.of.n, r
 }
 
+// Single implements Source: the values are not exact in float32.
 func (s *projected) Single() bool { return false }
 
 // Read implements Source. index holds the numbers of observations, as the sample orders them.
@@ -325,6 +326,7 @@ func newStandardised(ctx context.Context, x *centredSample) (*standardised, erro
 
 func (s *standardised) Dims() (n, p int) { return s.of.n, s.of.p }
 
+// Single implements Source: the values are not exact in float32.
 func (s *standardised) Single() bool { return false }
 
 // Read implements Source. index holds the numbers of observations, as the sample orders them.

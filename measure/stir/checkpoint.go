@@ -39,7 +39,7 @@ func loadCheckpoint(from train.Checkpoint, shape []int) (*jobCheckpoint, error) 
 	}
 	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
 		if !slices.Equal(r.Ints(), shape) {
-			return false // the set of readable images has changed
+			return false // the set of readable images has changed: the state is ignored
 		}
 		for range min(r.Int(), maxInversions) {
 			name := r.String()
@@ -88,7 +88,8 @@ func (k *jobCheckpoint) Save(write func(io.Writer) error) error {
 // noState writes an empty state, for the time between two searches.
 func noState(io.Writer) error { return nil }
 
-// readResult reads the result of an inversion of images of a shape.
+// readResult reads the result of an inversion of images of a shape. r.Fail makes the loading of the
+// state return an error.
 func readResult(r *state.Reader, shape []int) *invert.Result {
 	f := &invert.Result{Images: tensor.New(shape...), Loss: make([]float64, shape[0])}
 	r.Float32sInto(f.Images.Data)

@@ -6,7 +6,8 @@ import (
 
 // Descriptor describes the measure. Each Null names what gives the value by chance: shuffled pairs
 // have one model's representation of one sample and the other's of another sample. Directional says
-// that the statistic changes if the two models are exchanged.
+// that the statistic changes if the two models are exchanged, and Resampled that intervals account
+// for the choice of samples.
 func Descriptor() measure.Descriptor {
 	return measure.Descriptor{
 		Name: "stir", Title: "STIR: shared invariances", Level: measure.PairLevel, Resampled: "sample",

@@ -35,7 +35,8 @@ func (v *responses) selectRows(rows []int) *responses {
 }
 
 // finiteRows returns the rows (images), out of n, for which all layers that are not omitted are
-// finite. If there are fewer than two, the error names the layer.
+// finite. If there are fewer than two, the error names the layer. r.omitted has, for each model and
+// by layer, why a layer is omitted.
 func (r *run) finiteRows(n int, a, b *responses) (rows []int, err error) {
 	for i := range n {
 		finite := true
@@ -123,7 +124,8 @@ func (r *run) runModels(ctx context.Context, images tensor.Tensor) (a, b *respon
 // batch is the number of images in one run of a model by ONNX Runtime.
 const batch = 32
 
-// runModel runs a model on n images with values in [0, 1].
+// runModel runs a model on n images with values in [0, 1]. s.Outputs are the class outputs among
+// which the predicted class is; nil: all.
 func runModel(ctx context.Context, s procedure.Subject, images tensor.Tensor, side measure.Side) (*responses, error) {
 	n := images.Shape[0]
 	v := &responses{}

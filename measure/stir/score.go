@@ -151,10 +151,11 @@ func selectRows(t tensor.Tensor, rows []int) tensor.Tensor {
 
 // inversionScores returns the scores that describe the success of an inversion: distances, the
 // fraction missed (that of images farther than the setting delta from the representation, relative
-// to its norm) and the agreement of predictions. rows are the indices of the samples, images
-// their inverted images x', and a and b the responses of the models to x'.
+// to its norm) and the agreement of predictions. v.a is the index of the layer of the reference
+// model whose representation is matched. rows are the indices of the samples, images their inverted
+// images x', and a and b the responses of the models to x'.
 func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, b *responses) []measure.Score {
-	variant := ""
+	variant := "" // of the default kind, which starts from noise and uses the reference model only
 	if v.kind != Arbitrary {
 		variant = v.kind
 	}
@@ -182,7 +183,8 @@ func (r *run) inversionScores(v inversion, rows []int, images tensor.Tensor, a, 
 	return scores
 }
 
-// sameClasses reports whether the two models have the same number of classes.
+// sameClasses reports whether the two models have the same number of classes. Outputs are the class
+// outputs of a model that are used; nil: all.
 func (r *run) sameClasses() bool {
 	count := func(all int, selected []int) int {
 		if selected != nil {

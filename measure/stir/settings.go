@@ -84,7 +84,7 @@ func (s Settings) check() error {
 	case !s.Normalised && s.Beta != 0 && s.Beta != defaultBeta:
 		return fmt.Errorf("beta is %v, but has no effect without normalised: true", s.Beta)
 	}
-	_, err := s.options().WithDefaults()
+	_, err := s.options().WithDefaults() // checks the other settings
 	return err
 }
 

@@ -32,6 +32,7 @@ type run struct {
 }
 
 // newRun reads the labelled samples in the frames of both models, and tests the second model.
+// Samples that cannot be read are missing in what j.Read returns.
 func (m *stitching) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
 	first := dataset.Indices(min(j.Data.Len(), m.settings.Images))
 	samples, err := j.Read(ctx, first, j.A.Model.Frame())
@@ -93,6 +94,7 @@ func (r *run) progress(work int64, note string) {
 // stitch returns the scores of a pair of layers: from is of the first model, to of the second. They
 // are undefined, with the reason, if the layers cannot be stitched.
 func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score, error) {
+	// The work that is finished after this pair, as estimated.
 	afterwards := r.work + r.workOf(len(r.labels))
 	k := r.job.Key // names the seed, the data and the trial, on which random draws depend
 	generator := seed.Rand(k.Seed, "stitching", k.Data, k.Trial, from.Name, to.Name)

@@ -47,7 +47,8 @@ const (
 // is the number of boxes of an image, or -1 if it varies. coordinates is the matrix that converts
 // the coordinates of a box to corners. fractions is the default for Setting.Fractions: whether the
 // outputs' coordinates are fractions of the image rather than pixels. source adds the nodes that
-// compute the boxes to a graph.
+// compute the boxes to a graph. Of the builder of the graph, Scope sets a prefix for the names of
+// nodes, and Fail records an error, which the builder returns in the end.
 func (q *query) newBoxes(f Format, candidates int, coordinates [4][4]float32, fractions bool, source func(b *onnx.Builder) boxSource) *Decoder {
 	if q.setting.Fractions != nil {
 		fractions = *q.setting.Fractions
@@ -107,7 +108,7 @@ func withNaN(b *onnx.Builder, scores onnx.Value) onnx.Value {
 
 // strongest returns the rows with the highest scores, in descending order.
 func strongest(b *onnx.Builder, rows onnx.Value, f Format) onnx.Value {
-	scores := b.Squeeze(b.Slice(rows, 2, 4, 5, 1), 2)
+	scores := b.Squeeze(b.Slice(rows, 2, 4, 5, 1), 2) // column 4
 	at := b.Ops("TopK", 2, onnx.Attrs{"axis": 1}, scores, b.Ints(f.Candidates))[1]
 	index := b.Expand(b.Unsqueeze(at, 2), b.Ints(1, 1, f.Columns()))
 	return b.Op("GatherElements", onnx.Attrs{"axis": 1}, rows, index)

@@ -133,8 +133,11 @@ func (q *query) guess() *Decoder {
 // maxCandidates is the largest number of boxes that a model may have for one image.
 const maxCandidates = 1_000_000
 
-// finish completes a decoder from the settings, and checks it. For boxes, Suppress is the IoU above
-// which non-maximum suppression drops one, and Most the largest number that is kept.
+// finish completes a decoder from the settings, and checks it. A PointList is one of keypoints, a
+// BoxList one of boxes; the other kinds are maps. Confidence is the least score of a box that is
+// kept, or of a visible keypoint. For boxes, Suppress is the IoU (intersection over union) above
+// which non-maximum suppression drops one, and Most the largest number that is kept. d.boxes is the
+// number before that, or -1 if it varies.
 func (q *query) finish(d *Decoder) error {
 	f, s := &d.Format, q.setting
 	if f.Kind == PointList {

@@ -189,8 +189,8 @@ func findHeatMaps(q *query, guess bool) *Decoder {
 	}}
 }
 
-// findNormals returns the function that finds a map of the normals of surfaces, whose first two
-// components are v.
+// findNormals returns the function that finds a map of the normals of surfaces. v says in which
+// directions their first two components are positive, such as right and down.
 func findNormals(v Vectors) func(q *query, guess bool) *Decoder {
 	return func(q *query, guess bool) *Decoder {
 		d := findValues(q, func(m mapPort) bool {
