@@ -74,6 +74,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 			return nil, fmt.Errorf("making a session: %w", err)
 		}
 	}
+	// data lacks the elements of the initializers of at least minShared bytes, which are weights.
 	data, weights, err := m.Detached(minShared)
 	if err != nil {
 		return nil, fmt.Errorf("making a session: %w", err)
@@ -84,6 +85,7 @@ func (r *Runtime) NewSession(m *onnx.Model, o Options) (*Session, error) {
 	if err != nil || o.onCPU() {
 		return s, err
 	}
+	// Remark on the operators that the device leaves to the CPU.
 	if err := r.noteFallbacks(s.session, m, o.Device); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("making a session: %w", err)

@@ -57,7 +57,8 @@ const (
 	minLead  = 0.01 // smallest lead of a model that is reported, as a fraction of the range
 )
 
-// byQuality returns cells (scores) of the matrix in order, the best first.
+// byQuality returns cells (scores) of the matrix in order, the best first. m.about describes the
+// statistic, and m.rows[c.Row] is the score of a cell c.
 func (m Matrix) byQuality(cells []MatrixCell) []MatrixCell {
 	cells = slices.Clone(cells)
 	slices.SortStableFunc(cells, func(a, b MatrixCell) int {
@@ -247,8 +248,9 @@ func isOrAre(n int) string {
 
 // SectionNote returns a sentence that a section (the part of a report on one measure) shows beside
 // its charts, or nil. Only scores of SEIS (package measure/seis) give one: it names the layer of
-// each model whose equivariance exceeds its invariance most, on average over transformations. Such
-// a layer preserves position.
+// each model whose equivariance (is spatial information preserved under a transformation?) exceeds
+// its invariance (at the same positions?) most, on average over transformations. Such a layer
+// preserves position.
 func SectionNote(s Section, rows []scores.Row) Sentence {
 	shown := s.Of(Overview(rows))
 	best := make(map[string]*candidate)
@@ -321,9 +323,9 @@ func candidates(shown []scores.Row) []*candidate {
 
 // A candidate is a layer with the sums of its scores over transformations.
 type candidate struct {
-	row                         scores.Row
-	equivariance, invariance, n float64
-	chance                      bool // no better than chance under some transformation
+	row                         scores.Row // the first score of its equivariance
+	equivariance, invariance, n float64    // the sums, and their number of terms
+	chance                      bool       // no better than chance under some transformation
 }
 
 func (c *candidate) add(r scores.Row, invariance float64) {

@@ -38,7 +38,7 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 		if !slices.ContainsFunc(c.Layers, func(l scores.Layer) bool { return slices.ContainsFunc(l.Scores, replicated) }) {
 			continue
 		}
-		rows, i := c.Rows(""), 0
+		rows, i := c.Rows(""), 0 // in the order of the loops; the study "" is no part of the key
 		for _, l := range c.Layers {
 			for _, s := range l.Scores {
 				if replicated(s) {

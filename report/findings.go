@@ -161,6 +161,7 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	if s.IsGrid() {
 		return w.grid(s, about)
 	}
+	// If higher is better, highest leaves out scores above 0.5 that do not exceed their null.
 	low, high := s.lowest(), s.highest(about.Direction)
 	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value

@@ -41,11 +41,11 @@ func rewriteGroups(b *onnx.Builder, outputs []string) bool {
 
 // A layout holds the state of rewriteGroups.
 type layout struct {
-	*graph
+	*graph       // its field static has the shapes that are known before a run
 	b            *onnx.Builder
 	nhwc         map[string]onnx.Value  // tensors in NHWC, by name in NCHW
 	convolutions map[string]convolution // the native convolutions whose results these tensors are, by name in NCHW
-	readers      map[string]int         // see countReaders
+	readers      map[string]int         // nodes and outputs of the graph that read a tensor, counted
 }
 
 // A convolution is a native convolution with its epilogue: the sum with an addend, ReLU, then a

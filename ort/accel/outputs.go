@@ -85,7 +85,7 @@ func (f *fusion) fusible(c *pb.NodeProto) bool {
 // replace turns node n into the convolution c with the given inputs and the given value of its
 // attribute relu. n also writes what c writes in NCHW; c is unused afterwards.
 func (f *fusion) replace(n, c *pb.NodeProto, inputs []string, relu int64) {
-	stage := withoutAddend
+	stage := withoutAddend // at which n computes the result of c
 	if len(c.Input) > addend {
 		stage = beforeReLU
 	}

@@ -13,7 +13,7 @@ import (
 // supported, the test fails with a message that says what to install.
 func Load(t testing.TB) *ort.Runtime {
 	t.Helper()
-	path, tried, err := ort.Find("")
+	path, tried, err := ort.Find("") // "": search the usual places, which tried lists
 	if err != nil {
 		t.Fatalf("%v (tried %q)", err, tried)
 	}

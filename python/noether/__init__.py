@@ -56,7 +56,10 @@ def compare(
 
     x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval
     and null (the value that chance alone gives): a pandas DataFrame, or a list of dicts without
-    pandas. The options are those of "noether compare".
+    pandas. The options are those of "noether compare": measure names statistics; pool ("none" or
+    "mean") is for arrays of more than two axes; variance is the fraction of it that the subspaces
+    of svcca and seis hold; samples limits the rows for statistics of n x n values; memory is a
+    bound such as "1GiB".
     """
     with _cache.temporary("data") as folder:
         paths = [_activations(a, folder / f"{n}.npy") for n, a in (("x", x), ("y", y))]
@@ -81,7 +84,11 @@ def _activations(a: Any, path: Path) -> str:
 
 
 def inspect(model: Any, *, layers: str | Sequence[str] | None = None, size: int | None = None, input: Any = None) -> dict[str, Any]:
-    """Return a model's inputs, outputs and layers, as "noether inspect --json" prints them."""
+    """Return a model's inputs, outputs and layers, as "noether inspect --json" prints them.
+
+    size is the side of images in pixels for a model that leaves it open. input is an example batch
+    or the shape of one sample, for a PyTorch module.
+    """
     path = _models.prepare(model, input=input).path
     chosen = [layers] if isinstance(layers, str) else layers
     found: dict[str, Any] = call(["inspect", path, "--json", *flags(layers=chosen, size=size)])
@@ -99,7 +106,12 @@ def grad(
     jvp: bool = False,
     input: Any = None,
 ) -> dict[str, Any]:
-    """Write an ONNX model that also computes gradients, and return what "noether grad --json" prints."""
+    """Write an ONNX model that also computes gradients. Return what "noether grad --json" prints.
+
+    The gradients are those of the tensor named of with respect to the tensors named by. cotangent
+    is the name of an input that weights the elements of the former; with sum, all have the weight
+    1. jvp adds the derivative along a direction instead of gradients.
+    """
     path = _models.prepare(model, input=input).path
     found: dict[str, Any] = call(["grad", path, f"--out={os.fspath(output)}", "--json", *flags(of=of, by=by, cotangent=cotangent, sum=sum, jvp=jvp)])
     return found
@@ -158,7 +170,8 @@ def invert(
 ) -> Inversion:
     """Find images that a layer maps to the same representation as the images at a path.
 
-    options are the flags of "noether invert", such as limit, start, optimiser, steps, seed.
+    against is a second model, in which the representations of the two images should differ. options
+    are the flags of "noether invert", such as limit, start, optimiser, steps, seed.
     """
     prepared = _models.prepare(model, preprocess, input)
     other = _models.prepare(against, input=input).path if against is not None else None
@@ -175,7 +188,8 @@ def train(recipe: str | os.PathLike[str], folder: str | os.PathLike[str], *, che
     """Train a network as described in a training file, and return the summary.
 
     The model is FOLDER/model.onnx. A file with the key vary gives a list of summaries, and a model in
-    a folder for each. variables are the values of ${NAME} in the file.
+    a folder for each. With checkpoints=n, the networks of the first epoch and of every n-th are
+    also saved. variables are the values of ${NAME} in the file.
     """
     values = [f"--var={name}={value}" for name, value in variables.items()]
     return call(["train", os.fspath(recipe), f"--out={os.fspath(folder)}", "--json", *flags(checkpoints=checkpoints), *values], Progress(quiet))

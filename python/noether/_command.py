@@ -70,8 +70,8 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
 
     With silent, what it prints is discarded, and the result is None.
 
-    line is called with each line of the command's standard error. On KeyboardInterrupt the command is asked to
-    stop, and saves its results so far, before the exception is raised again.
+    line is called with each line of the command's standard error. On KeyboardInterrupt the command
+    is asked to stop, and saves its results so far, before the exception is raised again.
     """
     last = ""
     with tempfile.TemporaryFile() as output:

@@ -169,7 +169,8 @@ def _marked(module: Any) -> Iterator[None]:
 def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
     """Prevent attention from using PyTorch's fast path, a fused operator that ONNX does not have.
 
-    Yields the example to use. If PyTorch has no switch for the fast path, the example requires gradients, which also prevents it.
+    Yields the example to use. If PyTorch has no switch for the fast path, the example requires
+    gradients, which also prevents it.
     """
     import torch
 
@@ -192,7 +193,10 @@ def _without_fast_path(module: Any, example: Any) -> Iterator[Any]:
 
 
 def _check_branches(module: Any, example: Any, branches: Sequence[str]) -> None:
-    """Raise an error if the graph depends on input values, since an exported graph has no branches."""
+    """Raise an error if the graph depends on input values, since an exported graph has no branches.
+
+    branches are the lines of code ("file:line") that may cause this, from _trace.
+    """
     import torch
 
     graphs = set()

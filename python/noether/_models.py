@@ -52,7 +52,10 @@ def prepare(model: Any, preprocess: Any = None, input: Any = None) -> Prepared:
 
 
 def frame(preprocess: Any) -> tuple[int, ...] | None:
-    """Return the shape of an image after preprocessing, or None if it is not known."""
+    """Return the shape of an image after preprocessing, or None if it is not known.
+
+    The shape is channels x height x width.
+    """
     crops = {"imagenet": 224, "clip": 224, "cifar10": 32}  # pixels, by the preset's name
     crop: Any = None
     if isinstance(preprocess, str):
@@ -66,13 +69,20 @@ def frame(preprocess: Any) -> tuple[int, ...] | None:
 
 
 def inspect(path: str) -> dict[str, Any]:
-    """Return what "noether inspect --json" prints for a model."""
+    """Return what "noether inspect --json" prints for a model.
+
+    Images have 224 x 224 pixels if the model leaves their size open.
+    """
     found: dict[str, Any] = call(["inspect", path, "--json", "--size=224"])
     return found
 
 
 def chosen_layers(found: Mapping[str, Any]) -> list[str] | None:
-    """Return the layers that "noether init" chooses, the outputs of a model's blocks, or None for all layers."""
+    """Return the layers that "noether init" chooses, or None for all layers.
+
+    They are the outputs of a model's blocks, which have a role: the position in the network, such
+    as "stage 2, block 1".
+    """
     return [layer["name"] for layer in found["layers"] or [] if layer.get("role")] or None
 
 
@@ -87,6 +97,7 @@ def _proto(model: Any) -> str:
 
 
 def _torchvision(name: str) -> tuple[Any, Any]:
+    """Return a module with its default weights, and its preprocessing as the keys of a study."""
     try:
         from torchvision import models
     except ImportError:

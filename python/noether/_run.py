@@ -11,7 +11,9 @@ from typing import Any
 
 from ._command import Error, call
 
-# Columns of scores.csv that contain numbers: depth and n contain whole numbers.
+# Columns of scores.csv that contain numbers: depth and n contain whole numbers. low and high bound
+# the 95 % interval of value, null is the value that chance alone gives, and n counts observations.
+# depth is the number of nodes on the longest path from the input to the layer.
 NUMBERS = ("depth", "value", "low", "high", "null", "n")
 
 
@@ -93,7 +95,8 @@ class Run:
     def diff(self, other: Run | str | os.PathLike[str], all: bool = False) -> Any:
         """Return the scores that differ between this run and another, which is the newer one.
 
-        Only differences beyond chance are listed, unless all is set.
+        Only differences beyond chance, whose 95 % interval excludes 0, are listed, unless all is
+        set.
         """
         newer = other.folder if isinstance(other, Run) else Path(other)
         found = call(["diff", str(self.folder), str(newer), "--json", *(["--all"] if all else [])])

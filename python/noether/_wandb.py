@@ -47,7 +47,10 @@ def log(run: Run, project: str | None = None, folder: str | os.PathLike[str] | N
 
 
 def _scores(logged: Any, rows: list[dict[str, Any]], several_data: bool) -> None:
-    """Log scores of predictions in the summary of logged, a run of wandb, and those of layers over their depth."""
+    """Log scores in logged, a run of wandb: of predictions in its summary, of layers over depth.
+
+    A trial is a repetition of all random draws; the trial of a mean over trials is an empty string.
+    """
     several_trials = len({row["trial"] for row in rows} - {""}) > 1
     logged.define_metric("depth")
     layers: dict[int, dict[str, Any]] = {}

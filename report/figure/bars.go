@@ -33,7 +33,8 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	by := category(rows, o)
 	names := by.Distinct(o.measures, rows)
-	parts, err := divide(rows, o, curveOrder, by) // into panels and colours
+	// curveOrder has the fields that are assigned to colours and panels if they differ.
+	parts, err := divide(rows, o, curveOrder, by)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func drawBars(rows []scores.Row, o Options) (*Figure, error) {
 		b := &bars{group: g, measures: o.measures, names: names, by: by, perName: len(parts.names), style: s}
 		p.Add(b)
 		labelCategories(p, s, names, o, len(parts.groups))
-		s.setValueRange(p, g, o)
+		s.setValueRange(p, g, o) // of the vertical axis, but the values of bars are horizontal
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = p.Y.Min, p.Y.Max, 0.5-float64(len(names)), 0.5
 		panels = append(panels, p)
 	}

@@ -29,6 +29,7 @@ var curveOrder = append(slices.DeleteFunc(slices.Clone(report.DepthChart.Colour)
 func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	rows = numbersOnly(report.Overview(rows)) // means over parameter values and trials
 	rows = slices.DeleteFunc(rows, func(r scores.Row) bool {
+		// Depth is negative for whole models.
 		return r.Depth < 0 || r.OtherLayer != "" && r.OtherLayer != r.Layer
 	})
 	if len(rows) == 0 {
@@ -36,7 +37,7 @@ func drawDepth(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	x, title := func(r *scores.Row) float64 { return float64(r.Depth) }, report.DepthChart.X.Title
 	if o.Depth == "relative" || o.Depth == "" && report.DepthsDiffer(rows) {
-		run := o.Run
+		run := o.Run // all rows of the run: 0 is the first layer of a model in them, 1 the last
 		if run == nil {
 			run = rows
 		}
@@ -102,13 +103,13 @@ func curves(rows []scores.Row, o Options, x func(*scores.Row) float64, title fun
 	}
 	order := slices.Clone(curveOrder)
 	if slices.Contains(onAxis, "parameter") {
-		order = append(order, "name")
+		order = append(order, "name") // of the transformation, without the value of its parameter
 	}
 	parts, err := divide(rows, o, order, onAxis...) // into panels, and series of one colour each
 	if err != nil {
 		return nil, err
 	}
-	o = parts.keepTogether(o)
+	o = parts.keepTogether(o) // the panels of one model in one line
 	s := newStyle(o)
 	var panels []*plot.Plot
 	for _, g := range parts.groups {

@@ -62,7 +62,7 @@ func heatMaps(rows []scores.Row, o Options) (*Figure, error) {
 	}
 	order := curveOrder
 	if slices.ContainsFunc([]Field{across, down}, func(f Field) bool { return f == "parameter" || f == "part" }) {
-		order = append(slices.Clone(order), "name")
+		order = append(slices.Clone(order), "name") // of the transformation, without its parameter
 	}
 	// divide assigns the rows to panels by the other fields in which they differ.
 	parts, err := divide(rows, o, order, shownBySides(across, down)...)

@@ -265,7 +265,7 @@ var glyphs = map[string]draw.GlyphDrawer{
 func lookOf(i int) look {
 	of := report.LookOf(i)
 	l := look{colour: report.SeriesColours[of.Colour].Light.RGBA(), glyph: glyphs[of.Marker]}
-	if of.Dashes[1] > 0 {
+	if of.Dashes[1] > 0 { // the gap; 0: a solid line
 		for _, d := range of.Dashes {
 			l.dashes = append(l.dashes, vg.Points(d*0.75)) // d is in pixels of an HTML page, which are 0.75 points
 		}

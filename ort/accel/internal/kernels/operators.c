@@ -90,6 +90,9 @@ static OrtStatus *ORT_API_CALL compute_batch_norm(void *kernel, OrtKernelContext
 	return parallel(context, batch_norm_part, batch_norm_parts(&b), &b);
 }
 
+// compute_batch_norm_gradient computes the gradients dx by x, from the gradient dy by the result.
+// Where the optional mask is not positive, dy counts as 0; masked is dy after that. sum and along
+// are the sums of masked and of masked (x - mean) over a channel.
 static OrtStatus *ORT_API_CALL compute_batch_norm_gradient(void *kernel, OrtKernelContext *context) {
 	BatchNorm b;
 	Tensor x;
@@ -168,7 +171,7 @@ static OrtStatus *ORT_API_CALL create(const OrtCustomOp *op, const OrtApi *a, co
 	k->epsilon = read_float(info, "epsilon");
 	OrtStatus *s = read_window(info, &k->window);
 	k->relu = read_int(info, "relu") != 0;
-	k->side = read_int(info, "side") == 4 ? 4 : 2;
+	k->side = read_int(info, "side") == 4 ? 4 : 2; // of the output tiles of Winograd's algorithm
 	if (s == NULL)
 		s = api->KernelInfoGetAllocator(info, OrtMemTypeDefault, &k->allocator);
 	if (s != NULL) {
@@ -254,7 +257,9 @@ static void ORT_API_CALL release(int *from, int *to) {
 	.GetVariadicInputMinArity = one, .GetVariadicInputHomogeneity = one, .GetVariadicOutputMinArity = one,                  \
 	.GetVariadicOutputHomogeneity = one, .CreateKernelV2 = create, .GetStartVersion = one, .GetEndVersion = latest
 
-// The operators: name, numbers of inputs, of required inputs and of outputs.
+// The operators: name, numbers of inputs, of required inputs and of outputs. A Kind begins with the
+// OrtCustomOp op, so that ONNX Runtime's pointer to it is a pointer to the Kind. prepare computes
+// once what depends only on constant weights; nhwc: channels are last.
 static const Kind kinds[] = {
 	{{OPERATOR, .KernelComputeV2 = compute_adam, .InferOutputShapeFn = infer_adam, .GetMayInplace = adam_in_place,
 		.ReleaseMayInplace = release}, "Adam", 7, 7, 3},

@@ -8,13 +8,14 @@
 // kernel, and the result is samples x out x output, where in and out are numbers of channels, and
 // input, kernel and output are heights and widths. With one spatial axis, heights are 1.
 typedef struct Problem {
-	const Window *window;
+	const Window *window; // strides, dilations and padding
 	const OrtKernelContext *context;
 	OrtAllocator *allocator;
 	size_t samples, in, out, input[2], kernel[2], output[2];
 } Problem;
 
-// make_problem sets the sizes, and checks that the input x and the weights w fit together.
+// make_problem sets the sizes, and checks that the input x and the weights w fit together. k is the
+// node of the graph: ONNX Runtime calls it a kernel.
 OrtStatus *make_problem(const Kernel *k, const OrtKernelContext *context, const Tensor *x, const Tensor *w, Problem *p);
 
 // check_output_gradient checks the shape of dy, the gradient with respect to a convolution's

@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+// Winograd's algorithm: side is the side of an output tile in pixels, 2 or 4, and side + 2 that of
+// its input tile. A panel is the weights of MR output channels; a micro-kernel (microkernel.h)
+// multiplies one by NR columns, here tiles or channels.
+
 // TILES tiles are transformed at a time. The gradient with respect to the weights is summed for
 // GRADIENT_CHANNELS input channels at a time, which are computed as GRADIENT_COLUMNS columns, the
 // next multiple of NR. Between the elements of transformed tiles there are PAD floats, a cache
@@ -188,8 +192,9 @@ void winograd_part(void *convolution, size_t part) {
 }
 
 // The gradient with respect to the weights is summed in blocks of BLOCK output channels x
-// GRADIENT_CHANNELS input channels. The tiles are divided into ranges, which are summed in parallel: range x block x
-// element x panel x GRADIENT_COLUMNS x MR.
+// GRADIENT_CHANNELS input channels. The tiles are divided into ranges, which are summed in
+// parallel: range x block x element x panel x GRADIENT_COLUMNS x MR. dy is the gradient with
+// respect to the convolution's result, and dw that with respect to its weights.
 enum { BLOCK = 64 };
 
 typedef struct Blocks {
