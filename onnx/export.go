@@ -29,7 +29,8 @@ const (
 )
 
 // Foreign returns an error that names the framework that wrote a file or folder and describes how
-// to export the network to ONNX. It returns nil if it does not recognise a framework.
+// to export the network to ONNX. The message goes on after the name of the file. Foreign returns
+// nil if it does not recognise a framework.
 func Foreign(path string) error {
 	head := make([]byte, 4096) // the magic number and, of a zip archive, the first names of files
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

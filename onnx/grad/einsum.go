@@ -12,7 +12,8 @@ import (
 // dInput_k is the Einsum of dOutput and the other inputs, with the indices in_k for the result. For
 // an index that only Input_k has, a vector of ones is a further operand. If Input_k repeats an
 // index, only its diagonal is read: in the result each repetition becomes a new index, and an
-// identity matrix with the old and the new index is a further operand.
+// identity matrix with the old and the new index is a further operand. op.fail panics with an
+// error, which the differentiation returns.
 func einsumRule(op *operation) {
 	ranks := make([]int, len(op.node.Input))
 	for i := range ranks {

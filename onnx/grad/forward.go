@@ -125,6 +125,8 @@ func Pushforwards(b *onnx.Builder, y []onnx.Value, directions []map[onnx.Value]T
 	if err != nil {
 		return nil, fmt.Errorf("differentiating: %w", err)
 	}
+	// Without concats, no gradient of a Concat is added to that of an earlier one (concatOfPrefix).
+	// Rules that replace a node by several, as for an LSTM, call pullback to differentiate those.
 	f.b, f.concats, f.pullback = f.plain.Sharing(), nil, Pullback
 	f.weights = len(written.Snapshot().Proto().Graph.Initializer)
 	f.needed = f.leadingTo(y)
@@ -288,7 +290,8 @@ func (f *forward) push(at map[onnx.Value]Tangent, info *infer.Info, y []onnx.Val
 	return tangents
 }
 
-// set sets the tangent of a tensor.
+// set sets the tangent of a tensor to the one that arrives or, if the direction has a Tangent for
+// the tensor, to what that returns.
 func (f *forward) set(v, tangent onnx.Value) {
 	if change := f.at[v]; change != nil {
 		start := len(f.b.Nodes())

@@ -12,7 +12,8 @@ const maxConstant = 1 << 20
 
 // An operation is a node whose gradient is being written; its methods add nodes to the graph and
 // return the names of tensors. x(i) is the node's i-th input, dy(i) the gradient of its i-th output
-// and size an axis length. In comments, ddata is the gradient of data.
+// and size an axis length. fail panics with an error, which the differentiation returns. In
+// comments, ddata is the gradient of data.
 
 // output = data at indices along an axis: ddata is the sum of the slices of doutput, each at the
 // position that it was taken from.
@@ -32,15 +33,15 @@ func gather(op *operation) onnx.Value {
 const maxRuns = 3
 
 // gatherByConstant is the gradient for known indices that form few runs, or are all different. It
-// needs no sums over repeated indices then, or only over runs. It is empty for other indices. at is
-// the axis, counted from the front.
+// needs no sums over repeated indices then, or only over runs: addRuns (pad.go) adds each run at
+// its positions. It is empty for other indices. at is the axis, counted from the front.
 func (op *operation) gatherByConstant(at, indexRank int) onnx.Value {
 	n := op.shape(op.x(0))[at]
 	list, ok := op.info.Ints(string(op.x(1)))
 	if !ok || n < 0 {
 		return ""
 	}
-	indices := normalizeAxes(list, n)
+	indices := normalizeAxes(list, n) // negative ones count from the end
 	g := op.dy(0)
 	if indexRank == 0 {
 		g = op.Unsqueeze(g, at)

@@ -10,7 +10,9 @@ import (
 
 // An operation is a node whose gradient is being written; its methods add nodes to the graph and
 // return the names of tensors. x(i) is the node's i-th input, y(i) its i-th output and dy(i) the
-// gradient of that. In comments, ddata is the gradient of data.
+// gradient of that. op.index is the index of the node in op.nodes, and op.tape.add adds a term to a
+// gradient. fail panics with an error, which the differentiation returns. In comments, ddata is the
+// gradient of data.
 
 // transposed = data with permuted axes: ddata has the inverse permutation.
 func transpose(op *operation) onnx.Value {

@@ -6,7 +6,7 @@ import "github.com/noether-ml/noether/onnx"
 // and its i-th output op.y(i), both the names of tensors. dV, as in dY, is the gradient of the loss
 // by V; op.dy(i) is that of the i-th output, empty if it is zero. accumulate(i, f) adds f() to the
 // gradient of the i-th input where it is wanted. A method that "is" a tensor adds the nodes that
-// compute it.
+// compute it. fail panics with an error, which the differentiation returns.
 
 // normalized is hat = (x - mean) / sqrt(variance + epsilon), with the mean and the variance over
 // some axes, and inverse = 1 / sqrt(variance + epsilon).

@@ -11,7 +11,8 @@ import (
 // inputs. It unrolls the node into its time steps, whose number and sizes are those of the inferred
 // shapes in op.info, and differentiates the steps. op.pullback returns the gradients of the tensors
 // by, given those of y, dy. op.x, op.y and op.dy are an input, an output and the gradient of an
-// output. op.tape collects the gradients.
+// output. op.tape collects the gradients. op.fail panics with an error, which the differentiation
+// returns.
 func recurrent(op *operation) {
 	out, err := recurrence.Unroll(op.Builder, op.node, op.info)
 	if err != nil {

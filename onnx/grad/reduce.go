@@ -9,7 +9,8 @@ import (
 // A reduction is a node that reduces some axes of the tensor data by a sum, a mean or another
 // function. Its operation writes the node's gradient: methods such as sum add nodes to the graph.
 // dy is the gradient with respect to the node's output. It has the reduced axes with size 1, so
-// that it is broadcast to the shape of data.
+// that it is broadcast to the shape of data. fail panics with an error, which the differentiation
+// returns.
 type reduction struct {
 	*operation
 	data, dy  onnx.Value
@@ -63,6 +64,7 @@ func expanding(f func(r reduction) onnx.Value) rule {
 		case r.all:
 			op.accumulate(0, func() onnx.Value { return op.expandLike(f(r), r.data) })
 		default:
+			// Whether the channel axis has its full size already.
 			keepsChannels := r.axesValue == "" && !slices.Contains(r.axes, 1)
 			op.accumulateUnexpanded(0, keepsChannels, func() onnx.Value { return f(r) })
 		}

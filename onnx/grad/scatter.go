@@ -5,7 +5,8 @@ import "github.com/noether-ml/noether/onnx"
 // In this file op is the node whose gradient is written: op.x(i) and op.y(i) are its inputs and
 // outputs, op.dy(i) is the gradient of output i ("" if there is none), and op.accumulate(i, f) adds
 // the tensor of f to the gradient of input i. In comments dv is the gradient of v. A rule writes
-// the gradients of the inputs of an operator.
+// the gradients of the inputs of an operator. op.fail panics with an error, which the
+// differentiation returns.
 
 // A scattering is a node output = data with updates written at indices, where data, indices and
 // updates are its inputs 0, 1 and 2. The attribute reduction says how they are combined.

@@ -11,6 +11,7 @@ import (
 // shape, or nil if it cannot be inferred. Elements that depend on an unknown one are NaN. Here a
 // layout is the list of a tensor's axes, nil if unknown; a size of -1 is unknown; and generate
 // returns an array of the given shape whose elements a function computes from their indices.
+// op.args is what is known about the inputs, and op.value(i) the value of input i, nil if unknown.
 func (op *operation) outputValue(output int, shape []int) *array {
 	x := op.value(0)
 	switch op.node.GetOpType() {
@@ -158,6 +159,7 @@ func (op *operation) gatherValue(x *array) func(index []int) float64 {
 }
 
 func (op *operation) sliceValue(x *array) func(index []int) float64 {
+	// A cut is what Slice takes of one axis: count positions, -1 if unknown.
 	cuts, ok := op.cuts(unlabelled(x.shape...))
 	if !ok {
 		return nil

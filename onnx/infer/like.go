@@ -17,8 +17,8 @@ func InputLike(b *onnx.Builder, name string, v onnx.Value) onnx.Value {
 	return b.InputInfo(infoLike(b, name, like))
 }
 
-// OutputLike declares v an output, as Builder.Output does, with the type and shape of the tensor
-// like.
+// OutputLike declares v an output of the given name, as Builder.Output does (it renames v or copies
+// it), with the type and shape of the tensor like.
 func OutputLike(b *onnx.Builder, name string, v, like onnx.Value) {
 	like, ok := b.Find(like)
 	if !ok {

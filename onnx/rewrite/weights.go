@@ -32,8 +32,8 @@ func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 }
 
 // WithWeights returns a model with other values of initializers, or of inputs, which become
-// initializers. A value must have the shape of the tensor that it replaces, whose type must be
-// float32: this is not checked.
+// initializers. An unknown name is an error, and so is a value of another shape than the tensor
+// that it replaces. That this tensor is float32 is not checked.
 func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)

@@ -8,9 +8,9 @@ import (
 )
 
 // WithoutWeights returns a copy of the model in which initializers of more than infer.MaxValues
-// elements have no values. Their names, types and shapes remain, and so do smaller initializers,
-// which shape inference reads. Analyses of the graph give the same results with a fraction of the
-// memory. The copy cannot be run.
+// (4096) elements have no values. Their names, types and shapes remain, and so do smaller
+// initializers, which shape inference reads. Analyses of the graph give the same results with a
+// fraction of the memory. The copy cannot be run.
 func WithoutWeights(m *onnx.Model) *onnx.Model {
 	p, g := m.Proto(), m.Proto().Graph
 	bare := &pb.ModelProto{

@@ -15,7 +15,8 @@ import (
 // A costModel decides which groups of nodes are computed in NHWC, by native operators of Noether,
 // instead of in NCHW by the engine (ONNX Runtime). A group gains by its convolutions that use
 // Winograd's algorithm. The unit of gain and costs is what one multiplication of these convolutions
-// gains. Multiplications are counted as in direct convolution.
+// gains. Multiplications are counted as in direct convolution. In counts, a dimension that is not
+// fixed, such as the batch, counts as 1.
 type costModel struct {
 	// layoutChange is the cost of changing the layout of one element at the border of a group.
 	layoutChange int

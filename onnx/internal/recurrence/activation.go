@@ -94,7 +94,7 @@ func (r recurrence) activate(a activation, x onnx.Value) onnx.Value {
 // times multiplies by a number.
 func (r recurrence) times(x onnx.Value, v float64) onnx.Value { return r.Mul(x, r.number(v)) }
 
-// number returns a constant of rank 0, of the type of the activations.
+// number returns a constant of rank 0, of the type of the activations, r.float.
 func (r recurrence) number(v float64) onnx.Value {
 	n := r.Scalar(float32(v))
 	if r.float != onnx.Float {

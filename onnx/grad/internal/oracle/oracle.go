@@ -133,8 +133,9 @@ func (w *writer) write(n *pb.NodeProto) []onnx.Value {
 }
 
 // inFloat64 computes the outputs of a node in float64. It returns nothing where that is not
-// possible. A malformed node, which lacks an input for example, makes it panic with an index out of
-// range; that becomes an error.
+// possible. By operator, rewrites has the functions that compute it by other operators, and native
+// tells which have a float64 kernel. A malformed node, which lacks an input for example, makes it
+// panic with an index out of range; that becomes an error.
 func (w *writer) inFloat64(n *pb.NodeProto) (values []onnx.Value) {
 	defer func() {
 		if e := recover(); e != nil && w.err == nil {

@@ -6,7 +6,8 @@
 #include <math.h>
 
 // update_rest updates the elements that are left after those that fill vectors of 8 numbers. p, g,
-// m and v are the parameter, its gradient and its moments, as in adam.h.
+// m and v are the parameter, its gradient and its moments. adam.h has the formulas; rates are the
+// step size, the term that avoids division by 0, and the factor of weight decay.
 static void update_rest(const AdamConstants *c, const AdamArrays *a, size_t from, size_t to) {
 	for (size_t i = from; i < to; i++) {
 		const float p = a->p[i], g = a->g[i];

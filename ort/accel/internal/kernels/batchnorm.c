@@ -10,6 +10,7 @@
 // sample together, but no more than MAX_CHANNELS.
 enum { PART_FLOATS = 1024, MAX_CHANNELS = 64 };
 
+// channels_each returns the number of channels of a part; the last part may have fewer.
 static size_t channels_each(const BatchNorm *b) {
 	if (b->pixels >= PART_FLOATS)
 		return 1;

@@ -1,5 +1,10 @@
-// BatchNormalization of a batch, and its gradient: the comment of the Go package has the formulas.
-// A part, which one thread computes, is some channels.
+// BatchNormalization of a batch, and its gradient (the comment of the Go package, kernels.go, has
+// all formulas). With f the identity or, if relu is set, ReLU, for each channel:
+//
+//     y = f(scale (x - mean) / sqrt(variance + epsilon) + bias + addend)
+//
+// In the gradient, g is dy, and 0 where the mask is not positive; sum is the sum of g, and along
+// that of g (x - mean). A part, which one thread computes, is some channels.
 #ifndef NOETHER_KERNELS_BATCHNORM_H
 #define NOETHER_KERNELS_BATCHNORM_H
 
@@ -15,7 +20,7 @@ typedef struct BatchNorm {
 	const float *bias, *addend; // addend may be NULL
 	float *y;
 	const float *dy, *mask;      // mask may be NULL
-	float *dx, *masked;          // masked is g of the package comment; it may be NULL
+	float *dx, *masked;          // masked is g; it may be NULL
 	float *sum, *along;          // results of the gradient
 } BatchNorm;
 

@@ -2,7 +2,10 @@
 
 // The operators of convolutions: they read tensors and attributes, choose an algorithm and divide
 // the work. convolution.h explains kernel offsets, displacements and grids, and microkernel.h
-// panels (MR rows of a matrix, here output channels).
+// panels (MR rows of a matrix, here output channels). An Input has a padded copy of rows x columns
+// pixels, with top rows and left columns before the image; in NHWC, pixels are pitch floats apart.
+// lanes is the number of floats in a vector, 0 for the most, and side the width in pixels of
+// Winograd's output tiles.
 //
 // Functions layout_... allocate the working memory of functions run_... (see with_arena).
 

@@ -1,5 +1,9 @@
 //go:build amd64
 
+// The end of a convolution whose result is also written in NCHW: an Epilogue adds a tensor and
+// applies ReLU or a mask. The result can be written at three stages: CONVOLVED, after the addend
+// (ADDED), and FINAL. A Run is consecutive pixels of a sample; sums holds mr floats for each.
+
 #include "convolution.h"
 
 int writes_nchw(const Epilogue *e) { return e->nchw[CONVOLVED] != NULL || e->nchw[ADDED] != NULL || e->nchw[FINAL] != NULL; }

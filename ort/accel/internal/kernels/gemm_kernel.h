@@ -1,7 +1,7 @@
-// Matrix products and the epilogue (bias, addend, ReLU and mask) for one instruction set.
-// microkernel.c includes this file once for each set, with W, the number of float32 in a vector,
-// and NAME, which adds the instruction set to a name. A panel is 2 W rows of a matrix, stored
-// column by column. microkernel.h describes the functions.
+// Matrix products and the epilogue (addend, ReLU and mask; the sums include the bias already) for
+// one instruction set. microkernel.c includes this file once for each set, with W, the number of
+// float32 in a vector, and NAME, which adds the instruction set to a name. A panel is 2 W rows of a
+// matrix, stored column by column. microkernel.h describes the functions.
 //
 // NR, the number of columns that are computed at once, is 6: twelve vectors of sums, two of a panel
 // and one of a factor fit into 16 registers, and twelve independent multiply-adds hide the latency

@@ -1,7 +1,9 @@
 //go:build amd64
 
 // Convolutions as sums over kernel offsets. The pixels are read in place, by lists of addresses
-// (the indirect convolution algorithm, see the package comment in kernels.go).
+// (the indirect convolution algorithm, see the package comment in kernels.go). convolution.h
+// describes the types and has the formulas with first, step and stride. A panel is mr rows of the
+// weights, that is, output channels.
 
 #include "convolution.h"
 
@@ -161,8 +163,8 @@ void indirect_part(void *convolution, size_t part) {
 	}
 }
 
-// A part of the gradient with respect to the weights computes COLUMNS columns, with as much of a
-// panel as stays in the first-level cache.
+// A part of the gradient with respect to the weights computes COLUMNS columns (pairs of an input
+// channel and a kernel offset), with as much of a panel as stays in the first-level cache.
 enum { COLUMNS = 24 * NR };
 
 static size_t gradient_panels(const WeightGradient *g) { return ceil_div(g->dy.channels, g->mk->mr); }

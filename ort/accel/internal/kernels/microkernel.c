@@ -73,6 +73,8 @@ TARGET("avx512f,avx2,fma")
 #include "winograd_kernel.h"
 TARGET_END
 
+// A vector has 16 or 8 floats; 0: this processor has neither. lanes is the largest number to use, 0
+// for the most that the processor has. microkernel.h says when 8 are faster.
 int vector_width(void) {
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
 		return 0;
