@@ -46,12 +46,33 @@ func WriteFunc(path string, f func(io.Writer) error) error {
 // look at what is there before it replaces it, so that a symbolic link, a device or a FIFO is
 // replaced by the file.
 func WriteEntry(path string, data []byte) error {
-	return replace(path, func(file *filesys.File) error {
+	return replace(path, writing(data))
+}
+
+// WriteUnread does what WriteEntry does, for a file that nobody reads before another file refers to
+// it. If nothing is at path, it saves the temporary file: a writer that fails or is killed leaves a
+// part of the data at path, and the next one replaces it.
+func WriteUnread(path string, data []byte) error {
+	file, err := filesys.Create(path, 0o666)
+	if err != nil {
+		return WriteEntry(path, data)
+	}
+	// After an error the file stays: another process may have replaced it by a complete one.
+	if err := errors.Join(writing(data)(file), file.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, cause(err, path))
+	}
+	sweepOnce(path)
+	return nil
+}
+
+// writing returns a function that writes data to a file and syncs it.
+func writing(data []byte) func(*filesys.File) error {
+	return func(file *filesys.File) error {
 		if _, err := file.Write(data); err != nil {
 			return err
 		}
 		return file.Sync()
-	})
+	}
 }
 
 // write writes a file without syncing its folder, and returns the path of the file, which differs

@@ -183,14 +183,14 @@ func SyncDir(dir string) {
 // A File is a new file.
 type File struct {
 	path string
-	file *os.File
+	file handle
 }
 
 // Create creates a file that must not exist.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	f := &File{path: path}
 	err := change(Change{Op: OpCreate, Path: path}, func() (err error) {
-		f.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		f.file, err = create(path, mode)
 		return err
 	})
 	if err != nil {
@@ -213,5 +213,5 @@ func (f *File) Sync() error {
 	return change(Change{Op: OpSync, Path: f.path}, f.file.Sync)
 }
 
-// Close closes the file.
+// Close closes the file. Further calls are errors.
 func (f *File) Close() error { return f.file.Close() }

@@ -164,7 +164,8 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 	var err error
 	if len(samples) > 0 {
 		content := appendSamples(nil, samples)
-		if err := f.writeEntry(c.Key+samplesSuffix, content); err != nil {
+		// The record, which is written later, has the checksum of this file.
+		if err := atomicfile.WriteUnread(f.Path("cells", c.Key+samplesSuffix), content); err != nil {
 			return record, err
 		}
 		record.Files = map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
@@ -180,12 +181,7 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 	if data, record.sum, err = scores.FormatCell(record.Cell); err != nil {
 		return record, err
 	}
-	return record, f.writeEntry(c.Key+".json", data)
-}
-
-// writeEntry writes a file of the folder of cells, which the caller syncs.
-func (f Folder) writeEntry(name string, content []byte) error {
-	return atomicfile.WriteEntry(f.Path("cells", name), content)
+	return record, atomicfile.WriteEntry(f.cell(c), data)
 }
 
 // cellSuffixes are the ends of the names of a cell's files besides its record: values per sample,
