@@ -2,7 +2,6 @@ package report
 
 import (
 	"math"
-	"slices"
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/scores"
@@ -12,18 +11,13 @@ import (
 // one group of samples, for each group. They make the intervals of differences between scores on the
 // same samples narrower. A nil *Replicates has none.
 type Replicates struct {
-	byKey map[replicateKey][]measure.Replicate
+	cells map[replicateKey][]*scores.Cell
 }
 
-// A replicateKey identifies a score: id says of what it is, apart from parameter and trial.
+// A replicateKey identifies the cells of several values of a parameter.
 type replicateKey struct {
-	id        identity
-	parameter string
-	trial     int
-}
-
-func replicateKeyOf(r *scores.Row) replicateKey {
-	return replicateKey{identify(r), r.Parameter, r.Trial}
+	model, otherModel, data, transform, measure string
+	trial                                       int
 }
 
 // NewReplicates returns the replicates of the scores of cells. A cell has the scores of one measure
@@ -44,11 +38,10 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 				if replicated(s) {
 					out.byKey[replicateKeyOf(&rows[i])] = s.Replicates
 				}
-				i++
 			}
 		}
 	}
-	return out
+	return nil
 }
 
 // difference returns the difference b - a of two scores of a run with its 95 % interval. If both
@@ -56,11 +49,7 @@ func NewReplicates(cells []scores.Cell) *Replicates {
 // the scores are treated as independent: the half widths of their intervals add in quadrature.
 func (p *Replicates) difference(a, b *scores.Row) scores.Difference {
 	score := func(r *scores.Row) measure.Score {
-		s := measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N}
-		if p != nil {
-			s.Replicates = p.byKey[replicateKeyOf(r)]
-		}
-		return s
+		return measure.Score{Value: r.Value, Low: r.Low, High: r.High, N: r.N, Replicates: p.of(r)}
 	}
 	d := scores.Subtract(score(a), score(b), a.Data == b.Data)
 	d.A, d.B = *a, *b

@@ -95,7 +95,12 @@ func (f Field) Distinct(measures Measures, rows []scores.Row) []string {
 
 // varies reports whether the field has several values among rows.
 func (f Field) varies(measures Measures, rows []scores.Row) bool {
-	return slices.ContainsFunc(rows, func(r scores.Row) bool { return f.Of(measures, &r) != f.Of(measures, &rows[0]) })
+	for i := range rows { // by index: a copy of each row would be allocated
+		if f.Of(measures, &rows[i]) != f.Of(measures, &rows[0]) {
+			return true
+		}
+	}
+	return false
 }
 
 // quarterNames are the names of the four parts of a range, the lowest first, as in Figure 8 of

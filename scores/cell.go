@@ -54,17 +54,22 @@ func (c Cell) Rows(study string) []Row { return c.appendRows(nil, study) }
 
 func (c *Cell) appendRows(rows []Row, study string) []Row {
 	for _, l := range c.Layers {
-		for _, s := range l.Scores {
-			parameter := cmp.Or(s.Parameter, c.Parameter, c.Drawn)
+		for i := range l.Scores {
+			s := &l.Scores[i]
 			rows = append(rows, Row{
 				Study: study, Model: c.Model, Layer: l.Name, Depth: l.Depth, OtherModel: c.OtherModel, OtherLayer: l.Other,
-				Data: c.Data, Transform: c.Transform, Parameter: parameter, Trial: c.Trial,
+				Data: c.Data, Transform: c.Transform, Parameter: c.ParameterOf(s), Trial: c.Trial,
 				Measure: c.Measure, Variant: s.Variant, Factor: s.Factor, Statistic: s.Statistic,
 				Value: s.Value, Low: s.Low, High: s.High, Null: s.Null, N: s.N, Warning: strings.Join(s.Warnings, "; "),
 			})
 		}
 	}
 	return rows
+}
+
+// ParameterOf returns the parameter of the row of a score of the cell.
+func (c *Cell) ParameterOf(s *measure.Score) string {
+	return cmp.Or(s.Parameter, c.Parameter, c.Drawn)
 }
 
 // Table returns the rows of a study: those of the cells and of the means derived from them.
