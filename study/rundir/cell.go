@@ -37,6 +37,10 @@ func (r *Writer) writeCell(c *plan.Cell) error {
 	if err != nil {
 		return SaveError(err)
 	}
+	if r.sampleTable != nil {
+		r.sampleTable.keep(c, record.samples)
+	}
+	record.samples = nil
 	r.keepRecord(c, record)
 	for _, t := range c.Tasks {
 		t.Scored = nil // the record in the folder holds them now

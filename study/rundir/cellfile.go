@@ -168,7 +168,7 @@ func (f Folder) writeCell(c *plan.Cell, peakMemory int64) (cellRecord, error) {
 		if err := atomicfile.WriteUnread(f.Path("cells", c.Key+samplesSuffix), content); err != nil {
 			return record, err
 		}
-		record.Files = map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
+		record.samples, record.Files = samples, map[string]scores.FileSum{samplesSuffix: scores.SumOf(content)}
 	}
 	// There may be other files, such as the table of units that a procedure (a measure that works in
 	// steps) has written.
@@ -252,7 +252,8 @@ func (f Folder) readCellRecord(c *plan.Cell) (got cellRecord, err error) {
 // A cellRecord is the record of a finished cell.
 type cellRecord struct {
 	scores.Cell
-	sum uint32 // its checksum, see scores.ReadCellSum
+	sum     uint32                       // its checksum, see scores.ReadCellSum
+	samples map[string][]statisticValues // the per-sample values by task, as Folder.writeCell wrote them
 }
 
 // isRecordOf reports whether a record is that of a cell.

@@ -1,12 +1,14 @@
 package rundir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -33,15 +35,13 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 			return nil, fmt.Errorf("%s is not a run folder", dir)
 		}
 	}
-	folder, err := Create(dirs[0], o.Warnf)
+	p, folder, states, err := openMerge(ctx, s, dirs, o)
+	if p != nil {
+		defer p.Close()
+	}
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(ctx, s, o)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
 	r, err := NewWriter(p, folder, o)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,12 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	r.records = make(map[*plan.Cell]cellRecord, len(p.Cells))
 	allowGarbage(p) // lets the heap grow more between collections
 	incomplete := &Incomplete{Cells: len(p.Cells)}
-	if err := r.mergeCells(ctx, p.Cells, dirs, incomplete); err != nil {
+	defer func() {
+		if r.sampleTable != nil { // Finish was not reached
+			r.sampleTable.stop()
+		}
+	}()
+	if err := r.mergeCells(ctx, p.Cells, states, incomplete); err != nil {
 		return nil, err
 	}
 	if len(incomplete.Missing) > 0 {
@@ -64,30 +69,57 @@ func Merge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (*
 	return r.Finish(ctx)
 }
 
+// openMerge makes the run folder dirs[0] and lists the states in all folders, while it opens the
+// models and the data. The caller closes the plan, which may be nil after an error.
+func openMerge(ctx context.Context, s *spec.Study, dirs []string, o plan.Options) (p *plan.Plan, folder Folder, states filesByKey, err error) {
+	if warn := o.Warn; warn != nil {
+		var mu sync.Mutex
+		o.Warn = func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			warn(text)
+		}
+	}
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		if folder, err = Create(dirs[0], o.Warnf); err == nil {
+			states, err = listByKey(dirs, "states", ".bin")
+		}
+		return err
+	})
+	p, failed := plan.New(ctx, s, o)
+	return p, folder, states, cmp.Or(group.Wait(), failed)
+}
+
 // CompleteCells finishes the cells for which the folder holds the states of all shards. Each shard
 // calls it when it ends, so the last one finishes the cell. Shards that end at the same time start
 // at different cells, and a cell that two of them finish has the same scores.
 func (r *Writer) CompleteCells(ctx context.Context) error {
+	states, err := listByKey([]string{r.Folder.dir}, "states", ".bin")
+	if err != nil {
+		return err
+	}
 	first := (r.Options.Shard.Index - 1) * len(r.Plan.Cells) / r.Options.Shard.Count
-	return r.mergeCells(ctx, slices.Concat(r.Plan.Cells[first:], r.Plan.Cells[:first]), []string{r.Folder.dir}, &Incomplete{})
+	return r.mergeCells(ctx, slices.Concat(r.Plan.Cells[first:], r.Plan.Cells[:first]), states, &Incomplete{})
 }
 
 // mergeChunk is the number of cells whose files a merge writes before it syncs their folder.
 const mergeChunk = 256
 
-// mergeCells merges cells, or records the shards that they lack, or why they failed. The states are
-// those in the given folders. It returns only errors that end the merge.
-func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []string, incomplete *Incomplete) error {
+// mergeCells merges cells from the given states, or records the shards that they lack, or why they
+// failed. It returns only errors that end the merge.
+func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, states filesByKey, incomplete *Incomplete) error {
 	listed, err := r.Folder.listCells()
 	if err != nil {
 		return err
 	}
-	if r.states, err = listByKey(dirs, "states", ".bin"); err != nil {
-		return err
-	}
+	r.states = states
 	failures, err := listByKey(r.mergedDirs, "failures", ".json")
 	if err != nil {
 		return err
+	}
+	if r.mergedDirs != nil && len(listed) == 0 { // else cells of an earlier merge would be read while others are merged
+		r.sampleTable = r.startSampleTable(ctx)
 	}
 	m := &merger{Writer: r, listed: listed, files: semaphore.NewWeighted(maxStateFiles), cores: semaphore.NewWeighted(int64(r.Options.Workers())), memory: semaphore.NewWeighted(int64(r.Plan.Study.Memory))}
 	var finishing errgroup.Group // finishes a chunk while the next one is merged
@@ -108,6 +140,9 @@ func (r *Writer) mergeCells(ctx context.Context, cells []*plan.Cell, dirs []stri
 			if err := r.noteUnmerged(ctx, c, errs[i], failures[c.Key], incomplete); err != nil {
 				return err
 			}
+		}
+		if r.sampleTable != nil && len(incomplete.Missing) == 0 {
+			r.sampleTable.add(chunk)
 		}
 	}
 	return finishing.Wait()

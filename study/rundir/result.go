@@ -52,7 +52,10 @@ func (r *Writer) Finish(ctx context.Context) (*Result, error) {
 		return err
 	})
 	// Cells may have files of per-sample values, which end in samplesSuffix.
-	if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
+	if t := r.sampleTable; t != nil {
+		r.sampleTable = nil
+		group.Go(t.finish)
+	} else if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
 		group.Go(func() error {
 			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) })
 		})

@@ -67,24 +67,35 @@ func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Ce
 // readSamples reads the per-sample values of a cell as rows with the names of the samples. A cell
 // without such values gives no rows.
 func (r *Writer) readSamples(ctx context.Context, c *plan.Cell) ([]scores.SampleRow, error) {
-	byLayer, err := r.Folder.readSampleFiles(c.Key)
-	if byLayer == nil || err != nil {
+	packed, err := r.Folder.readPackedSamples(c.Key)
+	if packed == nil || err != nil {
 		return nil, err
 	}
+	return r.appendSampleRows(ctx, nil, c, packed)
+}
+
+// appendSampleRows appends the per-sample values of a cell, by task, as rows with the names of the
+// samples.
+func (r *Writer) appendSampleRows(ctx context.Context, out []scores.SampleRow, c *plan.Cell, packed map[string][]statisticValues) ([]scores.SampleRow, error) {
 	names, err := r.describeSamples(ctx, c.Data)
 	if err != nil {
 		return nil, err
 	}
-	var out []scores.SampleRow
+	row := scores.SampleRow{Study: r.Plan.Study.Name, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Data: c.Data.Entry.Name,
+		Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name()}
 	for _, t := range c.Tasks {
-		for _, v := range byLayer[t.Name()] {
+		values, err := unpackSamples(packed[t.Name()])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Folder.Path("cells", c.Key+samplesSuffix), err)
+		}
+		row.Layer = t.Name()
+		for _, v := range values {
 			if strings.HasPrefix(v.Statistic, projectionPrefix) {
 				continue // for the report alone
 			}
 			known := names[v.Index]
-			out = append(out, scores.SampleRow{Study: r.Plan.Study.Name, Model: c.Model.Entry.Name, OtherModel: c.Identity().OtherModel, Layer: t.Name(), Data: c.Data.Entry.Name,
-				Transform: c.View.Name, Parameter: c.Parameter(), Trial: c.View.Trial, Measure: c.Method.Name(),
-				Statistic: v.Statistic, Index: v.Index, Name: known.Name, Label: t.Label(known.Label), Value: v.Value})
+			row.Statistic, row.Index, row.Name, row.Label, row.Value = v.Statistic, v.Index, known.Name, t.Label(known.Label), v.Value
+			out = append(out, row)
 		}
 	}
 	return out, nil
@@ -110,12 +121,26 @@ func (r *Writer) describeSamples(ctx context.Context, d *plan.Data) (map[int]pla
 // depend on), by the name of the task: the layer, or "" for the prediction. It returns nil if there
 // are none.
 func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, error) {
+	packed, err := f.readPackedSamples(key)
+	if packed == nil || err != nil {
+		return nil, err
+	}
+	out := map[string][]measure.SampleScore{}
+	for task, files := range packed {
+		if out[task], err = unpackSamples(files); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path("cells", key+samplesSuffix), err)
+		}
+	}
+	return out, nil
+}
+
+// readPackedSamples does what readSampleFiles does, but returns the values as they are in the file.
+func (f Folder) readPackedSamples(key string) (packed map[string][]statisticValues, err error) {
 	path := f.Path("cells", key+samplesSuffix)
-	var packed map[string][]statisticValues
-	err := filesys.WithFile(path, func(content []byte) (err error) {
+	err = filesys.WithFile(path, func(content []byte) (err error) {
 		scanned := false
 		if packed, scanned = scanSamples(content); !scanned {
-			packed = nil
+			packed = map[string][]statisticValues{}
 			err = json.Unmarshal(content, &packed)
 		}
 		return err
@@ -123,14 +148,8 @@ func (f Folder) readSampleFiles(key string) (map[string][]measure.SampleScore, e
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	out := map[string][]measure.SampleScore{}
-	for task, files := range packed {
-		if err == nil {
-			out[task], err = unpackSamples(files)
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return out, nil
+	return packed, nil
 }

@@ -35,7 +35,8 @@ type Writer struct {
 	before     *scores.Record // in run.json before this run, nil if there was none
 	recordsSum string         // checksum of the files of the cells, see scores.Record.Records
 
-	mergedDirs []string // folders that a merge reads; nil unless merging
+	mergedDirs  []string     // folders that a merge reads; nil unless merging
+	sampleTable *sampleTable // of a merge; nil if Finish reads the per-sample values from the folder
 
 	imageless []string // why data sets have no contact sheet (image of several samples), if the study asks for images
 
