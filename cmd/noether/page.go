@@ -24,8 +24,8 @@ func showResult(result *study.Result, out string, p printFlags) error {
 	return showPage(result, out, p, readAttached(out, result.Cells))
 }
 
-// showPage does what showResult does. attached returns what the report shows besides the scores.
-func showPage(result *study.Result, out string, p printFlags, attached func() report.Attachments) error {
+// showPage does what showResult does. attached returns the page without the scores.
+func showPage(result *study.Result, out string, p printFlags, attached func() html.Run) error {
 	written := make(chan error, 1)
 	go func() {
 		err := writePage(result, out, attached)
@@ -44,7 +44,7 @@ func showPage(result *study.Result, out string, p printFlags, attached func() re
 
 // writePage writes the report, unless the run computed nothing new and the folder has the report of
 // the same results by the same version of the program. source is a checksum of the results.
-func writePage(result *study.Result, out string, attached func() report.Attachments) error {
+func writePage(result *study.Result, out string, attached func() html.Run) error {
 	file := filepath.Join(out, "report.html")
 	source, err := study.PageSource(out)
 	if err == nil {
@@ -53,25 +53,28 @@ func writePage(result *study.Result, out string, attached func() report.Attachme
 	if result.Unchanged && html.MadeFrom(file, source) {
 		return nil
 	}
-	page := html.Run{Rows: result.Rows, Record: result.Record, Attachments: attached(), Source: source}
+	page := attached()
+	page.Rows, page.Record, page.Source = result.Rows, result.Record, source
 	return atomicfile.WriteFunc(file, func(w io.Writer) error { return page.WritePage(w) })
 }
 
 // readAttached returns a function that reads what a report shows besides the scores. cells are the
 // results of the run, one Cell for each unit of work: a measure of one model on one data set under
 // one transformation value in one trial (repetition of all random draws). If cells is nil, the
-// function reads them from the folder.
-func readAttached(out string, cells []scores.Cell) func() report.Attachments {
-	return func() report.Attachments {
-		attachments := make(chan report.Attachments)
+// function reads them from the folder. Files may still be read when it returns.
+func readAttached(out string, cells []scores.Cell) func() html.Run {
+	return func() html.Run {
+		attachments := make(chan report.Attachments, 1)
 		go func() { attachments <- report.ReadAttachments(out) }()
 		replicates, err := replicatesOf(cells, out)
-		shown := <-attachments
-		shown.Replicates = replicates
-		if err != nil {
-			shown.Notes = append(shown.Notes, "differences are not paired by sample: "+err.Error())
-		}
-		return shown
+		return html.Run{Attachments: report.Attachments{Replicates: replicates}, Attached: func() report.Attachments {
+			shown := <-attachments
+			shown.Replicates = replicates
+			if err != nil {
+				shown.Notes = append(shown.Notes, "differences are not paired by sample: "+err.Error())
+			}
+			return shown
+		}}
 	}
 }
 

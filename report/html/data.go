@@ -130,25 +130,18 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 }
 
 // newPageData returns the data of a page: of the scores, the record (what was measured, and how)
-// and the attachments (other contents of the run folder) of a run.
-func newPageData(r Run) pageData {
+// and the attachments (other contents of the run folder) of a run. attached returns the
+// attachments.
+func newPageData(r Run, attached func() report.Attachments) pageData {
 	rows, rec := r.Rows, r.Record
 	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
 	var table tableData
 	wait := start(func() { table = scoreTable(rows, measures, sections, rec.Models) })
 	p := pageData{Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
 		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
-		Relations: packRelations(rows, &rec), Images: printableImages(r.Images), Tables: map[string]tableData{
-			"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}}
+		Relations: packRelations(rows, &rec)}
 	p.Matrices, p.Curves, p.Transforms = printableMatrices(report.Matrices(rows, rec.Measures)), report.CurvePanels(rows, rec.Measures), map[string]string{}
-	for _, v := range r.SheetValues {
-		for _, text := range []*string{&v.Model, &v.Data, &v.Transform, &v.Parameter} {
-			*text = report.Printable(*text)
-		}
-		p.Samples = append(p.Samples, v)
-	}
-	p.Networks, p.Maps = packNetworks(rows, rec.Models), printableMaps(r.MapSheets, &rec)
-	p.Sheets, p.Scales = printableSheets(r.SampleSheets), classScales(r.SampleSheets)
+	p.Networks = packNetworks(rows, rec.Models)
 	for _, t := range rec.Transforms {
 		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
 	}
@@ -160,6 +153,16 @@ func newPageData(r Run) pageData {
 			values[of] = append(values[of], rows[i].Value)
 		}
 	}
+	r.Attachments = attached()
+	p.Images, p.Tables = printableImages(r.Images), map[string]tableData{
+		"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}
+	for _, v := range r.SheetValues {
+		for _, text := range []*string{&v.Model, &v.Data, &v.Transform, &v.Parameter} {
+			*text = report.Printable(*text)
+		}
+		p.Samples = append(p.Samples, v)
+	}
+	p.Maps, p.Sheets, p.Scales = printableMaps(r.MapSheets, &rec), printableSheets(r.SampleSheets), classScales(r.SampleSheets)
 	units := make(map[[2]string][]float64) // ranges of the values of units: channels at positions of a layer
 	for _, d := range r.Distributions {
 		of := [2]string{d.Measure, d.Statistic}

@@ -22,6 +22,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/noether-ml/noether/internal/checksum"
 	"github.com/noether-ml/noether/measure"
@@ -35,6 +36,9 @@ type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
 	report.Attachments
+	// Attached, if it is set, returns the Attachments with the same Replicates. While another
+	// goroutine reads them, what needs only the scores is computed.
+	Attached func() report.Attachments
 	// Home is the URL of the list of runs that the page belongs to; "" if there is none.
 	Home string
 	// Source identifies what the page is made from and the program, for MadeFrom; "" if unknown.
@@ -115,18 +119,27 @@ func (r Run) page() (*page, error) {
 	var data pageData
 	var text string
 	var err error
+	attached := sync.OnceValue(func() report.Attachments {
+		if r.Attached == nil {
+			return r.Attachments
+		}
+		return r.Attached()
+	})
 	wait := start(func() {
-		data = newPageData(r)
+		data = newPageData(r, attached)
 		text, err = compressJSON(data)
 	})
 	p := &page{
 		Record: rec, Policy: policy(), Style: template.CSS(Style), Script: template.JS(frontEnd), Home: r.Home, Source: r.Source,
 		Extent: report.Extent(rec, r.Rows), Progress: report.Progress(rec), Took: report.Duration(rec), Empty: len(r.Rows) == 0,
-		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed), Warnings: report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, r.Notes)),
+		Sentences: report.Conclusions(r.Rows, rec, r.Replicates), Skipped: report.SkipNotes(rec.Skipped), Failures: report.FailureNotes(rec.Failed),
 	}
 	for i, s := range report.Sections(r.Rows, rec.Measures) {
-		maps := slices.ContainsFunc(r.MapSheets, func(m report.MapSheet) bool { return m.Measure == s.Name })
-		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows), Maps: maps})
+		p.Measures = append(p.Measures, section{Descriptor: s.Descriptor, ID: fmt.Sprintf("measure-%d", i), Note: report.SectionNote(s, r.Rows)})
+	}
+	p.Warnings = report.WarningNotes(r.Rows, slices.Concat(rec.Warnings, attached().Notes))
+	for i := range p.Measures {
+		p.Measures[i].Maps = slices.ContainsFunc(attached().MapSheets, func(m report.MapSheet) bool { return m.Measure == p.Measures[i].Name })
 	}
 	wait()
 	p.Relations, p.Images, p.Summary = len(data.Relations) > 0, len(data.Images) > 0, len(data.Matrices) > 0
