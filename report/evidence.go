@@ -26,17 +26,31 @@ type replicateKey struct {
 // over values or trials (see scores.Derived). Scores with a factor, such as those of single
 // classes, are left out.
 func NewReplicates(cells []scores.Cell) *Replicates {
-	out := &Replicates{map[replicateKey][]measure.Replicate{}}
-	replicated := func(s measure.Score) bool { return s.Factor == "" && len(s.Replicates) > 1 }
-	for _, c := range cells {
-		if !slices.ContainsFunc(c.Layers, func(l scores.Layer) bool { return slices.ContainsFunc(l.Scores, replicated) }) {
-			continue
-		}
-		rows, i := c.Rows(""), 0 // in the order of the loops; the study "" is no part of the key
-		for _, l := range c.Layers {
-			for _, s := range l.Scores {
-				if replicated(s) {
-					out.byKey[replicateKeyOf(&rows[i])] = s.Replicates
+	// Few of the scores of a large run are compared, so this lists cells, not scores.
+	out := &Replicates{map[replicateKey][]*scores.Cell{}}
+	for i := range cells {
+		c := &cells[i]
+		key := replicateKey{c.Model, c.OtherModel, c.Data, c.Transform, c.Measure, c.Trial}
+		out.cells[key] = append(out.cells[key], c)
+	}
+	return out
+}
+
+// of returns the replicates of a score, or nil if they are unknown.
+func (p *Replicates) of(r *scores.Row) []measure.Replicate {
+	if p == nil || r.Factor != "" {
+		return nil
+	}
+	for _, c := range p.cells[replicateKey{r.Model, r.OtherModel, r.Data, r.Transform, r.Measure, r.Trial}] {
+		for i := range c.Layers {
+			l := &c.Layers[i]
+			if l.Name != r.Layer || l.Other != r.OtherLayer {
+				continue
+			}
+			for j := range l.Scores {
+				s := &l.Scores[j]
+				if s.Statistic == r.Statistic && s.Variant == r.Variant && s.Factor == "" && c.ParameterOf(s) == r.Parameter && len(s.Replicates) > 1 {
+					return s.Replicates
 				}
 			}
 		}
