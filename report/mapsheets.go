@@ -73,7 +73,7 @@ func readMapSheet(root *os.Root, name string) (MapSheet, error) {
 		return s, err
 	}
 	rows := 0
-	if s.HasInput {
+	if s.HasInput { // the first row shows x and T(x)
 		rows++
 	}
 	for _, l := range s.Layers {

@@ -80,7 +80,7 @@ type ColourScale struct {
 // NewColourScale returns the scale of the values of a statistic with the given range. It is [0, 1],
 // widened to all values, if Unit is set. Otherwise it is a symmetric interval if there are values
 // of both signs, and the interval of the values if not. If they are all equal, it extends 0.5 below
-// and above.
+// and above. Without finite values it is [0, 1].
 func NewColourScale(values []float64, of measure.Range) ColourScale {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	if len(values) == 0 {
@@ -118,7 +118,8 @@ func (s ColourScale) At(v float64) color.Color {
 	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
-// Ink returns the colour of text on a background: nearly black, or white.
+// Ink returns the colour of text on a background: nearly black, or white. The weights of the
+// luminance, from 0 to 1, are those of ITU-R BT.601.
 func Ink(background color.Color) color.Gray {
 	r, g, b, _ := background.RGBA()
 	if luminance := (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff; luminance < 0.45 {

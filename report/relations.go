@@ -30,8 +30,8 @@ const (
 )
 
 // Relations returns the relations between the first (headline) statistic of each measure of
-// predictions, other than accuracy and robust-accuracy, under each transformation and the accuracy
-// on untransformed data.
+// predictions, other than accuracy and robust-accuracy (accuracy under attacks), under each
+// transformation and the accuracy on untransformed data.
 func Relations(rows []scores.Row, record *scores.Record) []Relation {
 	var out []Relation
 	fits := 0
@@ -135,6 +135,7 @@ func (r Relation) Sentence() string {
 	case r.Fit == nil:
 		return read + " No line is drawn through these points."
 	}
+	// The limits 0.6 and 0.9 only choose the words.
 	tells := "says little of accuracy here"
 	switch rho := math.Abs(r.Fit.Spearman.Value); {
 	case rho >= 0.9:

@@ -59,8 +59,8 @@ func Levels(rows []scores.Row) []Level {
 	var fields [10]numbering[string]
 	var ids numbering[[10]int]
 	var parameters numbering[string]
-	best := map[value]int{}
-	mean := map[int]bool{}
+	best := map[value]int{} // row of the lowest trial; that of the mean over trials is -1
+	mean := map[int]bool{}  // whether an identity has a mean over values
 	for i := range rows {
 		r := &rows[i]
 		id := identify(r)

@@ -100,7 +100,8 @@ func stepTable(all []report.TuningCurve, models []scores.ModelRecord) tableData 
 
 // subjectColumns returns the columns that the tables of all attachments have. Those named by shown
 // get a title, with which the page shows them. subject returns what a row describes. Column "of"
-// says what each value is of: a sample, a unit or a step.
+// says what each value is of: a sample, a unit or a step. Column "factor" is a property of samples,
+// such as their class, to which they are limited or which varies between them.
 func subjectColumns[T any](models []scores.ModelRecord, subject func(T) *report.Subject, shown ...string) []column[T] {
 	depth := depths(models)
 	columns := []column[T]{

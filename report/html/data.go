@@ -136,6 +136,7 @@ func newPageData(r Run, attached func() report.Attachments) pageData {
 	rows, rec := r.Rows, r.Record
 	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
 	var table tableData
+	// The table is made in a goroutine; wait returns when it is complete.
 	wait := start(func() { table = scoreTable(rows, measures, sections, rec.Models) })
 	p := pageData{Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
 		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
@@ -321,7 +322,11 @@ func compressJSON(v any) (string, error) {
 	return b.String(), nil
 }
 
-// scoreTable returns the table of scores.
+// scoreTable returns the table of scores. Of its columns, place is the position of a layer among
+// those of its model, such as "layer 7 of 20"; relative is its depth, scaled from 0 (the first
+// layer of the model) to 1 (the last); confidence is the least confidence of the samples to which a
+// score is limited; low and high are the ends of its interval. In scores of two models, reference
+// is the first, compared the second, and other the second's layer; model names both models.
 func scoreTable(rows []scores.Row, measures report.Measures, sections []report.Section, models []scores.ModelRecord) tableData {
 	type row struct {
 		*scores.Row

@@ -31,7 +31,8 @@ import (
 )
 
 // A Run holds what a page shows: the scores of a run, its record (models, data, times, warnings),
-// and its attachments, such as images and curves.
+// and its attachments, such as images and curves. Among these are Replicates, the scores without
+// one group of samples each, for intervals of differences.
 type Run struct {
 	Rows   []scores.Row
 	Record scores.Record

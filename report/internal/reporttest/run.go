@@ -149,7 +149,9 @@ func (f FakeRun) predictions(r *rand.Rand, at scores.Row, m, t int) []scores.Row
 
 // depths returns the scores of the layers of model m under transformation t, as curves over depth
 // with a little noise. The depth of a layer is the number of operations on the longest path from
-// the input. at holds what the rows share.
+// the input. at holds what the rows share. SEIS scores how far the activations under a
+// transformation are a linear function of those without it (equivariance), and the same at the same
+// positions (invariance).
 func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	var rows []scores.Row
 	for l := range f.Layers {
@@ -181,6 +183,8 @@ func (f FakeRun) depths(r *rand.Rand, at scores.Row, m, t int) []scores.Row {
 	return rows
 }
 
+// record returns the record of the run. Its cells are units of work: one measure of one model on
+// one data set under one value of a transformation.
 func (f FakeRun) record() scores.Record {
 	started := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	finished := started.Add(192 * time.Second)

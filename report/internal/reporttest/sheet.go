@@ -3,11 +3,12 @@ package reporttest
 import "github.com/noether-ml/noether/scores"
 
 // SampleSheet returns a sample sheet (scores.SampleSheet: what a transformation does to single
-// samples) of 12 samples of 4 classes under the transformation with the given index in the
-// generated run f. Its Parameters are values, or "" alone without values. Sample i is of class i
-// mod 4, and its value falls with i. At the last parameter, model m classifies all samples from 6 +
-// 2m on wrongly, and their values are 0. A lower value means a larger change (Lower). If there are
-// two models, model 0 classifies some samples wrongly that model 1 classifies correctly (Partings).
+// samples) of 12 samples, chosen among 500 (Of), of 4 classes under the transformation with the
+// given index in the generated run f. Its Parameters are values, or "" alone without values. Sample
+// i is of class i mod 4, and its value falls with i. At the last parameter, model m classifies all
+// samples from 6 + 2m on wrongly, and their values are 0. A lower value means a larger change
+// (Lower). If there are two models, model 0 classifies some samples wrongly that model 1 classifies
+// correctly (Partings).
 func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet {
 	if len(values) == 0 {
 		values = []string{""}
@@ -50,6 +51,8 @@ func (f FakeRun) SampleSheet(transform int, values ...string) scores.SampleSheet
 			}
 			model.Views = append(model.Views, v)
 		}
+		// The indices of the samples that change most and least, and of those that are classified
+		// correctly only when clean (Fails).
 		for i := range 6 {
 			model.Most, model.Least = append(model.Most, samples-1-i), append(model.Least, i)
 		}

@@ -52,7 +52,11 @@ export interface Point {
   fires: boolean; // of tuning curves: the activation of the unit is above its threshold
 }
 
-/** Fields that the reader fixes to one value, unless the axes or series of a chart show them. */
+/**
+ * Fields that the reader fixes to one value, unless the axes or series of a chart show them. A
+ * variant is a version of a statistic, such as the kind of probe; a factor is a property of
+ * samples, such as their class.
+ */
 export const fixed = ['data', 'variant', 'parameter', 'factor', 'layer'] as const;
 export type Fixed = (typeof fixed)[number];
 
@@ -107,7 +111,10 @@ export function sides(c: Omit<Context, 'series'>): Sides | undefined {
   );
 }
 
-/** The fields that the axes and the series of a chart show. */
+/**
+ * The fields that the axes and the series of a chart show: spread are those that its
+ * description names for the axes, and the field pair is a factor under a transformation.
+ */
 export function shownBy(c: Context): Set<Field> {
   const { down, across } = sides(c) ?? {};
   const shown = new Set([...(c.chart.spread ?? []), c.series.dimension]);
@@ -299,6 +306,7 @@ export function points(c: Context, rows: number[]): Point[] {
       },
     ];
   });
+  // With more series than colours, the highlighted one is drawn last, above the grey others.
   if (c.series.crowded) {
     const last = (p: Point) => Number(p.series === c.series.highlight);
     all.sort((a, b) => last(a) - last(b));
@@ -318,8 +326,8 @@ export function inOrder(t: Table, rows: number[]): number[] {
     .map(({ row }) => row);
 }
 
-// xOf returns the function that gives the position of a row: on the horizontal axis, or for bars the
-// name of the line.
+// xOf returns the function that gives the position of a row: on the horizontal axis, or for bars
+// the name of the line.
 function xOf(c: Context): (row: number) => number | string {
   const t = c.table;
   if (c.chart.mark === 'bar') return (row) => lineOfBars(c, row);

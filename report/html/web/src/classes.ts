@@ -1,6 +1,7 @@
 // Which classes lose accuracy or effective invariance under which transformation, and what is
 // predicted for one of them. A sheet (SampleSheet) has these numbers for one data set and one
-// transformation. "As it is" means: not transformed.
+// transformation. "As it is" means: not transformed. Effective invariance, 0 to 1, is high if
+// the predicted class stays the same with high confidence.
 
 import { onChosenValue, placeOf } from './chosenvalue';
 import { chooser, segments } from './controls';
@@ -269,6 +270,7 @@ function predicted(sheet: SampleSheet, m: SheetModel, k: number, name: string) {
   const label = (sheet.classes ?? []).indexOf(name);
   const counts = new Map<number, { clean: number; moved: number }>();
   const add = (all: [number, number, number][] | undefined, side: 'clean' | 'moved') => {
+    // of: the label; to: the predicted class; n: number of samples
     for (const [of, to, n] of all ?? []) {
       if (of !== label) continue;
       const c = counts.get(to) ?? { clean: 0, moved: 0 };

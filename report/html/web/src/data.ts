@@ -1,6 +1,7 @@
 // The data of a report page: the types of its JSON, which ../../data.go writes, and tables that
-// give the fields of a row. The Go package report explains terms such as variant, factor, null,
-// view and contact sheet.
+// give the fields of a row. A variant is a version of a statistic, such as the kind of probe; a
+// factor a property of samples, such as their class; the null of a score what chance alone gives; a
+// unit one value of a layer; a contact sheet one image of several samples.
 
 interface TextColumn {
   values: string[]; // the distinct texts
@@ -23,7 +24,7 @@ export type Direction = 'higher' | 'lower';
 export interface Measure {
   name: string;
   key: string; // of its section of the page: the name, or NAME-between for pairs of models
-  layered: boolean; // its scores are of layers
+  layered: boolean; // its scores are of layers that a reader may compare
   toward: Record<string, string>; // by statistic: what a higher or a lower value means
   colours: Record<string, Record<string, ColourScale>>; // by table (see Chart) and statistic
   charts: Chart[] | null; // the first is shown first
@@ -47,7 +48,7 @@ export interface SampleSheet {
   lower: boolean; // a lower value means a larger change
   title: string; // of the statistic
   classes: string[] | null;
-  samples: { index: number; name: string; label: number }[];
+  samples: { index: number; name: string; label: number }[]; // label: a class, -1 if unknown
   models: SheetModel[];
   // The transformed samples that models[a] classifies correctly and models[b] does not: their
   // number under each value of the parameter, and the indices of those on the sheet.
@@ -236,7 +237,7 @@ export interface ScatterPoint {
 
 /** A sentence about some rows, shown below a chart of them. See report/statements.go. */
 export interface Statement {
-  kind: 'curve' | 'gap' | 'extremes';
+  kind: 'curve' | 'gap' | 'extremes'; // gap: where two curves differ most
   text: string;
   weight: number; // how much the values change; the largest are shown first
   // Indices of rows. In the JSON: the first index, then the differences between successive ones.
@@ -380,7 +381,7 @@ export class Table {
     return rows.some((row) => this.text(name, row) !== this.text(name, rows[0]));
   }
 
-  /** The indices of all rows, by the key of their section. */
+  /** The indices of all rows, by the key of their section, or by measure without such a column. */
   bySection(): Map<string, number[]> {
     if (!this.sections) {
       this.sections = new Map();
@@ -428,7 +429,7 @@ export class Scores extends Table {
     return this.tags.get(model)?.get(name) ?? '';
   }
 
-  /** A tag of the model of a table's row. */
+  /** A tag of the model of a table's row; reference is the first model in scores of two. */
   tag(name: string, row: number, table: Table = this): string {
     return this.tagOf(name, table.text(table.has('reference') ? 'reference' : 'model', row));
   }

@@ -11,7 +11,7 @@ import type { Describe } from './tooltip';
 
 const edge = 16; // pixels around the parts of a figure on the whole screen
 
-/** What a figure shows. build is called when the figure comes into view. */
+/** What a figure shows. build is called when the figure comes into view, or in idle time before. */
 export interface Content {
   title: string;
   description: string; // read out to people who do not see the chart
@@ -95,6 +95,7 @@ export class Figure {
       onRow(view, this.content.choose);
       this.chart.classList.add('choosing');
     }
+    // Moves the chart's marker, a vertical line, to the chosen position.
     this.leave =
       this.content.follow?.((place) => void view.data(marker, markerOf(place)).runAsync()) ?? this.leave;
   }

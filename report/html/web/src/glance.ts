@@ -448,7 +448,8 @@ export class Glance {
   }
 
   // sampleScores returns lines beneath the images: the score of each image for each model, where
-  // the run has per-sample values.
+  // the run has per-sample values. If there are more models than colours (crowded), it is only the
+  // highlighted model. at is the index of the parameter's value.
   private sampleScores(m: Matrix, p: ContactSheet, at: number): HTMLElement[] {
     const { parameters, samples, transform, data } = p.sheet!;
     const measure = this.scores.measures.find((x) => x.key === m.section)?.name;

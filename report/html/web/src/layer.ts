@@ -55,7 +55,10 @@ export class Places {
   }
 }
 
-/** Chooses a layer, or none. Each section of a measure of layers switches to it, if it has its scores. */
+/**
+ * Chooses a layer, or none. Each section of a measure of layers switches to it if it has its
+ * scores. A section without them no longer shows the layer that was chosen before.
+ */
 export function chooseLayer(state: State, scores: Scores, chosen?: Chosen): void {
   const before = layerOf(state);
   state.set('layer.model', chosen?.model ?? '');

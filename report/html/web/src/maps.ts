@@ -14,7 +14,7 @@ import type { State } from './state';
 import type { Source } from './table';
 import { tile } from './tiles';
 
-const maxFigures = 6;
+const maxFigures = 6; // sheets of a transformation that are drawn; further ones are left out
 
 export class FeatureMaps {
   private readonly sheets: MapSheet[];
@@ -106,7 +106,7 @@ interface Line {
 }
 
 function linesOf(sheet: MapSheet): Line[] {
-  let at = sheet.has_input ? 1 : 0;
+  let at = sheet.has_input ? 1 : 0; // line 0 of such a sheet shows x and T(x)
   return (sheet.layers ?? []).flatMap(({ layer, depth, height, width, channels }) =>
     channels.map((c, i) => ({
       at: at++,

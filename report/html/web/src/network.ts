@@ -61,6 +61,7 @@ export class Network {
     this.drawings = [];
     const all = (this.scores.packed.networks ?? []).filter((n) => this.filter.passes({ model: n.model }));
     const shades = this.shades();
+    // The default is the statistic of the first curves on the first screen.
     const [first] = this.scores.packed.curves ?? [];
     const shade =
       shades.find((s) => nameOf(s) === chosen('score')) ??
@@ -124,7 +125,7 @@ export class Network {
     this.part('charts').replaceChildren(...this.figures.map((f) => f.root));
   }
 
-  // shades returns the statistics that layers have.
+  // shades returns the statistics that layers have, without scores of two models (compared).
   private shades(): Shade[] {
     const s = this.scores;
     return s.measures

@@ -4,7 +4,7 @@
 
 import type { Look } from './data';
 
-/** The index of the colour of all series but one, which is highlighted, where there are too many. */
+/** The colour index of all series but the highlighted one, where there are more than colours. */
 export const grey = -1;
 
 export function colourOf(look: Look): string {

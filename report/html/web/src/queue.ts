@@ -91,7 +91,7 @@ function frame(): Promise<void> {
   });
 }
 
-// idle waits until the browser is idle, or 200 ms.
+// idle waits until the browser is idle, at most 200 ms, or 20 ms where it cannot tell.
 function idle(): Promise<void> {
   return new Promise((resolve) =>
     'requestIdleCallback' in window

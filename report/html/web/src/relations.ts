@@ -52,7 +52,7 @@ export class Relations {
         (b) => b === this.state.get('relation.points') && this.all.some((r) => r.by === b),
       ) ?? this.all[0].by;
     // by: what the points are. shared: the data set that they share if they are models, else the
-    // model.
+    // model. In the state, relation.points holds the former, and relation.by the field for colours.
     const relations = this.all.filter((r) => r.by === by);
     const choices = [...new Set(relations.map((r) => r.of))],
       shared = choices.includes(this.state.get('relation.of')) ? this.state.get('relation.of') : choices[0];
@@ -116,6 +116,7 @@ export class Relations {
     this.draw(relation, series, dimension === by);
   }
 
+  // draw shows a relation. plain: all points have one colour.
   private draw(relation: Relation, series: Series, plain: boolean): void {
     const { chart, by } = relation;
     const tag = plain ? '' : series.dimension.slice(4);

@@ -167,8 +167,9 @@ export class Samples {
     return sheet.partings?.find((p) => sheet.models[p.a] === a && sheet.models[p.b] === b);
   }
 
-  // lines returns the samples to show, as indices in sheet.samples, and a sentence on them. k is the
-  // index of the parameter's value.
+  // lines returns the samples to show, as indices in sheet.samples, and a sentence on them. k is
+  // the index of the parameter's value. sheet.of is the number of samples of which the sheet shows
+  // some.
   private lines(
     sheet: SampleSheet,
     model: SheetModel,
@@ -277,8 +278,8 @@ export class Samples {
   }
 }
 
-// worst returns the sheet with the largest number of samples that a model classifies correctly as they
-// are and wrongly transformed, so that a report opens with failures.
+// worst returns the sheet with the largest number of samples that a model classifies correctly as
+// they are and wrongly transformed, so that a report opens with failures.
 function worst(sheets: SampleSheet[]): SampleSheet | undefined {
   const failed = (s: SampleSheet) =>
     Math.max(...s.models.flatMap((m) => m.views.map((v) => v.failed)), 0);

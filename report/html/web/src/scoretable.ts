@@ -36,7 +36,8 @@ function textOf(t: Rows, name: string, row: number): string {
 
 /**
  * The table of a measure: the summarising rows, or every row if the reader ticks a box. detailed is
- * the number of rows that do not summarise others. The choices are kept in the state under key.
+ * the number of all rows, or 0 if all of them summarise. The choices are kept in the state under
+ * key.
  */
 export class ScoreTable {
   readonly root: HTMLElement;
@@ -179,7 +180,7 @@ const csvColumns: [string, string][] = [
   ['warning', 'warning'],
 ];
 const numeric = new Set(['depth', 'trial', 'value', 'low', 'high', 'null', 'n']);
-const emptyIfNegative = new Set(['depth', 'trial']);
+const emptyIfNegative = new Set(['depth', 'trial']); // no layer; a mean over trials
 
 function csvOf(scores: Rows, rows: number[]): (string | number | null)[][] {
   const field = (name: string, row: number) => {
@@ -204,7 +205,7 @@ export function describe(scores: Rows, row: number): [string, string][] {
     number(scores.number('value', row)),
     interval(scores.number('low', row), scores.number('high', row)),
   ];
-  const nullScore = scores.number('null', row); // of shuffled pairs
+  const nullScore = scores.number('null', row); // the score by chance alone
   return [
     text('model', 'model'),
     text('layer', 'layer'),

@@ -81,6 +81,7 @@ function holding(c: Context, rows: number[], kind: string): Statement[] {
 
 let index: Map<number, Statement[]> | undefined;
 
+// byFirstRow returns all statements by their first row. It groups them once, for the whole page.
 function byFirstRow(c: Context): Map<number, Statement[]> {
   index ??= new Map(
     grouped(c.scores.packed.statements ?? [], (s) => String(s.rows[0])).map(([row, all]) => [

@@ -70,7 +70,7 @@ export class Series {
   }
 }
 
-/** The label of a value for readers: without suffixes and prefixes that say nothing to them. */
+/** The label of a value for readers: without _output_0, of PyTorch's export, and without class=. */
 export function labelOf(scores: Scores, field: Field, value: string): string {
   const text =
     field === 'layer' || field === 'other'
