@@ -53,9 +53,10 @@ func appendLayer(b []byte, l Layer) []byte {
 	return append(plainjson.AppendList(append(b, `,"scores":`...), l.Scores, appendScore), '}')
 }
 
-// appendScore appends a score. Its null is the value by chance, and its replicates are values
-// without some of the samples, for a jackknife interval; "left" is the number of observations left
-// out.
+// appendScore appends a score. Its variant is a version of the statistic, its factor a property of
+// samples that it is about, its null the value by chance, and min to max the range of the
+// statistic. Its replicates are values without some of the samples, for a jackknife interval;
+// "left" is the number of observations left out.
 func appendScore(b []byte, s measure.Score) []byte {
 	b = appendText(b, `{"statistic":`, s.Statistic)
 	b = appendOptional(b, `,"variant":`, s.Variant)

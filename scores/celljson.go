@@ -177,16 +177,16 @@ type cellJSON struct {
 
 type layerJSON struct {
 	Name   string      `json:"name,omitempty"`
-	Depth  int         `json:"depth"`           // in the graph
+	Depth  int         `json:"depth"`           // nodes on the longest path from the input; or NoDepth
 	Other  string      `json:"other,omitempty"` // layer that it is compared with
 	Scores []scoreJSON `json:"scores"`
 }
 
 type scoreJSON struct {
 	Statistic  string   `json:"statistic"`
-	Variant    string   `json:"variant,omitempty"` // of the statistic, such as the kind of probe
-	Parameter  string   `json:"parameter,omitempty"`
-	Factor     string   `json:"factor,omitempty"` // known property of the samples, such as hue
+	Variant    string   `json:"variant,omitempty"`   // of the statistic, such as the kind of probe
+	Parameter  string   `json:"parameter,omitempty"` // of the transformation; "": that of the cell
+	Factor     string   `json:"factor,omitempty"`    // known property of the samples, such as hue
 	Value      number   `json:"value"`
 	Low        number   `json:"low"` // bounds of the confidence interval
 	High       number   `json:"high"`

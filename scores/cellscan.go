@@ -57,7 +57,8 @@ func scanCell(data []byte) (Cell, bool) {
 	return c, valid
 }
 
-// A cellScanner reads the parts of a cell's text in order.
+// A cellScanner reads the parts of a cell's text in order. Want skips a text that must be there,
+// and Take one that may be. After a failure, which sets Failed, nothing more is read.
 type cellScanner struct {
 	plainjson.Scanner
 	texts texts // strings read before, which are shared

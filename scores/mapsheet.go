@@ -15,7 +15,7 @@ type MapSheet struct {
 	Name      string     `json:"name"`      // of the sample
 	HasInput  bool       `json:"has_input"`
 	Layers    []MapLayer `json:"layers"`
-	Tile      SheetTile  `json:"tile"`
+	Tile      SheetTile  `json:"tile"` // size of the tiles, and distances between them, in pixels
 }
 
 // A MapLayer describes the maps of a layer in the drawing. Depth is the number of nodes on the

@@ -13,7 +13,7 @@ type SampleSheet struct {
 	// geometric mean of the probabilities of the predicted class on x and T(x), or 0 if the classes
 	// differ) if models predict classes, else the first of these that a run has: the Jensen-Shannon
 	// divergence, the agreement of class maps or of boxes, the cosine at the last layer, and the
-	// relative error of maps of values.
+	// relative error of maps of values. Each compares the results on x and on T(x).
 	Measure   string        `json:"measure"`
 	Statistic string        `json:"statistic"`
 	Title     string        `json:"title"`   // the statistic's name for readers, such as "effective invariance"

@@ -56,7 +56,7 @@ type parquetUnit struct {
 	Sign                     int64    `parquet:"sign"`                      // 1: the unit fires at high values; -1: at low values
 	Threshold                *float64 `parquet:"threshold"`                 // value at which it fires
 	GlobalRate               *float64 `parquet:"global_rate"`               // fraction of the inputs at which it fires
-	LocalRate                *float64 `parquet:"local_rate"`                // fraction of the trajectories around its strongest inputs at which it fires
+	LocalRate                *float64 `parquet:"local_rate"`                // fraction of the steps of trajectories around its strongest inputs at which it fires
 	Score                    *float64 `parquet:"score"`                     // LocalRate / GlobalRate
 	Null                     *float64 `parquet:"null"`                      // Score around random inputs
 	Selective                bool     `parquet:"selective"`                 // not constant on the inputs
@@ -126,9 +126,9 @@ type parquetCurve struct {
 	Sign      int64   `parquet:"sign"`
 	Threshold float64 `parquet:"threshold"`
 	Strongest int64   `parquet:"strongest"`
-	Step      int64   `parquet:"step"`
-	Amount    float64 `parquet:"amount"`
-	Value     float64 `parquet:"value"`
+	Step      int64   `parquet:"step"`   // number of the point, from 0
+	Amount    float64 `parquet:"amount"` // value of the transformation's parameter
+	Value     float64 `parquet:"value"`  // of the unit
 }
 
 // NewCurveWriter returns a writer of tuning curves to w.

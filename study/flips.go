@@ -143,7 +143,8 @@ func comparePredictions(a, b map[int]classified, key measure.Key) ([]measure.Sco
 	// The layout divides the samples into blocks of consecutive ones, and these into jackknife groups.
 	layout := measure.NewLayout(len(indices))
 	names := make([]string, classes)
-	// The accumulator takes the predictions of the two models as Clean and Transformed.
+	// The accumulator takes the predictions of the two models as Clean and Transformed. A Site says
+	// what is measured; its Key seeds random draws.
 	acc, err := prediction.ModelAgreement(prediction.ModelSettings{}).New(measure.Site{Layout: layout, Classes: names, Key: key})
 	if err != nil {
 		return nil, err

@@ -182,6 +182,8 @@ func (s *Server) summary(r *run) (summary, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Conclusions answer the main questions, such as which model is most robust; Findings are the
+		// most notable scores of each measure.
 		out := summary{Scores: len(rows)}
 		for _, s := range report.Conclusions(rows, record, replicates) {
 			out.Findings = append(out.Findings, s.String())

@@ -25,7 +25,7 @@ var script string
 var style string
 
 // The function place of the templates describes what a score is about, such as model, layer and
-// transformation.
+// transformation; clean replaces control characters in a text.
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"clean": report.Printable, "when": when, "number": report.Number, "signed": signed, "interval": report.Interval, "place": scores.Row.Describe, "tags": tags,
 }).Parse(pagesText))
@@ -206,7 +206,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showComparison returns what a page shows of a comparison: all differences, or only those that are
-// significant and that overviewOnly selects.
+// significant and that overviewOnly selects: of scores over all samples and parameter values.
 func showComparison(c comparison, all bool) shownComparison {
 	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
 	shown := c.Differences

@@ -21,7 +21,7 @@ import (
 // Options are the options of Of.
 type Options struct {
 	// Every includes all statistics, not only the accuracy and those with a direction, that is, of
-	// which higher or lower values are better.
+	// which higher or lower values are better. A measure without such statistics always has all.
 	Every bool
 	Plain bool // omit intervals
 
@@ -95,8 +95,8 @@ func Of(rows []scores.Row, o Options) (*Table, error) {
 	return b.table(), nil
 }
 
-// headlines returns the rows of statistics with a direction, and of the accuracy on
-// untransformed data.
+// headlines returns the rows of statistics with a direction (all of a measure that has none), and
+// of the accuracy on untransformed data.
 func headlines(rows []scores.Row, known []measure.Descriptor) []scores.Row {
 	shown := map[[2]string]bool{{"accuracy", "clean"}: true}
 	for _, m := range report.Describe(rows, known) {

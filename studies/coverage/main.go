@@ -158,7 +158,9 @@ func (d division) write(files []string) error {
 	return os.WriteFile(filepath.Join(d.out, "study.yaml"), study.Bytes(), 0o666)
 }
 
-// writeModels writes the models and the measures of the study.
+// writeModels writes the models and the measures of the study. docs/reference/measures describes
+// the measures. Those of one model compare x with its rotation; of the others, geometry describes
+// the shape of a representation, and stitching continues one model from a layer of the other.
 func (d division) writeModels(study io.Writer) error {
 	const preprocess = "preprocess: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}"
 	model, err := filepath.Abs(d.model)

@@ -39,7 +39,7 @@ func (p layerPopulation) run(ctx context.Context, files []string, out io.Writer)
 	if len(models) != 2 || len(layers) != 2 {
 		return errors.New("-models and -layers take two names each, separated by a comma")
 	}
-	linalg.LoadBackend()
+	linalg.LoadBackend() // a fast BLAS
 	var tables [2]*features.Table
 	for i := range tables {
 		var err error
@@ -110,6 +110,8 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 	}
 	defer source.Close()
 	store := features.Store{Dir: p.folder}
+	// Tables of up to Memory bytes are kept in memory. Read reads the images at some positions of
+	// the source; the frame f says how they are resized and cropped.
 	tables, err := store.Layers(ctx, features.Request{
 		Model: m, Layers: m.Layers(), Pool: features.Mean, Data: source.Fingerprint(), N: source.Len(), Memory: 1 << 30,
 		Read: func(ctx context.Context, positions []int, f dataset.Frame) (out []dataset.Sample, err error) {
@@ -134,7 +136,7 @@ func (p layerPopulation) extract(ctx context.Context, path, layer string, files 
 // set returns the scores of one set of p.n images of all, whose number is all. seed is the number
 // of the set.
 func (p layerPopulation) set(ctx context.Context, measured setMeasure, all int, seed uint64) ([]scores.Row, error) {
-	if p.n < 20 || p.n > all {
+	if p.n < 20 || p.n > all { // a jackknife has up to twenty groups of images
 		return nil, fmt.Errorf("sets of %d images: there must be 20 to %d", p.n, all)
 	}
 	found, err := measured(ctx, rand.New(rand.NewPCG(seed, 1)).Perm(all)[:p.n], seed)

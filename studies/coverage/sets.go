@@ -41,6 +41,7 @@ func (p layerPopulation) measureOf(tables [2]*features.Table, settings similarit
 			return similarity.Compare(ctx, sources[0], sources[1], similarity.Options{Settings: settings, Seed: seed})
 		}, nil
 	case "geometry":
+		// Samples is the largest number of samples that are used.
 		m, err := similarity.NewGeometry(similarity.GeometrySettings{Pool: "none", Samples: 4096})
 		return func(_ context.Context, chosen []int, _ uint64) ([]measure.Score, error) {
 			values, err := rowsOf(tables[0], chosen)

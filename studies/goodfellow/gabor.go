@@ -19,7 +19,8 @@ import (
 // of one layer, trained on patches of images with the sparsity penalty and weight decay or without
 // them. Values are means over the filters of a layer, and intervals are over trainings.
 func (p plan) gabor(ctx context.Context) error {
-	// p.pick returns the first number, or the second in a quick run of the program.
+	// stills cuts 100 whitened patches from each image of the first of 2 parts of the folder, with
+	// seed 1. p.pick returns the first number, or the second in a quick run of the program.
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
 		return err

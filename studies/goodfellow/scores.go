@@ -30,8 +30,8 @@ func test(r scores.Row) string {
 	return r.Data
 }
 
-// read returns the scores of a statistic of the measure firing from the files of the flag -scores
-// (a plan holds the flags).
+// read returns the scores of a statistic of the measure firing (whether single units keep firing
+// while the input changes) from the files of the flag -scores (a plan holds the flags).
 func (p plan) read(statistic string) (table, error) {
 	if len(p.scores) == 0 {
 		return nil, errors.New("name the scores: -scores runs/NAME/scores.csv")

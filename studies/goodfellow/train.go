@@ -65,6 +65,8 @@ const mild = 0.03
 // the flags of the command.
 func (p plan) train(ctx context.Context, which string) error {
 	started := time.Now()
+	// stills cuts 100 patches (10 with -quick) from each image of the first of 2 parts of the
+	// folder, with seed 1. divided keeps every tenth of them for validation.
 	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ import (
 
 // A chart is a figure of docs/results that is drawn from a stored result, the table of a study. Its
 // rows function turns the table into scores. Panel, Colour and Across of its options name the
-// column of the scores that panels, colours and the categories of bars show.
+// column of the scores that panels, colours and the categories of bars show; Columns is the width
+// in columns of a page.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options
@@ -72,7 +73,8 @@ func (c chart) draw(root string) ([]byte, error) {
 
 // seisSynthetic reads a table that has a transformation in each row. Its columns are the
 // transformation, what is drawn at random for it, equivariance and its null, invariance and its
-// null. (The null of a score is its value for shuffled pairs.)
+// null. (The null of a score is its value for shuffled pairs.) The measure seis asks whether spatial
+// information is still in a layer after the transformation, and in the same place.
 func seisSynthetic(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	for _, r := range t.rows {
@@ -143,7 +145,8 @@ func stirLayers(t *table) ([]scores.Row, error) {
 }
 
 // segmentationDepth reads a table with a row for each network, augmentation and layer, which the
-// first three columns name. Each other column is a transformation.
+// first three columns name. Each other column is a transformation. The scores are relative errors:
+// the norm of f(T(x)) minus the transformed f(x), over the norm of the transformed f(x).
 func segmentationDepth(t *table) ([]scores.Row, error) {
 	var rows []scores.Row
 	depth := 0

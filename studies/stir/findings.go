@@ -6,8 +6,9 @@ import "cmp"
 // larger. Their difference is computed for each of several independent pairs of networks; the i-th
 // pair of one side, in the order of the seeds, is compared with the i-th of the other.
 //
-// The score STIR(m2 given m1) is the similarity, in network m2, of images x and x' that have the
-// same representation in m1, the reference; m2 is the other network. The kind of a network says how
+// The score STIR(m2 given m1) is the similarity (by CKA, in the column debiased by debiased CKA), in
+// network m2, of images x and x' that have the same representation in m1, the reference; m2 is the
+// other network. The column cka compares m1 and m2 on x alone. The kind of a network says how
 // it was trained, such as plain, or at for AT (adversarial training); the networks of a kind differ
 // in the seed. An experiment is a study, such as stir-seeds, with a table of its scores.
 type finding struct {
@@ -20,7 +21,7 @@ type finding struct {
 // A side is the mean of a statistic over some groups of a table. A group is a row of the table: the
 // kinds of the two networks, and the layer.
 type side struct {
-	groups []group // without a depth
+	groups []group // their depth is not set: kinds and layer identify them
 	of     column  // the statistic
 }
 
@@ -166,7 +167,7 @@ func (s side) missed(g groups) float64 {
 	switch {
 	case s.of.statistic == worst.statistic:
 		of = worstMissed
-	case s.of.variant == stimuliMissed.variant:
+	case s.of.variant == stimuliMissed.variant: // of controversial images
 		of = stimuliMissed
 	}
 	var most float64

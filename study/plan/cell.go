@@ -69,7 +69,7 @@ func (c *Cell) ModelNames() string {
 
 // A Cell is the work whose results one record holds: a measure for a model (or two, for a
 // comparison), a data set, a value of a transformation and a trial (a repetition of all random
-// draws).
+// draws). The field Entry of a Model or Data is its entry in the study file.
 type Cell struct {
 	Key    string // hash of all that the scores depend on, see Plan.cellKey
 	Model  *Model
@@ -118,7 +118,7 @@ type View struct {
 	On        string               // what is transformed: "input" or "activations"
 	Transform transform.Transform  // nil for clean inputs, and for ready-made pairs of clean and transformed samples
 	Per       string               // what a random parameter is drawn for: each "sample", or the whole "trial"
-	canonical json.RawMessage      // part of the cell's key
+	canonical json.RawMessage      // the transformation with its settings, as part of the cell's key
 	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil
 }
 

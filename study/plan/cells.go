@@ -22,7 +22,7 @@ import (
 // (the running sums of the measure) is updated while a pass reads the samples.
 func (p *Plan) addCells() error {
 	for _, m := range p.Models {
-		if !p.includes(m.Entry.Name) {
+		if !p.includes(m.Entry.Name) { // the plan may be of some of the models
 			continue
 		}
 		for _, d := range p.Data {
@@ -140,7 +140,8 @@ func (p *Plan) skip(c *Cell, layer, why string) {
 // are recorded as skipped. A site is what a task measures: a layer on some data under a
 // transformation. Instead of layers a measure may need the prediction (class scores), or the
 // decoded output, such as boxes or a class map; its truth is the labelled boxes or masks of the
-// data.
+// data. If the cell cannot be made, failCell records that, and returns the error only if the study
+// is to stop at the first failure.
 func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
 	c := &Cell{Model: m, Data: d, View: v, Method: meas}
 	needs := meas.Needs()

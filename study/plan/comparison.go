@@ -53,6 +53,7 @@ func (p *Plan) addBetween(a, b *Model, d *Data, v View, spec spec.MeasureSpec) e
 	whole := gridTarget{comparison: comparison, sides: [2]side{{a, transformed}, {b, transformed}}, named: true}
 	whole.grid = p.grid(c, layersA, layersB, pairs)
 	whole.grid.Self = a == b
+	// Directional: the scores of (i, j) differ from those of (j, i).
 	if whole.grid.Self && !comparison.Directional() {
 		whole.mirror = true
 		whole.grid.Pairs = upperTriangle(pairs)
@@ -172,6 +173,7 @@ func (g *gridTarget) Name() string {
 
 func (g *gridTarget) Depth() int { return g.grid.A[0].Depth }
 
+// LayerCount returns the number of pairs with scores, (j, i) counted too if mirror is set.
 func (g *gridTarget) LayerCount() int {
 	n := len(g.grid.Pairs)
 	if g.mirror {
