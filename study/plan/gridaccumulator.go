@@ -38,6 +38,7 @@ func (a *gridAccumulator) Feed(at SampleIDs, z []tensor.Tensor) error {
 		i := l.index + int(l.side)*n
 		z[i] = tensor.New(z[i].Shape...)
 	}
+	// Place is a sample's position in the study's random order, Index its index in the data set.
 	return a.Update(&measure.PairBatch{Place: at.Position, Index: at.Index, Label: at.Label, A: z[:n], B: z[n:]})
 }
 

@@ -31,6 +31,7 @@ func (p *Plan) checkImageSizes(ctx context.Context, m *Model) error {
 	first := p.Data[0].inputInfo(ctx).size
 	for _, d := range p.Data[1:] {
 		size := d.inputInfo(ctx).size
+		// [2]int{}: the size is not known.
 		if size == first || size == [2]int{} || first == [2]int{} {
 			continue
 		}

@@ -51,7 +51,9 @@ func (p *Plan) keyText(c *Cell) string {
 	v := c.View // the transformation with one value of its parameter, in one trial
 	values := p.encode([2]string{v.Name, v.Parameter}, func() any { return []any{v.Name, v.Parameter} })
 	kind := p.encode([3]string{v.On, v.Per, string(v.canonical)}, func() any { return []any{v.On, v.Per, v.canonical} })
-	// One JSON list: Name, Parameter, Trial, On, Per and canonical of the View.
+	// One JSON list: Name, Parameter, Trial, On, Per and canonical of the View. On is what is
+	// transformed (input or activations), Per what random parameters are drawn for (each sample or
+	// the trial), canonical the JSON of the transformation's settings.
 	field("view", values[:len(values)-1]+","+strconv.Itoa(v.Trial)+","+kind[1:])
 	return "{" + b.String()[1:] + "}"
 }

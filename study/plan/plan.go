@@ -99,7 +99,9 @@ func (p *Plan) openData(ctx context.Context, o Options) error {
 
 // openModels opens the models that the plan needs. It handles failures as openData does.
 func (p *Plan) openModels(ctx context.Context, o Options) error {
-	var first inputInfo // of the first data set; models that take any size use its size for all data
+	// first describes the samples of the study's first data set: models that take any size use its
+	// size for all data. It is zero, which means unknown, if that data set could not be opened.
+	var first inputInfo
 	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
 		first = p.Data[0].inputInfo(ctx)
 	}

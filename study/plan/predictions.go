@@ -31,7 +31,10 @@ func (p *Plan) addPredictions(a, b *Model, d *Data, v View, meas measure.Measure
 	if err != nil {
 		return p.failCell(c, err)
 	}
-	site := measure.Site{ // what the measure reads, for which it makes an accumulator
+	// A Site is what the measure reads, for which it makes an accumulator. PerSample: the random
+	// parameters of the transformation are drawn for each sample, not once for the trial. Budget is
+	// a bound on memory in bytes. Key seeds the measure's random draws.
+	site := measure.Site{
 		Layer:  onnx.Layer{Depth: scores.NoDepth, Shape: []int{len(joint.names)}, Axes: "NC"},
 		Layout: d.Layout, Classes: joint.names, KeepSamples: p.Study.Samples,
 		PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform),

@@ -105,6 +105,7 @@ func (p *Plan) checkNames(j *procedure.Job, spec spec.MeasureSpec) error {
 
 // job returns the job of a cell, without the fields that package run sets.
 func (p *Plan) job(c *Cell, raw *Data, spec spec.MeasureSpec) (procedure.Job, error) {
+	// This Key seeds random draws; Cell.Key is something else, a hash that identifies the cell.
 	job := procedure.Job{Key: p.key(c), Memory: int64(p.Study.Memory), A: c.Model.subject(c.Data), Transform: c.View.allValues}
 	var err error
 	if c.other == nil {

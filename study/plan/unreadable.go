@@ -65,9 +65,10 @@ const (
 	maxSearched        = 2000 // samples that findUnreadable reads
 )
 
-// findUnreadable reads samples until as many unreadable ones are known as an error names, so that
-// all can be repaired at once.
+// findUnreadable reads samples, at most maxSearched, until as many unreadable ones are known as an
+// error names, so that all can be repaired at once.
 func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
+	// Indices of samples, in the study's random order.
 	positions := d.Order[:min(len(d.Order), maxSearched)]
 	for _, err := range dataset.Read(ctx, d.Source, positions, f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {

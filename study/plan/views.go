@@ -31,6 +31,7 @@ func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
 		// On is what is transformed; Per is what random parameters are drawn for.
 		bases[0] = View{Name: "pair", On: "input", Per: "trial"}
 		if method.Needs().ReadyPairs {
+			// ReadyPairs stands for the transformation, which is not known.
 			bases[0].allValues = procedure.ReadyPairs
 		}
 	case len(s.Transforms) > 0:

@@ -164,6 +164,7 @@ func (e *estimator) timesOfTasks(p *plan.Pass) (feed, score time.Duration) {
 		var feeds []time.Duration
 		for _, t := range tasks {
 			layer := t.Shape() + t.Name()
+			// The index into shapeTimes, which has other times for further views of a layer.
 			rank := firstView
 			if seen[layer] {
 				rank = laterView

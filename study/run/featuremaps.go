@@ -197,7 +197,8 @@ func drawMaps(c *plan.Cell, reader *reader, op transform.Op, sample dataset.Samp
 }
 
 // layerMaps holds the activations of one sample at a layer: f(x), f(T(x)) and tau f(x), where tau
-// is the action of T on the maps. Equivariance is f(T(x)) = tau f(x).
+// is the action of T on the maps. Equivariance is f(T(x)) = tau f(x). The maps begin at index Base
+// of the activations; before them may be those of a class token.
 type layerMaps struct {
 	onnx.Maps
 	clean, transformed []float32 // f(x) and f(T(x)), in the order of the layer's tensor

@@ -21,10 +21,12 @@ import (
 // The feeder holds the sessions of ONNX Runtime and the accumulators.
 type feeder struct {
 	*plan.Pass
-	cores     int       // goroutines that feed accumulators
-	readers   []*reader // of the pass's models, in their order
-	accs      map[*plan.Task]plan.Accumulator
-	stats     *telemetry.Stats
+	cores   int       // goroutines that feed accumulators
+	readers []*reader // of the pass's models, in their order
+	accs    map[*plan.Task]plan.Accumulator
+	stats   *telemetry.Stats
+	// failCell records the failure of a cell, or returns cause with Options.FailFast. inputs are the
+	// names of the samples that were being read.
 	failCell  func(c *plan.Cell, layer string, inputs []string, cause error) error
 	dropLayer func(t *plan.Task, cause error) bool // drops the layer of a task and returns true, if other layers of its cell are measured
 	// warnDropped warns that a comparison of several layers continues without one whose activations

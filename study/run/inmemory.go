@@ -14,6 +14,7 @@ import (
 func InMemory(ctx context.Context, p *plan.Plan) error {
 	w := &rundir.Writer{Plan: p, Options: plan.Options{FailFast: true}, Log: telemetry.NewLogger(nil), Stats: p.Stats}
 	r := &runner{Writer: w, accs: map[*plan.Task]plan.Accumulator{}}
+	// The zero Shard is all samples.
 	for _, pass := range plan.Passes(p.Cells, plan.Limits{Memory: int64(p.Study.Memory), Cores: r.Options.Workers()}, plan.Shard{}) {
 		if err := r.measurePass(ctx, pass); err != nil {
 			return err

@@ -27,6 +27,7 @@ func (z *layerMaps) draw(channel int) (scores.MapChannel, []image.Image) {
 	low, high := math.Inf(1), math.Inf(-1)
 	var difference, norm float64
 	for p := range z.Positions() {
+		// i counts from Base, the index at which the maps begin in the activations.
 		i := z.index(channel, p)
 		x, y, t := float64(z.clean[z.Base+i]), float64(z.transformed[z.Base+i]), float64(z.expected[i]) // f(x), f(T(x)), tau f(x)
 		low, high = min(low, x, y), max(high, x, y)

@@ -39,6 +39,7 @@ func (r *runner) runProcedure(ctx context.Context, c *plan.Cell) error {
 	before := r.progress.Done
 	r.progress.Model, r.progress.Data = c.ModelNames(), c.Data.Entry.Name
 	r.progress.Samples, r.progress.AllSamples, r.progress.Scored, r.progress.ToScore = 0, 0, 0, 0
+	// done counts forward passes of one sample, as Method.Work does.
 	job.Progress = func(done int64, note string) {
 		r.progress.Done, r.progress.Note = before+done, note
 		r.Stats.Done.Store(before + done)

@@ -36,7 +36,8 @@ type activations struct {
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
 // scores. The reader has buffers for the given number (slots) of clean batches, and for as many
-// transformed ones. Errors are of type *modelError.
+// transformed ones. batch is the largest number of samples in a batch. Errors are of type
+// *modelError.
 func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch, slots int) (*reader, error) {
 	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {

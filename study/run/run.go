@@ -63,6 +63,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 	procedures := p.PendingProcedures(o.Shard)
 	r.progress.Passes = len(passes) + len(procedures)
 	if r.progress.Passes == 0 && o.Shard.Whole() && o.Only == nil {
+		// Unchanged returns nil unless the folder holds the result with all files intact.
 		if result := r.Unchanged(); result != nil {
 			return result, nil
 		}
@@ -74,7 +75,7 @@ func execute(ctx context.Context, p *plan.Plan, folder rundir.Folder, o plan.Opt
 		o.Warnf("%s", text)
 	}
 	if r.progress.Passes > 0 {
-		r.ForgetRecords()
+		r.ForgetRecords() // frees the scores of finished cells, which Finish reads again
 	}
 	for _, pass := range passes {
 		r.progress.Total += pass.Forwards()
@@ -123,7 +124,7 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 		if err == nil {
 			break
 		}
-		err = r.saveAfter(err, p)
+		err = r.saveAfter(err, p) // saves the states, and returns err or the error of saving
 		if ctx.Err() != nil || r.Options.FailFast || rundir.IsSaveError(err) {
 			return err
 		}
@@ -229,7 +230,8 @@ func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	return f, nil
 }
 
-// addAccumulator makes or restores a task's accumulator. An error fails only the task's cell.
+// addAccumulator makes or restores a task's accumulator. An error fails only the task's cell,
+// unless the folder cannot be written or Options.FailFast is set.
 func (r *runner) addAccumulator(t *plan.Task) error {
 	if t.Cell.Failed {
 		return nil

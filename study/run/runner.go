@@ -57,7 +57,7 @@ func (r *runner) failAndFree(c *plan.Cell, layer string, inputs []string, cause 
 }
 
 // dropLayer drops a layer whose activations hold NaN or infinity, if other layers of its cell are
-// measured. It reports whether it did.
+// measured and Options.FailFast is not set. It reports whether it did.
 func (r *runner) dropLayer(t *plan.Task, cause error) bool {
 	if r.Options.FailFast || !t.DropNonFinite(cause) {
 		return false

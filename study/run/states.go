@@ -79,7 +79,8 @@ func (r *runner) saveIfDue(p *plan.Pass) error {
 	return r.record()
 }
 
-// record writes the record of the run, run.json.
+// record writes the record of the run, run.json, and study.yaml. With Options.Only it writes
+// nothing.
 func (r *runner) record() error {
 	r.recorded = r.timer.now()
 	return rundir.SaveError(r.WriteProgress())

@@ -171,6 +171,7 @@ func (f *feeder) runTimed(ctx context.Context, b *batch, tally *engineTally) err
 			return err
 		}
 		if tally.took != nil {
+			// The estimated time on idle cores: the lesser of two upper bounds.
 			tally.took[r.model] += idleTime(clock.wall(), time.Duration(engineIdleRatio*float64(clock.cpu())/float64(f.cores)))
 			tally.samples[r.model] += len(b.inputs[i])
 		}

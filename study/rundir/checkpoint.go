@@ -21,7 +21,7 @@ type checkpoint struct {
 	path   string
 }
 
-// Load implements train.Checkpoint.
+// Load implements train.Checkpoint. It returns nil, nil if there is no usable checkpoint.
 func (k *checkpoint) Load() (io.ReadCloser, error) {
 	f, err := openState(k.path)
 	switch {

@@ -180,7 +180,7 @@ func (f Folder) cell(c *plan.Cell) string { return f.Path("cells", c.Key+".json"
 // checkpoint of a procedure, a measure that works in steps.
 func (f Folder) state(c *plan.Cell, p plan.Shard) string {
 	if c.Procedure != nil {
-		p = plan.Shard{}
+		p = plan.Shard{} // all samples: a procedure is not divided
 	}
 	return f.Path("states", c.Key+"."+p.String()+".bin")
 }

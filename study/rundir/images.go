@@ -44,7 +44,7 @@ var sheetEncoder = png.Encoder{CompressionLevel: png.BestSpeed}
 // writeImages writes a contact sheet for each transformation of each data set, if the study asks
 // for them.
 func (r *Writer) writeImages(ctx context.Context) error {
-	if r.Plan.Study.Images == 0 {
+	if r.Plan.Study.Images == 0 { // number of samples that a sheet shows
 		return nil
 	}
 	type subject struct {

@@ -50,7 +50,7 @@ func (r *Writer) addProjections(s *sampleValues, sheet *scores.SampleSheet, cell
 				if found[k][p] == nil {
 					found[k][p] = &[4]float32{}
 				}
-				found[k][p][coordinate] = float32s([]float64{v.Value})[0]
+				found[k][p][coordinate] = float32s([]float64{v.Value})[0] // rounded to four decimals
 			}
 		}
 	}

@@ -110,6 +110,7 @@ func (r *Writer) Record(done bool) scores.Record {
 	for _, m := range r.missing {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("missing: %s of model %s, for lack of %s", plural.Of(m.Cells, "cell"), m.Model, (&MissingShards{Shards: m.Shards}).shards()))
 	}
+	// On data sets without contact sheets (images of several samples).
 	out.Warnings = append(out.Warnings, r.imageless...)
 	out.Measures = descriptors(p)
 	for _, m := range p.Models {
@@ -118,6 +119,7 @@ func (r *Writer) Record(done bool) scores.Record {
 		}
 		out.Models = append(out.Models, modelRecord(m))
 	}
+	// Listed is the title of the parameter that has a list of values.
 	for _, t := range p.Study.Transforms {
 		out.Transforms = append(out.Transforms, scores.TransformRecord{Name: t.Name, Parameter: t.Listed})
 	}

@@ -182,8 +182,8 @@ func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
 	return sums, nil
 }
 
-// verifyFiles returns an error if a table or a picture was altered since the run finished. Files
-// other than the scores may have been removed.
+// verifyFiles returns an error if a table or a picture was altered since the run finished. A file
+// that was removed is no error here.
 func (f Folder) verifyFiles(r scores.Record) error {
 	if r.Finished == nil {
 		return nil

@@ -93,8 +93,9 @@ func (s *sampleValues) separating(a, b *modelValues) (counts, samples []int) {
 
 // choose returns the samples of a contact sheet (one image that shows several samples), as
 // positions in s.indices. It goes through the rankings rank by rank: of each model the next
-// failure, most changed and least changed sample, and of each parting (pair of models that differ)
-// the next sample.
+// failure, most changed and least changed sample, and of each parting (the samples that one model
+// of a pair classifies correctly and the other does not) the next sample. maxPerModel limits how
+// many it takes of each list.
 func (s *sampleValues) choose(rankings []ranking, partings []scores.Parting) []int {
 	var chosen []int
 	add := func(candidates []int, rank, limit int) {

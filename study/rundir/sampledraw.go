@@ -28,6 +28,7 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 	frame := first.Model.Net.Frame()
 	var out *image.NRGBA
 	for line, chosen := range sheet.Samples {
+		// SourceIndex is the index with which Source.At reads the sample.
 		sample, err := first.Data.Source.At(ctx, s.samples[chosen.Index].SourceIndex, frame)
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
@@ -45,7 +46,8 @@ func (r *Writer) drawSamples(ctx context.Context, s *sampleValues, sheet *scores
 		}
 		if out == nil {
 			w, h := thumbSize(sample.Input.Shape[2], sample.Input.Shape[1])
-			// Each image is extended by blank pixels to whole JPEG blocks: a tile.
+			// Each image is extended by blank pixels to whole JPEG blocks: a tile. Right and Down
+			// are the steps from one tile to the next, in pixels.
 			up := func(n int) int { return (n + sheetBlock - 1) / sheetBlock * sheetBlock }
 			sheet.Tile = &scores.SheetTile{Width: w, Height: h, Right: up(w), Down: up(h)}
 			out = contactsheet.Blank(len(tiles)*up(w), len(sheet.Samples)*up(h))

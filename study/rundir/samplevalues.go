@@ -17,15 +17,17 @@ import (
 // for one model, data set, transformation value and trial. A view is one value of the
 // transformation.
 type sampleValues struct {
-	cells         []*plan.Cell // of the first model, one for each value of the parameter
-	samples       map[int]plan.Described
-	indices       []int // in the data set, of the samples that have values in all models and views, ascending
+	cells   []*plan.Cell           // of the first model, one for each value of the parameter
+	samples map[int]plan.Described // by index in the data set
+	// indices are those in the data set of the samples that have values in all models and views,
+	// ascending.
+	indices       []int
 	models        []modelValues
 	measure       string
 	statistic     string
 	title         string         // of the statistic
 	predicted     bool           // the statistic is effective invariance, and predicted classes are known
-	lowerIsLarger bool           // a lower value means a larger change, as for an agreement
+	lowerIsLarger bool           // a lower value means a larger change, as for a cosine
 	classes       []string       // names; predictions and labels are positions in this list
 	classPosition map[string]int // position of each name
 	labels        []int          // class of each sample in indices; -1: unknown
@@ -52,9 +54,11 @@ type valueSource struct {
 	statistic string // the statistic to show
 }
 
-// valueSources lists the sources in order of preference: of predicted classes (effective
-// invariance, or the Jensen-Shannon divergence), of maps of classes, of boxes, of layers, and of
-// maps of numbers.
+// valueSources lists the sources in order of preference. Each compares the outputs for x and T(x):
+// predicted classes (effective invariance ei, see readModel, or the Jensen-Shannon divergence js of
+// the probabilities), maps of classes (the fraction of positions of equal class), boxes (the
+// fraction that has a partner), layers (the cosine of activations, or 1 minus it), and maps of
+// numbers (the norm of the difference divided by that of the transformed map).
 var valueSources = []valueSource{{"predicted-moved", "ei"}, {"js", "js"}, {"pixel-agreement", "pixel-agreement"}, {"matched", "matched"},
 	{"cosine", "cosine"}, {"relative-error", "relative-error"}}
 
