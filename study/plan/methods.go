@@ -23,6 +23,7 @@ func ForMeasures(m *model.Model, src dataset.Source, t transform.Transform, meas
 	if t != nil {
 		view = View{Name: "transform", On: "input", Per: "trial", Transform: t}
 	}
+	// The data with labels that are indices of the model's outputs.
 	d := newOpenData(spec.Data{}, src, p.Study.Seed).forModel(m.Classes(), nil)
 	open := &Model{Net: m, layers: m.Layers()}
 	for _, one := range measures {
