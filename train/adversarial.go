@@ -112,7 +112,8 @@ func (p *program) sampleShape() []int { return p.inputs[0].Sizes()[1:] }
 
 // search returns the graph of one step of the search for x'. A program builds the graphs of a
 // training from its Spec. The graph's inputs are x' (by the name of the model's input), x, the
-// weights, and the targets or, with TRADES, log p(x).
+// weights, and the targets or, with TRADES, log p(x). lossGraph starts a graph with the loss of
+// each sample; InputLike declares an input of the type and shape of another tensor.
 func (p *program) search() (*onnx.Model, error) {
 	a := p.spec.Adversarial
 	b, losses, _, err := p.lossGraph(forEvaluation)
@@ -250,7 +251,7 @@ func (t *Trainer) attack(ctx context.Context, b *Batch, draw *rand.Rand) (*ort.V
 	if err := t.search.setFloats(centreName, x); err != nil {
 		return nil, err
 	}
-	for i, s := range t.program.weights() {
+	for i, s := range t.program.weights() { // state[0] holds their current values
 		t.search.bind(s.name, t.state[0][i])
 	}
 	if t.clean != nil {

@@ -64,7 +64,8 @@ func prepended(p model.Preprocess, shape []int, m *onnx.Model, names []string) (
 }
 
 // normalised returns scale * x + shift by channel. That is (low + x (high - low) - mean) / std for
-// images, with low and high from p.Bounds; for audio scale and shift are those of p.AudioScale.
+// images, with low and high, the values of black and white, from p.Bounds; for audio scale and
+// shift are those of p.AudioScale.
 func normalised(b *onnx.Builder, p model.Preprocess, shape []int, x onnx.Value) (onnx.Value, error) {
 	perChannel := append([]int{shape[0]}, slices.Repeat([]int{1}, len(shape)-1)...)
 	scale, shift := tensor.New(perChannel...), tensor.New(perChannel...)

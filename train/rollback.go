@@ -19,7 +19,7 @@ func (r *fitter) snapshot() *snapshot {
 		return nil
 	}
 	s := &snapshot{done: r.trainer.done}
-	for _, v := range r.trainer.state[0] {
+	for _, v := range r.trainer.state[0] { // the current values
 		s.state = append(s.state, slices.Clone(ort.Data[float32](v)))
 	}
 	return s

@@ -70,6 +70,7 @@ func (n Segmenter) build() (*onnx.Model, error) {
 		if in = out; n.Decoder == "unet" {
 			x, in = l.scope("%s", name).Concat(1, maps[at], x), 2*out
 		}
+		// Convolutions 1 and 2 of the step, with stride 1.
 		x = l.convNormRelu(x, name, 1, in, out, 1)
 		x = l.convNormRelu(x, name, 2, out, out, 1)
 	}

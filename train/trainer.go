@@ -138,6 +138,7 @@ func (t *Trainer) Restart(m *onnx.Model) error {
 	if err := t.setParameters(m.Tensor); err != nil {
 		return fmt.Errorf("restarting training: %w", err)
 	}
+	// The optimiser's state follows the weights.
 	for i := len(t.program.weights()); i < len(t.state[0]); i++ {
 		clear(ort.Data[float32](t.state[0][i]))
 	}

@@ -136,7 +136,7 @@ func RejectedDraws(op Op) int {
 }
 
 type (
-	stretchOp    struct{ rate, position float64 } // position: see CropPosition
+	stretchOp    struct{ rate, position float64 } // position: see cropPosition
 	pitchOp      struct{ semitones float64 }
 	whiteNoiseOp struct {
 		db       float64 // the signal-to-noise ratio, or the level if absolute

@@ -74,7 +74,7 @@ func displacements(p canvas, sigma, length float64, r *rand.Rand) []float32 {
 	for i := range f {
 		f[i] = float32(2*r.Float64() - 1)
 	}
-	smooth(f, p.h, p.w, sigma, 3, mirrorIndices)
+	smooth(f, p.h, p.w, sigma, 3, mirrorIndices) // the Gaussian ends at 3 sigma
 	for i := range f {
 		f[i] *= float32(length)
 	}

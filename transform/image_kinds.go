@@ -189,7 +189,7 @@ func gaussianBlurKind() Kind {
 			{Name: "kernel", Doc: "side of the kernel, an odd number; by default 2 ceil(3 sigma) + 1", Unit: "pixels", Constant: true, Min: 1, Max: maxKernel},
 		},
 		build: func(v values) (Transform, error) {
-			k := v.dist("kernel").Low
+			k := v.dist("kernel").Low // 0, which selects the default, if not set
 			if v.has("kernel") && math.Mod(k, 2) != 1 {
 				return nil, errors.New("kernel must be an odd whole number, not " + number(k))
 			}

@@ -13,8 +13,8 @@ type GaussianNoise struct {
 }
 
 // Replace replaces the input by independent noise: the random baseline of section 4.1 of the paper
-// of SEIS (see package measure/seis). The noise is uniform on [0, 1) or, with Normal, normal with
-// mean 0 and standard deviation 1.
+// of SEIS, a measure of invariance and equivariance (see package measure/seis). The noise is
+// uniform on [0, 1) or, with Normal, normal with mean 0 and standard deviation 1.
 type Replace struct {
 	Normal bool
 }

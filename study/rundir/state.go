@@ -181,7 +181,8 @@ func readStateIndex(r io.ReaderAt, size int64, index *stateIndex) error {
 }
 
 // scanStateIndex decodes an index that is laid out exactly as writeState writes it, without
-// unreadable samples. It returns false for any other text, which may still be a valid index.
+// unreadable samples. It returns false for any other text, which may still be a valid index: after
+// a Want that does not find its text, Done reports false.
 func scanStateIndex(raw []byte, index *stateIndex) bool {
 	s := plainjson.Scanner{Rest: raw}
 	s.Want(`{"cell":`)

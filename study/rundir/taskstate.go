@@ -13,8 +13,9 @@ import (
 // SaveCell writes the state of an unfinished cell: the accumulator (running sums) of each of its
 // tasks, such as a measure at one layer, or the task's scores. A cell is a measure for one model,
 // data set, transformation value and repetition of the random draws. SaveCell writes nothing if a
-// concurrent run has finished the cell or saved more of it. If the context ends before the state is
-// written, SaveCell returns the error of the context, and the earlier state stays.
+// concurrent run has finished the cell, or saved all of this run's shard (a part of the samples).
+// If the context ends before the state is written, SaveCell returns the error of the context, and
+// the earlier state stays.
 func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task]plan.Accumulator) error {
 	if r.Folder.HasCell(c) { // a concurrent run has finished it and removed its states
 		c.Done = true
@@ -22,8 +23,7 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 	}
 	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil && accs[t] == nil }) {
 		// Tasks of other passes (readings of the samples) are copied from the current file. What a
-		// concurrent run of the shard (a part of the samples) saves between reading and writing
-		// would be lost.
+		// concurrent run of the shard saves between reading and writing would be lost.
 		defer r.Folder.lockStates()()
 	}
 	path := r.Folder.state(c, r.Options.Shard)
@@ -34,7 +34,7 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 		return err
 	}
 	if old != nil && !r.Options.Shard.Whole() && isComplete(c, old, r.Options.Shard) && old.isIntact() {
-		return nil // a concurrent run of this shard has saved more
+		return nil // a concurrent run has saved all of this shard
 	}
 	index := &stateIndex{Cell: c.Key, Shard: r.Options.Shard, N: c.Data.Layout.N, Unreadable: c.Data.Unreadable.Names()}
 	var tasks []*plan.Task
@@ -74,7 +74,7 @@ func (w contextWriter) Write(p []byte) (int, error) {
 
 // entryOf returns the entry of a task for a state file, and reports whether there is one. A task
 // that this run does not hold keeps its entry in the current file, which a concurrent run may have
-// written.
+// written. A task without an entry is set to start anew, at the first sample.
 func (r *Writer) entryOf(t *plan.Task, acc plan.Accumulator, old *stateFile) (e stateEntry, ok bool) {
 	layer := t.Name()
 	if t.Scored != nil || acc != nil {
@@ -98,7 +98,7 @@ func writeTask(w io.Writer, t *plan.Task, acc plan.Accumulator, old *stateFile) 
 		}
 		return err
 	}
-	if large := plan.StateWriter(acc); large != nil {
+	if large := plan.StateWriter(acc); large != nil { // it can write its state in pieces
 		return large.WriteState(w)
 	}
 	if acc != nil {

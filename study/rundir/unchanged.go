@@ -27,18 +27,19 @@ func (r *Writer) Unchanged() *Result {
 	if old, err := os.ReadFile(r.Folder.Path("study.yaml")); err != nil || !bytes.Equal(old, []byte(checksum.Prepend(text))) {
 		return nil
 	}
-	if r.copyModelImages() != nil { // those beside the model may have changed
+	// Images beside the models may have changed: they are copied anew.
+	if r.copyModelImages() != nil {
 		return nil
 	}
 	if files, err := r.Folder.sumFiles(); err != nil || !maps.Equal(files, r.before.Files) {
 		return nil
 	}
-	defer allowGarbage(r.Plan)()
+	defer allowGarbage(r.Plan)() // less garbage collection while many records are read
 	rows, err := r.Folder.readScores()
 	if err != nil {
 		return nil
 	}
-	// Failures, saved progress and shared checkpoints are of no use after the last cell.
+	// Failures, saved progress and checkpoints that cells share are of no use after the last cell.
 	r.Folder.clearFinished(r.Plan.Cells)
 	if r.Folder.removeShared() != nil {
 		return nil

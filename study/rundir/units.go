@@ -35,7 +35,7 @@ func (u *unitFiles) AddUnits(rows []measure.UnitScore) error {
 		u.unitWriter = scores.NewUnitWriter(&u.units)
 	}
 	for _, row := range rows {
-		layer, err := u.cell.Procedure.Layer(row.Layer, -1)
+		layer, err := u.cell.Procedure.Layer(row.Layer, -1) // -1: no layer of a second model
 		if err == nil {
 			err = u.unitWriter.Write(scores.UnitRow{Study: u.writer.Plan.Study.Name, Model: u.cell.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
 				Data: u.cell.Data.Entry.Name, Transform: u.cell.View.Name, Trial: u.cell.View.Trial, Measure: u.cell.Method.Name(), UnitScore: row})
@@ -53,7 +53,7 @@ func (u *unitFiles) AddCurves(rows []measure.UnitResponse) error {
 		u.curveWriter = scores.NewCurveWriter(&u.curves)
 	}
 	for _, row := range rows {
-		layer, err := u.cell.Procedure.Layer(row.Layer, -1)
+		layer, err := u.cell.Procedure.Layer(row.Layer, -1) // -1: no layer of a second model
 		if err == nil {
 			err = u.curveWriter.Write(scores.CurveRow{Study: u.writer.Plan.Study.Name, Model: u.cell.Model.Entry.Name, Layer: layer.Name, Depth: layer.Depth,
 				Data: u.cell.Data.Entry.Name, Transform: u.cell.View.Name, Trial: u.cell.View.Trial, Measure: u.cell.Method.Name(), UnitResponse: row})

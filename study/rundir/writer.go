@@ -19,8 +19,8 @@ type Writer struct {
 	Options     plan.Options
 	Log         telemetry.Logger
 	Stats       *telemetry.Stats
-	earlierPeak int64 // peak memory of earlier passes (readings of the samples), in bytes
-	failures    plan.FailureLog
+	earlierPeak int64           // peak memory of earlier passes (readings of the samples), in bytes
+	failures    plan.FailureLog // of models, data sets and cells
 	started     time.Time
 	missing     []scores.Missing // cells that a merge could not complete, since states of shards are missing; by model
 	states      filesByKey       // state files by cell; nil if they were not listed
@@ -40,7 +40,7 @@ type Writer struct {
 
 	imageless []string // why data sets have no contact sheet (image of several samples), if the study asks for images
 
-	described map[*plan.Data]map[int]plan.Described // the first samples; see describeSamples
+	described map[*plan.Data]map[int]plan.Described // samples whose values are kept, by index; see describeSamples
 }
 
 // NewWriter returns a Writer for the run of a plan, and records the failures of the plan in the

@@ -11,6 +11,7 @@ import (
 )
 
 // corruptKeys are the keys of corruptions, which apply to the samples before any transformation.
+// The tag short marks the key whose name may be left out, as in `corrupt: [fog]`.
 type corruptKeys struct {
 	Kinds      []string `key:"kinds,required" short:"true" doc:"common corruptions of ImageNet-C, such as fog and jpeg-compression, or all"`
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"severities, 1 to 5; default: all five. Each kind at each severity is a separate data set, named NAME/KIND-SEVERITY"`

@@ -15,6 +15,8 @@ import (
 // SHA-256 that the file must have. Errors have the position in the study file.
 func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, error) {
 	path := s.resolve(p.text)
+	// Tree downloads and unpacks an archive, File downloads a file. Local checks the sum of a local
+	// file and unpacks it if it is an archive.
 	if fetch.IsURL(path) {
 		return s.withPosition(ctx, p, func() (string, error) {
 			if fetch.IsArchive(path) {
@@ -37,7 +39,8 @@ func (s *Study) localPath(ctx context.Context, p Path, sum string) (string, erro
 	return s.withPosition(ctx, p, func() (string, error) { return s.cache.Local(ctx, path, sum) })
 }
 
-// withPosition calls get, and adds the position in the study file to its error.
+// withPosition calls get, which reads the cache, and adds the position in the study file to its
+// error. If the cache could not be opened, it returns that error instead.
 func (s *Study) withPosition(ctx context.Context, p Path, get func() (string, error)) (string, error) {
 	if s.cacheErr != nil {
 		return "", p.Errorf("%v", s.cacheErr)
@@ -116,7 +119,7 @@ func ModelFile(ctx context.Context, address string, log func(string)) (string, e
 func IsURL(address string) bool { return fetch.IsURL(address) }
 
 // OpenCache opens the download cache. A missing cache is an error only when it is needed: for URLs,
-// archives, and files with a sha256.
+// archives, and files with a sha256. warn gets a line for each download.
 func (s *Study) OpenCache(warn func(string)) {
 	if s.cache == nil {
 		if s.cache, s.cacheErr = fetch.Default(); s.cacheErr == nil {

@@ -96,7 +96,7 @@ func (p *Preprocess) DecodeNode(n *config.Node) error {
 // set overrides the preset with the keys that are set in k. n is the mapping's node, for the
 // position of errors in the study file.
 func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
-	f := &p.Frame
+	f := &p.Frame // how samples are resized, cropped and resampled
 	if k.Resize > 0 {
 		f.Resize = k.Resize
 	}

@@ -13,7 +13,7 @@ func (s *Study) Reduced(samples int) *Study {
 	out.Data = slices.Clone(s.Data)
 	for i := range out.Data {
 		d := &out.Data[i]
-		if d.Limit == 0 || d.Limit > samples {
+		if d.Limit == 0 || d.Limit > samples { // 0: all samples
 			d.Limit, d.Shuffle, d.Stratified = samples, d.Shuffle || d.Stratified, false
 		}
 		d.Fingerprint = "" // that of s is a hash of all its samples
@@ -24,6 +24,7 @@ func (s *Study) Reduced(samples int) *Study {
 		out.Transforms = []Transform{t}
 	}
 	out.Trials = 1
+	// Batch is 0 where the memory decides.
 	if largest := max(1, samples/4); out.Batch == 0 || out.Batch > largest {
 		out.Batch = largest // at least four batches, because the first includes one-time initialisation
 	}

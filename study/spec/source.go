@@ -95,6 +95,7 @@ func (k *imagesKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	if err != nil || k.Masks == nil {
 		return asSource(folder, err)
 	}
+	// Ignore is the value of pixels without a class: by default 255, as in PASCAL VOC.
 	o := dataset.MasksOptions{Dir: paths[2], Ignore: 255}
 	if k.Ignore != nil {
 		o.Ignore = *k.Ignore
@@ -102,6 +103,7 @@ func (k *imagesKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source
 	return dataset.WithMasks(ctx, folder, o)
 }
 
+// open opens COCO, with masks of all categories or of those in k.Masks.only.
 func (k *cocoKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	paths, err := s.findAll(ctx, d, []Path{k.Annotations, k.Images})
 	if err != nil {
@@ -127,6 +129,7 @@ func (k *libriKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source,
 }
 
 // options adds the keys of audio items, the pieces of recordings that are samples, to the options.
+// Fit says whether files of another length are padded, left out or split.
 func (k itemKeys) options(o dataset.AudioOptions) dataset.AudioOptions {
 	o.Rate, o.Length, o.Fit = int(k.Rate), k.Length, k.Fit
 	return o
@@ -173,7 +176,7 @@ func (k *parquetKeys) open(ctx context.Context, s *Study, d Data) (dataset.Sourc
 }
 
 // open opens two folders, or two files of arrays: those of samples (clean) and of their transformed
-// versions (moved).
+// versions (moved), which k.By matches by name or by row.
 func (k *pairsKeys) open(ctx context.Context, s *Study, d Data) (dataset.Source, error) {
 	paths, err := s.findAll(ctx, d, []Path{k.Clean, k.Moved})
 	if err != nil {

@@ -150,7 +150,9 @@ func decodeKind(kind, value *config.Node) ([]variant, error) {
 			return nil, errorAt(value, kind).Errorf("%w", err)
 		}
 		canonical := []any{k.Name, canonicalArgs(c.args)}
-		if v := transform.Version(t); v > 1 { // version 1 has no entry, so that older keys stay valid
+		// The version of a transformation grows when its outputs change. Version 1 has no entry, so
+		// that older keys stay valid.
+		if v := transform.Version(t); v > 1 {
 			canonical = append(canonical, v)
 		}
 		out = append(out, variant{c.parameter, c.titles, t, canonical, numberOf(k, c.args, t)})

@@ -21,7 +21,7 @@ type Settings struct {
 	Target   float64 // target mean activation of hidden units; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5
 	Decay    float64 // weight decay of the filters
-	Rate     float64 // 0: 0.1
+	Rate     float64 // learning rate; 0: 0.1
 	Momentum float64 // 0: 0.9; at most 0.5 in the first tenth of the steps
 	Steps    int     // 0: 1000
 	Batch    int     // images in a step; 0: 4
@@ -120,7 +120,8 @@ func rootMeanSquare(x []float32) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// train takes the steps, each on a batch drawn by the seed.
+// train takes the steps, each on a batch drawn by the seed. A stepper runs the ONNX graph of a
+// step, whose inputs are e.in, by name.
 func (e *stepper) train(ctx context.Context, images tensor.Tensor, l *Layer) error {
 	s := e.Settings
 	size := tensor.Size(images.Shape[1:])

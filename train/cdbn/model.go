@@ -37,7 +37,7 @@ func Model(layers ...*Layer) (*onnx.Model, error) {
 // pooled returns the probabilities of pooling units, S / (1 + S), with S the sum of exp I over a
 // block and I the inputs of its hidden units.
 func (l *Layer) pooled(b *onnx.Builder, x onnx.Value, name string) onnx.Value {
-	w := l.W.Clone()
+	w := l.W.Clone() // Scale, by which training images were multiplied, becomes part of the filters
 	for i := range w.Data {
 		w.Data[i] *= float32(l.Scale)
 	}

@@ -38,6 +38,7 @@ func (n *network) weights() ([]byte, error) {
 // network builds the network that the training file f describes, or reads it from an ONNX file. p
 // is the preprocessing that f gives; p.Frame says how samples are resized, cropped or resampled.
 // f.node is the text of f as a tree, for errors with a position. Heads are further outputs.
+// o.shape is that of a sample: channels x height x width, or channels x length for audio.
 func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	if f.Adversarial != nil && len(o.shape) == 2 {
 		return nil, f.node.Get("adversarial").Errorf("adversarial examples are images, and the samples are audio")
@@ -63,7 +64,7 @@ func (f *File) network(o *datasets, p model.Preprocess) (*network, error) {
 	}
 	n := &network{trainingMode: true, preprocess: model.Preprocess{Frame: p.Frame}, recorded: model.Preprocess{Frame: p.Frame}}
 	for _, w := range bare.Weights() {
-		if len(w.Shape) > 0 && !isStatistic(w.Name) {
+		if len(w.Shape) > 0 && !isStatistic(w.Name) { // no scalars, such as the ratio of Dropout
 			n.parameters = append(n.parameters, w.Name)
 		}
 	}
@@ -148,7 +149,7 @@ func (k *stageKeys) stages() (train.ResNet, error) {
 	return train.StandardResNet(k.Depth, k.Width)
 }
 
-// readNetwork reads an ONNX model.
+// readNetwork reads an ONNX model. Values of type float16 or bfloat16 become float32.
 func (f *File) readNetwork(o *datasets, p model.Preprocess) (*network, error) {
 	k, at := f.Network.ONNX, f.node.Get("network").Get("onnx")
 	m, err := rewrite.ReadFloat32(f.resolve(k.File))

@@ -117,7 +117,7 @@ func Run(ctx context.Context, f *File, folder string, o Options) (*Summary, erro
 	if done := dir.finished; done != nil {
 		return done, nil
 	}
-	dir.preprocess, _ = spec.PreprocessText(n.recorded)
+	dir.preprocess, _ = spec.PreprocessText(n.recorded) // "" for steps that the text cannot express
 	r := &run{File: f, Options: o, data: data, network: n, dir: dir, identity: identity}
 	return r.train(ctx)
 }
