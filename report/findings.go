@@ -59,7 +59,8 @@ func findingsOf(rows []scores.Row, m measure.Descriptor, replicates *Replicates)
 	var found []finding
 	switch {
 	case Layered(rows, m.Name):
-		for _, s := range AcrossLayers(Headline(m)) { // those with a better direction
+		// Headline returns the statistics of which higher or lower is better, or all if there are none.
+		for _, s := range AcrossLayers(Headline(m)) {
 			var curves []finding
 			for _, models := range byCase(SeriesOf(rows, m, s.Name)) {
 				curves = append(curves, w.steepest(models, s))
@@ -161,7 +162,8 @@ func (w wording) depth(s Series, about measure.StatisticDescriptor) finding {
 	if s.IsGrid() {
 		return w.grid(s, about)
 	}
-	// If higher is better, highest leaves out scores above 0.5 that do not exceed their null.
+	// If higher is better, highest leaves out scores above 0.5 that do not exceed their null: with few
+	// observations a layer reaches the maximum for any data (see isAtShuffledLevel).
 	low, high := s.lowest(), s.highest(about.Direction)
 	first, last := s.Rows[0], s.Rows[len(s.Rows)-1]
 	span := high.Value - low.Value

@@ -68,9 +68,9 @@ const (
 // findUnreadable reads samples, at most maxSearched, until as many unreadable ones are known as an
 // error names, so that all can be repaired at once.
 func (d *Data) findUnreadable(ctx context.Context, f dataset.Frame) {
-	// Indices of samples, in the study's random order.
-	positions := d.Order[:min(len(d.Order), maxSearched)]
-	for _, err := range dataset.Read(ctx, d.Source, positions, f, dataset.ReadOptions{}) {
+	// Indices into the source, in the study's random order.
+	indices := d.Order[:min(len(d.Order), maxSearched)]
+	for _, err := range dataset.Read(ctx, d.Source, indices, f, dataset.ReadOptions{}) {
 		if bad := (*dataset.BadSample)(nil); errors.As(err, &bad) {
 			d.Unreadable.add(bad.Name, bad.Err)
 			if len(d.Unreadable.Names()) >= maxNamedUnreadable {
@@ -110,8 +110,9 @@ func (u *UnreadableSamples) TooMany() error {
 	return fmt.Errorf("%d of %d samples cannot be read, more than 1 %%: %s", len(names), u.n, text)
 }
 
-// RedrawCounts counts rejected draws of transformation parameters, by the transformation's name. It
-// is safe for concurrent use.
+// RedrawCounts counts rejected draws of transformation parameters, by the transformation's name.
+// transform.Reverb, the echoes of a simulated room, rejects reverberation times that the room
+// cannot have. RedrawCounts is safe for concurrent use.
 type RedrawCounts struct {
 	mu   sync.Mutex
 	by   map[string]*[2]int // numbers of rejected draws, and of all draws

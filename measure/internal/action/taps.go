@@ -56,8 +56,9 @@ func (t *taps) interpolateAround(row, src []float32, k int) {
 	}
 }
 
-// differPlane adds the sums of one channel, those of |tau^-1 tau z - z|^2 and |z|^2, to s. t are
-// the taps of tau^-1, moved is tau z, and plane is z.
+// differPlane adds the sums of one channel, those of |tau^-1 tau z - z|^2 and |z|^2, to s. Their
+// ratio is the floor: the error that interpolation alone causes. t are the taps of tau^-1, moved is
+// tau z, and plane is z.
 func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	var buffer [chunk]float32
 	k := 0
@@ -80,7 +81,8 @@ func (t *taps) differPlane(moved, plane []float32, s *FloorSums) {
 	}
 }
 
-// readRows is readPlane for all channels. dst and src are positions x channels.
+// readRows is readPlane for all channels. dst and src are positions x channels. In layers of
+// group-equivariant convolutions tau permutes the channels too, as to says (see readRow).
 func (t *taps) readRows(dst, src []float32, channels int, to []int32) {
 	k := 0
 	for _, r := range t.runs {
