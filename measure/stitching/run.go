@@ -118,6 +118,8 @@ func (r *run) stitch(ctx context.Context, from, to onnx.Layer) ([]measure.Score,
 	if err != nil {
 		return nil, err
 	}
+	// The untrained stitch is the one before gradient descent: with the weights that the setting
+	// start sets, such as those of fit.
 	untrained, err := r.test(ctx, whole)
 	if err != nil {
 		return nil, err

@@ -151,6 +151,7 @@ func gatherElements(op *operation) onnx.Value {
 
 // addElements adds the elements of g at their indices along an axis. It compares each index with
 // each position, sums over the indices, and pads the other axes, where the indices may be fewer.
+// Before opset 11, which has GatherElements, only topK calls it, whose other axes are complete.
 func (op *operation) addElements(at, rank int, index, g onnx.Value) onnx.Value {
 	n := op.size(op.x(0), at)
 	positions := op.positions(at)

@@ -25,7 +25,8 @@ const (
 
 // Rewrite returns a model that computes what m computes, with native operators. It returns m itself
 // if it finds no nodes that a native operator computes faster, if a node lacks inputs or outputs,
-// or if Width is 0: then native operators do not run. Sessions of the result run on the CPU only.
+// or if Width, the number of float32 values in a SIMD vector, is 0: then native operators do not
+// run. Sessions of the result run on the CPU only.
 func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if Width() == 0 || !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
 		return isOp(n, "Conv") || isOp(n, "ConvTranspose") || isOp(n, "Sqrt") // Sqrt: of Adam
@@ -53,7 +54,7 @@ func Rewrite(m *onnx.Model) (*onnx.Model, error) {
 	if !grouped {
 		return r, nil
 	}
-	fuseOutputs(r)
+	fuseOutputs(r) // lets native convolutions write NCHW too, with the ReLUs and sums after them
 	return rewrite.Prune(r), nil
 }
 

@@ -34,7 +34,7 @@ const (
 	sheetGap     = 4  // pixels between images
 	maxSheets    = 48 // in a run folder
 
-	viewSheetFolder = "pictures/views" // other files in pictures/ belong to the user
+	viewSheetFolder = "pictures/views" // beside maps/, models/ and samples/
 )
 
 // sheetEncoder writes sheets as PNG. With BestSpeed a sheet of photographs takes half the time of
@@ -83,12 +83,18 @@ func (r *Writer) writeImages(ctx context.Context) error {
 			drawn[s.data.Entry.Name] = true
 		}
 	}
+	beyond := map[string]bool{} // data sets of the sheets that are left out
+	for _, s := range order[min(len(order), maxSheets):] {
+		beyond[s.data.Entry.Name] = true
+	}
 	r.imageless = nil // warnings that say why data sets have no contact sheet
 	for _, d := range r.Plan.Data {
 		switch name := d.Entry.Name; {
 		case !r.Plan.Study.AsksForImages() || drawn[name]:
 		case subjects[name]:
 			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, whose samples are no images of 1 or 3 channels", name))
+		case beyond[name]:
+			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, since at most %d contact sheets show transformations", name, maxSheets))
 		default:
 			r.imageless = append(r.imageless, fmt.Sprintf("pictures: none of %s, since no transformation changes its samples", name))
 		}
