@@ -72,7 +72,14 @@ func TestWithoutImages(t *testing.T) {
 	writeTones(t, filepath.Join(dir, "tones"), 8000)
 	writeListener(t, filepath.Join(dir, "listener.onnx"), 12)
 	testmodel.Write(t, dir, "small", testmodel.Options{})
+	// The first of two data sets has as many transformations as a run has contact sheets, 48.
+	many := "name: many\npictures: 1\ndata: [{name: first, shapes: {n: 8, size: 16}}, {name: second, shapes: {n: 8, size: 16}}]\n" +
+		"models: [{name: small, onnx: small.onnx, layers: output}]\nmeasures: [accuracy]\ntransforms:\n"
+	for angle := range 48 {
+		many += fmt.Sprintf("  - {name: turn%d, rotate: %d}\n", angle, angle+1)
+	}
 	for i, c := range []struct{ study, want string }{
+		{many, "pictures: none of second, since at most 48 contact sheets show transformations"},
 		{soundStudy, ""},
 		{soundStudy + "pictures: 0\n", ""},
 		{soundStudy + "pictures: 3\n", "pictures: none of tones, whose samples are no images of 1 or 3 channels"},
