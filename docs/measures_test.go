@@ -8,8 +8,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// TestCostOfComparisons checks that the pages of measures that compare representations or
-// predictions, and of geometry, state in section Cost the operations that each statistic takes. A
+// TestCostOfComparisons checks that the pages of five measures, most of which compare
+// representations or predictions, state in section Cost the operations that each statistic takes. A
 // measure computes one or several statistics; its descriptor lists them. page returns a page's
 // text.
 func TestCostOfComparisons(t *testing.T) {

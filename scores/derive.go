@@ -13,9 +13,10 @@ import (
 
 // overValues returns, for each transformation with a list of values, the means over these values as
 // a cell with an empty Parameter. A cell holds the scores of one measure of one model on one data
-// set, under one value of a transformation, in one trial (a repetition of all random draws). For
-// the effective invariance under rotations of 90, 180 and 270 degrees this is the rotation
-// invariance of Deng et al. 2022.
+// set, under one value of a transformation, in one trial (a repetition of all random draws). Its
+// Drawn, what the transformation drew for the trial, is cleared, since it may differ between
+// the averaged cells. For the effective invariance under rotations of 90, 180 and 270 degrees the
+// mean is the rotation invariance of Deng et al. 2022.
 //
 // All values are measured on the same samples and are therefore not independent observations. So N
 // is that of one value (the smallest). The replicates (the values of the statistic without one
@@ -76,7 +77,9 @@ func derive(cells []Cell, project func(Cell) (Cell, bool), mean func([]measure.S
 	return out
 }
 
-// A scoreKey identifies a score within a cell.
+// A scoreKey identifies a score within a cell. other is the layer that layer is compared with,
+// variant a version of the statistic, such as the kind of probe (a small network that predicts from
+// a layer), and factor a known property of the samples. Each of these is empty if there is none.
 type scoreKey struct{ layer, other, variant, parameter, factor, statistic string }
 
 func scoreKeyOf(l Layer, s measure.Score) scoreKey {

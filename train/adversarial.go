@@ -196,7 +196,7 @@ func (a *Adversarial) adversarialLosses(b *onnx.Builder, clean, adversarial, tar
 	return b.Add(b.Add(CrossEntropy.write(b, adversarial, target), margin), b.Mul(beta, b.Mul(kl, weight)))
 }
 
-// divergence returns KL(p || q) of each sample, given log p and log q, b x classes.
+// divergence returns KL(p || q) of each sample, given log p and log q, batch x classes.
 func divergence(b *onnx.Builder, logP, logQ onnx.Value) onnx.Value {
 	return b.ReduceSum(b.Mul(b.Exp(logP), b.Sub(logP, logQ)), false, 1)
 }
@@ -306,7 +306,9 @@ func (t *Trainer) bindCleanLogs(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// bindAdversarial searches adversarial examples and makes them an input of a training step.
+// bindAdversarial searches adversarial examples and makes them an input of t.single, the session of
+// one training step. The random generator is seeded by the number of the step, counting those that
+// were rolled back (undone since the loss had increased).
 func (t *Trainer) bindAdversarial(ctx context.Context, b *Batch) error {
 	a := t.program.spec.Adversarial
 	found, err := t.attack(ctx, b, seed.Rand(t.program.spec.Seed, "train: adversarial start", t.done+1+t.rolledBack))

@@ -33,10 +33,10 @@ const boxes = networkSection + `.querySelector("[role=tree]")?.querySelectorAll(
 // TestNetwork unfolds a block and chooses a layer by mouse and by keyboard. The markers in charts
 // over depth and the chart of the representation space (projections of samples' representations)
 // must then show that layer. studyOfThree is a generated run of three models with 20 layers, and
-// threeModels its FakeRun; withSamples adds predictions and representations of single samples.
-// seisSection is the section of SEIS, a measure of layers. complete is the condition that all
-// charts are drawn, and quiet checks that the browser reported no problem and that the page
-// requested no other file.
+// threeModels its FakeRun, whose first transformation is quarter, rotations by multiples of 90
+// degrees; withSamples adds predictions and representations of single samples. seisSection is the
+// section of SEIS, a measure of layers. complete is the condition that all charts are drawn, and
+// quiet checks that the browser reported no problem and that the page requested no other file.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	v := openAt(t, withNetworks(withSamples(studyOfThree(), threeModels, false), threeModels), 1440, 900, "")

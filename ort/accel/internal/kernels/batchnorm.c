@@ -67,12 +67,14 @@ void batch_norm_part(void *work, size_t part) {
 	FOR_ROWS normalize_row(b->x + at, b->addend == NULL ? NULL : b->addend + at, n, slope[k], shift[k], b->relu, b->y + at);
 }
 
-// mask_row copies a row of dy, with 0 where the mask is not positive.
+// mask_row computes g, a row of dy with 0 where the mask is not positive. The mask is positive
+// where f passes a value on, like y, the output of f.
 AVX2 static void mask_row(const float *dy, const float *mask, size_t n, float *restrict g) {
 	for (size_t i = 0; i < n; i++)
 		g[i] = mask[i] > 0 ? dy[i] : 0;
 }
 
+// add_gradients adds the sum of g over a row to *sum, and that of g (x - mean) to *along.
 AVX2 static void add_gradients(const float *g, const float *x, size_t n, float mean, double *sum, double *along) {
 	float s = 0, a = 0;
 #pragma omp simd reduction(+ : s, a)
