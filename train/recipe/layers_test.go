@@ -73,10 +73,8 @@ func TestLayerwise(t *testing.T) {
 			if err != nil || len(rows) != 7 || rows[6][0] != "2" || rows[6][1] != "3" {
 				t.Fatalf("the log is %v, %v", rows, err)
 			}
-			for i, column := range rows[0] {
-				if column == c.column && rows[4][i] == "" {
-					t.Errorf("%s is not in the log: %v", column, rows)
-				}
+			if i := slices.Index(rows[0], c.column); i < 0 || rows[4][i] == "" {
+				t.Errorf("%s is not in the log: %v", c.column, rows)
 			}
 			m, err := model.Open(orttest.Load(t), filepath.Join(dir, modelFile), model.Options{Layers: []string{"layer*"}, Scores: "none"})
 			if err != nil {
