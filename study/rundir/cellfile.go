@@ -128,6 +128,7 @@ func scanSamples(content []byte) (map[string][]statisticValues, bool) {
 	for ok := true; ok && !s.Failed; ok = s.Take(",") {
 		task := s.Text()
 		s.Want(":")
+		values := []statisticValues{}
 		s.List(func() {
 			var v statisticValues
 			s.Want(`{"Statistic":`)
@@ -138,8 +139,10 @@ func scanSamples(content []byte) (map[string][]statisticValues, bool) {
 			s.Want(`,"Value":`)
 			s.List(func() { v.Value = append(v.Value, s.Float()) })
 			s.Want("}")
-			out[task] = append(out[task], v)
+			values = append(values, v)
 		})
+		s.Failed = s.Failed || out[task] != nil // encoding/json takes the last of two
+		out[task] = values
 	}
 	s.Want("}\n")
 	return out, s.Done()

@@ -66,3 +66,22 @@ func TestScanSamples(t *testing.T) {
 		}
 	})
 }
+
+// FuzzScanSamples checks that what scanSamples reads is what encoding/json reads.
+func FuzzScanSamples(f *testing.F) {
+	f.Add([]byte(`{"":[{"Statistic":"a","Index":[0,2],"Value":[0.5,-1e-7]},{"Statistic":"b","Value":[]}]}` + "\n"))
+	f.Add([]byte(`{"a":[],"a":[{"Statistic":"a","Value":[1]}]}` + "\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		got, ok := scanSamples(content)
+		if !ok {
+			return
+		}
+		var want map[string][]statisticValues
+		if err := json.Unmarshal(content, &want); err != nil {
+			t.Fatalf("%q is read: %v", content, err)
+		}
+		if got, want := appendSamples(nil, got), appendSamples(nil, want); !bytes.Equal(got, want) {
+			t.Fatalf("read %s, want %s", got, want)
+		}
+	})
+}

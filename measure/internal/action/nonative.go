@@ -3,7 +3,7 @@
 package action
 
 // native is false: there are no kernels in C for this processor, or no C compiler. The functions
-// below are stubs, which are then never called.
+// below are then never called.
 const native = false
 
 func (f *Field) actNative(dst, z []float32, channels, positions int, to []int32, floor *FloorSums) {}
