@@ -77,9 +77,9 @@ func TestNets(t *testing.T) {
 	checkNets(t, "cpu", 10)
 }
 
-// TestNetsOnWebGPU is TestNets on a software WebGPU driver.
+// TestNetsOnWebGPU is TestNets on WebGPU.
 func TestNetsOnWebGPU(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	checkNets(t, "webgpu", 10)
 }
 

@@ -57,10 +57,10 @@ func halveAndAdd(n int) func(b *onnx.Builder) {
 
 // TestPlacedValuesStayOnTheDevice copies values to the device with Place, uses the output of one
 // run as the input of the next, and copies the result back with Download. The Go memory of the
-// values must not change before Download: that would show a copy after a run. UseSoftwareDriver
-// lets WebGPU run on the CPU, or skips the test.
+// values must not change before Download: that would show a copy after a run. UseDriver selects a
+// driver that runs WebGPU on the CPU unless NOETHER_TESTGPU is set, or skips the test.
 func TestPlacedValuesStayOnTheDevice(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	s := newSession(t, onWebGPU, halveAndAdd(3))
 	x, y := wrapped(t, []float32{4, 0, -2}, 3), wrapped(t, make([]float32, 3), 3)
 	if err := s.Place(x, y); err != nil {
@@ -109,7 +109,7 @@ func TestPlaceHasNoEffectOnTheCPU(t *testing.T) {
 // determinant), and with a shape computation, which ONNX Runtime leaves to the CPU on any device.
 // Only the operator is to be reported, and only for the first session.
 func TestFallbackIsReportedOnce(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	var notes []string
 	rt := orttest.Load(t)
 	rt.Notify(func(text string) { notes = append(notes, text) })
@@ -159,7 +159,7 @@ func TestDeviceMemory(t *testing.T) {
 
 // TestConcurrentWebGPUSessions runs two sessions at once, which share the device.
 func TestConcurrentWebGPUSessions(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	const n, runs = 4096, 20
 	var wait sync.WaitGroup
 	for k := range 2 {
@@ -182,7 +182,7 @@ func TestConcurrentWebGPUSessions(t *testing.T) {
 }
 
 func TestCancelledRunOnWebGPU(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	s := newSession(t, onWebGPU, halveAndAdd(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,19 +1,25 @@
 package study
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/csv"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/noether-ml/noether/features"
 	"github.com/noether-ml/noether/internal/gpu/gputest"
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/study/spec"
 )
@@ -69,13 +75,12 @@ measures: [dense-accuracy]
 // maxDeviceDifference bounds the relative difference between scores of two devices.
 const maxDeviceDifference = 1e-4
 
-var deviceTable = flag.String("device-table", "", "write the differences between devices to this CSV file: studies/results/devices.csv")
+var deviceTable = flag.String("device-table", "", "write the differences between the CPU and this adapter to a CSV file, beside those of others: studies/results/devices.csv")
 
-// TestScoresAgreeOnWebGPU runs every measure on the CPU and on a software WebGPU driver. Each
-// score, bound of an interval and null (the score that chance gives) must agree within
-// maxDeviceDifference.
+// TestScoresAgreeOnWebGPU runs every measure on the CPU and on WebGPU. Each score, bound of an
+// interval and null (the score that chance gives) must agree within maxDeviceDifference.
 func TestScoresAgreeOnWebGPU(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "one", testmodel.Options{})
 	testmodel.Write(t, dir, "two", testmodel.Options{})
@@ -96,11 +101,10 @@ func TestScoresAgreeOnWebGPU(t *testing.T) {
 		}
 		compareDevices(t, rows["cpu"], rows["webgpu"], differences)
 	}
-	table, differ := "measure,statistic,value\n", false
+	differ := false
 	for _, name := range slices.Sorted(maps.Keys(differences)) {
 		delete(missing, name)
 		d := differences[name]
-		table += fmt.Sprintf("%[1]s,scores,%[2]d\n%[1]s,largest relative difference,%.1[3]g\n", name, d.scores, d.relative)
 		differ = differ || d.relative > 0
 		if d.relative > maxDeviceDifference {
 			t.Errorf("%s: scores differ by %g: %s", name, d.relative, d.of)
@@ -110,13 +114,40 @@ func TestScoresAgreeOnWebGPU(t *testing.T) {
 		t.Error("all scores are the same to the bit, so both runs used the same device")
 	}
 	if *deviceTable != "" {
-		if err := os.WriteFile(*deviceTable, []byte(table), 0o644); err != nil {
+		if err := storeDifferences(*deviceTable, ort.DeviceOf("webgpu").Adapter.Name, differences); err != nil {
 			t.Error(err)
 		}
 	}
 	for name := range missing {
 		t.Errorf("no score of %s was compared", name)
 	}
+}
+
+// storeDifferences writes the number of scores of each measure and their largest difference on an
+// adapter to a CSV file, which keeps what it has of other adapters.
+func storeDifferences(path, adapter string, differences map[string]difference) error {
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	stored, err := csv.NewReader(bytes.NewReader(raw)).ReadAll()
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	rows := [][]string{{"measure", "statistic", "value"}}
+	for _, name := range slices.Sorted(maps.Keys(differences)) {
+		d := differences[name]
+		rows = append(rows, []string{name, "scores", strconv.Itoa(d.scores)})
+		for _, r := range stored {
+			if r[0] == name && r[1] != "scores" && r[1] != adapter {
+				rows = append(rows, r)
+			}
+		}
+		rows = append(rows, []string{name, adapter, fmt.Sprintf("%.1g", d.relative)})
+	}
+	return errors.Join(w.WriteAll(rows), os.WriteFile(path, out.Bytes(), 0o644))
 }
 
 // A difference is the largest one between the scores of a measure on two devices.

@@ -17,7 +17,7 @@ import (
 // newMLP(t, spec, sizes...), linearData(samples, seed), of a linear function, and floats are in
 // train_test.go. near, for agreement to 1e-4, is in network_test.go.
 func TestTrainingOnWebGPU(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	type outcome struct {
 		epochs  []Epoch
 		weights map[string]tensor.Tensor
@@ -62,7 +62,7 @@ func TestTrainingOnWebGPU(t *testing.T) {
 // TestGoldenNetworkOnWebGPU compares the losses and the weights of a ResNet in steps on WebGPU with
 // those of PyTorch, which readGoldenNetwork reads from testdata/network.json.
 func TestGoldenNetworkOnWebGPU(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	golden, batches := readGoldenNetwork(t, "network")
 	m, err := ResNet{Shape: []int{2, 6, 6}, Classes: 3, Widths: []int{4, 6}, Blocks: []int{1}, Seed: 1}.Build()
 	if err != nil {

@@ -88,10 +88,10 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestNetworksOnWebGPU is TestNetworks on a software WebGPU driver, without the networks that take
-// longest there.
+// TestNetworksOnWebGPU is TestNetworks on WebGPU, without the networks that take longest on a software
+// driver.
 func TestNetworksOnWebGPU(t *testing.T) {
-	gputest.UseSoftwareDriver(t)
+	gputest.UseDriver(t)
 	for _, dir := range networkFolders(t) {
 		switch filepath.Base(dir) {
 		case "cifar_resnet20", "mnasnet0_5", "mobilenet_v3_small":

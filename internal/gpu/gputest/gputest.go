@@ -1,6 +1,6 @@
-// Package gputest selects a software graphics driver for tests that need a WebGPU device.
+// Package gputest selects the graphics driver for tests that need a WebGPU device.
 //
-//	gputest.UseSoftwareDriver(t)
+//	gputest.UseDriver(t)
 package gputest
 
 import (
@@ -13,6 +13,19 @@ import (
 
 // driverFile describes SwiftShader, the software driver in Debian's package chromium.
 const driverFile = "/usr/lib/chromium/vk_swiftshader_icd.json"
+
+// envGPU is the environment variable that lets tests run on the graphics processor of the machine,
+// if it is set.
+const envGPU = "NOETHER_TESTGPU"
+
+// UseDriver calls UseSoftwareDriver, unless the environment variable NOETHER_TESTGPU is set: then
+// the test runs on the machine's graphics processor, by its own driver.
+func UseDriver(t testing.TB) {
+	t.Helper()
+	if os.Getenv(envGPU) == "" {
+		UseSoftwareDriver(t)
+	}
+}
 
 // UseSoftwareDriver makes Vulkan offer SwiftShader alone during the test, which must not be
 // parallel. The test is skipped on other systems than Linux, and where the driver or the Vulkan
