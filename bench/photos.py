@@ -5,6 +5,7 @@ on one core.
 usage: photos.py FOLDER                       in memory, on one core
        photos.py FOLDER --loader              files, by a DataLoader with two workers
        photos.py FOLDER --convert FORMAT OUT  writes the photographs as png or webp into a new folder
+       photos.py FOLDER --copies N OUT        links them N times in all into a new folder
 
 Prints one JSON object with the images per second of processor time, or of the clock for the loader.
 """
@@ -34,6 +35,13 @@ def convert(kind, out):
         Image.open(path).convert("RGB").save(os.path.join(out, name + "." + kind))
 
 
+def copy(n, out):
+    os.makedirs(out)
+    for i in range(int(n)):
+        path = paths[i % len(paths)]
+        os.symlink(path, os.path.join(out, f"{i // len(paths):03d}-{os.path.basename(path)}"))
+
+
 def load():
     loader = torch.utils.data.DataLoader(Photos(), batch_size=50, num_workers=2, persistent_workers=True)
     for _ in loader:  # starts the workers
@@ -56,5 +64,7 @@ def decode():
 
 if sys.argv[2:3] == ["--convert"]:
     convert(*sys.argv[3:5])
+elif sys.argv[2:3] == ["--copies"]:
+    copy(*sys.argv[3:5])
 else:
     print(json.dumps({"per_second": load() if "--loader" in sys.argv else decode()}))

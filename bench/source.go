@@ -38,6 +38,20 @@ func newRunner() (*runner, error) {
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
 
+// prebuilt returns the path of a test binary or program of the given name in the environment's
+// BINARIES, a folder of such files for machines without Go; "" if it has none.
+func prebuilt(name string) string {
+	dir := os.Getenv("BINARIES")
+	if dir == "" {
+		return ""
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
 // once runs a command that creates a file or folder of the given name in the work folder, unless it
 // has run, and returns the path of what it created. The command runs in dir.
 func (r *runner) once(ctx context.Context, name, dir string, command ...string) (string, error) {
@@ -64,9 +78,9 @@ func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 	return filepath.Join(dir, name, "model.onnx"), err
 }
 
-// program returns the path of Noether: the environment's PROGRAM, or a build of this repository.
+// program returns the path of Noether: that in BINARIES, or a build of this repository.
 func (r *runner) program(ctx context.Context) (string, error) {
-	if p := os.Getenv("PROGRAM"); p != "" {
+	if p := prebuilt("noether"); p != "" {
 		return p, nil
 	}
 	return r.once(ctx, "noether", "", "go", "build", "-o", filepath.Join(r.work, "noether"), "./cmd/noether")
@@ -86,9 +100,11 @@ func python() string {
 func golang(pkg, benchmark string, iterations int, settings ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
-		path, err := r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg)
-		if err != nil {
-			return nil, err
+		path, err := prebuilt(binary), error(nil)
+		if path == "" {
+			if path, err = r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg); err != nil {
+				return nil, err
+			}
 		}
 		c := exec.CommandContext(ctx, path, "-test.run", "^$", "-test.bench", benchmark, "-test.benchtime", strconv.Itoa(iterations)+"x")
 		c.Dir = pkg

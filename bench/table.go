@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"math"
 	"slices"
 	"strconv"
@@ -96,6 +97,7 @@ func (t table) measure(ctx context.Context, r *runner, rounds int) (results, err
 			}
 		}
 		out.Rows = append(out.Rows, row.stored(rounds, values, memory))
+		log.Printf("%s: %v: %.4g", t.name, row.text, values)
 	}
 	return out, nil
 }

@@ -91,6 +91,7 @@ var tables = []table{
 	// These cells are those of a study: one is one measure of one model on one data set, under one
 	// transformation value, in one trial (repetition of all random draws).
 	{name: "cells", slow: true, rows: manyCells(), columns: []string{cellsColumn, "time", "processor time"}},
+	{name: "gpu", slow: true, rows: gpus(), columns: []string{gpuWork, "rounds", gpuPeer, gpuNoether, "ratio", gpuCPU}},
 	{name: "report", columns: []string{"page", "size", "processor time of the main thread", "wall-clock time"}, rows: []row{
 		page("107,856 scores", "scores"),
 		page("107,856 scores, 1,440 histograms of units, 5,000 tuning curves, 40 contact sheets", "everything"),

@@ -18,7 +18,7 @@ import (
 // images until their activations are those of the images x. An operation is a step. random, in
 // invert_test.go, returns images with uniform values in [0, 1).
 func benchSearch(b *testing.B, path string, side, batch int) {
-	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}})
+	m, err := model.Open(orttest.Load(b), path, model.Options{Layers: []string{"penultimate"}, Preprocess: cifarPreprocess, Size: [2]int{side, side}, Device: os.Getenv("NOETHER_BENCH_DEVICE")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkStep measures the model named by NOETHER_BENCH_MODEL, with images of side
-// NOETHER_BENCH_SIZE in batches of NOETHER_BENCH_BATCH. The default is the ResNet-20 of the test
-// data with 25 images.
+// NOETHER_BENCH_SIZE in batches of NOETHER_BENCH_BATCH, on the device that NOETHER_BENCH_DEVICE names
+// (the CPU without it). The default is the ResNet-20 of the test data with 25 images.
 func BenchmarkStep(b *testing.B) {
 	number := func(name string, byDefault int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

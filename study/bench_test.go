@@ -32,11 +32,12 @@ measures: [%s]
 }
 
 // benchRun measures complete runs of a study: reading, forward passes, measures and files. images
-// is the number of images of a run, as bench.py counts them.
+// is the number of images of a run, as bench.py counts them. NOETHER_BENCH_DEVICE is the device, by
+// default the CPU.
 func benchRun(b *testing.B, s *Study, images int) {
 	blas := linalg.LoadBackend()
 	// The library, the memory limits and the garbage collector are set as the command sets them.
-	o := Options{Runtime: orttest.Load(b), BLAS: &blas, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
+	o := Options{Runtime: orttest.Load(b), Device: os.Getenv("NOETHER_BENCH_DEVICE"), BLAS: &blas, Memory: machine.MemoryLimit(), Free: machine.FreeMemory()}
 	machine.BoundGarbage(int64(s.Memory))
 	for b.Loop() {
 		start := time.Now()

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/noether-ml/noether/internal/machine"
@@ -11,6 +12,9 @@ import (
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
+
+// envDevice is the environment variable with the device of the benchmarks; without it the CPU.
+const envDevice = "NOETHER_BENCH_DEVICE"
 
 // BenchmarkProbe measures an epoch of the regression probe (a network trained on the vectors of a
 // layer) of docs/results/performance.md, an MLP of sizes 768, 512, 256 and 1 in batches of 32. With
@@ -26,7 +30,7 @@ func BenchmarkProbe(b *testing.B) {
 					b.Fatal(err)
 				}
 				tr, err := New(orttest.Load(b), Spec{Model: m, Loss: SquaredError, Optimiser: Adam{Rate: 1e-3, WeightDecay: 1e-3},
-					StepsPerRun: perRun, Engine: ort.Options{Spin: spin}})
+					StepsPerRun: perRun, Engine: ort.Options{Spin: spin, Device: os.Getenv(envDevice)}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -52,7 +56,7 @@ func BenchmarkProbe(b *testing.B) {
 }
 
 // BenchmarkSGD measures a step of SGD with momentum and weight decay, on the ResNet-18 for CIFAR of
-// docs/results/performance.md with batches of 32, and on the convolutional network of
+// docs/results/performance.md with batches of 32 and of 128, and on the convolutional network of
 // studies/training/cifar.yaml, which has no residual connections, with batches of 64.
 func BenchmarkSGD(b *testing.B) {
 	resnet := ResNet{Shape: []int{3, 32, 32}, Classes: 10, Widths: []int{64, 128, 256, 512}, Blocks: []int{2}, Seed: 1}
@@ -61,13 +65,13 @@ func BenchmarkSGD(b *testing.B) {
 		name  string
 		batch int
 		build func() (*onnx.Model, error)
-	}{{"cifar_resnet18", 32, resnet.Build}, {"cifar_convnet", 64, convnet.Build}} {
+	}{{"cifar_resnet18", 32, resnet.Build}, {"cifar_resnet18_128", 128, resnet.Build}, {"cifar_convnet", 64, convnet.Build}} {
 		b.Run(c.name, func(b *testing.B) {
 			m, err := c.build()
 			if err != nil {
 				b.Fatal(err)
 			}
-			tr, err := New(orttest.Load(b), Spec{Model: m, Loss: CrossEntropy, TrainingMode: true, Engine: ort.Options{Spin: true},
+			tr, err := New(orttest.Load(b), Spec{Model: m, Loss: CrossEntropy, TrainingMode: true, Engine: ort.Options{Spin: true, Device: os.Getenv(envDevice)},
 				Optimiser: SGD{Rate: 0.01, Momentum: 0.9, WeightDecay: 5e-4}})
 			if err != nil {
 				b.Fatal(err)
