@@ -133,8 +133,11 @@ func (f *feeder) update(b *batch) error {
 		f.transformActivations(b)
 	}
 	errs, dropped := make([]error, len(tasks)), make([][]error, len(tasks))
-	var next atomic.Int64
+	var started, next atomic.Int64
 	work := func() {
+		if started.Add(1) > int64(f.cores) {
+			return
+		}
 		for i := next.Add(1) - 1; i < int64(len(tasks)); i = next.Add(1) - 1 {
 			errs[i] = guard.Run(func() (err error) {
 				dropped[i], err = f.updateTask(tasks[i], b)
@@ -144,7 +147,9 @@ func (f *feeder) update(b *batch) error {
 	}
 	// Few goroutines, and this one among them: each new one must be woken, and grow its stack. One
 	// is more than needed: idle threads take the newest goroutine of a running one only after a
-	// sleep, which is long compared with a batch.
+	// sleep, which is long compared with a batch. The last to start returns at once: while others
+	// wait for products of the BLAS, Go would run it beside them, and it would evict their data from
+	// the cache.
 	var group sync.WaitGroup
 	if n := min(f.cores, len(tasks)); n > 1 {
 		for range n {
