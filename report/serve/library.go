@@ -32,9 +32,10 @@ const (
 type library struct {
 	roots []root
 
-	mutex   sync.Mutex
-	found   []*run    // by the last search
-	scanned time.Time // end of the last search
+	mutex    sync.Mutex
+	found    []*run    // by the last search
+	rejected []string  // by the last search: folders whose record cannot be read, and why
+	scanned  time.Time // end of the last search
 }
 
 // A root is one of the served folders.
@@ -97,13 +98,22 @@ func (l *library) runs() []*run {
 	for _, r := range l.found {
 		known[r.id] = r
 	}
-	l.found = nil
+	l.found, l.rejected = nil, nil
 	for i := range l.roots {
 		l.walk(&l.roots[i], known)
 	}
 	slices.SortStableFunc(l.found, func(a, b *run) int { return b.started.Compare(a.started) })
 	l.scanned = time.Now()
 	return l.found
+}
+
+// unreadable returns, of the search that runs makes, the folders whose record cannot be read, each
+// with the reason.
+func (l *library) unreadable() []string {
+	l.runs()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.rejected
 }
 
 // walk finds run folders, which are folders with a record (run.json). It does not descend into them
@@ -126,10 +136,12 @@ func (l *library) walk(from *root, known map[string]*run) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err == nil {
-			r.started = record.Started
-			l.found = append(l.found, r)
+		if err != nil {
+			l.rejected = append(l.rejected, fmt.Sprintf("%s: run.json: %v", r.name(), err))
+			return fs.SkipDir
 		}
+		r.started = record.Started
+		l.found = append(l.found, r)
 		return fs.SkipDir
 	})
 }

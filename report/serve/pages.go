@@ -99,7 +99,7 @@ func (s *Server) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	return page(w, http.StatusOK, "list", map[string]any{
 		"Matrix": matrix, "Choices": choices, "Score": score,
-		"Title": "Runs", "Query": query, "Runs": runs, "Total": len(s.library.runs()),
+		"Title": "Runs", "Query": query, "Runs": runs, "Total": len(s.library.runs()), "Unreadable": s.library.unreadable(),
 		// Live: a run has not ended, so the page updates itself.
 		"Live": slices.ContainsFunc(runs, func(r runJSON) bool { return r.Progress.State == running }),
 	})

@@ -189,6 +189,11 @@ func TestListAndSearch(t *testing.T) {
 	if page := getPage(t, url+"/runs/"+id+"/report"); !strings.Contains(page, "Noether report") {
 		t.Error("the page of the report is not a report")
 	}
+	cut := newFolder(t, filepath.Join(dir, "cut"), "vgg")
+	cut.write("run.json", `{"study": "x"`)
+	if page := getPage(t, startServer(t, Options{Dirs: []string{dir}})); !strings.Contains(page, "1 of 1 runs") || !strings.Contains(page, "/cut: run.json: the file is truncated") {
+		t.Errorf("want run one, and that the record of cut cannot be read: %s", page)
+	}
 	if empty := getPage(t, startServer(t, Options{Dirs: []string{t.TempDir()}})); !strings.Contains(empty, "There is no run") {
 		t.Errorf("want no run of an empty folder: %s", empty)
 	}
