@@ -33,7 +33,7 @@ func WeightsAsInputs(m *onnx.Model, names ...string) (*onnx.Model, error) {
 
 // WithWeights returns a model with other values of initializers, or of inputs, which become
 // initializers. An unknown name is an error, and so is a value of another shape than the tensor
-// that it replaces. That this tensor is float32 is not checked.
+// that it replaces, or of a tensor that is not float32.
 func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, error) {
 	g := pbutil.Shallow(m.Proto().Graph)
 	g.Input, g.Initializer = slices.Clone(g.Input), slices.Clone(g.Initializer)
@@ -44,11 +44,14 @@ func WithWeights(m *onnx.Model, values map[string]tensor.Tensor) (*onnx.Model, e
 		var old onnx.ValueInfo
 		switch {
 		case at >= 0:
-			old.Shape = onnx.Dims(g.Initializer[at].Dims)
+			old = onnx.ValueInfo{Type: onnx.Type(g.Initializer[at].GetDataType()), Shape: onnx.Dims(g.Initializer[at].Dims)}
 		case in >= 0:
 			old = onnx.ValueInfoOf(g.Input[in])
 		default:
 			return nil, fmt.Errorf("setting weights: the model has neither an initializer nor an input %q", name)
+		}
+		if old.Type != onnx.Float {
+			return nil, fmt.Errorf("setting weights: %q has elements of type %v, want float32", name, old.Type)
 		}
 		if !fits(t.Shape, old.Shape) {
 			return nil, fmt.Errorf("setting weights: %q has the shape %v, and the value %v", name, old.Sizes(), t.Shape)
