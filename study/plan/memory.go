@@ -13,10 +13,14 @@ import (
 const (
 	maxBatch       = 64  // larger batches are not faster: activations no longer fit the cache
 	maxDeviceBatch = 256 // on a graphics processor
-	// activationMemory is the number of bytes for the activations of a clean (not transformed) and a
-	// transformed batch. If all ReLUs of a ResNet-18 are read, a third of it holds batches of 3
-	// images, not 10, and each image takes 15 % more time.
-	activationMemory = 192 << 20
+	// The activations of a clean (not transformed) and a transformed batch take at most
+	// coreActivationMemory bytes for each core, or deviceActivationMemory on a graphics processor,
+	// which few images do not occupy. If all ReLUs of a ResNet-18 are read on two cores, that holds
+	// batches of 16 images, which run as two parts in parallel. Three fifths of it hold batches of
+	// 10, and each image takes 9 % more time.
+	coreActivationMemory   = 160 << 20
+	deviceActivationMemory = 1 << 30
+
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime)
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
@@ -50,16 +54,16 @@ const (
 // DivideMemory divides the memory of a pass between accumulators, activations and images.
 // Accumulators get the study's bound or, where the study sets none, a quarter of the free memory if
 // that exceeds the default. Activations and images get a quarter and three eighths of the study's
-// bound, within activationMemory, imageMemory and minBuffer. Where the study sets none, activations
+// bound, within maxActivations, imageMemory and minBuffer. Where the study sets none, activations
 // get a 32nd of the free memory if that is more. Under a limit of the process accumulators get at
 // most half of the available memory, and activations and images an eighth each.
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
-	memory := int64(s.Memory)
-	out := MemoryLimits{Accumulators: memory, activations: min(activationMemory, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),
+	memory, most := int64(s.Memory), maxActivations(o)
+	out := MemoryLimits{Accumulators: memory, activations: min(most, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),
 		batch: maxBatch, cores: int64(o.Workers()), slots: 1}
 	if !s.BoundsMemory() {
 		out.Accumulators = max(memory, o.Free/4)
-		out.activations = min(activationMemory, max(out.activations, o.Free/32))
+		out.activations = min(most, max(out.activations, o.Free/32))
 	}
 	if o.Memory > 0 {
 		free := available(o.Memory)
@@ -71,6 +75,15 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 		out.useDevice(ort.DeviceOf(o.Device).Adapter)
 	}
 	return out
+}
+
+// maxActivations returns the most bytes for the activations of two batches, clean and transformed.
+func maxActivations(o *Options) int64 {
+	most := coreActivationMemory * int64(o.Workers())
+	if !ort.OnCPU(o.Device) && ort.DeviceOf(o.Device).Adapter.Kind != gpu.Software {
+		most = max(most, deviceActivationMemory)
+	}
+	return most
 }
 
 // useDevice sets the limits of a device other than the CPU. Batches take half of its free memory,

@@ -30,10 +30,10 @@ func TestDivideMemory(t *testing.T) {
 
 // TestMemoryWithoutBound checks that accumulators get a quarter of the free memory if the study
 // sets no bound, at least the default, and at most what the limit of the process allows; and that
-// activations get more than a quarter of the default only then.
+// activations get more than a quarter of the default only then: what the cores, or a device, can use.
 func TestMemoryWithoutBound(t *testing.T) {
 	t.Parallel()
-	free := &Options{Free: 16 << 30}
+	free := &Options{Free: 16 << 30, Threads: 2}
 	unbounded, bounded := &spec.Study{Memory: spec.DefaultMemory}, &spec.Study{}
 	bounded.SetMemory(spec.DefaultMemory)
 	for _, c := range []struct {
@@ -41,7 +41,9 @@ func TestMemoryWithoutBound(t *testing.T) {
 		o     *Options
 		want  [2]int64 // for accumulators and for activations
 	}{
-		{unbounded, free, [2]int64{4 << 30, activationMemory}},
+		{unbounded, free, [2]int64{4 << 30, 2 * coreActivationMemory}},
+		{unbounded, &Options{Free: 16 << 30, Threads: 16}, [2]int64{4 << 30, 512 << 20}},
+		{unbounded, &Options{Free: 64 << 30, Threads: 2, Device: "coreml"}, [2]int64{16 << 30, deviceActivationMemory}},
 		{bounded, free, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
 		{unbounded, &Options{}, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
 		{unbounded, &Options{Free: 100 << 20}, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
