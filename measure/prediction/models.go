@@ -82,7 +82,7 @@ func ModelAgreement(s ModelSettings) measure.Measure {
 			{Statistic: "expected-disagreement", Labelled: true, Of: expectedDisagreement},
 			{Statistic: "normalised-disagreement", Labelled: true, Of: normalisedDisagreement, Extreme: normalisedExtreme,
 				Null:      func(m []float64) float64 { return normalised(m, expectedDisagreement(m)) },
-				Undefined: "a model is right on every sample or wrong on every one, so the accuracies determine the disagreement"},
+				Undefined: "a model is right on every sample, so the accuracies determine the disagreement"},
 		},
 	})
 }
