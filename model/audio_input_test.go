@@ -55,9 +55,10 @@ func wave(values ...float32) tensor.Tensor {
 
 // TestAudioModels checks that a model that doubles waveforms takes them in every shape of its input
 // (b waveforms of n values), with every normalisation, in a session and as a part of another graph.
-// The option Samples is n if the input leaves it open. The frame is what a data set must give the
-// model: for audio, the length of waveforms and their samples per second. The layer "output" is the
-// model's output.
+// Three values are too few for a waveform unless an option says that the input takes audio: Samples
+// or the length of the frame, which also set n if the input leaves it open, or Standardise. The
+// frame is what a data set must give the model: for audio, the length of waveforms and their
+// samples per second. The layer "output" is the model's output.
 func TestAudioModels(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -141,13 +141,14 @@ const (
 func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents, gradients []tensor.Tensor, r *rand.Rand) {
 	t.Helper()
 	rounding := roundingOf(clean, cotangents)
-	// Near a minimum the gradient is small and the curvature is not, so the tolerance for two steps
-	// also has a term proportional to the norm of the cotangents.
+	// Where the gradient is small, the third derivative, by which the differences of two steps
+	// differ, may be large. So their tolerance also has a term proportional to the norm of the
+	// cotangents.
 	var squaredNorm float64
 	for _, r := range cotangents {
 		squaredNorm += dot(r.Data, r.Data)
 	}
-	curvature := step * step * math.Sqrt(squaredNorm)
+	truncation := step * step * math.Sqrt(squaredNorm)
 	k := 0
 	for i, o := range tc.operands {
 		if !o.differentiable() {
@@ -168,7 +169,7 @@ func (tc testCase) checkDirections(t *testing.T, run *session, clean, cotangents
 			}
 			size := math.Sqrt(dot(g.Data, g.Data))
 			bound := max(1e-3*size, 20*rounding/step)
-			if math.Abs(wide-narrow) > 0.05*size+curvature+20*rounding/step {
+			if math.Abs(wide-narrow) > 0.05*size+truncation+20*rounding/step {
 				t.Fatalf("the differences of two steps along operand %d do not agree, %g and %g: the case is near a point without a derivative: %v", i, wide, narrow, tc)
 			}
 			if !(math.Abs(numeric-analytic) <= bound) {
