@@ -141,8 +141,9 @@ func assignUnits(references int, c chunk, e *ThresholdEstimator, reference func(
 type membership struct {
 	reference int32 // index in referenceUnits.places
 	times     int32 // how often the image is on its trajectory
-	// itself: the image is the reference. The threshold stage, an earlier pass that found the
-	// values at which units fire, has counted the firing at it.
+	// itself: the image is the reference, and no image is on two trajectories. The threshold stage,
+	// an earlier pass that found the values at which units fire, has then counted the firing at it.
+	// If trajectories share images, itself is not set, and firing at the reference is counted here.
 	itself bool
 }
 

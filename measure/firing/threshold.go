@@ -11,7 +11,7 @@ import (
 // (one value of a layer) is the k-th largest of its n values, so that it fires, that is, reaches
 // its threshold, for about the fraction rate of the inputs.
 func rankOf(n int, rate float64) int {
-	k := int(math.Ceil(rate*float64(n) - 1e-9)) // in float64, 0.01 x 700 is a little more than 7
+	k := int(math.Ceil(rate*float64(n) - 1e-9)) // in float64, 0.07 x 100 is a little more than 7
 	return min(max(k, 1), n)
 }
 
