@@ -5,7 +5,7 @@ on one core.
 usage: photos.py FOLDER                       in memory, on one core
        photos.py FOLDER --loader              files, by a DataLoader with two workers
        photos.py FOLDER --convert FORMAT OUT  writes the photographs as png or webp into a new folder
-       photos.py FOLDER --copies N OUT        links them N times in all into a new folder
+       photos.py FOLDER --copies N OUT        makes N links to them, in turn, in a new folder
 
 Prints one JSON object with the images per second of processor time, or of the clock for the loader.
 """
