@@ -17,7 +17,7 @@ type Change struct {
 }
 
 // ErrNothingToRetry is returned by Retry if there is nothing to submit: every task is done, queued
-// or running, and the merge has not ended without a result.
+// or running, and the merge has neither ended without a result nor lacks cells.
 var ErrNothingToRetry = errors.New("every task is done, queued or running")
 
 // Retry submits the tasks that are neither done, queued nor running, with the scripts that are now

@@ -30,9 +30,10 @@ type Row struct {
 	OtherLayer string
 	Data       string
 	Transform  string
-	// Parameter is the value of the transformation's parameter: of a list, drawn once for a trial, or
-	// a part of its range. It is "" if the transformation has none or draws one for each sample, and
-	// for the mean over values.
+	// Parameter is the value of the transformation's parameter: one of a list, the one drawn for a
+	// trial, or the midpoint of a part of its range, of measures that score each part. It is "" if
+	// the transformation has none, for the mean over values, and otherwise if a value is drawn for
+	// each sample.
 	Parameter string
 	Trial     int // 0, 1, ...; MeanOverTrials for a mean over trials
 	Measure   string
