@@ -20,7 +20,9 @@ func TestWithWeightsChecksValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := func(name string, n int) map[string]tensor.Tensor { return map[string]tensor.Tensor{name: tensor.New(n)} }
+	values := func(name string, n int) map[string]tensor.Tensor {
+		return map[string]tensor.Tensor{name: tensor.New(n)}
+	}
 	if got, err := WithWeights(m, values("w", 2)); err != nil || len(got.Inputs()) != 2 || len(m.Inputs()) != 3 {
 		t.Errorf("error %v; want a model without the input w", err)
 	}
