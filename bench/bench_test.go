@@ -76,13 +76,13 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// Without names, all tables but those marked as slow are chosen. "stir" is the name of a table.
+// Without names, all tables but those marked as slow are chosen. "gpu" is the name of a table.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	if all, err := choose(nil); err != nil || len(all) == 0 || len(all) == len(tables) {
 		t.Errorf("without names: %d of %d tables, error %v; want some of them, not all", len(all), len(tables), err)
 	}
-	if one, err := choose([]string{"stir"}); err != nil || len(one) != 1 {
+	if one, err := choose([]string{"gpu"}); err != nil || len(one) != 1 {
 		t.Errorf("%d tables, error %v; want 1", len(one), err)
 	}
 	if _, err := choose([]string{"tsaks"}); err == nil {

@@ -11,8 +11,8 @@
 // reference implementation of the same task, are measured one after the other. A table has the
 // median over the rounds, the smallest and the largest value, and the peak memory.
 //
-// Without names of tables, all are measured but cells, gpu, grid, grid-memory, stir, submission and
-// the three whose names begin with networks. Tables that are not measured keep their stored results.
+// Without names of tables, all are measured but cells, gpu, grid, grid-memory, submission and the
+// three whose names begin with networks. Tables that are not measured keep their stored results.
 // BINARIES may name a folder with the program noether and with test binaries (study.test for
 // package study), which are then not built: for machines without Go.
 package main

@@ -26,9 +26,8 @@ const (
 // names them. In arguments, $DATA is the folder of test data, $PEERS that of the peers, and $WORK a
 // temporary folder.
 //
-// SEIS and STIR are measures of Noether: packages measure/seis and measure/stir. torch_cka is a
-// Python package, and ReSi (Klabunde et al.) a benchmark of similarity measures, whose computations
-// are timed in numpy.
+// SEIS is a measure of Noether: package measure/seis. torch_cka is a Python package, and ReSi
+// (Klabunde et al.) a benchmark of similarity measures, whose computations are timed in numpy.
 var tables = []table{
 	{name: "tasks", columns: []string{"work", "rounds", pytorch, noether, "ratio"}, rows: []row{
 		rate("forward, ResNet-18 at 224, batch 8, every tensor read", "images/s",
@@ -69,14 +68,6 @@ var tables = []table{
 	{name: "similarity", columns: []string{"arrays of float32", "statistic", "numpy", noether}, rows: similarities()},
 	{name: "grid", columns: []string{gridWork, "numpy, processor time", "Noether, processor time", "ratio", "numpy, time", "Noether, time", "ratio of times"}, slow: true, rows: grids()},
 	{name: "grid-memory", columns: []string{gridMemory, "1000 samples", "5000 samples", "20000 samples"}, slow: true, rows: gridMemories()},
-	{name: "stir", columns: []string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps", "PyTorch", noether, "ratio"}, slow: true, rows: []row{{
-		text: map[string]string{"STIR of a ResNet-20 and a ResNet-32, 1,000 steps": "one run"}, ratios: []string{"ratio"},
-		cells: []cell{
-			{column: "PyTorch", metric: "seconds", unit: "s", from: peer("bench/stir.py", "$PEERS", "$DATA/cifar10/test_batch.bin",
-				"$DATA/models/resnet20-cifar10.onnx", "$DATA/models/resnet32-cifar10.onnx")},
-			{column: noether, from: golang("measure/stir", "STIR$", 1), metric: "s/op", unit: "s"},
-		},
-	}}},
 	{name: "networks-clock", slow: true, rows: networks("per_second", "images/s", "images/s", "2"), columns: networkColumns},
 	{name: "networks-processor", slow: true, rows: networks("cpu_ms_per_image", "cpu-ms/image", "ms", "1"), columns: networkColumns},
 	{name: "networks-memory", slow: true, rows: networkMemories(), columns: []string{"network", valuesRead + ": PyTorch", valuesRead + ": Noether",
