@@ -21,7 +21,8 @@ const (
 	coreActivationMemory   = 160 << 20
 	deviceActivationMemory = 1 << 30
 
-	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime)
+	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime), on two cores
+	coreImageMemory  = 48 << 20 // the same for each of more cores
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
 	// On the CPU a batch has for each core coreImages samples, or as many as have activations of
@@ -54,8 +55,8 @@ const (
 // DivideMemory divides the memory of a pass between accumulators, activations and images.
 // Accumulators get the study's bound or, where the study sets none, a quarter of the free memory if
 // that exceeds the default. Activations and images get a quarter and three eighths of the study's
-// bound, within maxActivations, imageMemory and minBuffer. Where the study sets none, activations
-// get a 32nd of the free memory if that is more. Under a limit of the process accumulators get at
+// bound, within maxActivations, imageMemory and minBuffer. Where the study sets none, each of them
+// gets a 32nd of the free memory if that is more. Under a limit of the process accumulators get at
 // most half of the available memory, and activations and images an eighth each.
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory, most := int64(s.Memory), maxActivations(o)
@@ -64,6 +65,9 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	if !s.BoundsMemory() {
 		out.Accumulators = max(memory, o.Free/4)
 		out.activations = min(most, max(out.activations, o.Free/32))
+		if ort.OnCPU(o.Device) { // a device is not faster with larger batches of images
+			out.images = min(max(imageMemory, coreImageMemory*out.cores), max(out.images, o.Free/32))
+		}
 	}
 	if o.Memory > 0 {
 		free := available(o.Memory)

@@ -30,7 +30,8 @@ func TestDivideMemory(t *testing.T) {
 
 // TestMemoryWithoutBound checks that accumulators get a quarter of the free memory if the study
 // sets no bound, at least the default, and at most what the limit of the process allows; and that
-// activations get more than a quarter of the default only then: what the cores, or a device, can use.
+// activations get more than a quarter of the default only then: what the cores, or a device, can
+// use. So do images, on the CPU alone.
 func TestMemoryWithoutBound(t *testing.T) {
 	t.Parallel()
 	free := &Options{Free: 16 << 30, Threads: 2}
@@ -39,19 +40,19 @@ func TestMemoryWithoutBound(t *testing.T) {
 	for _, c := range []struct {
 		study *spec.Study
 		o     *Options
-		want  [2]int64 // for accumulators and for activations
+		want  [3]int64 // for accumulators, activations and images
 	}{
-		{unbounded, free, [2]int64{4 << 30, 2 * coreActivationMemory}},
-		{unbounded, &Options{Free: 16 << 30, Threads: 16}, [2]int64{4 << 30, 512 << 20}},
-		{unbounded, &Options{Free: 64 << 30, Threads: 2, Device: "coreml"}, [2]int64{16 << 30, deviceActivationMemory}},
-		{bounded, free, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
-		{unbounded, &Options{}, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
-		{unbounded, &Options{Free: 100 << 20}, [2]int64{spec.DefaultMemory, spec.DefaultMemory / 4}},
-		{unbounded, &Options{Free: 4 << 30}, [2]int64{1 << 30, 128 << 20}},
-		{unbounded, &Options{Free: 16 << 30, Memory: 64 << 20}, [2]int64{8 << 20, minBuffer}},
+		{unbounded, free, [3]int64{4 << 30, 2 * coreActivationMemory, imageMemory}},
+		{unbounded, &Options{Free: 16 << 30, Threads: 16}, [3]int64{4 << 30, 512 << 20, 512 << 20}},
+		{unbounded, &Options{Free: 64 << 30, Threads: 2, Device: "coreml"}, [3]int64{16 << 30, deviceActivationMemory, imageMemory}},
+		{bounded, free, [3]int64{spec.DefaultMemory, spec.DefaultMemory / 4, imageMemory}},
+		{unbounded, &Options{}, [3]int64{spec.DefaultMemory, spec.DefaultMemory / 4, imageMemory}},
+		{unbounded, &Options{Free: 100 << 20}, [3]int64{spec.DefaultMemory, spec.DefaultMemory / 4, imageMemory}},
+		{unbounded, &Options{Free: 4 << 30}, [3]int64{1 << 30, 128 << 20, imageMemory}},
+		{unbounded, &Options{Free: 16 << 30, Memory: 64 << 20}, [3]int64{8 << 20, minBuffer, minBuffer}},
 	} {
-		if got := DivideMemory(c.study, c.o); got.Accumulators != c.want[0] || got.activations != c.want[1] {
-			t.Errorf("free %d, limit %d: %d bytes for accumulators and %d for activations, want %d", c.o.Free, c.o.Memory, got.Accumulators, got.activations, c.want)
+		if got := DivideMemory(c.study, c.o); got.Accumulators != c.want[0] || got.activations != c.want[1] || got.images != c.want[2] {
+			t.Errorf("free %d, limit %d: %d bytes for accumulators, %d for activations and %d for images, want %d", c.o.Free, c.o.Memory, got.Accumulators, got.activations, got.images, c.want)
 		}
 	}
 }
