@@ -18,7 +18,7 @@ type (
 	Study      = spec.Study        // a study file, which says what is measured
 	Plan       = plan.Plan         // a study with its models and data opened
 	Options    = plan.Options      // settings of a run that scores do not depend on
-	Shard      = plan.Shard        // one of several equal parts of the samples
+	Shard      = plan.Shard        // one of several parts of the samples, about equal in size
 	Progress   = plan.Progress     // the progress of a run
 	Stats      = telemetry.Stats   // counters of a run
 	Cost       = plan.Cost         // estimated time and memory of a plan

@@ -349,7 +349,8 @@ export class Glance {
   }
 
   // context returns what a chart of curves is drawn from: the scores of one transformation, variant
-  // and factor, with one curve for each model.
+  // and factor, with one curve for each model. Layers inside the branches of a residual network
+  // (those with a text in the column branch) are left out.
   private context(
     section: string,
     statistic: string,
