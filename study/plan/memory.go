@@ -22,7 +22,7 @@ const (
 	deviceActivationMemory = 1 << 30
 
 	imageMemory      = 96 << 20 // bytes for images that wait for the engine (ONNX Runtime), on two cores
-	coreImageMemory  = 48 << 20 // the same for each of more cores
+	coreImageMemory  = 48 << 20 // the same for each core if there are more than two
 	minWorkingMemory = 8 << 10  // bytes per sample that the engine uses internally
 
 	// On the CPU a batch has for each core coreImages samples, or as many as have activations of
@@ -33,8 +33,9 @@ const (
 )
 
 // MemoryLimits are the limits of what a pass (one reading of the samples of a data set) holds in
-// memory, in bytes. They follow from the study's bound and the process's limit, and affect only
-// speed. An accumulator is what a measure keeps of the samples that it has read.
+// memory, in bytes. They follow from the study's bound, the process's limit, the free memory and
+// the device, and affect only speed. An accumulator is what a measure keeps of the samples that it
+// has read.
 type MemoryLimits struct {
 	Accumulators int64 // of a pass; a task (the work of one accumulator) that needs more runs alone
 	activations  int64 // of the clean and the transformed batches in progress
@@ -55,9 +56,10 @@ const (
 // DivideMemory divides the memory of a pass between accumulators, activations and images.
 // Accumulators get the study's bound or, where the study sets none, a quarter of the free memory if
 // that exceeds the default. Activations and images get a quarter and three eighths of the study's
-// bound, within maxActivations, imageMemory and minBuffer. Where the study sets none, each of them
-// gets a 32nd of the free memory if that is more. Under a limit of the process accumulators get at
-// most half of the available memory, and activations and images an eighth each.
+// bound, within maxActivations, imageMemory and minBuffer. Where the study sets none, activations
+// get a 32nd of the free memory if that is more, and so do images on the CPU, up to coreImageMemory
+// for each core. Under a limit of the process accumulators get at most half of the available
+// memory, and activations and images an eighth each.
 func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	memory, most := int64(s.Memory), maxActivations(o)
 	out := MemoryLimits{Accumulators: memory, activations: min(most, max(memory/4, minBuffer)), images: min(imageMemory, max(memory/8*3, minBuffer)),

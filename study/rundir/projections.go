@@ -8,8 +8,8 @@ import (
 )
 
 // projectionPrefix starts the names of the per-sample values that hold the projection of a layer to
-// two dimensions: two coordinates of the clean sample, which is not transformed, and two of the
-// transformed one.
+// its first two principal components: two coordinates of the clean sample, which is not
+// transformed, and two of the transformed one.
 const projectionPrefix = "projection-"
 
 // addProjections adds the two-dimensional projections of layers to the sample sheet of a
