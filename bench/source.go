@@ -38,23 +38,16 @@ func newRunner() (*runner, error) {
 	return &runner{work: work, remove: remove, data: data, peers: os.Getenv("PEERS"), built: map[string]bool{}}, err
 }
 
-// prebuilt returns the path of a test binary or program of the given name in the environment's
-// BINARIES, a folder of such files for machines without Go; "" if it has none.
-func prebuilt(name string) string {
-	dir := os.Getenv("BINARIES")
-	if dir == "" {
-		return ""
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
-}
-
 // once runs a command that creates a file or folder of the given name in the work folder, unless it
-// has run, and returns the path of what it created. The command runs in dir.
+// has run, and returns the path of what it created. The command runs in dir. A file or folder of
+// that name in the environment's BINARIES, for machines without Go, is taken instead.
 func (r *runner) once(ctx context.Context, name, dir string, command ...string) (string, error) {
+	if dir := os.Getenv("BINARIES"); dir != "" {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
 	path := filepath.Join(r.work, name)
 	if r.built[name] {
 		return path, nil
@@ -80,9 +73,6 @@ func (r *runner) model(ctx context.Context, name, size string) (string, error) {
 
 // program returns the path of Noether: that in BINARIES, or a build of this repository.
 func (r *runner) program(ctx context.Context) (string, error) {
-	if p := prebuilt("noether"); p != "" {
-		return p, nil
-	}
 	return r.once(ctx, "noether", "", "go", "build", "-o", filepath.Join(r.work, "noether"), "./cmd/noether")
 }
 
@@ -100,11 +90,9 @@ func python() string {
 func golang(pkg, benchmark string, iterations int, settings ...string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
 		binary := strings.ReplaceAll(pkg, "/", "-") + ".test"
-		path, err := prebuilt(binary), error(nil)
-		if path == "" {
-			if path, err = r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg); err != nil {
-				return nil, err
-			}
+		path, err := r.once(ctx, binary, "", "go", "test", "-c", "-o", filepath.Join(r.work, binary), "./"+pkg)
+		if err != nil {
+			return nil, err
 		}
 		c := exec.CommandContext(ctx, path, "-test.run", "^$", "-test.bench", benchmark, "-test.benchtime", strconv.Itoa(iterations)+"x")
 		c.Dir = pkg

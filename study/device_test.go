@@ -147,7 +147,10 @@ func storeDifferences(path, adapter string, differences map[string]difference) e
 		}
 		rows = append(rows, []string{name, adapter, fmt.Sprintf("%.1g", d.relative)})
 	}
-	return errors.Join(w.WriteAll(rows), os.WriteFile(path, out.Bytes(), 0o644))
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
 // A difference is the largest one between the scores of a measure on two devices.
