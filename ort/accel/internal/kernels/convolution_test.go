@@ -98,7 +98,7 @@ func assertSums(t *rapid.T, name string, got tensor.Tensor, shape []int, want []
 		t.Fatalf("%s has shape %v, want %v", name, got.Shape, shape)
 	}
 	for i, v := range want {
-		if d := math.Abs(float64(got.Data[i]) - v); !(d <= 2e-6*math.Sqrt(float64(terms))*max(1, math.Abs(v))) {
+		if d := math.Abs(float64(got.Data[i]) - v); !(d <= 3e-6*math.Sqrt(float64(terms))*max(1, math.Abs(v))) {
 			t.Fatalf("%s: element %d is %g, want %g", name, i, got.Data[i], v)
 		}
 	}
@@ -150,8 +150,10 @@ func TestConvolution(t *testing.T) {
 			{"ConvKernelGradient", []tensor.Tensor{x, dy}, kernel.Shape, dw, n * pixels},
 		} {
 			terms := c.terms
-			if side == 4 { // tiles of 4 x 4 have larger rounding errors
-				terms *= 12
+			if side == 4 {
+				// Tiles of 4 x 4 have larger rounding errors. In 3,000 draws the largest were 9.3e-6
+				// sqrt(terms), and 2.2e-6 sqrt(terms) without such tiles.
+				terms *= 50
 			}
 			got, err := run(t, c.op, attrs, 2, 1, c.in...)
 			if err != nil {
