@@ -7,7 +7,7 @@ import (
 )
 
 // TestWithoutFormulas checks that an apostrophe is written before texts that a spreadsheet would
-// take for formulas: those that begin with =, @, + or -, except numbers.
+// take for formulas, such as those that begin with =, @, + or -, except numbers.
 func TestWithoutFormulas(t *testing.T) {
 	t.Parallel()
 	rows := []scores.Row{{Study: "s", Model: `=HYPERLINK("http://x")`, Layer: "@sum", Data: "+cmd", Factor: "-2+3", Parameter: "-15", OtherLayer: "a=b"}}

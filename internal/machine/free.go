@@ -4,6 +4,6 @@ package machine
 // is not known, as on systems other than Linux.
 func FreeMemory() int64 { return freeMemory(environment{}) }
 
-// freeMemory is FreeMemory of an environment, the source of such files; the zero value is that of
+// freeMemory is FreeMemory by the file /proc/meminfo of an environment; the zero value is that of
 // this process.
 func freeMemory(e environment) int64 { return statusBytes(e.read("/proc/meminfo"), "MemAvailable:") }

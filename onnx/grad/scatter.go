@@ -104,6 +104,8 @@ func topK(op *operation) onnx.Value {
 	case op.Opset() >= 11:
 		return op.Op("ScatterElements", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
 	case op.Opset() >= 9 && size < 0:
+		// For a known size addElements is better: Scatter lacks the gradient by updates, which forward
+		// mode needs.
 		return op.Op("Scatter", onnx.Attrs{"axis": at}, zeros(), indices, op.dy(0))
 	}
 	return op.addElements(at, rank, indices, op.dy(0)) // by comparing each index with each position

@@ -16,12 +16,13 @@
 // them in one reading of the samples. The name of a layer says how it was trained.
 //
 // The networks of ridge.onnx are autoencoders of one layer, several for each cell of a grid of
-// target activations (of the sparsity penalty) and weight decays. Those of depth.onnx are stacks of
-// one to three layers with every combination of decays, and those of copies.onnx the stack of each
-// depth with the best scores, trained again. Gabor fits are Gabor functions fitted to the filters
-// of a layer. Belief networks are the convolutional deep belief networks of package train/cdbn. A
-// test is a set of inputs on which the invariance of units is scored: gratings, clips of videos,
-// and images under a moving camera (pan, turn, orbit). The natural tests are all but gratings.
+// target activations (of the sparsity penalty) and weight decays; its name is from the ridge of
+// high scores in this grid, figure 3. Those of depth.onnx are stacks of one to three layers with
+// every combination of decays, and those of copies.onnx the stack of each depth with the best
+// scores, trained again. Gabor fits are Gabor functions fitted to the filters of a layer. Belief
+// networks are the convolutional deep belief networks of package train/cdbn. A test is a set of
+// inputs on which the invariance of units is scored: gratings, clips of videos, and images under a
+// moving camera (pan, turn, orbit). The natural tests are all but gratings.
 package main
 
 import (
@@ -49,7 +50,7 @@ func main() {
 type plan struct {
 	images, out string
 	scores      []string
-	trainings   int     // of each target and decay of ridge.onnx
+	trainings   int     // of each target and decay of ridge.onnx, and of each layer of gabor
 	copies      int     // of the best network of each depth
 	rollback    float64 // the flag -take-back
 	quick       bool    // train little

@@ -119,8 +119,8 @@ func appendSamples(b []byte, samples map[string][]statisticValues) []byte {
 	return append(b, "}\n"...)
 }
 
-// scanSamples decodes the text of appendSamples. It returns false for any other text, which may
-// still be valid.
+// scanSamples decodes the text of appendSamples if it has neither null nor an escaped character. It
+// returns false for any other text, which may still be valid.
 func scanSamples(content []byte) (map[string][]statisticValues, bool) {
 	s := plainjson.Scanner{Rest: content}
 	out := map[string][]statisticValues{}

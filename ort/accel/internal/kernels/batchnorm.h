@@ -10,7 +10,8 @@
 
 #include "microkernel.h"
 
-// A BatchNorm is the tensors of one: samples x channels x pixels, or an element for each channel.
+// A BatchNorm holds the tensors of one BatchNormalization and of its gradient. They are samples x
+// channels x pixels, or have an element for each channel.
 typedef struct BatchNorm {
 	size_t samples, channels, pixels;
 	float epsilon;
