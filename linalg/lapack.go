@@ -11,10 +11,11 @@ import (
 )
 
 // fastLAPACK is gonum's LAPACK with some decompositions replaced by those of a Fortran library,
-// such as OpenBLAS or MKL, which use divide and conquer instead of QR iterations. gonum's matrices
-// are row-major and the library's are column-major, so the library gets the transpose of each
-// matrix: of a symmetric matrix, the other triangle (flipUplo). checkSize panics if a slice is
-// shorter than its matrix. charLen is the hidden length of a Fortran character argument.
+// such as OpenBLAS or MKL. Those for eigenvalues and singular values use divide and conquer instead
+// of QR iterations. gonum's matrices are row-major and the library's are column-major, so the
+// library gets the transpose of each matrix: of a symmetric matrix, the other triangle (flipUplo).
+// checkSize panics if a slice is shorter than its matrix. charLen is the hidden length of a Fortran
+// character argument.
 type fastLAPACK struct {
 	gonum.Implementation
 	lib *library

@@ -144,8 +144,9 @@ func checkDamagedUnits(t *testing.T, out, dir string) {
 	}
 }
 
-// TestUnitsOfShardsAreMerged checks that the tables of units of shards (runs that each compute a
-// part of the cells) in different folders are merged.
+// TestUnitsOfShardsAreMerged checks that the tables of units of shards in different folders are
+// merged. A shard is a part of the samples, but the measure firing is a procedure: it reads all
+// samples, so each of its cells is computed in one of the shards.
 func TestUnitsOfShardsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestTerminalOfPairs checks that the most similar pair of layers is printed: of a model with
-// itself (6 pairs of its 3 layers, without a layer and itself), and of two models (9 pairs).
+// itself (6 ordered pairs of different layers, of 3), and of two models (9 pairs).
 func TestTerminalOfPairs(t *testing.T) {
 	t.Parallel()
 	rows, rec := reporttest.FakeRun{Models: 2, Layers: 3, Transforms: 1, PairedLayers: 3}.Rows()

@@ -70,7 +70,7 @@ func TestSaveTimerLimitsSavingTime(t *testing.T) {
 			}
 			// A save is due when the time since the last one is saveSlack / saveFraction = 30 times the
 			// expected duration. After a speed test that was too fast, saves are cancelled and their
-			// expected duration is doubled, which takes at most four times as long.
+			// expected duration is doubled. The first save is then at most four times as late.
 			wait := max(saveInterval, 30*took) + 2*time.Second
 			if disk.burst > 1 {
 				wait = max(saveInterval, 120*took) + 2*time.Second

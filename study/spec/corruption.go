@@ -17,7 +17,7 @@ type corruptKeys struct {
 	Severities []int    `key:"severities" min:"1" max:"5" doc:"severities, 1 to 5; default: all five. Each kind at each severity is a separate data set, named NAME/KIND-SEVERITY"`
 }
 
-// expandCorruptions replaces every entry of data with several corruptions by one entry for each
+// expandCorruptions replaces every entry of data that has several corruptions by one entry for each
 // kind and severity. study is the parsed study file; data is its list of data sets, or a single
 // one.
 func expandCorruptions(study *config.Node) error {

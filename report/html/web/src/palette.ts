@@ -4,7 +4,7 @@
 
 import type { Look } from './data';
 
-/** The colour index of all series but the highlighted one, where there are more than colours. */
+/** The colour index of all but the highlighted series, where there are more series than colours. */
 export const grey = -1;
 
 export function colourOf(look: Look): string {
