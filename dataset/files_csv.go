@@ -19,8 +19,8 @@ import (
 
 // A labelTable is a file of labels, in one of three forms:
 //
-//   - CSV. The header names the columns: file (or filename, path, image, sound), label (or class, or
-//     the requested column; optional), and any others, which are factors (known properties of a
+//   - CSV. The header names the columns: file (or filename, path, image, sound), label (or class,
+//     or the requested column; optional), and any others, which are factors (known properties of a
 //     sample, such as hue). Without a header the columns are file and label.
 //   - lines of a file name, white space and a label, as in Caffe's val.txt;
 //   - Kaggle's LOC_val_solution.csv of ImageNet: the label is the first synset (class identifier,

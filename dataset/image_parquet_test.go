@@ -31,8 +31,8 @@ type huggingFaceRow struct {
 // classes.
 const classMetadata = `{"info": {"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "dog", "owl"], "_type": "ClassLabel"}, "tags": [{"dtype": "string"}]}}}`
 
-// rowsOf returns the rows first to first + n - 1. Row i has an image of one pixel (see dot) of value
-// i, the label i mod 3 and the angle i / 2.
+// rowsOf returns the rows first to first + n - 1. Row i has an image of one pixel (see dot) of
+// value i, the label i mod 3 and the angle i / 2.
 func rowsOf(t testing.TB, first, n int) []huggingFaceRow {
 	var rows []huggingFaceRow
 	for i := first; i < first+n; i++ {

@@ -28,8 +28,8 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 const pngHeader = 13
 
 // pngRows returns the rows of a PNG file from the top, in strips of about the given number of
-// pixels and at least one row. Package png decodes each strip. Memory holds one strip at a time. ok
-// is false for an interlaced image, whose rows are not in order.
+// pixels and at least one row. Memory holds one strip at a time. ok is false for an interlaced
+// image, whose rows are not in order.
 func pngRows(file io.Reader, pixels int) (strips iter.Seq2[image.Image, error], ok bool, err error) {
 	r := &pngReader{chunks: bufio.NewReaderSize(file, 1<<16)}
 	if err := r.readHeader(); err != nil {

@@ -32,7 +32,7 @@
 //
 // # The run folder
 //
-//	study.yaml         the study with variables filled in, absolute paths and hashes of models and data
+//	study.yaml         the study with variables filled in, absolute paths, hashes of models and data
 //	run.json           what was run, skipped, unreadable and failed
 //	cells/KEY.json     a finished cell, written whole or not at all
 //	states/            accumulators and checkpoints of unfinished cells

@@ -11,8 +11,8 @@ type Loss struct {
 	// TargetType is the element type of targets: Float, with the shape of the output, or Int64, one
 	// class for each sample or, if perPosition is set, for each position.
 	TargetType onnx.Type
-	// perPosition reports whether there is a class for each position of a map, in b samples of
-	// height h and width w: b x h x w.
+	// perPosition reports whether targets have a class for each position of a map: for b samples of
+	// height h and width w, they are b x h x w.
 	perPosition bool
 	// write adds the loss of each sample, b values, to a graph.
 	write func(b *onnx.Builder, y, target onnx.Value) onnx.Value

@@ -65,8 +65,8 @@ func TestRandomCrop(t *testing.T) {
 	}
 }
 
-// With padding 1, the width of the image, the crop can lie wholly outside the image: here it is moved
-// left by its whole width. right and down are random numbers in [0, 1); 0.5 means no shift.
+// With padding 1, the width of the image, the crop can lie wholly outside the image: here it is
+// moved left by its whole width. right and down are random numbers in [0, 1); 0.5 means no shift.
 func TestRandomCropOutsideTheImage(t *testing.T) {
 	t.Parallel()
 	src, dst := numbered(1, 3, 3), numbered(1, 3, 3)

@@ -13,9 +13,9 @@ import (
 )
 
 // An accumulator holds the second moments of channels for each fold, a part of the samples that the
-// fit of an operator leaves out once. An operator predicts a layer's feature maps f(Tx) of
-// transformed samples from f(x), those of the same samples untransformed (clean). tau is what the
-// transformation T does to the positions of a map. It implements measure.Accumulator.
+// fit of an operator leaves out once. It implements measure.Accumulator. An operator predicts a
+// layer's feature maps f(Tx) of transformed samples from f(x), those of the same samples
+// untransformed (clean). tau is what the transformation T does to the positions of a map.
 type accumulator struct {
 	setup
 	site    measure.Site // what is measured: a layer of a model under a transformation

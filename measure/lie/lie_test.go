@@ -111,8 +111,8 @@ func TestCircularConvolution(t *testing.T) {
 	linear := build(t, func(b *onnx.Builder, x onnx.Value) {
 		wrapped := b.Op("Pad", onnx.Attrs{"mode": "wrap"}, x, b.Ints(0, 0, 1, 1, 0, 0, 1, 1))
 		circular := b.Conv(wrapped, b.Const("w", w), "", nil)
-		// The output, which is scored because it has class scores, is the first, since none states
-		// its shape.
+		// No output states its shape, so the model takes the first as its prediction, the layer
+		// "output" of scoresOf.
 		b.Output("logits", b.ReduceMean(b.Identity(circular), false, 2, 3))
 		b.Output("circular", circular)
 		b.Output("zeros", b.Conv(x, "w", "", onnx.Attrs{"pads": []int{1, 1, 1, 1}}))

@@ -14,10 +14,10 @@ const fewComponents = 50
 // addRankChanges corrects the replicates of svcca (the canonical correlations of the leading
 // principal components of two representations) in e for changes of the number of components, the
 // rank. A replicate is the value without one group, one of up to twenty parts of the observations:
-// a jackknife computes the interval from them. The replicates use the leading components of all
-// observations, but on other samples more or fewer components would reach the fraction of the
-// variance. x and y are the whitenings of the leading components of both representations, each with
-// the cutoff that determined its rank.
+// a jackknife computes the interval from them. The rank is the number of components that hold 99 %
+// of the variance. The replicates use the leading components of all observations, but on other
+// samples the rank would be larger or smaller. x and y are the whitenings of the leading components
+// of both representations, each with the cutoff that determined its rank.
 func (m *pairMoments) addRankChanges(e *estimate, x, y whitening) error {
 	if len(e.replicates) == 0 || x.rank == 0 || y.rank == 0 {
 		return nil

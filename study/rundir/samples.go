@@ -17,9 +17,9 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// writeSamples writes the per-sample values of cells (each a measure for one model, data set,
-// transformation value and trial, which is a repetition of all random draws) that have them as
-// Parquet. It reads n cells at a time, as many as the size of those before allows.
+// writeSamples writes a Parquet table of the per-sample values of cells. A cell is a measure for
+// one model, data set, transformation value and trial (a repetition of all random draws), and may
+// have no such values. n cells are read at a time, as many as the size of those before allows.
 func (r *Writer) writeSamples(ctx context.Context, w io.Writer, cells []*plan.Cell) error {
 	const most, mostRows = 256, 100_000 // cells, and rows, in memory at once, unless two cells have more
 	out := scores.NewSampleWriter(w)

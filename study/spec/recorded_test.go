@@ -35,8 +35,8 @@ func writeRecorded(t *testing.T, text string) string {
 }
 
 // TestRecordedPreprocess checks that preprocessing that is written to the metadata of a model is
-// read back, and used with a warning unless the study sets preprocess. The text of no preprocessing
-// is none.
+// read back, and used with a warning unless the study sets preprocess. Without preprocessing the
+// text is "none", and there is no warning.
 func TestRecordedPreprocess(t *testing.T) {
 	t.Parallel()
 	for _, want := range []model.Preprocess{

@@ -11,7 +11,8 @@
 // At most one unit of a block B, 2 x 2 positions of a group, is on (probabilistic max-pooling). For
 // a unit h_x of the block and its pooling unit p_B,
 //
-//	P(h_x = 1 | v) = exp I(x) / (1 + sum over B of exp I),    P(p_B = 1 | v) = 1 - 1 / (1 + sum over B of exp I).
+//	P(h_x = 1 | v) = exp I(x) / (1 + sum over B of exp I),
+//	P(p_B = 1 | v) = 1 - 1 / (1 + sum over B of exp I).
 //
 // Visible units are Gaussian with standard deviation 1. Their mean is a bias c_j of the channel
 // plus the sum of the filters at the positions of units that are on. Above the first layer they are

@@ -11,6 +11,6 @@
 // The function is localised, oriented and of one frequency, like the receptive fields of simple
 // cells in the visual cortex (Daugman 1985) and of many units that are trained on natural images.
 // Fit finds the closest Gabor function by least squares, and the fraction of the filter's energy
-// (sum of squares) that it explains. Its eight parameters explain a part of any filter. For
-// comparison, Noise returns the fractions that are explained of noise of the same size.
+// (sum of squares) that it explains. With eight parameters it explains a part of any filter, even
+// of noise. For comparison, Noise returns these fractions for noise of the same size.
 package filters

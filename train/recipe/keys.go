@@ -10,9 +10,9 @@ import (
 	"github.com/noether-ml/noether/transform"
 )
 
-// Validation is the value of a key of a training file: a fraction of the data, or separate data. As
-// for the structs below, the tags of fields name the keys of a YAML mapping, and short marks the
-// field that may be written alone, in place of the mapping.
+// Validation is the value of a key of a training file: a fraction of the data, or separate data. In
+// the structs below, the tags of fields name the keys of a YAML mapping, and short marks the field
+// that may be written alone, in place of the mapping.
 type Validation struct {
 	Share float64
 	Data  *spec.Data

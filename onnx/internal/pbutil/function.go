@@ -30,7 +30,7 @@ func Functions(p *pb.ModelProto) map[Function]*pb.FunctionProto {
 }
 
 // Called returns the identity of the function that a node calls. If the model has no such function,
-// the node is an operator's.
+// the node calls an operator.
 func Called(n *pb.NodeProto) Function {
 	return Function{n.GetDomain(), n.GetOpType(), last(Unknown(n, nodeOverload))}
 }
