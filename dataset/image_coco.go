@@ -307,8 +307,8 @@ func (c *COCO) fillImages(entries []cocoImageEntry) (indexOf map[int64]int, err 
 // Len returns the number of images.
 func (c *COCO) Len() int { return len(c.images) }
 
-// Classes is nil: an image has no single label. TruthClasses returns the categories, with masks
-// after the background.
+// Classes is nil: an image has no single label. TruthClasses returns the categories; for masks, the
+// background comes before them.
 func (c *COCO) Classes() []string { return nil }
 
 // Factors is nil: samples have no further known properties.

@@ -256,7 +256,7 @@ func TestPairs(t *testing.T) {
 		}
 		return src
 	}
-	// dots makes images of one pixel, with the values 0, 1, 2 in the order of the names.
+	// dots makes images of one pixel, with the values 0, 1, 2 in the order of its arguments.
 	clean, moved := open(dots(t, "x/a.png", "x/b.png", "y/c.png")), open(dots(t, "y/c.PNG", "x/b.png", "x/a.png"))
 	byName, err := Pair(t.Context(), clean, moved, "")
 	if err != nil {

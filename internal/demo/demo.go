@@ -1,7 +1,8 @@
 // Package demo holds three small classifiers of shapes, and the study that compares them: a file
 // that says what noether measures.
 //
-//   - plain is a convolutional network that was trained on upright shapes only.
+//   - plain is a convolutional network that was trained on upright shapes only (turned by at most
+//     15 degrees).
 //   - augmented is the same network, trained on rotated, shifted and scaled shapes too.
 //   - symmetric was trained on upright shapes, and its feature maps are exactly equivariant under
 //     quarter turns by construction.

@@ -17,7 +17,7 @@ import (
 // share.
 type Hub struct {
 	Address string // such as https://huggingface.co
-	Dir     string // the cache: a folder models--ORG--NAME for each repository
+	Dir     string // the cache: a folder models--ORG--NAME or datasets--ORG--NAME for each repository
 	Token   string // sent to the hub alone; "": none
 	Offline bool   // use the cache alone, and download nothing
 }

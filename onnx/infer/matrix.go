@@ -109,9 +109,9 @@ func (op *operation) einsum() layout {
 			return nil
 		}
 		a := op.broadcast(named[index]...)[0]
-		// An axis is a product of factors: height x width, for example, after a Reshape. Only one of
-		// a single factor without meaning (blank; the letter of the whole axis is then '?') becomes
-		// channels. Other letters, and products of several factors, keep their meaning.
+		// An axis is a product of factors: height x width, for example, after a Reshape. It becomes
+		// channels only if it is a single factor without meaning (blank; its letter is then '?').
+		// All other axes keep their meaning.
 		if !dependsOnInput[index] && a.letter() == '?' && len(a) == 1 && a[0].letter == blank {
 			a = newAxis('C', a.size())
 		}

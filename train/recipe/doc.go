@@ -14,7 +14,8 @@
 //	epochs/007.onnx   networks of single epochs, if the file asks for them
 //	model.pictures/   filters of networks that are trained without labels, side by side in one image
 //	                  for each layer
-//	checkpoint.bin    the state of an interrupted training; removed at the end
+//	checkpoint.bin    the state of an interrupted training; removed at the end (of an autoencoder
+//	                  checkpoint-1.bin and so on, one for each layer)
 //
 // A file with the key vary describes several trainings, one for each combination of the values that
 // it lists. RunAll gives each a folder of its own, and writes the results of all to one CSV file
