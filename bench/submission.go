@@ -24,8 +24,9 @@ import (
 // A submission is the run folder (the results) of a study that is divided into many cluster tasks
 // (see package cluster), all but one of which have ended. Each task measures a model on all samples
 // or on a shard, one of several parts of them. The merge then combines the shards and writes scores
-// and report. The files are made by noether itself. The model is a convolution of a few bytes, and
-// a shard has 32 samples, so that reading and writing files takes most of the time.
+// and report. Noether itself makes the files, except those that say which tasks have ended. The
+// model is a small convolution, and a shard has 32 samples, so that reading and writing files takes
+// most of the time.
 type submission struct{ models, shards int }
 
 // build makes the folder and returns its path. The merge at the end has not run, and the state (the

@@ -75,8 +75,8 @@ func Balance(costs []Cost, n int) []Task {
 	}
 	// The number of tasks is not monotonic in the limit, but bisection returns tasks of a limit that
 	// was tried. A limit below total/n gives more than n tasks, unless a model's smallest shard
-	// exceeds the limit; this shard then ends last at any such limit. At the limit high, one task
-	// holds all models, also after rounding.
+	// exceeds the limit. Then a lower limit gains nothing, since this shard takes longest anyway. At
+	// the limit high, one task holds all models, also after rounding.
 	low, high := total/float64(n)/2, total*(1+1e-9)
 	best := divide(costs, high)
 	for range 60 { // halves the range until it is a rounding error

@@ -5,8 +5,8 @@
 // of the node is killed. So programs must observe the limits of the process, not the size of the
 // machine.
 //
-// The package also sets how much garbage Go's collector allows, and returns the command that
-// installs a library.
+// The package also sets how much garbage Go's collector allows, asks the system for huge pages, and
+// returns the command that installs a library.
 package machine
 
 import (

@@ -19,8 +19,8 @@ import (
 //   - clean-map and moved-map are COCO's mean average precision of boxes on x and T(x), as
 //     pycocotools computes it. A labelled box of which less than half lies in the image T(x) need
 //     not be found.
-//   - clean-miou and moved-miou are the mean over classes of intersection over union (IoU). Both
-//     are sums over all samples, of pixels whose label is a class.
+//   - clean-miou and moved-miou are the mean over classes of intersection over union (IoU). Pixels
+//     are counted over all samples, and only where the label is a class.
 //   - map-drop and miou-drop are clean minus moved.
 //
 // In this file truth is the labels of a sample: boxes, or a mask (the class of each pixel). A site

@@ -147,7 +147,7 @@ func (r *run) layerScores(i, l int) []measure.Score {
 	}
 	score := func(statistic string, value, null func(c []float64) float64) measure.Score {
 		s := r.mean(statistic, terms(value))
-		// A null needs another sample in the batch, and a layer on which the generator is not zero.
+		// A null needs another sample in the batch, and a layer with maps that the generator moves.
 		moves := l < len(r.layers) && r.layers[l].field.h > 0 && r.generators[i].Velocity != nil
 		if moves && null != nil && n > 1 && r.batch() > 1 && !math.IsNaN(s.Value) {
 			s.Null = r.mean(statistic, terms(null)).Value

@@ -73,8 +73,8 @@ func (g *graph) variableConv(n *pb.NodeProto) (nativeNode, bool) {
 	return g.native(conv, w, n.Output[0], g.static.Shape(n.Input[1]), n.Input...), ok
 }
 
-// variableConvTranspose matches a ConvTranspose with variable weights, as which package grad writes
-// the gradient of a convolution with strides with respect to its input.
+// variableConvTranspose matches a ConvTranspose with variable weights. Package grad writes the
+// gradient of a convolution that has strides, with respect to its input, as such a node.
 func (g *graph) variableConvTranspose(n *pb.NodeProto) (nativeNode, bool) {
 	if !isOp(n, "ConvTranspose") || !g.variable(n.Input[1]) {
 		return nativeNode{}, false

@@ -230,7 +230,7 @@ func newTaps(runs []Run, points []point, g Grid, around bool) taps {
 	return t
 }
 
-// A Cache holds the fields that were used last, which several layers share.
+// A Cache holds the fields that were computed last, which several layers share.
 type Cache struct {
 	mutex     sync.Mutex
 	fields    map[fieldKey]*Field
