@@ -23,8 +23,8 @@ const (
 	Black    StartKind = "black"    // all 0
 	OneNoise StartKind = "one"      // one image, drawn as for Noise, for all samples
 	Shuffled StartKind = "shuffled" // the images x, permuted so that none of two or more samples starts at its own image
-	// Near adds normal noise with standard deviation 1/255 to x, since the gradient at x of the
-	// loss Contrast, which holds a norm of f(x') - f(x), is 0/0, and clips to [0, 1].
+	// Near adds normal noise with standard deviation 1/255 to x, and clips to [0, 1]. The loss of
+	// Contrast holds norms of f(x') - f(x), whose gradient at x itself is 0/0.
 	Near StartKind = "near"
 )
 

@@ -14,8 +14,8 @@ import (
 )
 
 // nonFiniteText is a study with three measures. seis tells whether a layer keeps its spatial
-// information under a rotation, and at the same positions; distance and similarity compare its
-// activations before and after.
+// information under a rotation, and whether at the same positions. distance and similarity compare
+// its activations before and after.
 const nonFiniteText = `name: nonfinite
 seed: 3
 data: [{name: shapes, shapes: {n: 90, size: 16, seed: 2}}]

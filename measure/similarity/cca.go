@@ -46,10 +46,10 @@ func correlate(x, y whitening, xy []float64) (canonicalCorrelations, error) {
 	return out, nil
 }
 
-// A weighting gives the weights of canonical correlations in a mean. A replicate is the value of a
-// statistic without one group of observations, for a jackknife. Those of the zero weighting are
-// equal. Otherwise, as in projection weighted CCA, a correlation with the variate h of x has the
-// weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3).
+// A weighting gives the weights of canonical correlations in a mean. The weights of the zero
+// weighting are equal. Otherwise, as in projection weighted CCA, a correlation with the variate h
+// of x has the weight sum_j |h.x_j| over the variables of x (Morcos et al. 2018, equation 3). A
+// replicate is the value of a statistic without one group of observations, for a jackknife.
 type weighting struct {
 	projection *mat.Dense     // scatter between the variables that w combines (p) and those of x (p')
 	x          *singleMoments // moments that projection is taken from; nil: all replicates have the weights of all observations

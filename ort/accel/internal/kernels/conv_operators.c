@@ -38,8 +38,8 @@ static OrtStatus *pad_input(const Problem *p, Input *in) { return in->padded == 
 
 // winograd_input sets the layout and the padding of the copy of an input for tiles of side x side.
 // The output has height x width pixels. border is added to rows and columns: 2 for the input of a
-// kernel of 3 x 3, 0 for a gradient. The number of channels is rounded up to a multiple of
-// the given number.
+// kernel of 3 x 3, 0 for the dy of a WeightGradient. The number of channels is rounded up to a
+// multiple of the given number.
 static void winograd_input(Input *in, size_t side, size_t height, size_t width, size_t border, size_t multiple) {
 	in->rows = ceil_div(height, side) * side + border;
 	in->columns = ceil_div(width, side) * side + border;
