@@ -141,8 +141,8 @@ func TestChanceDependsOnDirection(t *testing.T) {
 // TestOverviewPrefersMeans checks which scores of a transformation the overview takes. A row with
 // an empty parameter is the mean over the parameter's values; it stands for the rows of single
 // values. A row of scores.MeanOverTrials stands for the single trials (repetitions of all random
-// draws). Where these are missing, the
-// overview takes each value and trial 0. Rows of a class are left out.
+// draws). Where these are missing, the overview takes each value and trial 0. Rows of a class are
+// left out.
 func TestOverviewPrefersMeans(t *testing.T) {
 	t.Parallel()
 	row := func(transform, parameter, factor string, trial int) scores.Row {

@@ -12,5 +12,5 @@ func PeakMemory() int64 {
 	return int64(m.Sys)
 }
 
-// ResetPeak does nothing on this system. On Linux, PeakMemory starts anew from it.
+// ResetPeak does nothing on this system. On Linux it makes PeakMemory start anew.
 func ResetPeak() {}

@@ -79,8 +79,8 @@ func groupsOf(charts []report.Scatter) []string {
 
 // addScatter draws the points of a chart with their error bars, and its line. looks has the look of
 // each group. A point is at X and, on the vertical axis, at At; Left and Right are the ends of its
-// horizontal error bar, Low and High those of the vertical one. Those of the chart are the ends of
-// its axes.
+// horizontal error bar, Low and High those of the vertical one. Left, Right, Low and High of the
+// chart are the ends of its axes.
 func (s style) addScatter(p *plot.Plot, c report.Scatter, groups []string, looks []look) error {
 	if err := s.addFit(p, c.Line); err != nil {
 		return err

@@ -79,9 +79,9 @@ func BenchmarkFirstView(b *testing.B) {
 }
 
 // firstView opens the page of a run and reports the time until all that is in the window is drawn,
-// the CPU time of the main thread and the size of the page. theBrowser is the headless Chromium of
-// all tests, call a command of the DevTools Protocol, and until waits for a condition in
-// JavaScript.
+// the CPU time of the main thread and the size of the page. theBrowser returns the headless
+// Chromium of all tests, call runs a command of the DevTools Protocol, and until waits for a
+// condition in JavaScript.
 func firstView(b *testing.B, run Run) {
 	text := renderRun(b, run)
 	path := filepath.Join(b.TempDir(), "report.html")

@@ -205,8 +205,8 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// showComparison returns what a page shows of a comparison: all differences, or only those that are
-// significant and that overviewOnly selects: of scores over all samples and parameter values.
+// showComparison returns what a page shows of a comparison: all differences, or only the
+// significant ones among those of scores over all samples and parameter values (see overviewOnly).
 func showComparison(c comparison, all bool) shownComparison {
 	line := shownComparison{A: c.A.label(), B: c.B.label(), Compared: len(c.Differences), Beyond: c.Beyond, ByChance: c.byChance()}
 	shown := c.Differences

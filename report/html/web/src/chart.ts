@@ -139,8 +139,9 @@ export function sideBySide(c: Context): boolean {
 }
 
 /**
- * The value to which a field is fixed: what the reader chose, if it is offered; else '', which
- * stands for all samples or the mean over values, if there is such a row; else the first value.
+ * The value to which a field is fixed. For a parameter or a layer it is the reader's choice, '' if
+ * there is none. For other fields it is the choice if it is offered; else '' (for a factor: all
+ * samples) if a row has it, or if factors have panels side by side; else the first value.
  */
 export function settled(c: Context, name: Fixed, shown: Set<Field>): string {
   const asked = c.choice(name);

@@ -34,8 +34,9 @@ export class Filter {
 
   /**
    * The rows of a table that are shown. A layer is shown if its name contains one of the words of
-   * the search field. A statistic is hidden as SECTION.STATISTIC: a section of the report holds the
-   * scores of a measure, and has its name if the table has no column section.
+   * the search field. A statistic is hidden as SECTION.STATISTIC, where SECTION is the key of a
+   * section of the report, which holds the scores of a measure. In a table without the column
+   * section it is the name of the measure.
    */
   passing(rows: number[], table: Table = this.scores): number[] {
     const columns = ['model', 'transform', 'data', 'variant', 'factor', 'parameter']
@@ -82,9 +83,9 @@ export class Filter {
     );
   }
 
-  /** Whether a statistic is shown. */
-  shows(measure: string, statistic: string): boolean {
-    return !this.hidden('statistic').has(`${measure}.${statistic}`);
+  /** Whether a statistic is shown in the section with a key. */
+  shows(section: string, statistic: string): boolean {
+    return !this.hidden('statistic').has(`${section}.${statistic}`);
   }
 }
 
