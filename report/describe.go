@@ -8,8 +8,8 @@ import (
 )
 
 // Measures holds the descriptors (titles, ranges and so on) of the measures of some rows of the
-// table of scores, in display order. A row is one score, the value of one statistic. Each has only
-// the statistics that the rows contain.
+// table of scores, in display order. Each descriptor has only the statistics that the rows contain.
+// A row is one score, the value of one statistic.
 type Measures []measure.Descriptor
 
 // Describe returns the descriptors of the measures in rows. known holds the descriptors from the

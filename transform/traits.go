@@ -52,10 +52,10 @@ func OnImages(t Transform) bool {
 }
 
 // Permutes reports whether the Op permutes the pixels of an h x w image without interpolation:
-// identity, flips, and rotations of a square by multiples of 90 degrees. Canonical correlations
-// between a layer's values for an image x and for the transformed T(x) can then be exactly equal,
-// so that canonical vectors are not unique. It is false for an Op without a method Permutes(h, w
-// int) bool.
+// identity, flips, and rotations by multiples of 90 degrees, or of 180 if the image is not square.
+// Canonical correlations between a layer's values for an image x and for the transformed T(x) can
+// then be exactly equal, so that canonical vectors are not unique. It is false for an Op without a
+// method Permutes(h, w int) bool.
 func Permutes(op Op, h, w int) bool {
 	p, ok := op.(interface{ Permutes(h, w int) bool })
 	return ok && p.Permutes(h, w)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A Checker is a Procedure (a measure that works in steps on samples in memory) that can check,
-// before its job (a run on one model and its data) starts, whether the data have the factors (known
-// properties of samples, such as hue) and their values that its settings name.
+// A Checker is a Procedure whose settings name factors, known properties of samples such as hue, or
+// values of factors. Before a job starts, it can check whether the data have them. A Procedure is a
+// measure that works in steps on samples in memory, and a job is one run of it on a model and data.
 type Checker interface {
 	// Check returns an *Unknown, or nil. It reads no samples.
 	Check(j *Job) error

@@ -16,11 +16,12 @@ import (
 //	h_j = n / m_j,  pseudo_j = h_j full - (h_j - 1) replicate_j,
 //	variance = 1/g sum_j (pseudo_j - mean pseudo)^2 / (h_j - 1),
 //
-// where g is the number of replicates, and replicate j leaves out m_j observations. The half-width
-// is the standard deviation times the 97.5 % quantile of Student's t with g - 1 degrees of freedom.
-// The interval is centred on full, not on the bias-corrected mean. Replicates that are NaN, or that
-// leave out no observation or all of them, are ignored. Both bounds are NaN if fewer than two
-// replicates remain, or if full is NaN.
+// where g is the number of replicates, and replicate j leaves out m_j observations. The mean is not
+// weighted; in the paper its weights are 1 / h_j, which are equal for groups of equal size. The
+// half-width is the standard deviation times the 97.5 % quantile of Student's t with g - 1 degrees
+// of freedom. The interval is centred on full, not on the bias-corrected mean. Replicates that are
+// NaN, or that leave out no observation or all of them, are ignored. Both bounds are NaN if fewer
+// than two replicates remain, or if full is NaN.
 func Jackknife(full float64, n int, replicates []measure.Replicate) (low, high float64) {
 	var valid []measure.Replicate
 	for _, r := range replicates {

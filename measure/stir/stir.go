@@ -312,9 +312,9 @@ func (r *run) names() []string {
 	return names
 }
 
-// objective returns the loss that the search of an inversion minimises. If the setting Normalised
-// is true, each distance is divided by the norm of the image's representation, and Beta weights
-// that of the second model.
+// objective returns the loss that the search of an inversion minimises. If two models are used and
+// the setting Normalised is true, each distance is divided by the norm of the image's
+// representation, and Beta weights that of the second model.
 func (r *run) objective(v inversion) invert.Objective {
 	a, layerA := r.job.A.Model, r.job.A.Layers[v.a]
 	if v.kind == Arbitrary {

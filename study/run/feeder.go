@@ -146,10 +146,10 @@ func (f *feeder) update(b *batch) error {
 		}
 	}
 	// Few goroutines, and this one among them: each new one must be woken, and grow its stack. One
-	// is more than needed: idle threads take the newest goroutine of a running one only after a
-	// sleep, which is long compared with a batch. The last to start returns at once: while others
-	// wait for products of the BLAS, Go would run it beside them, and it would evict their data from
-	// the cache.
+	// more than needed is started, because Go leaves the newest goroutine to the thread that started
+	// it: idle threads take it only after a sleep, which is long compared with a batch. The last to
+	// run returns at once. Otherwise, while others wait for products of the BLAS, Go would run it
+	// beside them, and it would evict their data from the cache.
 	var group sync.WaitGroup
 	if n := min(f.cores, len(tasks)); n > 1 {
 		for range n {

@@ -13,9 +13,10 @@ import (
 	"github.com/noether-ml/noether/study/plan"
 )
 
-// CheckStudy returns an error if the folder holds the run of another study: one of another name
-// that shares no cell (a measure for one model, data set, transformation value and trial, which is
-// a repetition of all random draws) with the plan. With replace it removes that run instead.
+// CheckStudy returns an error if the folder holds the run of another study: one that has another
+// name and shares no cell with the plan. With replace it removes that run instead. A cell is a
+// measure for one model, data set, transformation value and trial, a repetition of all random
+// draws.
 func (f Folder) CheckStudy(p *plan.Plan, replace bool) error {
 	record, err := scores.ReadRecord(f.Path("run.json"))
 	if err != nil || record.Study == p.Study.Name {

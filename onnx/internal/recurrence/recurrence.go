@@ -45,8 +45,9 @@ func cellOf(op string) cell {
 }
 
 // Unroll adds the nodes of all time steps to b and returns tensors that equal the node's outputs.
-// The node itself remains: it does not return the gates of each step, which gradients need. A
-// number of steps that is not fixed or exceeds maxSteps is an error, as are unsupported attributes.
+// Gradients need the gates of each step, which the node itself does not return. It remains in the
+// graph. A number of steps that is not fixed or exceeds maxSteps is an error, as are unsupported
+// attributes.
 func Unroll(b *onnx.Builder, node *pb.NodeProto, info *infer.Info) ([]onnx.Value, error) {
 	r, err := read(b, node, info)
 	if err != nil {

@@ -115,7 +115,7 @@ function rangesOverUnit(c: Context): boolean {
 
 /**
  * A line for each series, its interval as a band, and its null, the score by chance alone, as a
- * dotted line. If higher scores are more invariant, the area below the null is shaded.
+ * dotted line. If higher scores are better, the area below the null is shaded.
  */
 function curves(c: Context, drawn: Point[], lines: number) {
   const own = c.chart.legend === 'chart'; // it has its own legend, rather than that of the page
