@@ -33,7 +33,7 @@ type goldenView struct {
 	Transform  string               `json:"transform"`
 	Parameter  string               `json:"parameter"`
 	Prediction map[string]float64   `json:"prediction"` // by statistic, see goldenMeasures
-	Layers     map[string][]float64 `json:"layers"`     // by tensor; the columns of LayerColumns, without equivariance where SEIS is not computed
+	Layers     map[string][]float64 `json:"layers"`     // by tensor; the columns of LayerColumns, only the first three where SEIS is not computed
 }
 
 // hasSEIS reports whether the view has all columns. Those after the first three are of SEIS, the

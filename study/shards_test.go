@@ -168,7 +168,7 @@ func TestFinishedShardIsNotOverwritten(t *testing.T) {
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	slow.Progress = func(p Progress) {
-		if p.Done > 60 { // samples of forward passes, a part of all
+		if p.Done > 60 { // forward passes of a sample, a part of all
 			mustRun(t, parseIn(t, dir, text), out, o)
 			cancel(stop)
 		}

@@ -89,7 +89,7 @@ func (m method) Skip(s measure.Site) string {
 
 func (m method) Cost(s measure.Site) int64 { return paired.New(m.spec(s)).Cost(s) }
 
-// Borrowed returns how much of a pool that accumulators share one of them uses, in bytes.
+// Borrowed returns how many bytes an accumulator uses of a pool of memory that they share.
 func (m method) Borrowed(s measure.Site) int64 {
 	return paired.New(m.spec(s)).(measure.Borrower).Borrowed(s)
 }

@@ -71,8 +71,8 @@
 // interval.
 //
 // With n observations of d positions and 4 n <= d, moments over positions are larger than the
-// observations. A is then held, and its 2 n rows (clean and transformed) are replaced by their
-// coordinates in an orthonormal basis of the space that they span. The coordinates follow from the
+// observations. A and A' are then held, and their 2 n columns are replaced by the coordinates of
+// these in an orthonormal basis of the space that they span. The coordinates follow from the
 // 2 n x 2 n Gram matrix. Scores do not depend on the basis, so they are those of the moments.
 //
 // The interval is made of seven halves of the samples (resample.HalfSamples). Their scores are

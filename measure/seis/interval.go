@@ -17,7 +17,7 @@ var errSingular = errors.New(warnSingular)
 type replicate struct {
 	result
 	left       int            // observations left out
-	rankChange resample.Ranks // fractional ranks (resample.Cutoff): of the half less of all
+	rankChange resample.Ranks // fractional ranks (resample.Cutoff) of the half, minus those of all
 }
 
 // interval writes the replicates into t, and the shifts of their scores that follow from the

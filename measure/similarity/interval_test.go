@@ -78,7 +78,7 @@ func TestNullIsTheMeanOverShuffles(t *testing.T) {
 		got := compared(t, x, y, s)
 		for _, name := range Names() {
 			if name == MinibatchCKA {
-				continue // a shuffle changes the minibatches too; its null has the terms of that of debiased CKA
+				continue // a shuffle changes the minibatches too; the null is 0, as that of debiased CKA
 			}
 			var values []float64
 			for range 80 {

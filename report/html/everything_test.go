@@ -29,7 +29,7 @@ func runWithAllCharts(t testing.TB) Run {
 }
 
 // sampleValues returns effective invariances (0 if the prediction changes, else its confidence) of
-// 500 samples for each model and transformation. The more of them are above 0, the later the model.
+// 500 samples for each model and transformation. Of a later model more are above 0.
 func sampleValues(rec scores.Record) report.Values {
 	return func(each func(report.Subject, float64)) error {
 		r := rand.New(rand.NewPCG(3, 4))

@@ -37,8 +37,9 @@ type Run struct {
 	Rows   []scores.Row
 	Record scores.Record
 	report.Attachments
-	// Attached, if it is set, returns the Attachments with the same Replicates. While another
-	// goroutine reads them, what needs only the scores is computed.
+	// Attached, if it is set, returns all attachments; of the field Attachments only Replicates is
+	// used then. It may wait for files that are still read. In the meantime the page computes what
+	// needs only the scores.
 	Attached func() report.Attachments
 	// Home is the URL of the list of runs that the page belongs to; "" if there is none.
 	Home string

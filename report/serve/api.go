@@ -205,7 +205,7 @@ type differenceJSON struct {
 	Low    *float64   `json:"low"`
 	High   *float64   `json:"high"`
 	Paired bool       `json:"paired"` // the interval is that of the paired difference
-	Beyond bool       `json:"beyond"` // the interval excludes 0
+	Beyond bool       `json:"beyond"` // significant: see scores.Difference
 }
 
 // A comparisonJSON is a comparison of two runs, A and B, in the JSON interface.
@@ -213,7 +213,7 @@ type comparisonJSON struct {
 	A           string           `json:"a"`
 	B           string           `json:"b"`
 	Compared    int              `json:"compared"`  // number of differences
-	Beyond      int              `json:"beyond"`    // number of those whose interval excludes 0
+	Beyond      int              `json:"beyond"`    // number of significant ones
 	ByChance    int              `json:"by_chance"` // expected number of those if nothing differs
 	Differences []differenceJSON `json:"differences"`
 }

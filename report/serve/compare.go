@@ -109,7 +109,7 @@ func (s side) modelRecord(name string) scores.ModelRecord {
 type comparison struct {
 	A, B        side
 	Differences []scores.Difference
-	Beyond      int // number of differences whose interval excludes 0
+	Beyond      int // number of significant differences
 	// Layers maps the name of a layer of A to that of the layer of B that it is compared with; nil:
 	// layers of the same name are compared.
 	Layers map[string]string

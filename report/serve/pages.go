@@ -175,7 +175,7 @@ const maxDifferences = 40
 type shownComparison struct {
 	A, B     string       // labels of the two sides: runs, or models of runs
 	Compared int          // number of differences
-	Beyond   int          // number of those whose interval excludes 0
+	Beyond   int          // number of significant ones
 	ByChance int          // expected number of those if nothing differs
 	More     int          // number of differences that Lines leaves out
 	Lines    []forestLine // of the forest plot, one for each difference with its interval

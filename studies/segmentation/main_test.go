@@ -41,8 +41,8 @@ func artificialRows() []scores.Row {
 
 // TestTables compares the tables with values computed by hand: the mean of 0.1, 0.2 and 0.3 has a
 // standard error of 0.1 / sqrt(3), and the 97.5 % quantile of Student's t with two degrees of
-// freedom is 4.303. In the tables "A less B" is the difference A - B. TestVerdict says what "seen",
-// "not seen" and "open" stand for.
+// freedom is 4.303. The lower bound would be negative, and is clipped to 0. In the tables "A less B"
+// is the difference A - B. TestVerdict says what "seen", "not seen" and "open" stand for.
 func TestTables(t *testing.T) {
 	values, err := read(artificialRows())
 	if err != nil {
