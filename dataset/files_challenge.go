@@ -33,7 +33,7 @@ func startsWithNumber(start string) bool {
 // fromChallenge labels ImageNet's validation images by a file with the number of a class of the
 // challenge in each line, ILSVRC2012_validation_ground_truth.txt of the development kit: line 1
 // belongs to ILSVRC2012_val_00000001.JPEG. The label of an image is the synset of its class. The
-// folder may have a part of the images.
+// folder may lack some of the images.
 func (l *fileList) fromChallenge(ctx context.Context, r io.Reader) error {
 	synsets, err := challengeSynsets(r)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // TestSegmentsPartitionBlocks checks that segments, whose products are added at once, divide every
-// block of a layout into ranges of consecutive samples: at least size of them, unless the block is
-// shorter, and fewer than twice size. A layout is the order in which samples are read; it is
-// divided into blocks of Block samples. A place is the position of a sample in it.
+// block of a layout into ranges of consecutive samples. Each range has at least size samples,
+// unless the block is shorter, and fewer than twice as many. A layout is the order in which samples
+// are read; it is divided into blocks of Block samples. A place is the position of a sample in it.
 func TestSegmentsPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

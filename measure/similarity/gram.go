@@ -129,8 +129,8 @@ func (s pairMatrix) spans() bool {
 		full[i] += add
 	}
 	upper, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: s.n, Stride: s.n, Data: full})
-	// wellConditioned is 1e-8, for correlations of variables.
-	return ok && reciprocalCondition(upper) > wellConditioned*1e-2
+	// The rounding errors of a matrix of lower rank give a smaller number than 1e-10.
+	return ok && reciprocalCondition(upper) > 1e-10
 }
 
 // An hsicSum holds the sums over pairs of samples from which HSIC, the Hilbert-Schmidt independence

@@ -123,7 +123,7 @@ func newCentredSample(ctx context.Context, name string, source Source, order []i
 }
 
 // rescale sets the scale: 1, or a power of two if the largest deviation is below 1e-9 or above 1e9.
-// No statistic depends on the scale.
+// It changes no score: statistics in the unit of the values divide by it (see subset.unit).
 func (s *centredSample) rescale() {
 	s.scale = 1
 	if s.largest > 0 && (s.largest < 1e-9 || s.largest > 1e9) {

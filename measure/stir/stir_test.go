@@ -111,7 +111,8 @@ func TestAdversarialInversion(t *testing.T) {
 	s := adam()
 	s.Inversions = []string{stir.Arbitrary, stir.Adversarial, stir.Controversial}
 	s.Steps = 300
-	// Divide distances by the norm of the representation of x, and weight that by b by 0.1.
+	// Divide distances by the norm of the representation of x, and multiply the distance of b's
+	// representations by 0.1.
 	s.Normalised, s.Beta = true, 0.1
 	scores := between(t, a, b, random(60), s)
 	if arbitrary, adversarial := value(t, scores, "stir", ""), value(t, scores, "stir-adversarial", ""); arbitrary.Value == adversarial.Value {

@@ -11,11 +11,11 @@ import (
 	"github.com/noether-ml/noether/onnx/grad"
 )
 
-// An opCase draws random cases of an operator, for each version of the ONNX operator set (opset) in
-// which the operator changed. The methods of generator are in generator_test.go: smooth draws
-// values from -2 to 2, positive from 0.5 to 3, nonzero and awayFrom values that are not near 0 or
-// near the given kinks (points where the derivative jumps). trial is the index of the case. The
-// zero operand is an input that is left out.
+// An opCase draws random cases of an operator, for some versions of the ONNX operator set (opset):
+// as a rule, the first that is tested and later ones that changed it. The methods of generator are
+// in generator_test.go: smooth draws values from -2 to 2, positive from 0.5 to 3, nonzero and
+// awayFrom values that are not near 0 or near the given kinks (points where the derivative jumps).
+// trial is the index of the case. The zero operand is an input that is left out.
 type opCase struct {
 	op     string
 	opsets []int

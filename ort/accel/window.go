@@ -64,9 +64,9 @@ func usesWinograd(static *infer.Info, n *pb.NodeProto) bool {
 	return ok && len(shape) == 4 && slices.Equal(shape[2:], []int{3, 3}) && slices.Equal(w.strides, ones) && slices.Equal(w.dilations, ones) && shape[1] >= 8
 }
 
-// maxTileWeights is the largest number of weights with which tiles of 4 x 4 are used: the
-// transformed weights then stay in the caches.
-const maxTileWeights = 1 << 17
+// maxTileKernels is the largest number of kernels (one for each pair of channels) with which tiles
+// of 4 x 4 are used: the transformed weights then stay in the caches.
+const maxTileKernels = 1 << 17
 
 // tileSide returns the side of the output tiles of a convolution by Winograd's algorithm: 2 or 4.
 // result is the shape of the output in NCHW and w that of the weights, as in the ONNX graph. For
@@ -76,7 +76,7 @@ func tileSide(result, w []int) int {
 	products := func(side int) int {
 		return ((result[2] + side - 1) / side) * ((result[3] + side - 1) / side) * (side + 2) * (side + 2)
 	}
-	if len(result) == 4 && products(4) < products(2) && w[0]*w[1] <= maxTileWeights {
+	if len(result) == 4 && products(4) < products(2) && w[0]*w[1] <= maxTileKernels {
 		return 4
 	}
 	return 2

@@ -25,9 +25,9 @@ class Prepared:
     """Data as an entry of a study.
 
     shape is that of one sample, channels first, or None if it is not known. framed is true if the
-    samples already have the size that the model takes, so that they must not be resized or cropped:
-    samples of floats must have it, since a transform of the data set has usually made them.
-    labelled is true if the samples have labels.
+    samples already have the size that the model takes, and are not resized or cropped. Floats count
+    as framed, since they usually come from a transform of the data set that did so. labelled is
+    true if the samples have labels.
     """
 
     def __init__(self, entry: dict[str, Any], shape: tuple[int, ...] | None = None, framed: bool = False, labelled: bool = False) -> None:

@@ -40,7 +40,7 @@ type Result struct {
 // Finish writes the files that are made from all cells: tables, images, the resolved study (with
 // all variables filled in) and the record.
 func (r *Writer) Finish(ctx context.Context) (*Result, error) {
-	allowGarbage(r.Plan)
+	allowGarbage(r.Plan) // not undone: the caller works on the same records
 	listed, err := r.Folder.listCells()
 	if err != nil {
 		return nil, err

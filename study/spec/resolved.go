@@ -24,10 +24,10 @@ func (s *Study) Resolved() (string, error) {
 	return string(raw), err
 }
 
-// KeepHashes copies the hashes of models from an earlier resolved study (a text that Resolved
-// returned) of the same run folder, which holds the results, if this process has not opened them
-// (isOpen returns false): a run of some of the models opens only these, and must not remove the
-// hashes of the others.
+// KeepHashes copies the hashes of the models that this process has not opened (isOpen returns
+// false) from an earlier resolved study (a text that Resolved returned), which the run folder
+// holds. A run of some of the models opens only these, and must not remove the hashes of the
+// others.
 func (s *Study) KeepHashes(resolved []byte, isOpen func(index int) bool) {
 	other, err := Parse("study.yaml", resolved, nil)
 	if err != nil {
