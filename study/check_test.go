@@ -24,10 +24,10 @@ func mustCheck(t *testing.T, dir string, fix bool, o Options) []Finding {
 	return found
 }
 
-// problemsOf returns the kinds of the findings that need a repair, by file. A foreign file is none
-// of a run, or that of another cell than its name says; an unwanted one is left over from finished
-// work, or holds samples of a cell that has no record. One is lacking if it is missing, or differs
-// from the cells that it is computed from.
+// problemsOf returns the kinds of the findings that need a repair, by file. A foreign file is not
+// one of a run, or is that of another cell than its name says. An unwanted one is left over from
+// finished work, or holds samples of a cell that has no record. One is lacking if it is missing, or
+// differs from the cells that it is computed from.
 func problemsOf(found []Finding) map[string]string {
 	out := map[string]string{}
 	for _, f := range found {

@@ -162,7 +162,7 @@ func (f *Figure) Write(w io.Writer, format string) error {
 	case "pdf":
 		c = vgpdf.New(f.width, f.height)
 	case "svg":
-		c = &svgCanvas{Canvas: vgsvg.New(f.width, f.height), style: f.style}
+		c = &svgCanvas{vgsvg.New(f.width, f.height)}
 	case "png":
 		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))}
 	default:

@@ -9,10 +9,7 @@ import (
 )
 
 // An svgCanvas writes SVG with fallback fonts of the same metrics.
-type svgCanvas struct {
-	*vgsvg.Canvas
-	style style
-}
+type svgCanvas struct{ *vgsvg.Canvas }
 
 // WriteTo implements io.WriterTo.
 func (c *svgCanvas) WriteTo(w io.Writer) (int64, error) {

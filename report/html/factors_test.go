@@ -75,7 +75,7 @@ func TestOneFactorAtATime(t *testing.T) {
 		}
 		v.do(t, script(`(() => { const s = document.querySelector("select[name=data]"); s.value = "gratings"; s.dispatchEvent(new Event("change")) })()`), until(complete))
 	}
-	// The unit of a tuning curve exceeds its threshold at one of three steps of the factor.
+	// The unit of a tuning curve reaches its threshold at one of three steps of the factor.
 	sentences := v.texts(t, "main figure .sentences")
 	if len(sentences) != 1 || !strings.Contains(sentences[0], "33 % of the steps") {
 		t.Errorf("the tuning curves have the sentences %q, want one with 33 %% of the steps", sentences)

@@ -14,7 +14,7 @@ import (
 
 // TestUnitsOfARun checks the charts of single units (a unit is one channel at one position):
 // report.ReadAttachments reads the files of unit scores and tuning curves in a run folder, and the
-// report draws them. The measure firing says how much more often a unit fires (exceeds its
+// report draws them. The measure firing says how much more often a unit fires (reaches its
 // threshold) along a trajectory, the transformed versions of an input, than at all inputs. Local
 // and Global are these two rates. A tuning curve has the unit's responses along a trajectory.
 func TestUnitsOfARun(t *testing.T) {

@@ -31,7 +31,7 @@ type TemplateInfo struct {
 	Length     int    // number of waveform samples that the model takes
 	Layers     []TemplateLayer
 	Preprocess string // value of the key preprocess as YAML, or a file; see PreprocessIsFile
-	Normalises string // normalisation by the model's first nodes; "" if they do not normalise
+	Normalises string // what the model's first nodes do, such as "subtract 1 and divide by 2"; "": nothing
 	Recorded   bool   // Preprocess is what noether train recorded in the model
 	// PreprocessIsFile says that Preprocess is the path of a preprocessor_config.json, which a run
 	// finds beside the model.
@@ -43,7 +43,7 @@ type TemplateInfo struct {
 	Positions int    // most positions of a map that the measure seis does not pool; 0: its default
 
 	Labels         []string // names of the classes of the data; nil: the samples have no labels
-	UnknownOutputs bool     // which of the model's outputs are these classes cannot be inferred
+	UnknownOutputs bool     // it cannot be inferred which of the model's outputs these classes are
 }
 
 // A TemplateLayer is an entry of the list layers in the template.
