@@ -51,8 +51,8 @@ type Parquet struct {
 // have no page index, which holds the offsets of their pages (a page is some rows of a column),
 // images are read slowly in any order but that of the rows.
 //
-// The fingerprint hashes the labels, the factors and the content of the files (of a file above 256
-// MiB, evenly spaced blocks).
+// The fingerprint hashes the labels, the names of the classes and of the factors, and the content of
+// the files (of a file above 256 MiB, evenly spaced blocks).
 func OpenParquet(ctx context.Context, o ParquetOptions) (*Parquet, error) {
 	p := &Parquet{}
 	if err := p.open(ctx, o); err != nil {

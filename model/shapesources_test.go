@@ -34,7 +34,8 @@ func TestShapeSources(t *testing.T) {
 }
 
 // TestShapesInOneOutput checks that the shapes of many tensors are read as one output of the
-// engine: the time to make a session grows with the number of its tensors times that of its outputs.
+// engine, ONNX Runtime: the time to make a session grows with the number of its tensors times that
+// of its outputs.
 func TestShapesInOneOutput(t *testing.T) {
 	t.Parallel()
 	const nodes = 3 * joinedShapes

@@ -94,7 +94,7 @@ func newBuilder(m *Model, opset int) *Builder {
 }
 
 // irVersion returns the version of the file format (IR version) for a graph of an operator set: the
-// one that was released with the set, but at least 8.
+// one that was released with the set, but at least 8 and at most 11.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 18:

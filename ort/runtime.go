@@ -25,8 +25,8 @@ type Runtime struct {
 	noAcceleration atomic.Bool  // later sessions do not use the operators of package accel
 	limit          atomic.Int64 // time of one run of later sessions, in nanoseconds; 0: no limit
 	opening        sync.Mutex   // held while a session takes its allocator from global state
-	// turn is held while a WebGPU session uses the device: sessions share it without a lock. It is
-	// full while it is held.
+	// turn is full while a session uses the WebGPU device. All sessions share that device, and ONNX
+	// Runtime does not lock it.
 	turn  chan struct{}
 	notes notes
 	// free returns the memory limit of a session in bytes, 0 for none; may be nil.

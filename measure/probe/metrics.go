@@ -78,7 +78,7 @@ func f1(predicted, want []float64) float64 {
 const maxGroups = 20
 
 // An estimate describes a score: a statistic of several networks, probes with different seeds, that
-// were tested on the same n samples. A score without a probe has one network.
+// were tested on the same n samples. For a score that needs no probe, seeds is 1.
 type estimate struct {
 	name  string
 	n     int // number of test samples

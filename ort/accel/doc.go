@@ -6,13 +6,13 @@
 //
 //   - groups of convolutions with constant weights, ReLUs, sums and their gradients are computed
 //     in NHWC, that is, with channels last;
-//   - convolutions with variable weights, and their gradients as package grad writes them, become one
-//     operator each;
-//   - BatchNormalization in training mode, and its gradient, become one operator each, with the ReLUs
-//     and sums around them;
+//   - convolutions with variable weights, and their gradients as package grad writes them, become
+//     one operator each;
+//   - BatchNormalization in training mode, and its gradient, become one operator each, with the
+//     ReLUs and sums around them;
 //   - the update of Adam, as package train writes it, becomes one operator.
 //
-// In comments, package grad is onnx/grad, package train is train, which trains ONNX models,
+// In comments, package grad is onnx/grad, which writes gradients, package train trains ONNX models,
 // and the engine is ONNX Runtime.
 //
 // Results are the same up to rounding. The operators exist for amd64 processors with AVX2. The

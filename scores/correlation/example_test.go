@@ -7,8 +7,8 @@ import (
 	"github.com/noether-ml/noether/scores/correlation"
 )
 
-// Predict the accuracy Y of a model from its effective invariance X, a score in [0, 1] that needs no
-// labels. Both are known for six other models, on N samples.
+// Predict the accuracy Y of a model from its effective invariance X, a score in [0, 1] that needs
+// no labels. Both are known for six other models, on N samples.
 func Example() {
 	points := []correlation.Point{
 		{Label: "a", X: 0.31, Y: 0.52, N: 1000}, {Label: "b", X: 0.40, Y: 0.61, N: 1000}, {Label: "c", X: 0.48, Y: 0.66, N: 1000},

@@ -37,7 +37,7 @@ measures: [accuracy, distance, invariance, prediction-agreement: {between: [smal
 	for _, c := range p.Cells {
 		var layers []string
 		for _, t := range c.Tasks {
-			layers = append(layers, t.depends()...) // a task is the cell's part for one layer
+			layers = append(layers, t.depends()...) // a task is the cell's part for one layer, or for pairs of layers
 		}
 		if c.Procedure != nil {
 			layers = c.Procedure.depends() // a procedure, here of invariance, reads samples several times
