@@ -34,7 +34,7 @@ func (r *fitter) save() error {
 
 // write writes the state to a checkpoint. Some values of an epoch exist only if the training
 // searches for adversarial examples (trainer.search) or if each position has a class (perPosition).
-// done is the number of steps so far without those whose changes were undone, rolledBack; rateScale
+// rolledBack counts the steps whose changes were undone, and done the other steps so far. rateScale
 // is the factor by which such rollbacks have reduced the learning rates. state[0] of the trainer
 // holds the current values of weights and optimiser.
 func (r *fitter) write(to io.Writer) error {

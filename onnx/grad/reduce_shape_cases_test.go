@@ -8,11 +8,13 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// reduceCases are of operators that reduce axes. The numbers are the versions of the operator set
-// (opset) in which the operator changed. The methods of generator are in generator_test.go. Those
-// that return operands (inputs of the node, with values) draw values at which the derivative does
-// not jump: smooth any, distinct without ties, nonzero and positive none near 0. attrOrInput adds a
-// list as an attribute or, from an opset on, as an input. trial is the index of the case.
+// reduceCases are of operators that reduce axes. The numbers are versions of the operator set
+// (opset): 7, the oldest that is supported, or else the first with the operator, and those in which
+// it changed. The methods of generator are in generator_test.go. Those that return operands (inputs
+// of the node, with values) draw values at which the derivative does not jump. Those of smooth are
+// any, those of distinct differ from each other, and those of nonzero and positive are not near 0.
+// attrOrInput adds a list as an attribute or, from an opset on, as an input. trial is the index of
+// the case.
 var reduceCases = []opCase{
 	{"ReduceSum", []int{7, 11, 13}, reduce(13, (*generator).smooth)},
 	{"ReduceMean", []int{7, 11, 18}, reduce(18, (*generator).smooth)},

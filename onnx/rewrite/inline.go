@@ -21,8 +21,8 @@ const maxNested = 64
 // condition is known, are replaced by the nodes of the function or branch. Calls and Ifs inside
 // remaining subgraphs, such as the body of a Loop, stay. Tensors of the main graph keep their
 // names. It is an error if a call does not fit its function, if the function uses another version
-// of an operator set than the model, or if nesting exceeds 64 levels or onnx.MaxCalled (65536)
-// nodes.
+// of an operator set than the model, if calls and branches are nested deeper than 64 levels, or if
+// those of one level are replaced by more than onnx.MaxCalled (65536) nodes.
 func Inline(m *onnx.Model) (*onnx.Model, error) {
 	for depth := 0; ; depth++ {
 		next, err := inlineOnce(m)

@@ -57,9 +57,9 @@ def compare(
     x and y are arrays, or paths of .npy files. Returns a row for each statistic, with its interval
     and null (the value that chance alone gives): a pandas DataFrame, or a list of dicts without
     pandas. The options are those of "noether compare": measure names statistics; pool ("none" or
-    "mean") is for arrays of more than two axes; variance is the fraction of it that the subspaces
-    of svcca and seis hold; samples limits the rows for statistics of n x n values; memory is a
-    bound such as "1GiB".
+    "mean") is for arrays of more than two axes; variance is the fraction of the variance that the
+    subspaces of svcca and seis keep; samples limits the rows for statistics of n x n values; memory
+    is a bound such as "1GiB".
     """
     with _cache.temporary("data") as folder:
         paths = [_activations(a, folder / f"{n}.npy") for n, a in (("x", x), ("y", y))]

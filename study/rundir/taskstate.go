@@ -22,8 +22,8 @@ func (r *Writer) SaveCell(ctx context.Context, c *plan.Cell, accs map[*plan.Task
 		return nil
 	}
 	if slices.ContainsFunc(c.Tasks, func(t *plan.Task) bool { return t.Scored == nil && accs[t] == nil }) {
-		// Tasks of other passes (readings of the samples) are copied from the current file. What a
-		// concurrent run of the shard saves between reading and writing would be lost.
+		// Tasks of other passes (readings of the samples) are copied from the current file. Without
+		// the lock, what a concurrent run of the shard saves between reading and writing is lost.
 		defer r.Folder.lockStates()()
 	}
 	path := r.Folder.state(c, r.Options.Shard)
