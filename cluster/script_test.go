@@ -98,9 +98,9 @@ func TestQuote(t *testing.T) {
 }
 
 // TestBatchScript runs the batch script with fake noether, scontrol and sleep. A task that is
-// killed is started again, three times at most. One that stops shortly before Slurm's time limit,
-// with the exit code 75 for unfinished work, is queued again. The task is number 2 of the array job
-// 7.
+// killed is started again, with three starts at most in all. One that stops shortly before Slurm's
+// time limit, with the exit code 75 for unfinished work, is queued again. The task is number 2 of
+// the array job 7.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

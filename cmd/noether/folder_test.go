@@ -43,9 +43,9 @@ func TestEarlyErrorsAreLogged(t *testing.T) {
 	}
 }
 
-// asLogged reports whether err is a loggedError, and sets to to it.
-func asLogged(err error, to **loggedError) bool {
+// asLogged reports whether err is a loggedError, and sets target to it.
+func asLogged(err error, target **loggedError) bool {
 	l, ok := err.(*loggedError)
-	*to = l
+	*target = l
 	return ok
 }
