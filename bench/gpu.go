@@ -19,7 +19,8 @@ const (
 )
 
 // gpus returns the rows of the table of a machine with a GPU. PyTorch and Noether do the same work
-// on it. Photographs are read, decoded, resized and cropped in the measured time.
+// on it. Photographs are read, decoded, resized and cropped in the measured time. The two scores of
+// SEIS are invariance and equivariance.
 func gpus() []row {
 	compare := func(work, metric string, ofPeer source, noether func(device string) source, unit string) row {
 		return row{text: map[string]string{gpuWork: work}, ratios: []string{"ratio"}, cells: []cell{

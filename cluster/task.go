@@ -37,8 +37,8 @@ type TaskState struct {
 	Start   int       `json:"start"` // number of this start, counted from 1
 	Started time.Time `json:"started"`
 	Updated time.Time `json:"updated"`
-	Done    int64     `json:"done"`  // samples processed since this start
-	Total   int64     `json:"total"` // samples that were left at this start
+	Done    int64     `json:"done"`  // study.Progress.Done of this start: it counts samples of forward passes
+	Total   int64     `json:"total"` // study.Progress.Total of this start
 	Error   string    `json:"error,omitempty"`
 }
 

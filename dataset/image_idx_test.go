@@ -40,8 +40,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// folderOf writes files, whose contents files holds by name, into a new folder and returns its
-// path.
+// folderOf makes a folder of files, given as their contents by name, and returns its path.
 func folderOf(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 // A noisy source is a data set with some wrong labels.
 type noisy struct {
 	Source
-	fraction    float64 // probability that a label is replaced
+	probability float64 // that a label is replaced
 	seed        uint64
 	fingerprint string
 }
@@ -47,13 +47,13 @@ func (s noisy) describe(ctx context.Context, i int) (Sample, error) {
 	return s.relabel(sample), err
 }
 
-// relabel replaces the label of a sample with the probability fraction.
+// relabel replaces the label of a sample, or leaves it as it is, by a draw with s.probability.
 func (s noisy) relabel(sample Sample) Sample {
 	if sample.Label == NoLabel {
 		return sample
 	}
 	r := seed.Rand(s.seed, "dataset: label noise", sample.Index)
-	if r.Float64() >= s.fraction {
+	if r.Float64() >= s.probability {
 		return sample
 	}
 	if k := r.IntN(len(s.Classes()) - 1); k < sample.Label {

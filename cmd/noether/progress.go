@@ -70,7 +70,9 @@ const lineInterval = 10 * time.Second
 
 // progressLines shows progress as lines.
 func progressLines(w io.Writer) func(study.Progress) {
-	var first study.Progress // the first report, from which rates are computed: a resumed run does not begin at 0
+	// first is the first report. Rates are computed from it on, since a resumed training or procedure
+	// does not begin at 0.
+	var first study.Progress
 	var start, last time.Time
 	return func(p study.Progress) {
 		now := time.Now()

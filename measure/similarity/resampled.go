@@ -28,7 +28,7 @@ func (r *calculator) subsets(ctx context.Context, x, y *representation, at, shuf
 type resampling struct {
 	statistic
 	estimate
-	cost float64 // multiplications of one value
+	cost float64 // multiplications, roughly, to compute it once
 }
 
 // resampled computes the estimates of statistics that have the function statistic.compute, and

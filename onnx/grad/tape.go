@@ -33,6 +33,7 @@ type tape struct {
 
 	// pullback is Pullback, which returns gradients given those of the tensors y. Rules that replace
 	// a node by several nodes call it to differentiate those. (A rule writes a node's gradients.)
+	// If they called Pullback itself, the initialisation of the variable rules would be a cycle.
 	pullback func(b *onnx.Builder, y, dy []onnx.Value, by ...onnx.Value) ([]onnx.Value, error)
 }
 
@@ -92,9 +93,9 @@ func errNoTensor(role, name string, info *infer.Info) error {
 	return fmt.Errorf("%s %q: the graph has no such tensor; similar names: %q", role, name, spelling.Nearest(name, info.Names(), 3))
 }
 
-// checkVector returns an error if dy, the cotangent of y (the gradient that reverse mode starts
-// from) or its tangent (the direction that forward mode starts from), has no gradient or another
-// shape than y. role is which of the two it is. An empty dy is no error.
+// checkVector returns an error if dy does not exist, does not hold floating-point numbers or has
+// another shape than y. dy is the cotangent of y (the gradient that reverse mode starts from) or
+// its tangent (the direction that forward mode starts from), as role says. An empty dy is no error.
 func (t *tape) checkVector(role string, dy, y onnx.Value) error {
 	if dy == "" {
 		return nil
