@@ -14,7 +14,7 @@ import (
 )
 
 // TestWriteNPY checks that ReadArray reads what WriteNPY writes, and that the size of the header is
-// a multiple of 64, as NumPy requires.
+// a multiple of 64, as the npy format asks.
 func TestWriteNPY(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {

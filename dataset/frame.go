@@ -25,10 +25,10 @@ import (
 // image is padded with zeros. As with PIL, transparency is dropped and the orientation in EXIF is
 // ignored.
 type Frame struct {
-	Resize int  // length of the short side after resizing, in pixels; 0: no resizing before the crop
+	Resize int  // length of the short side after resizing, in pixels; 0: see Height
 	Square bool // resize both sides to Resize, ignoring the aspect ratio
 	// Height and Width are the size of the centre crop, in pixels; 0: unchanged. If Resize is 0,
-	// they are the size that the image is resized to.
+	// nothing is cropped: the image is resized to this size, ignoring the aspect ratio.
 	Height, Width int
 	// Channels is 3 for colour (grey is repeated), 1 for grey (0.2989 R + 0.587 G + 0.114 B), or 0
 	// for the channels of the image.

@@ -9,10 +9,10 @@ import (
 )
 
 // TestAddCrossings checks that AddCrossings, which updates many crossings at once, gives the values
-// of CrossScatter.Add. A Crossing has the CrossScatter (sums of products of deviations from the
-// mean) between a group of variables x and a group of variables y: All of all observations, and
-// Part, unless it is nil, of some of them. Groups are crossed in all pairs, or each with itself;
-// observations are in float32 or in float64.
+// of CrossScatter.Add. A CrossScatter holds the sums of products of deviations from the mean,
+// between a group of variables of x and one of y. The field All of a Crossing is that of all
+// observations; the field Part, unless it is nil, that of some of them. Groups are crossed in all
+// pairs, or each with itself; observations are in float32 or in float64.
 func TestAddCrossings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

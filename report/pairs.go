@@ -32,8 +32,8 @@ func isGrid(rows []scores.Row) bool {
 	return false
 }
 
-// WithoutSelf returns the series without the comparisons of a layer with itself, whose similarity
-// is always 1. If there are no others, it returns the whole series.
+// WithoutSelf returns the series without the comparisons of a layer with itself, whose result is
+// known beforehand. If there are no others, it returns the whole series.
 func (s Series) WithoutSelf() Series {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), isSelf)
 	if len(rows) > 0 {

@@ -17,7 +17,8 @@ import (
 // studyText (helpers_test.go) has 150 samples and needs 600 forward passes: the clean (not
 // transformed) samples, two values of quarter, and one draw of tilt. A run stores the state of
 // unfinished accumulators (running sums of measures) at most once per SaveInterval, and spends at
-// most SaveFraction of its time on that. sameScores compares rows within a relative tolerance.
+// most SaveFraction of its time on that. sameScores compares rows within a tolerance, which is
+// relative for values above 1.
 
 func TestScoresDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	t.Parallel()

@@ -228,8 +228,8 @@ func (c *Cluster) RestartController() {
 	c.restart(syscall.SIGTERM)
 }
 
-// KillController kills the controller and starts another after a moment. The new one knows the jobs
-// that have been in the same state for some seconds, which is how often the controller saves them.
+// KillController kills the controller and starts another after a moment. A controller saves its
+// jobs every few seconds; the new one does not know what has changed after that.
 func (c *Cluster) KillController() {
 	c.t.Helper()
 	c.restart(syscall.SIGKILL)

@@ -165,8 +165,9 @@ func parseArrayName(arg string) arrayName {
 	return arrayName{arg, ""}
 }
 
-// checkArrays returns an error if a file is a model instead of an array. It leaves HDF5 files,
-// which may hold a network of Keras or arrays, to the error of reading arrays.
+// checkArrays returns an error if a file is a model instead of an array. It accepts .npz files,
+// which like PyTorch's are zip archives, and leaves HDF5 files, which may hold a network of Keras
+// or arrays, to the error of reading arrays.
 func checkArrays(args []string) error {
 	for _, path := range args {
 		arrays := slices.Contains([]string{".npz", ".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))

@@ -50,7 +50,7 @@ func WriteEntry(path string, data []byte) error {
 }
 
 // WriteUnread does what WriteEntry does, for a file that nobody reads before another file refers to
-// it. If nothing is at path, it saves the temporary file: a writer that fails or is killed leaves a
+// it. If nothing is at path, it makes no temporary file: a writer that fails or is killed leaves a
 // part of the data at path, and the next one replaces it.
 func WriteUnread(path string, data []byte) error {
 	file, err := filesys.Create(path, 0o666)

@@ -145,7 +145,7 @@ func (c *Cache) downloadModel(ctx context.Context, h *Hub, a hubAddress, externa
 
 // ModelIn returns the path of the model in a folder that is laid out as a repository of the hub:
 // onnx/model.onnx, else model.onnx, else the only .onnx file in the folder and its subfolder onnx.
-// It is an error if there is none, or if there are several of which neither has such a name.
+// It is an error if there is none, or if there are several and none has such a name.
 func ModelIn(dir string) (string, error) {
 	name, err := chooseModel(filesIn(dir, "", "onnx"), "")
 	if err != nil {

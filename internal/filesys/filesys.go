@@ -1,9 +1,9 @@
 // Package filesys changes files and folders in a way that tests can observe.
 //
-// Its functions do what those of package os do; MkdirAll also syncs. A test that calls Observe is
-// told of every change of a folder and of what is in it: it can record the changes, or make one
-// fail. Files that must survive a kill, a full disk or a power loss are written through this
-// package.
+// Its functions do what those of package os do, with the differences that they state. A test that
+// calls Observe is told of every change of a folder and of what is in it: it can record the
+// changes, or make one fail. Files that must survive a kill, a full disk or a power loss are
+// written through this package.
 package filesys
 
 import (
@@ -160,8 +160,8 @@ func Rename(from, to string) error {
 	return change(Change{Op: OpRename, Path: from, To: to}, func() error { return os.Rename(from, to) })
 }
 
-// Replace renames a file, and replaces the file that has its new name if there is one. It saves the
-// call by which os.Rename looks whether that is a folder, which the system refuses as well.
+// Replace renames a file, and replaces the file that has its new name if there is one. Unlike
+// os.Rename, it does not look first whether that is a folder: the system refuses a folder anyway.
 func Replace(from, to string) error {
 	return change(Change{Op: OpRename, Path: from, To: to}, func() error { return replace(from, to) })
 }

@@ -1,7 +1,7 @@
 // Package plainjson reads and writes JSON that is laid out exactly as encoding/json writes a struct:
 // known fields in a known order, no spaces, and no escapes in strings. This takes a quarter of the
-// time of encoding/json, and a study may have 100,000 small files. A reader that fails may still
-// have valid JSON of another layout before it, for encoding/json to read.
+// time of encoding/json, and a study may have 100,000 small files. A text that a Scanner fails to
+// read may still be valid JSON, of another layout: callers then read it by encoding/json.
 package plainjson
 
 import (

@@ -148,8 +148,9 @@ func (op *operation) floats(v ...float32) onnx.Value {
 // element is the i-th element of a vector, as a vector.
 func (op *operation) element(v onnx.Value, i int) onnx.Value { return op.Gather(v, op.Ints(i), 0) }
 
-// matrixOf is the matrix S, given its columns, columns x 1 x rows x 2. The last axis was resized
-// from 1 to 2 because ONNX Runtime copies its input, whatever the scales, where no size changes.
+// matrixOf is the matrix S, given its columns, columns x 1 x rows x 2. If no size changes, ONNX
+// Runtime copies the input without interpolation, even if the scales are not 1. The last axis was
+// resized from 1 to 2 to prevent that.
 func (op *operation) matrixOf(v onnx.Value) onnx.Value {
 	return op.Transpose(op.Squeeze(op.Gather(v, op.Int(0), 3), 1), 1, 0)
 }

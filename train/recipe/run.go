@@ -51,7 +51,7 @@ type Summary struct {
 	Test       *Result           `json:"test,omitempty"`
 	Layers     []Layer           `json:"layers,omitempty"`   // of a network that is trained layer by layer
 	Seconds    float64           `json:"seconds"`            // duration of all epochs
-	CPUSeconds float64           `json:"cpu_seconds"`        // of the training in the process that ended it
+	CPUSeconds float64           `json:"cpu_seconds"`        // processor time; of a resumed training, that of the last process
 	Rate       float64           `json:"samples_per_second"` // training samples, over all epochs
 	Classes    []string          `json:"classes,omitempty"`  // names of the classes
 }
