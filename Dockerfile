@@ -1,4 +1,4 @@
-# The command with ONNX Runtime, OpenBLAS and libjpeg-turbo:
+# The command with ONNX Runtime, OpenBLAS, libjpeg-turbo and libwebp:
 #
 #   docker build -t noether --build-arg COMMIT="$(git rev-parse --short=12 HEAD)" .
 #   docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" noether run study.yaml

@@ -83,16 +83,16 @@ func (d *disturbedStudy) finished(t *testing.T) string {
 	return out
 }
 
-// stopped returns a run folder with a run that was stopped once after, called at each progress,
-// returned true.
-func (d *disturbedStudy) stopped(t *testing.T, name string, after func(p Progress) bool) string {
+// stopped returns the folder of a run that was stopped when due returned true. due is called at
+// each report of progress.
+func (d *disturbedStudy) stopped(t *testing.T, name string, due func(p Progress) bool) string {
 	t.Helper()
 	out := filepath.Join(d.dir, name)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := d.saveAlways()
 	o.Progress = func(p Progress) {
-		if after(p) {
+		if due(p) {
 			cancel()
 		}
 	}
@@ -175,8 +175,8 @@ func TestEveryMutationIsRepaired(t *testing.T) {
 	}
 }
 
-// TestFoldersInTheWay puts files in place of the subfolders of a run.
-func TestFoldersInTheWay(t *testing.T) {
+// TestFilesInPlaceOfFolders puts files in place of the subfolders of a run.
+func TestFilesInPlaceOfFolders(t *testing.T) {
 	t.Parallel()
 	d := newDisturbedStudy(t, fullText)
 	finished := d.finished(t)

@@ -188,9 +188,9 @@ func TestInvarianceToInvertibleMaps(t *testing.T) {
 	})
 }
 
-// A statistic lies in its range, is 1 (a difference: 0) for X with itself, and unless it is
-// directional, is the same if X and Y are exchanged. GULP and shape-metric of X with itself are
-// roots or arc cosines of rounding errors, so at most 1e-5.
+// A statistic lies in its range, is 1 (a difference: 0) for X with itself unless it depends on the
+// number of variables, and is the same if X and Y are exchanged unless it is directional. GULP and
+// shape-metric of X with itself are roots or arc cosines of rounding errors, so at most 1e-5.
 func TestSymmetryRangeAndIdentity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

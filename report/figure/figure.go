@@ -12,7 +12,7 @@
 // Unless the options specify otherwise, the first field in which they differ (model,
 // transformation, data, ...) determines the colour, and the others the panel. Bands and
 // error bars show the rows' 95 % intervals. The null is a dotted line, with a shaded area below it
-// if higher values are more invariant.
+// if higher values are better (measure.Direction).
 package figure
 
 import (
@@ -42,7 +42,7 @@ type Chart string
 const (
 	Depth        Chart = "depth"        // curves over the depth of layers
 	Parameter    Chart = "parameter"    // curves over the values of a transformation's parameter
-	Confidence   Chart = "confidence"   // curves over the least confidence that counts
+	Confidence   Chart = "confidence"   // curves over the least confidence of detected boxes
 	Bars         Chart = "bars"         // a bar for each model, transformation or class
 	Heat         Chart = "heat"         // a matrix in colours
 	Distribution Chart = "distribution" // histograms of the rows' values, for instance of samples

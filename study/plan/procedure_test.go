@@ -61,7 +61,7 @@ trials: 3
 	}
 }
 
-// TestLabelsOfPairs checks that the labels of a job of model stitching are outputs of the second
+// TestLabelsOfPairs checks that the labels of a job of model stitching are classes of the second
 // model, that the first model may have another number of classes, and that a second model with
 // fewer classes than the data is an error.
 func TestLabelsOfPairs(t *testing.T) {

@@ -54,7 +54,8 @@ func (d Data) selectSamples(ctx context.Context, src dataset.Source, seed uint64
 		}
 	}
 	if k := d.Split; k != nil {
-		from, to := 0.0, k.Fraction // the first part, or below part k.Part of k.Of equal ones
+		// The first part or, if of is given, part k.Part of k.Of equal ones.
+		from, to := 0.0, k.Fraction
 		if k.Of > 0 {
 			from, to = float64(k.Part-1)/float64(k.Of), float64(k.Part)/float64(k.Of)
 		}

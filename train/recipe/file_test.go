@@ -109,7 +109,7 @@ func TestRepositoryFilesAtFullSize(t *testing.T) {
 		}
 		sized := strings.Contains(text, "${WIDTH") || strings.Contains(text, "${BLOCKS") || strings.Contains(text, "autoencoder:")
 		if !strings.Contains(text, "part: train}") || !strings.Contains(text, "${EPOCHS") || !sized {
-			t.Errorf("%s: it needs variables for the number of images, the epochs and the size of the network", path)
+			t.Errorf("%s: it must take the part train, all training images, and needs variables for the epochs and the size of the network", path)
 		}
 	}
 }

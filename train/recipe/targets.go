@@ -22,7 +22,7 @@ func (f *File) target() string {
 	return f.Target
 }
 
-// stream returns the target as train.Stream, which reads the samples, names it.
+// stream returns the name of the target in train.Stream, which reads the samples.
 func (k *taskKeys) stream() string {
 	if k.Target == classesTarget {
 		return ""

@@ -24,8 +24,8 @@ const varyText = plainText + `vary:
   optimiser.sgd.rate: [0.05]
 `
 
-// A training under vary writes the network that a file which states its values writes. An
-// interrupted series resumes and writes identical networks.
+// A training under vary writes the same network as a file that states its values. An interrupted
+// series resumes and writes identical networks.
 func TestVary(t *testing.T) {
 	t.Parallel()
 	change := "epochs: 3 -> epochs: 2" // in the text of the file, see parse
