@@ -14,10 +14,10 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A chart is a figure of docs/results that is drawn from a stored result, the table of a study. Its
-// rows function turns the table into scores. Panel, Colour and Across of its options name the
-// column of the scores that panels, colours and the categories of bars show; Columns is the width
-// in columns of a page.
+// A chart is a figure of docs/results that is drawn from a stored result, the table of a study or a
+// benchmark. Its rows function turns the table into scores. Panel, Colour and Across of its options
+// name the column of the scores that panels, colours and the categories of bars show; Columns is
+// the width in columns of a page.
 type chart struct {
 	name    string // of the SVG file, and of the stored result
 	options figure.Options

@@ -32,16 +32,16 @@ export function toggleLayer(state: State, scores: Scores, { model, layer }: Chos
   chooseLayer(state, scores, again ? undefined : { model, layer });
 }
 
-/** The names of layers in sentences, which it replaces by buttons that choose these layers. */
-export class Places {
+/** Replaces the names of layers in sentences by buttons that choose these layers. */
+export class LayerButtons {
   private readonly marks: (() => void)[] = []; // for each button: shows whether its layer is chosen
 
   constructor(state: State, scores: Scores) {
-    for (const place of document.querySelectorAll<HTMLElement>('.name[data-layer]')) {
-      const { model = '', layer = '' } = place.dataset;
-      const button = element('button', { type: 'button', class: 'name', title: place.title }, ...place.childNodes);
+    for (const name of document.querySelectorAll<HTMLElement>('.name[data-layer]')) {
+      const { model = '', layer = '' } = name.dataset;
+      const button = element('button', { type: 'button', class: 'name', title: name.title }, ...name.childNodes);
       button.addEventListener('click', () => toggleLayer(state, scores, { model, layer }));
-      place.replaceWith(button);
+      name.replaceWith(button);
       this.marks.push(() => {
         const now = layerOf(state);
         button.setAttribute('aria-pressed', String(now?.layer === layer && now.model === model));

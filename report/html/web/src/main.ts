@@ -9,7 +9,7 @@ import { element } from './dom';
 import { Filter, FilterBar } from './filters';
 import { Glance } from './glance';
 import { Images } from './images';
-import { Places } from './layer';
+import { LayerButtons } from './layer';
 import { FeatureMaps } from './maps';
 import { Network } from './network';
 import { queue } from './queue';
@@ -62,7 +62,7 @@ function build(scores: Scores): void {
     pictures = document.getElementById('pictures');
   if (relations) parts.push(new Relations(relations, scores, state, filter, update));
   if (pictures) parts.push(new Images(pictures, scores, filter));
-  parts.push(new Places(state, scores)); // names of layers in sentences become buttons
+  parts.push(new LayerButtons(state, scores)); // names of layers in sentences become buttons
   document.getElementById('filters')?.replaceWith(bar.root);
   update();
   contents(state);
