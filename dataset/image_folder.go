@@ -36,8 +36,9 @@ type Folder struct {
 //	         identifiers
 //	flat     no labels, images at any depth
 //
-// The default layout is "classes" if all images are in subfolders, "synsets" if every name starts
-// with such an identifier, else "flat". Names that start with a dot are ignored.
+// The default layout is "classes" if all images are in subfolders. If none is, it is "synsets" if
+// every name starts with such an identifier, else "flat". If only some are, Layout must be set.
+// Names that start with a dot are ignored.
 //
 // The fingerprint, by which a study notices that data have changed, hashes the names, sizes, labels
 // and factors of all files, and the first and last 64 KiB of up to 10,000 of them, evenly spaced:

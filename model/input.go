@@ -74,7 +74,8 @@ func (m *Model) findInputs() error {
 		return m.findArrays()
 	}
 	if o.Preprocess.Features != nil {
-		o.Input = "" // it names the input for features, which the input of a spectrogram replaces
+		// It names the input for spectrograms, which withFeatures has replaced by one for waveforms.
+		o.Input = ""
 	}
 	info, layout, isAudio := findAudioInput(m.graph.Inputs(), o)
 	construct := newAudioInput

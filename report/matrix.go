@@ -109,8 +109,9 @@ func distinguishTitles(all []Matrix) {
 }
 
 // headlineOf returns the statistic that summarises a section: one with a direction (a better end of
-// its range), preferably with a null, and preferably from 0 to 1 with higher values better. indices
-// are those of the section's rows. Statistics of untransformed samples are not considered.
+// its range) if the measure has any, preferably with a null, and preferably from 0 to 1 with higher
+// values better. indices are those of the section's rows. Statistics of untransformed samples are
+// not considered.
 func headlineOf(s Section, rows []scores.Row, indices []int) (measure.StatisticDescriptor, bool) {
 	var best measure.StatisticDescriptor
 	bestRank := -1
@@ -259,8 +260,9 @@ type CurvePanel struct {
 const maxPanels = 4
 
 // CurvePanels returns up to maxPanels statistics for curves over depth: those of layers that can be
-// compared across layers and have a direction, first one for each section, then the second ones.
-// Sections in which a layer is compared with several others have none.
+// compared across layers and, if the measure has such statistics, have a direction. The first one
+// of each section comes first, then the second ones. Sections in which a layer is compared with
+// several others have none.
 func CurvePanels(rows []scores.Row, known []measure.Descriptor) []CurvePanel {
 	var bySection [][]CurvePanel
 	for _, s := range Sections(rows, known) {

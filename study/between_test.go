@@ -192,7 +192,8 @@ func TestNonFiniteActivationsOfAPairNameTheirModel(t *testing.T) {
 }
 
 // TestSameLayersOfModelsThatDiffer checks that "layers: same" is an error for models with different
-// numbers of layers. Its position, 1:1, is in the text of the entry.
+// numbers of layers. The error's position, 1:1, is where the entry starts in the text that
+// decodeEntry parses.
 func TestSameLayersOfModelsThatDiffer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -264,7 +264,7 @@ func TestSignedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := f.scale; !s.Signed || s.Low != -s.High {
-		t.Errorf("the scale of values from -0.56 to 0.3 is %+v, want a signed one that is symmetric about 0", s)
+		t.Errorf("the scale of values of both signs is %+v, want a signed one that is symmetric about 0", s)
 	}
 }
 

@@ -51,8 +51,8 @@ func (l *layerTraining) trainAutoencoders(ctx context.Context, x, validation ten
 func (l *layerTraining) trainAutoencoder(ctx context.Context, i int, k autoencoderLayerKeys, x, validation tensor.Tensor) (*autoencoder.Layer, Layer, error) {
 	// Losses of train.Epoch are means over the values of a sample; the log has sums, |x - y|^2 for
 	// a sample x and its reconstruction y. An epoch is rolled back, that is, the state before it is
-	// restored, if it increased the objective on the validation samples; the learning rate is then
-	// reduced.
+	// restored, if it increased the objective on the validation samples or, with byLoss, their loss
+	// without penalties; the learning rate is then reduced.
 	layers, width := len(l.Network.Autoencoder.Layers), float64(x.Shape[1])
 	best := l.node.Get("keep") != nil && l.Keep == "best" // without the key, the last epoch is kept
 	rollbackFactor, byLoss := l.Rollback.options()
