@@ -10,8 +10,9 @@ usage: gpu.py PEERS photos FOLDER invariance|distance  photographs read by a Dat
        gpu.py PEERS train NAME SIZE BATCH              a step of SGD: forward, backward and update
        gpu.py PEERS probe DIM HIDDEN,... N             an epoch of a regression probe, batch 32, Adam
 
-PEERS is the folder of nets.py, which builds NAME. Prints one JSON object with the images (forward
-passes) or samples per second. Products of float32 numbers are in float32 (no TF32), as Noether's.
+PEERS is a folder outside this repository (see main.go), whose nets.py builds NAME. Prints one JSON
+object with the images (forward passes) or samples per second. Products of float32 numbers are in
+float32 (no TF32), as Noether's.
 """
 import glob, json, os, statistics, sys, time
 import numpy as np, torch, torch.nn.functional as F

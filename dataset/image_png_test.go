@@ -145,9 +145,9 @@ func TestDecodePNG(t *testing.T) {
 	})
 }
 
-// TestDamagedPNGByRows checks that a PNG file that is truncated or has a changed bit is an error
-// wherever it is one for package png, whether it is decoded in strips of rows or as a whole; in
-// strips, only there.
+// TestDamagedPNGByRows checks PNG files that are truncated or have a changed bit. Where package png
+// returns an error, decodePNG does not decode the file, and strips of rows are an error. Nothing
+// else is an error in strips.
 func TestDamagedPNGByRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

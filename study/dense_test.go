@@ -65,7 +65,7 @@ func writeDetector(t *testing.T, path string, n int, biased bool) {
 }
 
 // byName returns the rows of a run by "transformation parameter statistic factor", where empty
-// parts are left out. The factor is a part of the scores, such as class=0.
+// parts are left out. The factor is what a score is limited to, such as class=0.
 func byName(r *Result) map[string]scores.Row {
 	out := map[string]scores.Row{}
 	for _, row := range r.Rows {

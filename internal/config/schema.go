@@ -88,7 +88,7 @@ func (f field) schema() map[string]any {
 	}
 	if lo, err := strconv.ParseFloat(f.min, 64); err == nil {
 		s["minimum"] = lo
-		delete(s, "title") // schemas of one title are shared, and this one has a bound
+		delete(s, "title") // the title names the shared schema without bounds, see EncodeSchema
 	}
 	if hi, err := strconv.ParseFloat(f.max, 64); err == nil {
 		s["maximum"] = hi

@@ -39,7 +39,7 @@ func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	if got := get("a", "2", 4); got != "2222" {
 		t.Errorf("after the files changed the text is %q, want %q", got, "2222")
 	}
-	get("d", "1", 11) // too large to keep anything else
+	get("d", "1", 11) // larger than the cache: not kept
 	get("d", "1", 11)
 	if made != "abcbadd" {
 		t.Errorf("made in the order %s, want %s", made, "abcbadd")

@@ -167,8 +167,8 @@ func (s side) missed(g groups) float64 {
 	switch {
 	case s.of.statistic == worst.statistic:
 		of = worstMissed
-	case s.of.variant == stimuliMissed.variant: // of controversial images
-		of = stimuliMissed
+	case s.of.variant == controversialMissed.variant: // of controversial images
+		of = controversialMissed
 	}
 	var most float64
 	for _, k := range s.groups {

@@ -134,19 +134,19 @@ var (
 	agree    = column{title: "agreement", statistic: "agreement", interval: true}
 	missed   = column{title: "missed", statistic: "missed"}
 
-	worst          = column{title: "adversarial STIR", statistic: "stir-adversarial", interval: true}
-	worstNull      = column{title: "null", statistic: "stir-adversarial", null: true}
-	worstMissed    = column{title: "missed", statistic: "missed", variant: "adversarial"}
-	change         = column{title: "length of x' - x", statistic: "input-distance", variant: "controversial", interval: true}
-	stimuliMissed  = column{title: "missed, controversial", statistic: "missed", variant: "controversial"}
-	stimuliAgree   = column{title: "agreement, controversial", statistic: "agreement", variant: "controversial", interval: true}
-	usual          = []column{stir, null, debiased, cka, agree, missed}
-	columnsOfLayer = []column{stir, null, debiased, cka, missed}
+	worst               = column{title: "adversarial STIR", statistic: "stir-adversarial", interval: true}
+	worstNull           = column{title: "null", statistic: "stir-adversarial", null: true}
+	worstMissed         = column{title: "missed", statistic: "missed", variant: "adversarial"}
+	change              = column{title: "length of x' - x", statistic: "input-distance", variant: "controversial", interval: true}
+	controversialMissed = column{title: "missed, controversial", statistic: "missed", variant: "controversial"}
+	controversialAgree  = column{title: "agreement, controversial", statistic: "agreement", variant: "controversial", interval: true}
+	usual               = []column{stir, null, debiased, cka, agree, missed}
+	columnsOfLayer      = []column{stir, null, debiased, cka, missed}
 )
 
 var experiments = []experiment{
 	{"stir-seeds", false, usual},
-	{"stir-adversarial", false, []column{worst, worstNull, worstMissed, change, stimuliAgree, stimuliMissed}},
+	{"stir-adversarial", false, []column{worst, worstNull, worstMissed, change, controversialAgree, controversialMissed}},
 	{"stir-iterations", false, usual},
 	{"stir-updates", false, usual},
 	{"stir-architectures", false, usual},

@@ -29,9 +29,9 @@ func TestDivideMemory(t *testing.T) {
 }
 
 // TestMemoryWithoutBound checks that accumulators get a quarter of the free memory if the study
-// sets no bound, at least the default, and at most what the limit of the process allows; and that
-// activations get more than a quarter of the default only then: what the cores, or a device, can
-// use. So do images, on the CPU alone.
+// sets no bound, at least the default, and at most what the limit of the process allows.
+// Activations, and on the CPU images, then get a 32nd of the free memory if that is more than their
+// part of the default, but no more than the cores, or a device, can use.
 func TestMemoryWithoutBound(t *testing.T) {
 	t.Parallel()
 	free := &Options{Free: 16 << 30, Threads: 2}
@@ -79,8 +79,9 @@ func TestDeviceMemoryBoundsBatches(t *testing.T) {
 	}
 }
 
-// TestCachedBatch checks that batches are smaller if the activations read of a sample are larger,
-// but have coreImages images for each of the two cores. The keys are bytes for a sample.
+// TestCachedBatch checks that batches are smaller if the activations that are read of a sample are
+// larger, but have at least coreImages images for each of the two cores. The keys are bytes for a
+// sample.
 func TestCachedBatch(t *testing.T) {
 	t.Parallel()
 	for read, want := range map[int64]int64{0: 2 * coreActivations, 1 << 20: 24, 3 << 19: 16, 64 << 20: 2 * coreImages} {
