@@ -12,9 +12,10 @@ import (
 	"github.com/noether-ml/noether/study"
 )
 
-// kubernetesSubmission returns a submission, a study divided into tasks for a cluster. Its three
-// tasks are two models, and two shards (parts of the samples) of a third model. Its profile holds
-// the settings of the cluster; the claim is the persistent volume claim that is mounted.
+// kubernetesSubmission returns a submission, a study divided into tasks for a cluster. The first of
+// its three tasks measures two models, and each of the others a shard (a part of the samples) of a
+// third model. Its profile holds the settings of the cluster; the claim is the persistent volume
+// claim that is mounted.
 func kubernetesSubmission(t *testing.T) *Submission {
 	t.Helper()
 	p, err := ParseProfile("k8s.yaml", []byte(`

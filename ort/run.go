@@ -10,8 +10,8 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A TimeoutError is the error of a run, or of a graph that was prepared for runs, which took longer
-// than Runtime.LimitRuns allows.
+// A TimeoutError is the error of a run, or of preparing a graph for runs, that takes longer than
+// Runtime.LimitRuns allows.
 type TimeoutError struct {
 	Limit     time.Duration
 	Preparing bool // the session was not ready within the limit

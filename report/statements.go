@@ -190,8 +190,8 @@ var besideLayers = []Field{"other", "model", "factor", "name", "parameter"}
 // for each field or pair of fields in which rows differ, and each group of rows that agree in all
 // other fields. If layer is not one of the fields, the deepest layer of each model is used; if
 // parameter is not, the row for all its values. The only set of three fields is factor,
-// transformation (name) and parameter, for charts of the parts of each transformation's range.
-// layers says that the rows are of layers.
+// transformation (name) and parameter, for charts of the parts of each transformation's range (see
+// Parts). layers says that the rows are of layers.
 func (b *statementBuilder) extremes(indices []int, m measure.Descriptor, s measure.StatisticDescriptor, layers bool) {
 	if len(indices) == 0 {
 		return

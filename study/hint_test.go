@@ -18,8 +18,8 @@ func TestMemoryHintIsTrue(t *testing.T) {
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "small", testmodel.Options{})
 	o := options(t)
-	// passes returns the number of passes with memory in bytes, that of forward passes, and the
-	// hint.
+	// passes returns the number of passes within a memory limit in bytes, the number of samples in
+	// forward passes, and the hint.
 	passes := func(memory int64) (n int, forwards int64, hint string) {
 		t.Helper()
 		s := parseIn(t, dir, studyText+fmt.Sprintf("memory: %d\n", memory))

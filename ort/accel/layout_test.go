@@ -145,9 +145,9 @@ func assertClose(t *testing.T, name string, got, want tensor.Tensor) {
 }
 
 // network returns a network of seven convolutions for images of size x size pixels: a strided one
-// with a ReLU, a second one with the nodes that follow adds after it, four more with ReLUs before
-// them, and one in a shortcut from the first ReLU to the output.
-func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) onnx.Value) *onnx.Model {
+// with a ReLU, a second one after which addNodes adds nodes, four more with ReLUs before them, and
+// one in a shortcut from the first ReLU to the output.
+func network(t *testing.T, size int, addNodes func(b *onnx.Builder, x onnx.Value) onnx.Value) *onnx.Model {
 	t.Helper()
 	b := onnx.NewBuilder(16)
 	conv := func(x onnx.Value, in int, seed uint64, kernel int, stride int) onnx.Value {
@@ -155,7 +155,7 @@ func network(t *testing.T, size int, follow func(b *onnx.Builder, x onnx.Value) 
 		return b.Conv(x, b.Const("", w), b.Const("", normal(seed+10, 1, 64)), onnx.Attrs{"pads": []int{kernel / 2, kernel / 2, kernel / 2, kernel / 2}, "strides": []int{stride, stride}})
 	}
 	x := b.Relu(conv(b.Input("x", onnx.Float, -1, 3, size, size), 3, 1, 5, 2))
-	y := follow(b, conv(x, 64, 2, 3, 1))
+	y := addNodes(b, conv(x, 64, 2, 3, 1))
 	for seed := range uint64(4) {
 		y = conv(b.Relu(y), 64, 5+seed, 3, 1)
 	}
