@@ -47,7 +47,8 @@ func Defences() []Defence { return []Defence{AdversarialTraining, TRADES, MART} 
 // norm (l2) or takes its sign (linf). The search runs in evaluation mode, as in the authors' code:
 // with the running statistics of BatchNormalization and without Dropout. In training mode the
 // forward passes of TRADES and MART, on x and on x', each normalise by their own batch, and each
-// update the running statistics, in the order of the authors' code (TRADES: x, x', x; MART: x, x').
+// update the running statistics, in the order of the authors' code (MART: x, x'; TRADES: x,
+// x', and x again).
 type Adversarial struct {
 	Defence  Defence
 	Norm     string  // of the ball: l2 or linf

@@ -28,16 +28,16 @@ type CameraOptions struct {
 	//	still  one frame of each image, and so no trajectories (patches at one place in
 	//	       successive frames); Frames and Speed are ignored
 	Motion string
-	// Frames is the number of frames of each scene; 0: 31. The middle frame shows the image
-	// unchanged.
+	// Frames is the number of frames of each scene; 0: 31. In the middle of the scene the camera is
+	// straight in front of the image's centre.
 	Frames int
 	// Speed is in pixels (pan) or degrees (turn, orbit) per frame. 0 is 2 pixels for pan, 4 degrees
 	// for turn and 3 degrees for orbit. Its sign is drawn at random for each image.
 	Speed float64
 	// Patches are the options of the frames, such as Width and Height in pixels, and of the patches,
 	// squares of side Size cut out of them. Crop is the side of the central square that contains the
-	// patches. For turn and orbit, a Crop of 0 means twice the
-	// side of a patch, because patches farther from the centre mostly translate.
+	// patches. For turn and orbit, a Crop of 0 means twice the side of a patch, because patches
+	// farther from the centre mostly translate.
 	Patches
 }
 

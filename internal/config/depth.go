@@ -14,7 +14,9 @@ func deepLine(data []byte) int {
 	for line := range bytes.Lines(data) {
 		number++
 		text := bytes.TrimLeft(line, " -?\t")
-		if len(line)-len(text) > 2*maxNesting { // a level takes two columns: spaces, or a dash and a space
+		// A level mostly takes two columns: spaces, or a dash and a space. Of levels of one column,
+		// twice as many are allowed.
+		if len(line)-len(text) > 2*maxNesting {
 			return number
 		}
 		for _, c := range text {

@@ -23,8 +23,8 @@ import (
 //
 //	content/SHA256/data         a file whose content has this hash
 //	content/SHA256/NAME         a hard link to data under a requested name
-//	content/SHA256/with-HASH/   a model, whose data this is, with its external weight files, of
-//	                            whose names and hashes HASH is the hash
+//	content/SHA256/with-HASH/   a model, whose data this is, and its external weight files; HASH
+//	                            is computed from their names and hashes
 //	content/SHA256/tree/        the files of an archive
 //	content/SHA256/tree.sha256  the hashes of these files
 //	content/SHA256/used         an empty file, modified at the last use, and each process

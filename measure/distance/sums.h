@@ -1,13 +1,14 @@
 #include <stdint.h>
 
 // Sums are those of a row a, a row b and the row p before a: over their components, the sums of
-// a^2, b^2, |a - b|, (a - b)^2, |p - b| and (p - b)^2.
+// a^2, b^2, |a - b|, (a - b)^2, |p - b| and (p - b)^2. a and b are x and T(x) of a sample, so p and
+// b are a shuffled pair, for the null.
 typedef struct {
 	double aa, bb, abs, sqr, next_abs, next_sqr;
 } Sums;
 
-// sums_level returns the largest level that the processor runs: 2 for AVX-512, 1 for AVX2 with FMA, 0
-// for neither.
+// sums_level returns the largest level that the processor runs: 2 for AVX-512, 1 for AVX2 with FMA,
+// 0 for neither.
 int sums_level(void);
 
 // sums_of_rows adds to out[r] the sums of row r of a and b, for each of the rows. a and b hold rows

@@ -16,7 +16,7 @@ import (
 type Settings struct {
 	Units    int     // number of groups, K: the hidden units of a group share a filter
 	Filter   int     // side of a filter in pixels; 0: 10
-	Block    int     // side of a block, positions of which at most one unit is on; 0: 2
+	Block    int     // side of a block, a square of units of a group, at most one of which is on; 0: 2
 	Binary   bool    // visible units (pixels) are binary, images their probabilities; else Gaussian
 	Target   float64 // target mean activation of hidden units; 0: 0.005
 	Weight   float64 // of the sparsity penalty; 0: 5

@@ -178,7 +178,8 @@ func (a *accumulator) score(null *table, part, column int) measure.Score {
 	} else if low, high := resample.Jackknife(s.Value, n, s.Replicates); !math.IsNaN(low) {
 		s.Low, s.High = max(low, s.Min), min(high, s.Max)
 	}
-	if c.Difference && s.Value == 0 && s.Low == s.High { // bounded by the fraction of samples that change
+	if c.Difference && s.Value == 0 && s.Low == s.High {
+		// Probably no sample changes. The mean is at most the fraction of samples that change.
 		_, s.High = resample.Wilson(0, n)
 		s.Low = -s.High
 	}
