@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// The corruptions of this file are those of ImageNet-C, whose code comments call the original. Each
+// The corruptions of this file are those of ImageNet-C. Its code is called the original below. Each
 // changes an image p in place; a plane is one of its channels. The comment of each names the
 // elements of its settings s at one severity, from 1 to 5. Lengths in s are in pixels of images of
 // a standard size, and p.scale is the ratio of the size of p to it.

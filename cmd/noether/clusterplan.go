@@ -60,8 +60,8 @@ func (f *submitFlags) plan(ctx context.Context, engine *engineFlags, s *study.St
 	return out, nil
 }
 
-// calibrator returns a function that prints the name of a model and measures its cost, or nil if
-// --calibrate is 0.
+// calibrator returns a function that prints the name of a model (not with --json) and measures its
+// cost, or nil if --calibrate is 0.
 func (f *submitFlags) calibrator(engine *engineFlags, path string, p cluster.Profile) func(context.Context, study.Work) (cluster.Cost, error) {
 	if f.calibrate <= 0 {
 		return nil

@@ -23,8 +23,9 @@ type CameraOptions struct {
 	//
 	//	pan    sideways, in a random direction for each image
 	//	turn   a rotation about the viewing direction
-	//	orbit  a rotation of the image's plane about a random axis within the plane, seen in
-	//	       perspective: the longer side of a frame covers 60 degrees
+	//	orbit  a rotation of the image's plane about a random axis within the plane, by at most
+	//	       50 degrees from the middle frame, seen in perspective: the longer side of a frame
+	//	       covers 60 degrees
 	//	still  one frame of each image, and so no trajectories (patches at one place in
 	//	       successive frames); Frames and Speed are ignored
 	Motion string

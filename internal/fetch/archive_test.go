@@ -147,7 +147,7 @@ func TestHostileArchives(t *testing.T) {
 
 func TestDamagedArchives(t *testing.T) {
 	t.Parallel()
-	// Half of an archive of each kind. Archives are unpacked into a folder tree of the cache.
+	// Half of an archive of each kind. The cache unpacks an archive into a folder called tree.
 	for kind, raw := range map[string][]byte{".tar": tarOf(t, false, member{name: "a", text: strings.Repeat("x", 3000)}),
 		".tgz": tarOf(t, true, member{name: "a", text: strings.Repeat("x", 3000)}), ".zip": zipOf(t, member{name: "a", text: "x"})} {
 		c := newCache(t)

@@ -55,8 +55,8 @@ const minReadBuffer = 1 << 13 // the size of a new buffer, in bytes
 // maxReadBuffer is the size of the largest buffer that is kept, in bytes.
 const maxReadBuffer = 1 << 18
 
-// readBuffers has the buffers of WithFile. Most files of a run folder (that a study writes) fit
-// into a new one.
+// readBuffers has the buffers of WithFile and ReadSmall. Most files of a run folder (that a study
+// writes) fit into a new one.
 var readBuffers = sync.Pool{New: func() any {
 	b := make([]byte, minReadBuffer)
 	return &b

@@ -13,7 +13,7 @@ func Operators() []string { return slices.Sorted(maps.Keys(rules)) }
 // comment below names the file of the rules after it. The functions that are called here, such as
 // unary and chain, return a rule: unary that of an operator of which only the first input has a
 // gradient, and chain that of an elementwise function, from its derivative. reducing and expanding
-// return that of a reduction, from its gradient, which expanding broadcasts.
+// return that of a reduction, such as ReduceSum, from its gradient, and expanding broadcasts this.
 var rules = map[string]rule{
 	// activation.go
 	"Celu": unary(celu), "Clip": clip, "Elu": unary(elu), "Gelu": chain(geluSlope), "HardSigmoid": unary(hardSigmoid),

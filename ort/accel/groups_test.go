@@ -10,10 +10,12 @@ import (
 // A group of connected convolutions is computed in NHWC, with Winograd's algorithm for its 3 x 3
 // convolutions, if that gains more than it costs. selectGroups compares the multiplications with
 // the layout changes (between NCHW and NHWC) at the inputs and outputs of the group, and bounds the
-// weights as Winograd's algorithm transforms them. layoutChange is the cost of an element there, in
-// multiplications: small has 9 x 64 x 64 / (2 x 64) = 288 for each element, large twice as many.
+// number of weights, counted after Winograd's algorithm has transformed them.
+//
 // Here large is a group of two 3 x 3 convolutions, small a group of one, and pointwise a 1 x 1
-// convolution, which gains nothing.
+// convolution, which gains nothing. layoutChange is the cost of an element of an input or output,
+// in multiplications. For each such element small has 9 x 64 x 64 / (2 x 64) = 288 multiplications,
+// and large twice as many.
 func TestSelectGroups(t *testing.T) {
 	skipWithoutOperators(t)
 	b := onnx.NewBuilder(16)

@@ -169,15 +169,15 @@ func TestLargeNetwork(t *testing.T) {
 	v.quiet(t)
 }
 
-// mapSheet returns a drawing of feature maps f of a model for a sample x and a transformation T: a
+// mapSheet returns a drawing of feature maps of a model for a sample x and a transformation T: a
 // tile (a small image) each for x and T(x), and four tiles for each of three channels of two
-// layers: f(x), f(T(x)), the transformed map of x, T(f(x)), and the difference of the last two.
-func mapSheet(f reporttest.FakeRun, model, transform int) report.MapSheet {
+// layers f: f(x), f(T(x)), T(f(x)), and the difference of the last two.
+func mapSheet(of reporttest.FakeRun, model, transform int) report.MapSheet {
 	const side = 64
-	s := report.MapSheet{MapSheet: scores.MapSheet{Model: f.Name("model", model), Data: f.Name("data", 0), Transform: f.Name("transform", transform), Parameter: "90",
-		Measure: "seis", Sample: 4, Name: f.Name("sample", 4), HasInput: true, Tile: scores.SheetTile{Width: side, Height: side, Right: side, Down: side}}}
+	s := report.MapSheet{MapSheet: scores.MapSheet{Model: of.Name("model", model), Data: of.Name("data", 0), Transform: of.Name("transform", transform), Parameter: "90",
+		Measure: "seis", Sample: 4, Name: of.Name("sample", 4), HasInput: true, Tile: scores.SheetTile{Width: side, Height: side, Right: side, Down: side}}}
 	for l := range 2 {
-		layer := scores.MapLayer{Layer: f.Name("layer", l), Depth: 3 + 5*l, Height: 8, Width: 8}
+		layer := scores.MapLayer{Layer: of.Name("layer", l), Depth: 3 + 5*l, Height: 8, Width: 8}
 		for c := range 3 {
 			layer.Channels = append(layer.Channels, scores.MapChannel{Channel: 5 * c, Low: -1, High: 2, Error: 0.125 * float32(c+1)})
 		}

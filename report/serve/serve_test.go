@@ -338,8 +338,8 @@ func TestStopsGracefully(t *testing.T) {
 }
 
 // TestForest checks the forest plot of a comparison: differences are in descending order of their
-// ratio to half the width of their interval, those of single classes and of statistics that cannot
-// be compared between models are left out, and layers are matched by relative depth.
+// magnitude divided by half the width of their interval, those of single classes and of statistics
+// that cannot be compared between models are left out, and layers are matched by relative depth.
 func TestForest(t *testing.T) {
 	t.Parallel()
 	difference := func(value, half float64) scores.Difference {

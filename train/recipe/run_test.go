@@ -202,9 +202,9 @@ func TestAdversarial(t *testing.T) {
 	}
 }
 
-// Fine-tuning a model without preprocessing on adversarial examples adds the preprocessing of the
-// file to the graph during training only. The network that is written has as many nodes as before,
-// and the preprocessing as metadata.
+// Fine-tuning on adversarial examples adds the preprocessing of the file to the graph of a model
+// that has none, during training only. The network that is written has as many nodes as before, and
+// the preprocessing as metadata.
 func TestAdversarialFineTuning(t *testing.T) {
 	t.Parallel()
 	dir, tuned := t.TempDir(), t.TempDir()
