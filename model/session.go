@@ -68,7 +68,7 @@ func (m *Model) workersFor(batch int) int {
 	return 1
 }
 
-// newSessionOf returns a session that runs so many parts of a batch in parallel.
+// newSessionOf returns a session that runs the given number of parts of a batch in parallel.
 func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
 	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
 	if err := s.plan(layers, withScores); err != nil {

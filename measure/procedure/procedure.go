@@ -92,7 +92,8 @@ type Job struct {
 	// that Draw returns.
 	Transform *Transform
 	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
-	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels.
+	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels. Without Needs.Labels,
+	// they stay those of the data if its classes do not match the outputs.
 	Data dataset.Source
 	// Repeated reports whether, despite Needs.NewSamples, an earlier trial uses some of the samples
 	// too, because there are too few for all trials.

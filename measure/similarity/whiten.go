@@ -157,7 +157,7 @@ func reciprocalCondition(upper blas64.Triangular) float64 {
 
 // orthonormal returns the whitening of a sample (observations in rows, here X) whose variables are
 // too nearly dependent for whiten. It works on the observations themselves, and finds coefficients
-// B for which X B has orthonormal columns. Each round decomposes the moments of X B. In these,
+// B for which X B has orthonormal columns. Each round decomposes the scatter of X B. In it,
 // directions that an earlier round lost to rounding are of the order of 1, so two or three rounds
 // suffice (as in Cholesky QR, Yamamoto et al. 2015). Directions smaller than the rounding of X
 // itself are left out.

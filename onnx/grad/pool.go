@@ -53,7 +53,7 @@ func (op *operation) powerSlope() onnx.Value {
 	}
 }
 
-// rootSlope is dY Y^(1-p), and 0 where Y is 0.
+// rootSlope is dY Y^(1-p), and 0 where Y is 0 unless p is 1.
 func (op *operation) rootSlope() onnx.Value {
 	dy, y := op.dy(0), op.y(0)
 	switch p := op.attr("p", 2); p {

@@ -99,8 +99,8 @@ func zeros(shape ...int) tensor.Tensor {
 
 // TestShapesOnlyContractions covers every operator that sums over a channel axis shared with its
 // weights (a contraction). ShapesOnly makes it sum over one channel, which a Split takes from the
-// input. The cases are opsets before and after 13, which changed Split, shared weights, and a wrong
-// number of channels.
+// input. The cases are opsets before and from 13 on (13 changed Split), weights that several nodes
+// read, and a wrong number of channels.
 func TestShapesOnlyContractions(t *testing.T) {
 	t.Parallel()
 	rt := orttest.Load(t)

@@ -74,11 +74,11 @@ func (a *gridAccumulator) dropReason(pair [2]int) string {
 	return a.dropped[gridLayer{measure.SideB, pair[1]}]
 }
 
-// DropGridLayer makes the accumulator of a task (a grid, or a measure at one layer, of a cell: the
-// work for one measure, data set, transformation value and trial, a repetition of the random draws)
-// continue without a layer of its grid, if err says that the layer's activations hold NaN or
-// infinity and another pair of layers of the cell is left. It reports whether it did. Then the
-// batch can be fed again.
+// DropGridLayer makes the accumulator of a grid continue without a layer, if err says that the
+// layer's activations hold NaN or infinity and another pair of layers of the cell is left. It
+// reports whether it did. Then the batch can be fed again. A task is a grid, or a measure at one
+// layer, of a cell. A cell is the work for one measure, data set, transformation value and trial
+// (repetition of the random draws).
 func (t *Task) DropGridLayer(acc Accumulator, err error) bool {
 	a, ok := acc.(*gridAccumulator)
 	var bad *measure.NonFiniteIn

@@ -15,9 +15,9 @@ import (
 
 // unitFiles collects the scores and tuning curves of units (values of a layer, each a channel at a
 // position) of a procedure (a measure that works in steps) until its cell is written. A tuning
-// curve is the response of a unit to an input and its transformed versions. A cell is a unit of
-// work: a measure for one model, data set, transformation and trial. unitFiles holds the rows as
-// Parquet, which takes about a tenth of the memory of the rows.
+// curve is the response of a unit to an input and its transformed versions. A cell is a measure for
+// one model, data set, transformation and trial. unitFiles holds the rows as Parquet, which takes
+// about a tenth of the memory of the rows.
 type unitFiles struct {
 	writer        *Writer
 	cell          *plan.Cell

@@ -84,8 +84,8 @@ func TestPairErrors(t *testing.T) {
 }
 
 // TestSeveralComparisons checks that a study may compute a statistic of similarity once between
-// models and once between samples x and transformed ones T(x), in as many entries as there are
-// statistics.
+// models and once between samples x and transformed ones T(x). The statistics may be spread over
+// several entries of the measure.
 func TestSeveralComparisons(t *testing.T) {
 	t.Parallel()
 	for entries, want := range map[string]string{
