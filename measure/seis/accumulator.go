@@ -36,12 +36,12 @@ type accumulator struct {
 	pendingGroup int
 }
 
-// A segment holds consecutive samples of one block, whose products are added to the moments
-// together.
+// A segment holds consecutive samples, whose products are added to the moments together.
 type segment struct {
 	from, to int       // half-open range of places
 	last     int       // place of the last sample
 	samples  int       // number of samples added so far; 0: the segment is empty
+	blocks   []int     // the same for each block of which the range has samples
 	rows     []float32 // the observations (z, z') of the samples, 2 d values each
 	sum      []float64 // sum of the observations: 2 d
 }
@@ -49,13 +49,14 @@ type segment struct {
 func newAccumulator(m *seis, s measure.Site, p featureMaps, clean *cleanView) *accumulator {
 	d := p.positions()
 	a := &accumulator{
-		measure: m, site: s, maps: p, poolingWarning: p.poolingWarning(), segments: newSegments(s.Layout, p.channels),
+		measure: m, site: s, maps: p, poolingWarning: p.poolingWarning(),
 		total: linalg.NewScatter[float64](2 * d), clean: clean,
 	}
 	if m.settings.Null {
 		a.null = linalg.NewCrossScatter[float64](d, d)
 	}
 	a.groups = newGroups(m.groups(s, p), s.Layout, p.channels, a.total, s.Store)
+	a.segments = newSegments(s.Layout, p.channels, a.groups.len())
 	return a
 }
 
@@ -92,6 +93,7 @@ func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	size := a.valuesOf(1)
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
 	a.segment.samples++
+	a.segment.blocks[b.Place[i]/a.site.Layout.Block-a.segment.from/a.site.Layout.Block]++
 	return a.maps.observe(rows, a.segment.sum, b, i)
 }
 
@@ -129,11 +131,17 @@ func (c *segment) startSample(place int, a *accumulator) error {
 	}
 	if c.samples == 0 {
 		c.from, c.to = a.segments.bounds(place)
+		c.blocks = make([]int, a.blocksOf(*c))
 		c.rows = a.measure.takeRows(a.valuesOf(a.segments.longest()))
 		c.sum = make([]float64, 2*a.maps.positions())
 	}
 	c.last = place
 	return nil
+}
+
+// blocksOf returns the number of blocks of which the range of a segment has samples.
+func (a *accumulator) blocksOf(c segment) int {
+	return (c.to-1)/a.site.Layout.Block - c.from/a.site.Layout.Block + 1
 }
 
 // flush adds the current segment to the moments and starts an empty one.
@@ -166,6 +174,17 @@ func (a *accumulator) add(c segment) error {
 // addProducts adds the products of a segment's observations to the total and the null, and to part
 // unless it is nil.
 func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
+	if c.samples > 1 && slices.Contains(c.blocks, 1) { // a sample that is alone in its block is in no pair
+		for _, block := range a.split(c) {
+			a.addBlocks(block, part)
+		}
+		return
+	}
+	a.addBlocks(c, part)
+}
+
+// addBlocks is addProducts for a segment of one sample, or of at least two samples of each block.
+func (a *accumulator) addBlocks(c segment, part *linalg.Scatter[float32]) {
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
 		memory = new(scratch)
@@ -185,13 +204,44 @@ func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
 		partUpdate = part.Begin(b.N(), b.Mean())
 	}
 	b.addViews(totalUpdate, partUpdate, memory)
-	var pairs *shuffledPairs
+	var pairs []*shuffledPairs
 	if a.null != nil {
-		pairs = newShuffledPairs(a.site.Key, c.from, c.samples, a.maps.channels)
+		pairs = a.shuffledPairs(c)
 	}
 	b.addPairs(totalUpdate, partUpdate, a.null, pairs, memory)
 	totalUpdate.End()
 	partUpdate.End()
+}
+
+// shuffledPairs draws the pairs of a segment for the null: those of each of its blocks, so that they
+// do not depend on how the blocks are divided among processes. For a segment of one sample the
+// result is nil.
+func (a *accumulator) shuffledPairs(c segment) (pairs []*shuffledPairs) {
+	for i, samples := range c.blocks {
+		if samples > 1 {
+			pairs = append(pairs, newShuffledPairs(a.site.Key, c.start(i, a.site.Layout), samples, a.maps.channels))
+		}
+	}
+	return pairs
+}
+
+// start returns the first place of block i of a segment.
+func (c segment) start(i int, l measure.Layout) int { return max(c.from, (c.from/l.Block+i)*l.Block) }
+
+// split returns the samples of each block of a segment as a segment of its own.
+func (a *accumulator) split(c segment) (out []segment) {
+	rows := c.rows
+	for i, samples := range c.blocks {
+		if samples == 0 {
+			continue
+		}
+		n := a.valuesOf(samples)
+		part := segment{from: c.start(i, a.site.Layout), samples: samples, blocks: []int{samples}, rows: rows[:n], sum: make([]float64, len(c.sum))}
+		linalg.SumRows(part.sum, part.rows)
+		rows = rows[n:]
+		out = append(out, part)
+	}
+	return out
 }
 
 // Merge adds the state of an accumulator of other blocks. If only other has an unfinished segment,
@@ -235,7 +285,7 @@ func (a *accumulator) eachGroup(n int, f func(s *linalg.Scatter[float32]) error)
 }
 
 func (c segment) clone() segment {
-	c.rows, c.sum = slices.Clone(c.rows), slices.Clone(c.sum)
+	c.rows, c.sum, c.blocks = slices.Clone(c.rows), slices.Clone(c.sum), slices.Clone(c.blocks)
 	return c
 }
 

@@ -14,26 +14,30 @@ import (
 // of shuffled pairs.
 func TestAccumulatorContract(t *testing.T) {
 	t.Parallel()
+	null, interval := Settings{Variance: 0.95, Positions: 100, Null: true}, Settings{Variance: 0.95, Positions: 100, Interval: true}
 	for _, c := range []struct {
 		name      string
 		settings  Settings
 		channels  int
+		samples   int
 		tolerance float64
 	}{
-		{"scores and null", Settings{Variance: 0.95, Positions: 100, Null: true}, 3, 1e-9},
-		{"blocks of samples whose products are added in several segments", Settings{Variance: 0.95, Positions: 100, Null: true}, 260, 1e-9},
-		{"interval", Settings{Variance: 0.95, Positions: 100, Interval: true}, 3, 1e-5},
+		{"scores and null", null, 3, 77, 1e-9},
+		{"interval", interval, 3, 77, 1e-5},
+		// The products of two blocks of 64 channels (a segment) are computed at once, in float32.
+		// Each part of the samples may have one of them.
+		{"segments of two blocks", null, 64, 77, 1e-5},
+		{"segments of two blocks with an interval", interval, 64, 77, 1e-5},
+		{"blocks of several segments", null, 260, 77, 1e-9}, // of four samples at a time
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			z, zt := smooth(1, 77, c.channels, 3, 3), smooth(2, 77, c.channels, 3, 3)
+			z, zt := smooth(1, c.samples, c.channels, 3, 3), smooth(2, c.samples, c.channels, 3, 3)
 			for i := range zt.Data {
 				zt.Data[i] += z.Data[i]
 			}
 			site := siteOf("NCHW", z)
-			// 77 samples in blocks of 8. With 260 channels, the products of four samples at a time
-			// (a segment) are added.
-			site.Layout = measure.Layout{N: 77, Block: 8, Groups: 10}
+			site.Layout = measure.Layout{N: c.samples, Block: 8, Groups: 10}
 			measuretest.Run(t, measuretest.Case{Measure: New(c.settings), Site: site, Clean: z, Transformed: zt, Tolerance: c.tolerance})
 		})
 	}

@@ -54,7 +54,7 @@ func addBlock(s *linalg.Scatter[float64], null *linalg.CrossScatter[float64], ro
 	b := block{Block: linalg.Centre(rows, s.P), rows: rows, d: s.P / 2}
 	all := s.Begin(b.N(), b.Mean())
 	b.addViews(all, linalg.Update[float32]{}, memory)
-	b.addPairs(all, linalg.Update[float32]{}, null, p, memory)
+	b.addPairs(all, linalg.Update[float32]{}, null, []*shuffledPairs{p}, memory)
 	all.End()
 }
 

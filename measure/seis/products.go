@@ -1,6 +1,8 @@
 package seis
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -61,19 +63,20 @@ func (b block) addViews(all linalg.Update[float64], part linalg.Update[float32],
 }
 
 // addPairs adds the products of x with y to scatters of (x, y), and those of shuffled pairs to the
-// null (from which the scores that chance alone gives are computed). Without a null, pairs is nil.
-// pairs.match is not nil if the pairs form cycles of four observations; else pairs.order has them.
-// addPairs overwrites the block's observations.
-func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs *shuffledPairs, memory *scratch) {
+// null (from which the scores that chance alone gives are computed). pairs are those of successive
+// ranges of observations, together all. Without a null, pairs is nil. If the pairs of each range
+// form cycles of four observations, none has a nil match, and addPairs overwrites the block's
+// observations.
+func (b block) addPairs(all linalg.Update[float64], part linalg.Update[float32], null *linalg.CrossScatter[float64], pairs []*shuffledPairs, memory *scratch) {
 	products := b.unshuffledProducts
 	var shuffled linalg.CrossUpdate[float64]
 	if pairs != nil {
 		// Since the pairs are a permutation, their mean is that of the block.
 		shuffled = null.Begin(b.N(), b.Mean()[:b.d], b.Mean()[b.d:])
-		if pairs.match != nil {
-			products = b.cycleProducts(pairs.match, memory)
+		if slices.ContainsFunc(pairs, func(p *shuffledPairs) bool { return p.match == nil }) {
+			products = b.permutedProducts(pairs, memory)
 		} else {
-			products = b.permutedProducts(pairs.order, memory)
+			products = b.cycleProducts(pairs, memory)
 		}
 	}
 	for top := 0; top < b.d; top += tile {
@@ -98,11 +101,15 @@ func (b block) unshuffledProducts(top, bottom, left, right int, memory *scratch)
 	return b.Products(top, bottom, b.d+left, b.d+right, &memory.products), nil
 }
 
-// permutedProducts pairs the x of observation i with the y of observation order[i].
-func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
+// permutedProducts pairs the x of observation i of a range with the y of its observation order[i].
+func (b block) permutedProducts(pairs []*shuffledPairs, memory *scratch) pairProducts {
 	y := grow(&memory.rows, b.N()*b.d)
-	for i, from := range order {
-		copy(y[i*b.d:(i+1)*b.d], b.rows[from*2*b.d+b.d:])
+	first := 0 // of the range
+	for _, p := range pairs {
+		for i, from := range p.order {
+			copy(y[(first+i)*b.d:(first+i+1)*b.d], b.rows[(first+from)*2*b.d+b.d:])
+		}
+		first += len(p.order)
 	}
 	return func(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32) {
 		unshuffled = b.Products(top, bottom, b.d+left, b.d+right, &memory.products)
@@ -124,19 +131,28 @@ func (b block) permutedProducts(order []int, memory *scratch) pairProducts {
 //
 //	u = a aᵀ + c cᵀ,  v = b bᵀ + e eᵀ,
 //	x with y = u + v,  x with the next's y = u - v - (c + e) (c - e)ᵀ.
-func (b block) cycleProducts(match []int, memory *scratch) pairProducts {
-	n, p := b.N(), 2*b.d
-	transformCycles(b.rows, p, match)
-	q := n / 4
-	mixed := grow(&memory.rows, q*p) // rows with the x of c + e and the y of c - e
-	for i := range q {
-		c, e, to := b.rows[(q+i)*p:(q+i+1)*p], b.rows[(3*q+i)*p:(3*q+i+1)*p], mixed[i*p:(i+1)*p]
-		for k := range b.d {
-			to[k] = c[k] + e[k]
+func (b block) cycleProducts(pairs []*shuffledPairs, memory *scratch) pairProducts {
+	p := 2 * b.d
+	all := grow(&memory.rows, b.N()/4*p)
+	var ranges [][]float32 // the transformed observations of each range
+	var mixed [][]float32  // of each range, rows with the x of c + e and the y of c - e
+	first := 0             // of the range
+	for _, cycles := range pairs {
+		q := len(cycles.match)
+		rows := b.rows[first*p : (first+4*q)*p]
+		transformCycles(rows, p, cycles.match)
+		mix := all[first/4*p : (first/4+q)*p]
+		for i := range q {
+			c, e, to := rows[(q+i)*p:(q+i+1)*p], rows[(3*q+i)*p:(3*q+i+1)*p], mix[i*p:(i+1)*p]
+			for k := range b.d {
+				to[k] = c[k] + e[k]
+			}
+			for k := b.d; k < p; k++ {
+				to[k] = c[k] - e[k]
+			}
 		}
-		for k := b.d; k < p; k++ {
-			to[k] = c[k] - e[k]
-		}
+		ranges, mixed = append(ranges, rows), append(mixed, mix)
+		first += 4 * q
 	}
 	return func(top, bottom, left, right int, memory *scratch) (unshuffled, shuffled []float32) {
 		size := (bottom - top) * (right - left)
@@ -144,13 +160,19 @@ func (b block) cycleProducts(match []int, memory *scratch) pairProducts {
 		between := func(alpha float32, rows []float32, beta float32, to []float32) {
 			multiply(alpha, columns(rows, p, top, bottom), columns(rows, p, b.d+left, b.d+right), beta, to)
 		}
-		between(1, b.rows[:2*q*p], 0, unshuffled)
-		between(1, b.rows[2*q*p:], 0, shuffled)
+		var beta float32 // 0: the products of the first range replace what the memory held
+		for _, rows := range ranges {
+			between(1, rows[:len(rows)/2], beta, unshuffled)
+			between(1, rows[len(rows)/2:], beta, shuffled)
+			beta = 1
+		}
 		for k, u := range unshuffled {
 			v := shuffled[k]
 			unshuffled[k], shuffled[k] = u+v, u-v
 		}
-		between(-1, mixed, 1, shuffled)
+		for _, rows := range mixed {
+			between(-1, rows, 1, shuffled)
+		}
 		return unshuffled, shuffled
 	}
 }

@@ -17,24 +17,37 @@ const segmentRows = 1024
 // each would always be paired with the other for the null, the scores of shuffled pairs.
 const minSegment = 4
 
-// segments divides the blocks of a layout into segments of consecutive samples, whose observations
-// are multiplied at once. A layout is the random order in which samples are read, and a block up to
-// 32 consecutive samples in it. The bounds of segments depend only on the layout and the number of
-// channels.
+// segments divides a layout into segments of consecutive samples, whose observations are multiplied
+// at once. A layout is the random order in which samples are read, and a block up to 32 consecutive
+// samples in it. A segment is a part of a block, or a block, or two blocks of one group. The bounds
+// of segments depend only on the layout, the number of channels and that of groups.
 type segments struct {
 	layout measure.Layout
-	size   int // samples of a segment; the last segment of a block has the remainder too: up to 2 size - 1
+	groups int // of samples, for the interval (see groups); 0: none
+	size   int // samples of a part of a block; the last part has the remainder too: up to 2 size - 1
+	blocks int // largest number of blocks of a segment; with 2, segments are whole blocks
 }
 
-// newSegments returns the segments of a layout, for samples of a number of channels.
-func newSegments(l measure.Layout, channels int) segments {
+// newSegments returns the segments of a layout, for samples of a number of channels. groups is the
+// number of groups of samples for the interval, or 0.
+//
+// Two blocks are joined if that makes segments of segmentRows observations. More would make the
+// sums of layers of fewer channels less accurate: products are added in float32 within a segment.
+func newSegments(l measure.Layout, channels, groups int) segments {
 	size := (segmentRows + channels - 1) / channels
-	return segments{l, min(max(size, minSegment), l.Block)}
+	c := segments{layout: l, groups: groups, size: min(max(size, minSegment), l.Block), blocks: 1}
+	if n := channels * l.Block; n < segmentRows && 2*n >= segmentRows {
+		c.blocks = 2
+	}
+	return c
 }
 
 // bounds returns the half-open range of places of the segment that contains a place (the position
 // of a sample in the layout's order).
 func (c segments) bounds(place int) (from, to int) {
+	if c.blocks > 1 {
+		return c.blockBounds(place)
+	}
 	block := place / c.layout.Block * c.layout.Block
 	end := min(block+c.layout.Block, c.layout.N)
 	parts := max(1, (end-block)/c.size)
@@ -46,8 +59,28 @@ func (c segments) bounds(place int) (from, to int) {
 	return from, to
 }
 
+// blockBounds is bounds for segments of whole blocks.
+func (c segments) blockBounds(place int) (from, to int) {
+	block := place / c.layout.Block
+	first := block - block%c.blocks
+	end := min(first+c.blocks, c.layout.Blocks())
+	if c.groups > 0 {
+		group := func(block int) int { return groupOf(block*c.layout.Block, c.groups, c.layout) }
+		for group(first) < group(block) {
+			first++
+		}
+		for group(end-1) > group(block) {
+			end--
+		}
+	}
+	return first * c.layout.Block, min(end*c.layout.Block, c.layout.N)
+}
+
 // longest returns the largest number of samples in a segment.
 func (c segments) longest() int {
+	if c.blocks > 1 {
+		return min(c.blocks*c.layout.Block, c.layout.N)
+	}
 	// The last block may be shorter than the others and thereby have a longer segment.
 	last := c.layout.N - (c.layout.Blocks()-1)*c.layout.Block
 	return max(c.longestOf(c.layout.Block), c.longestOf(last))
@@ -57,13 +90,13 @@ func (c segments) longest() int {
 // samples.
 func (c segments) longestOf(block int) int { return block - (max(1, block/c.size)-1)*c.size }
 
-// newShuffledPairs draws the pairs of a segment for the null; from is the place of its first
-// sample. Each observation is paired with one of another sample and, with several channels, another
-// channel. Observations are ordered by sample, then by channel. For a single sample the result is
-// nil. The random numbers depend on key and from. If the number of samples is a multiple of four
-// and that of channels even, the pairs form cycles of four, which cost less (see cyclesOfFour).
-// These are random enough, since the samples are in random order already. Else the field order has
-// the partner of each observation.
+// newShuffledPairs draws the pairs of a segment, or of a block of a segment of several, for the
+// null; from is the place of its first sample. Each observation is paired with one of another
+// sample and, with several channels, another channel. Observations are ordered by sample, then by
+// channel. For a single sample the result is nil. The random numbers depend on key and from. If the
+// number of samples is a multiple of four and that of channels even, the pairs form cycles of four,
+// which cost less (see cyclesOfFour). These are random enough, since the samples are in random
+// order already. Else the field order has the partner of each observation.
 func newShuffledPairs(key measure.Key, from, samples, channels int) *shuffledPairs {
 	if samples < 2 {
 		return nil

@@ -11,27 +11,38 @@ import (
 )
 
 // TestSegmentsPartitionBlocks checks that segments, whose products are added at once, divide every
-// block of a layout into ranges of consecutive samples. Each range has at least size samples,
-// unless the block is shorter, and fewer than twice as many. A layout is the order in which samples
-// are read; it is divided into blocks of Block samples. A place is the position of a sample in it.
+// block of a layout into ranges of consecutive samples, or join two blocks of one group. In a part of a block are size samples or more, unless the block is shorter, and fewer than
+// 2 size. A layout is the order in which samples are read; it is divided into blocks of Block
+// samples. A place is the position of a sample in it.
 func TestSegmentsPartitionBlocks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
-		c := newSegments(l, rapid.IntRange(1, 2048).Draw(t, "channels"))
+		channels, groups := rapid.IntRange(1, 2048).Draw(t, "channels"), rapid.SampledFrom([]int{0, 8}).Draw(t, "groups")
+		c := newSegments(l, channels, groups)
 		for from := 0; from < l.N; {
 			start, to := c.bounds(from)
 			if start != from || to <= from || to > l.N {
 				t.Fatalf("the segment of place %d is %d to %d", from, start, to)
 			}
 			for p := from; p < to; p++ {
-				if a, b := c.bounds(p); a != from || b != to || p/l.Block != from/l.Block {
-					t.Fatalf("place %d is in the segment %d to %d, want %d to %d, in blocks of %d", p, a, b, from, to, l.Block)
+				if a, b := c.bounds(p); a != from || b != to {
+					t.Fatalf("place %d is in the segment %d to %d, want %d to %d", p, a, b, from, to)
 				}
 			}
-			block := min(l.Block, l.N-from/l.Block*l.Block)
-			if n := to - from; n < min(c.size, block) || n >= 2*c.size || n > c.longest() {
-				t.Fatalf("a segment of %d samples; size %d, longest %d, block of %d", n, c.size, c.longest(), block)
+			n, block := to-from, min(l.Block, l.N-from/l.Block*l.Block)
+			if n > c.longest() {
+				t.Fatalf("a segment of %d samples; the longest has %d", n, c.longest())
+			}
+			first, last := from/l.Block, (to-1)/l.Block
+			switch {
+			case first == last && (n < min(c.size, block) || n >= 2*c.size):
+				t.Fatalf("a segment of %d samples; size %d, block of %d", n, c.size, block)
+			case first == last:
+			case from%l.Block != 0 || last != first+1 || to%l.Block != 0 && to != l.N || l.Block*channels >= segmentRows || 2*l.Block*channels < segmentRows:
+				t.Fatalf("the segment %d to %d of %d channels, in blocks of %d", from, to, channels, l.Block)
+			case groups > 0 && groupOf(from, groups, l) != groupOf(to-1, groups, l):
+				t.Fatalf("the segment %d to %d is of two groups", from, to)
 			}
 			from = to
 		}

@@ -43,19 +43,26 @@ type seis struct {
 	settings Settings
 	scratch  sync.Pool  // of *scratch: an accumulator needs one only while it adds a segment
 	clean    cleanViews // results of clean activations, which accumulators of a layer share
-	rows     sync.Pool  // of *[]float32: an accumulator needs rows only while its segment is not empty
+	rows     sync.Map   // from a number of values to a *sync.Pool of *[]float32: an accumulator needs rows only while its segment is not empty
 }
 
 // takeRows returns memory for n values. Its contents are undefined.
 func (m *seis) takeRows(n int) []float32 {
-	if r, ok := m.rows.Get().(*[]float32); ok && cap(*r) >= n {
-		return (*r)[:n]
+	if r, ok := m.rowPool(n).Get().(*[]float32); ok {
+		return *r
 	}
 	return make([]float32, n)
 }
 
 // giveRows returns the memory that takeRows has given.
-func (m *seis) giveRows(rows []float32) { m.rows.Put(&rows) }
+func (m *seis) giveRows(rows []float32) { m.rowPool(len(rows)).Put(&rows) }
+
+// rowPool returns the pool of rows of n values. Each size has its own, so that small segments do
+// not hold the memory of large ones.
+func (m *seis) rowPool(n int) *sync.Pool {
+	pool, _ := m.rows.LoadOrStore(n, new(sync.Pool))
+	return pool.(*sync.Pool)
+}
 
 func (*seis) Name() string { return "seis" }
 
@@ -112,7 +119,7 @@ func (n memoryNeed) all() int64 { return n.base + n.groups + n.scratch }
 func (m *seis) memory(s measure.Site, p featureMaps) memoryNeed {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1) // elements of the upper triangle of a 2d x 2d matrix
-	rows := int64(newSegments(s.Layout, p.channels).longest()) * int64(p.channels)
+	rows := int64(newSegments(s.Layout, p.channels, 0).longest()) * int64(p.channels)
 	// moments of (z, z'), the activations on x and on T(x), and sums; double and single are the
 	// bytes of a float64 and of a float32
 	b := memoryNeed{base: double * (triangle + 4*d)}

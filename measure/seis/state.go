@@ -10,6 +10,9 @@ import (
 	"github.com/noether-ml/noether/linalg"
 )
 
+// stateVersion is the version of the state's format. It was that of the scores up to 6.
+const stateVersion = 7
+
 // MarshalBinary returns the state, from which an interrupted run continues. It includes the samples
 // of a segment that is not full (consecutive samples that are added to the moments together).
 func (a *accumulator) MarshalBinary() ([]byte, error) {
@@ -20,7 +23,7 @@ func (a *accumulator) MarshalBinary() ([]byte, error) {
 
 // WriteState implements measure.StateWriter.
 func (a *accumulator) WriteState(to io.Writer) error {
-	w := state.Stream(to, "seis", a.measure.Version())
+	w := state.Stream(to, "seis", stateVersion)
 	w.Ints([]int{a.maps.channels, a.total.P, a.groups.len(), a.site.Layout.N, a.site.Layout.Block, a.site.Layout.Groups})
 	w.Bool(a.null != nil)    // the moments of shuffled pairs
 	if a.groups.len() == 0 { // else groups of samples hold the moments of the total
@@ -33,7 +36,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 		return err
 	}
 	c := a.segment
-	w.Int(c.samples)
+	w.Ints(c.blocks)
 	if c.samples > 0 {
 		w.Int(c.last)
 		w.Float32s(c.rows[:c.samples*a.maps.channels*a.total.P])
@@ -45,7 +48,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 // same site (layer, data and transformation). After an error the accumulator must not be used.
 // r.Fail sets the error that r.Close returns.
 func (a *accumulator) UnmarshalBinary(data []byte) error {
-	r, err := state.NewReader(data, "seis", a.measure.Version())
+	r, err := state.NewReader(data, "seis", stateVersion)
 	if err != nil {
 		return fmt.Errorf("seis: %w", err)
 	}
@@ -74,26 +77,36 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readSegment reads the segment that was not full: the number of its samples, the place of the last
-// one (its position in the random order of the samples), and the observations. Each channel of a
-// sample is one observation, of P values: the clean and the transformed feature map.
+// readSegment reads the segment that was not full: the numbers of its samples in each block, the
+// place of the last one (its position in the random order of the samples), and the observations.
+// Each channel of a sample is one observation, of P values: the clean and the transformed feature
+// map.
 func (a *accumulator) readSegment(r *state.Reader) {
 	a.segment = segment{}
-	samples := r.Int()
-	if samples == 0 {
+	blocks := r.Ints()
+	if len(blocks) == 0 {
 		return
 	}
 	last := r.Int()
 	rows := r.Float32s()
 	size := a.maps.channels * a.total.P
-	if samples < 0 || samples > a.segments.longest() || len(rows) != samples*size || last < 0 || last >= a.site.Layout.N {
-		r.Fail(fmt.Errorf("the state has a segment of %d samples of which the last is at place %d, which does not fit the layout", samples, last))
+	c := segment{last: last, blocks: blocks, sum: make([]float64, a.total.P)}
+	valid := last >= 0 && last < a.site.Layout.N
+	if valid {
+		c.from, c.to = a.segments.bounds(last)
+		valid = len(blocks) == a.blocksOf(c) && slices.Max(blocks) <= a.site.Layout.Block && slices.Min(blocks) >= 0
+	}
+	for _, n := range blocks {
+		c.samples += n
+	}
+	if !valid || c.samples == 0 || c.samples > c.to-c.from || len(rows) != c.samples*size {
+		r.Fail(fmt.Errorf("the state has a segment of %d samples of blocks, of which the last is at place %d, which does not fit the layout", blocks, last))
 		return
 	}
-	a.segment = segment{last: last, samples: samples, rows: make([]float32, a.valuesOf(a.segments.longest())), sum: make([]float64, a.total.P)}
-	a.segment.from, a.segment.to = a.segments.bounds(last)
-	copy(a.segment.rows, rows)
-	for i := range samples {
+	c.rows = make([]float32, a.valuesOf(a.segments.longest()))
+	copy(c.rows, rows)
+	a.segment = c
+	for i := range c.samples {
 		linalg.SumRows(a.segment.sum, rows[i*size:(i+1)*size])
 	}
 }
