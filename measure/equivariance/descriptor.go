@@ -13,7 +13,7 @@ func Descriptor() measure.Descriptor {
 		Statistics: []measure.StatisticDescriptor{
 			{Name: "relative-error", Title: "relative error", About: "The norm of the difference between the maps of the transformed input and the transformed maps, divided by the norm of the latter.", Range: measure.NotNegative, Direction: measure.Lower, Null: null, PerSample: true},
 			{Name: "cosine", Title: "cosine", About: "The cosine of the angle between the maps of the transformed input and the transformed maps.", Range: measure.MinusOneToOne, Direction: measure.Higher, Null: null, PerSample: true},
-			{Name: "floor", Title: "interpolation floor", About: "The relative error of transforming the maps and back: what interpolation alone costs. 0 for flips, quarter turns and translations by whole positions.", Range: measure.NotNegative, PerSample: true},
+			{Name: "floor", Title: "interpolation floor", About: "The relative error of transforming the maps and back: what interpolation alone costs. 0 for flips, quarter turns of square maps, and translations by whole positions.", Range: measure.NotNegative, PerSample: true},
 		},
 	}
 }

@@ -93,7 +93,7 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 		if n := r.Ints(); len(n) == len(a.minibatches.n) && slices.Min(n) >= 0 {
 			a.minibatches.n = n
 		} else {
-			r.Fail(fmt.Errorf("the state does not have the numbers of minibatches of %d jackknife groups", len(a.minibatches.n)))
+			r.Fail(fmt.Errorf("the state does not have the numbers of samples in the minibatches of %d jackknife groups", len(a.minibatches.n)))
 		}
 		for _, values := range slices.Concat(a.minibatches.self, a.minibatches.across) {
 			r.FloatsInto(values)

@@ -49,7 +49,7 @@ export interface Point {
   high: number | null;
   null: number | null; // what chance alone gives
   branch: boolean; // of a layer inside a residual branch
-  fires: boolean; // of tuning curves: the activation of the unit is above its threshold
+  fires: boolean; // of tuning curves: the unit fires: its activation reaches its threshold
 }
 
 /**
