@@ -65,8 +65,8 @@ func TestUnitPositions(t *testing.T) {
 	}
 }
 
-// TestUnitsWithoutSpace checks units of layers without two spatial axes. A position in time (T) is
-// a row; a row or column of -1 means that there is none.
+// TestUnitsWithoutSpace checks units of layers without two spatial axes, or with a single position.
+// A position in time (T) is a row; a row or column of -1 means that there is none.
 func TestUnitsWithoutSpace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
