@@ -55,8 +55,9 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
-// TestOutputFlag checks that every command that writes a file or a folder has the flag -o or --out,
-// and --output as another name for it. The error of an unknown flag suggests the nearest one.
+// TestOutputFlag checks that every command whose result is a new file or folder has the flag -o or
+// --out, and --output as another name for it. The error of an unknown flag suggests the nearest
+// one.
 func TestOutputFlag(t *testing.T) {
 	t.Parallel()
 	root := newRoot()

@@ -78,9 +78,9 @@ func OpenPath(ctx context.Context, path string) (dataset.Source, error) {
 
 // PreprocessFor returns the preprocessing (resizing, cropping and normalisation of samples for a
 // model) that a text describes: a preset such as imagenet, the path of a preprocessor_config.json,
-// or the value of preprocess in a study file (which says what is measured), as YAML. For an empty
-// text it reads preprocessor_config.json beside the model, or else the metadata of the model. The
-// result found is the path of the file that was read, or "" if none was.
+// or the mapping that preprocess may be in a study file (which says what is measured), in braces.
+// For an empty text it reads preprocessor_config.json beside the model, or else the metadata of the
+// model. The result found is the path of the file that was read, or "" if none was.
 func PreprocessFor(text, modelPath string) (p model.Preprocess, found string, err error) {
 	if text == "" {
 		if text = model.ConfigBeside(modelPath, preprocessorConfig); text == "" {
