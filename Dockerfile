@@ -16,7 +16,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
 RUN useradd --uid 10001 --create-home noether && mkdir /work && chown noether /work
 COPY --from=build /out /opt/noether
 RUN ln -s /opt/noether/noether /usr/local/bin/noether
-# The caches of downloads. With --user the container runs as a user that owns no folder, so that any user may write to them.
+# The caches of downloads. With --user the container runs as a user that owns no folder in it, so any
+# user may write to these.
 RUN mkdir -m 1777 /var/cache/noether /var/cache/huggingface
 ENV NOETHER_CACHE=/var/cache/noether HF_HOME=/var/cache/huggingface
 USER noether

@@ -137,7 +137,7 @@ func TestNoPenultimate(t *testing.T) {
 
 // TestPenultimateOfSeveralOutputs checks that the penultimate layer is the input of the classifier
 // of the first output that has one, or of the output that WithClassifier names. Output embedding, x
-// scaled to unit length, has none.
+// divided by its root mean square, has none.
 func TestPenultimateOfSeveralOutputs(t *testing.T) {
 	t.Parallel()
 	b := NewBuilder(DefaultOpset)
