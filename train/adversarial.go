@@ -38,8 +38,8 @@ const (
 func Defences() []Defence { return []Defence{AdversarialTraining, TRADES, MART} }
 
 // Adversarial trains on adversarial examples x', which are searched anew in each step with the
-// current weights, by projected gradient ascent on the loss (TRADES: on the divergence KL(p(x) ||
-// p(x'))):
+// current weights, by projected gradient ascent on Spec.Loss at x', which with MART is the
+// cross-entropy alone (TRADES: on the divergence KL(p(x) || p(x'))):
 //
 //	x' <- P(x' + StepSize u(gradient)).
 //
