@@ -1,6 +1,8 @@
 package linalg
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -83,19 +85,21 @@ func subtractMean[T float32 | float64](rows []T, sum []float64) (mean []float64)
 		sum[j] /= float64(n)
 		rounded[j] = T(sum[j])
 	}
-	for i := range n {
-		subtract(rows[i*p:(i+1)*p], rounded)
-	}
+	subtract(rows, rounded)
 	return sum
 }
 
-// subtract subtracts b from a.
-func subtract[T float32 | float64](a, b []T) {
-	switch a := any(a).(type) {
+// subtract subtracts b from each row of a matrix of len(b) columns.
+func subtract[T float32 | float64](rows, b []T) {
+	n, p := len(rows)/len(b), len(b)
+	ones := slices.Repeat([]T{1}, n)
+	switch rows := any(rows).(type) {
 	case []float32:
-		blas32.Axpy(-1, blas32.Vector{N: len(a), Inc: 1, Data: any(b).([]float32)}, blas32.Vector{N: len(a), Inc: 1, Data: a})
+		blas32.Ger(-1, blas32.Vector{N: n, Inc: 1, Data: any(ones).([]float32)}, blas32.Vector{N: p, Inc: 1, Data: any(b).([]float32)},
+			blas32.General{Rows: n, Cols: p, Stride: p, Data: rows})
 	case []float64:
-		blas64.Axpy(-1, blas64.Vector{N: len(a), Inc: 1, Data: any(b).([]float64)}, blas64.Vector{N: len(a), Inc: 1, Data: a})
+		blas64.Ger(-1, blas64.Vector{N: n, Inc: 1, Data: any(ones).([]float64)}, blas64.Vector{N: p, Inc: 1, Data: any(b).([]float64)},
+			blas64.General{Rows: n, Cols: p, Stride: p, Data: rows})
 	}
 }
 
