@@ -13,13 +13,13 @@ import (
 
 // releaseNumber is the version of the program, the Python wheel and the release archives. Between
 // releases it is the version of the next release with -dev.
-const releaseNumber = "0.1.0-dev"
+const releaseNumber = "0.2.0-dev"
 
 // commit is the commit that the program was built from: 12 digits, with .dirty if files were
 // changed. make sets it with -ldflags "-X main.commit=...".
 var commit string
 
-// version returns the version with the commit, if known: "0.1.0-dev+5e7a483c71f0".
+// version returns the version with the commit, if known: "0.2.0-dev+5e7a483c71f0".
 func version() string {
 	if c := builtFrom(); c != "" {
 		return releaseNumber + "+" + c
