@@ -16,7 +16,7 @@ const (
 	exportPyTorch = `export the network from Python:
   model.eval()
   torch.onnx.export(model, torch.zeros(1, 3, 224, 224), "model.onnx", input_names=["input"], output_names=["scores"],
-                    dynamic_axes={"input": {0: "batch"}, "scores": {0: "batch"}})`
+                    dynamic_axes={"input": {0: "batch"}, "scores": {0: "batch"}}, dynamo=False)  # before 2.5: without dynamo`
 	exportKeras = `export the network from Python:
   model = keras.models.load_model(%q)
   spec = [tf.TensorSpec((None, 224, 224, 3), tf.float32, name="input")]
@@ -24,6 +24,7 @@ const (
 	exportTensorFlow = `export the network:
   python -m tf2onnx.convert %s %s --output model.onnx`
 	exportJAX = `export the network from Python (with jax2onnx, here a Flax module):
+  import onnx
   from jax2onnx import to_onnx
   onnx.save_model(to_onnx(model, [("B", 224, 224, 3)]), "model.onnx")`
 )
