@@ -19,8 +19,8 @@ type EquivarianceSettings struct {
 // the transformation's parameter, such as an angle, scaled to [0, 1] over its range. A probe (a
 // small network) predicts it from the concatenation of z and z', a layer's vectors for x and T(x).
 // The baseline is a constant prediction, the mean of the training samples or their most frequent
-// class. If the values of the transformation are not numbers, the statistics are accuracy, f1 and
-// baseline-accuracy.
+// class. If the transformation has a list of values and no single number describes a draw, as with
+// words and translations, the statistics are accuracy, f1 and baseline-accuracy.
 func ParameterEquivariance(s EquivarianceSettings) (procedure.Procedure, error) {
 	if len(s.Hidden) == 0 {
 		s.Hidden = []int{512, 256}
