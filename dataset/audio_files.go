@@ -53,7 +53,7 @@ type audioItem struct{ file, part int }
 // OpenAudio opens a folder of WAV and FLAC files. Labels and factors come from a CSV file, from a
 // pattern of file names, or from the layout. A field of a pattern, in braces, matches the text up
 // to what follows the field in the pattern. The field {label} is the label. Other fields are
-// factors: numbers if all their values are, otherwise categories (see Categories).
+// factors: numbers if all their values are, categories (see Categories) if none is.
 //
 //	{label}_{speaker}_{take}.wav     matches file names, at any depth
 //	{speaker}/{label}/{}.flac        matches paths within the folder; {} is ignored
