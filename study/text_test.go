@@ -2,11 +2,14 @@ package study
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sbinet/npyio/npy"
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/model"
@@ -192,4 +195,26 @@ func TestTextErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Close()
+}
+
+// TestLieDerivativeSkipsArrays measures a network on arrays of float32: there is no Lie derivative,
+// whose transformations are of images.
+func TestLieDerivativeSkipsArrays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "x.npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(npy.Write(f, [20][3][4][4]float32{}), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	saveGraph(t, filepath.Join(dir, "net.onnx"), func(b *onnx.Builder) {
+		b.Output("y", b.Relu(b.Input("x", onnx.Float, -1, 3, 4, 4)))
+	})
+	const text = "name: arrays\ndata: [{name: x, arrays: {inputs: x.npy, layout: raw}}]\nmodels: [{name: net, onnx: net.onnx, layers: [y]}]\nmeasures: [lie-derivative]\n"
+	_, err = Run(t.Context(), parseIn(t, dir, text), filepath.Join(dir, "run"), options(t))
+	if err == nil || err.Error() != "there is nothing to measure: lie-derivative: it takes arrays, but the transformations are of images" {
+		t.Errorf("error %v", err)
+	}
 }

@@ -118,6 +118,8 @@ func (m *method) Skip(j *procedure.Job) string {
 	switch net := j.A.Model; {
 	case net.TakesAudio():
 		return "it takes audio, but the transformations are of images"
+	case net.TakesArrays():
+		return "it takes arrays, but the transformations are of images"
 	case net.Input().Type != onnx.Float:
 		return fmt.Sprintf("its input is of type %v; derivatives need float", net.Input().Type)
 	case net.Opset() < minOpset:
