@@ -126,8 +126,8 @@ type Site struct {
 	// below it; 0: all samples.
 	KeepBelow int
 	// Project is a number of samples, those at the first places of the Layout. For these, the
-	// accumulator also stores the projection of the activations to a plane, as per-sample values;
-	// 0: none.
+	// accumulator also stores, as per-sample values, the projection of the activations on x and on
+	// T(x) to the plane of their first two principal components; 0: none.
 	Project int
 	// Budget is the memory that the accumulator may use, in bytes; 0: no bound. To stay within it,
 	// the accumulator omits optional parts, such as the groups of a jackknife, and its scores have

@@ -56,8 +56,8 @@ func (f *Field) actOnPositions(dst, z []float32, channels int, to []int32, floor
 	}
 }
 
-// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions. Their ratio is
-// the floor: the error that interpolation alone causes.
+// FloorSums are the sums of |tau^-1 tau z - z|^2 and |z|^2 over counted positions. The square root
+// of their ratio is the floor: the error that interpolation alone causes.
 type FloorSums struct{ Difference, Norm float64 }
 
 // add adds the sums over two rows of the same length: tau^-1 tau z, and z.
