@@ -7,9 +7,9 @@ import (
 )
 
 // layerCases are random cases of convolutions, matrix products and recurrent layers. The numbers
-// are the versions of the ONNX operator set (opsets) in which the operator changed. Each draw
-// function returns a random node of that operator: attributes and operands, its inputs with their
-// values.
+// are versions of the ONNX operator set (opsets): 7, the oldest that is supported, or else the
+// first with the operator, and those in which it changed. Each draw function returns a random node
+// of that operator: attributes and operands, its inputs with their values.
 //
 // The methods of generator are in generator_test.go: coin is a random bool, between an integer in a
 // range, dims a list of n of them, smooth and uniform an operand of a shape. trial is the index of

@@ -9,8 +9,9 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// indexCases are the cases of operators that read or write at indices, each with the operator sets
-// in which it changed. Sizes that alwaysDeclared names are known in the graph of every case.
+// indexCases are the cases of operators that read or write at indices. The numbers are versions of
+// the ONNX operator set: 7, the oldest that is supported, or else the first with the operator or
+// one in which it changed. Sizes that alwaysDeclared names are known in the graph of every case.
 //
 // The methods of generator are in generator_test.go. Those that return operands (inputs of the
 // node, with values) are smooth, for values from -2 to 2, distinct, for values without ties, and

@@ -6,11 +6,11 @@ import (
 	"github.com/noether-ml/noether/onnx"
 )
 
-// poolCases draws random cases of pooling operators, for each ONNX operator set in which they
-// changed. The methods of generator that return operands, such as smooth and distinct, say which
-// values they draw: an operator gets values at which its derivative does not jump. trial is the
-// index of the case. The loss of a case, a weighted sum, reads the outputs that the field loss
-// lists.
+// poolCases draws random cases of pooling operators, for the oldest ONNX operator set that is
+// supported, 7, and those in which they changed. The methods of generator that return operands,
+// such as smooth and distinct, say which values they draw: an operator gets values at which its
+// derivative does not jump. trial is the index of the case. The loss of a case, a weighted sum,
+// reads the outputs that the field loss lists.
 var poolCases = []opCase{
 	{"MaxPool", []int{7, 8, 10, 11, 12, 22}, drawMaxPool},
 	{"AveragePool", []int{7, 10, 11, 19, 22}, drawAveragePool},
