@@ -4,7 +4,7 @@
 //
 // The depth of a layer is the number of operations on the longest path from the input. The null of
 // a score is what chance alone gives. A factor is a property of samples, such as their class, to
-// which a score is limited. A variant tells apart scores that one measure computes in several ways.
+// which a score is limited or which a probe predicts. A variant tells apart scores that one measure computes in several ways.
 // The direction of a statistic is the end of its range that is better, if one is. Widths are in
 // columns of the terminal.
 //
