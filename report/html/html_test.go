@@ -295,7 +295,7 @@ func TestDataRoundTrip(t *testing.T) {
 	rows[0].Value, rows[1].Low, rows[2].High = math.NaN(), math.Inf(-1), math.Inf(1)
 	p := unpacked(t, render(t, rows, rec))
 	if p.Rows != len(rows) || len(p.Shown) != len(rows) {
-		t.Fatalf("the page has %d rows, and says of %d whether they are shown; want %d of each", p.Rows, len(p.Shown), len(rows))
+		t.Fatalf("the page has %d rows, and the levels of %d; want %d of each", p.Rows, len(p.Shown), len(rows))
 	}
 	text := func(name string, i int) string {
 		c := p.Texts[name]

@@ -7,7 +7,7 @@ import (
 
 // TestRead checks the indices of the operands and of the result. Axes that an ellipsis stands for
 // get the last letters of the alphabet that the equation does not use. Without an arrow, the result
-// has the indices that occur once, in alphabetical order.
+// has the axes of the ellipsis, then the indices that occur once, in alphabetical order.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

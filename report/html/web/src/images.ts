@@ -1,4 +1,4 @@
-// Contact sheets: images that a run folder holds, with their captions.
+// Contact sheets (several samples side by side) and other images of a run folder, with captions.
 
 import type { ContactSheet, Scores } from './data';
 import { element } from './dom';
