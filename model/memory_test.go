@@ -57,8 +57,8 @@ func TestActivationsBeyondMemory(t *testing.T) { // not parallel, since the limi
 }
 
 // TestLayersBeyondMemory checks that NewBuffers, which makes the buffers of the layers for a number
-// of images, fails if they would exceed half of the free memory (and 64 MiB). Here 1 GiB is free; 100 images
-// take 0.3 GiB, 200 take 0.6 GiB.
+// of images, fails if they would exceed half of the free memory (and 64 MiB). Here 1 GiB is free;
+// 100 images take 0.3 GiB, 200 take 0.6 GiB.
 func TestLayersBeyondMemory(t *testing.T) { // not parallel, since the limit holds for all sessions
 	rt := orttest.Load(t)
 	_, s := openLayer(t, rt, save(t, func(b *onnx.Builder) {
