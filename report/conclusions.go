@@ -272,7 +272,7 @@ func SectionNote(s Section, rows []scores.Row) Sentence {
 		return nil
 	}
 	slices.SortStableFunc(found, func(a, b *candidate) int { return cmp.Compare(b.gap(), a.gap()) })
-	out := Sentence{{Text: "To localise, take "}}
+	out := Sentence{{Text: "For tasks that need positions, such as detection, take "}}
 	named := found[:min(len(found), maxNamed)]
 	for i, c := range named {
 		if i > 0 {

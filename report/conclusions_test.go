@@ -116,9 +116,9 @@ func TestSectionNote(t *testing.T) {
 		want string
 	}{
 		{"three layers", slices.Concat(depthRows("equivariance", 0.85, 0.9, 0.88), depthRows("invariance", 0.5, 0.2, 0.3)),
-			"To localise, take layer 2 of 3 (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."},
+			"For tasks that need positions, such as detection, take layer 2 of 3 (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."},
 		{"a layer that is no better than its null is not taken", slices.Concat(firstAtChance, depthRows("invariance", 0.1, 0.2, 0.3)),
-			"To localise, take layer 2 of 3 (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."},
+			"For tasks that need positions, such as detection, take layer 2 of 3 (equivariance 0.900, invariance 0.200): there equivariance is furthest above invariance, on average over the transformations."},
 		{"no scores of invariance", depthRows("equivariance", 0.8, 0.9), ""},
 	} {
 		sections := Sections(c.rows, reporttest.Measures())
