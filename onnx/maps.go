@@ -60,12 +60,12 @@ func (l Layer) Maps() (m Maps, why string) {
 	case "NTC":
 		m = l.tokenMaps(s[0], s[1])
 	case "NC":
-		return m, "it has no positions"
+		return m, "the layer has no positions"
 	default:
 		return m, fmt.Sprintf("feature maps (NCHW, NHWC), tokens (NTC) or 1-D maps (NCT) are needed, not %s", axes)
 	}
 	if m.Positions() < 2 {
-		return m, "it has a single position"
+		return m, "the layer has a single position"
 	}
 	return m, ""
 }

@@ -145,13 +145,13 @@ func TestSkipsAreGroupedByTheirReason(t *testing.T) {
 	t.Parallel()
 	var skips []scores.Skip
 	for i := range 5 {
-		skips = append(skips, scores.Skip{Model: "net", Layer: fmt.Sprintf("fc%d", i), Data: "d", Measure: "seis", Why: "it has no positions"})
+		skips = append(skips, scores.Skip{Model: "net", Layer: fmt.Sprintf("fc%d", i), Data: "d", Measure: "seis", Why: "the layer has no positions"})
 	}
-	skips = append(skips, scores.Skip{Model: "net", Layer: "gap", Data: "d", Measure: "seis", Why: "it has a single position"},
+	skips = append(skips, scores.Skip{Model: "net", Layer: "gap", Data: "d", Measure: "seis", Why: "the layer has a single position"},
 		scores.Skip{Model: "net", Data: "d", Measure: "accuracy", Why: "the data have no labels"})
 	want := []string{
-		"seis of net at 5 layers (fc0, fc1, fc2, ...) on d: it has no positions",
-		"seis of net at gap on d: it has a single position",
+		"seis of net at 5 layers (fc0, fc1, fc2, ...) on d: the layer has no positions",
+		"seis of net at gap on d: the layer has a single position",
 		"accuracy of net on d: the data have no labels",
 	}
 	if got := skipLines(skips); !slices.Equal(got, want) {

@@ -451,8 +451,8 @@ func TestSkip(t *testing.T) {
 		want      string // start of the reason
 	}{
 		{"maps", maps, turn, equivariance.Settings{}, ""},
-		{"vectors", onnx.Layer{Shape: []int{8}, Axes: "NC"}, turn, equivariance.Settings{}, "it has no positions"},
-		{"one position", onnx.Layer{Shape: []int{8, 1, 1}, Axes: "NCHW"}, turn, equivariance.Settings{}, "it has a single position"},
+		{"vectors", onnx.Layer{Shape: []int{8}, Axes: "NC"}, turn, equivariance.Settings{}, "the layer has no positions"},
+		{"one position", onnx.Layer{Shape: []int{8, 1, 1}, Axes: "NCHW"}, turn, equivariance.Settings{}, "the layer has a single position"},
 		{"unknown axes", onnx.Layer{Shape: []int{8, 2, 2}, Axes: "?CHW"}, turn, equivariance.Settings{}, "its axes are not known"},
 		{"pairs", maps, nil, equivariance.Settings{}, "how positions move from x to T(x) is not known"},
 		{"sequence", onnx.Layer{Shape: []int{7, 8}, Axes: "NTC"}, turn, equivariance.Settings{}, "its positions are not on a grid"},

@@ -73,7 +73,7 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
     line is called with each line of the command's standard error. On KeyboardInterrupt the command
     is asked to stop, and saves its results so far, before the exception is raised again.
     """
-    last = ""
+    last: list[str] = []  # the last message: further lines of its text have no prefix
     with tempfile.TemporaryFile() as output:
         try:
             # In its own session, so that Ctrl-C reaches only this process, which passes it on once.
@@ -86,7 +86,9 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
             for raw in process.stderr:
                 text = raw.decode("utf-8", "replace").rstrip()
                 if text:
-                    last = text
+                    if text.startswith("noether: ") or log_record(text) is not None:
+                        last = []
+                    last.append(text)
                     if line is not None:
                         line(text)
             code = process.wait()
@@ -94,7 +96,7 @@ def call(arguments: Sequence[str], line: Callable[[str], None] | None = None, si
             _stop(process)
             raise
         if code != 0:
-            raise Error(message(last) or f"the command failed with exit status {code}")
+            raise Error("\n".join([message(text) for text in last[:1]] + last[1:]) or f"the command failed with exit status {code}")
         output.seek(0)
         printed = output.read()
     return json.loads(printed) if printed.strip() else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import inspect
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,7 @@ def measure(
 
     A call that was interrupted continues if it is repeated.
     """
+    _check_names(study)
     several = isinstance(model, Mapping)
     given = dict(model) if isinstance(model, Mapping) else {name or "": model}
     if not given:
@@ -99,6 +102,14 @@ def measure(
         "measures": list(default if measures is None else measures), **study,
     }
     return run(spec, folder, quiet=quiet, device=device, threads=threads)
+
+
+def _check_names(study: Iterable[str]) -> None:
+    """Fail for a keyword that is nearly the name of a parameter of measure: it would be taken for a key of a study file."""
+    parameters = [name for name in inspect.signature(measure).parameters if name != "study"]
+    for key in study:
+        for near in difflib.get_close_matches(key, parameters, 1, 0.8):
+            raise Error(f'measure has no parameter "{key}"; did you mean "{near}"?')
 
 
 def run(study: Mapping[str, Any], folder: str | os.PathLike[str] | None, quiet: bool, **engine: Any) -> Run:

@@ -87,6 +87,21 @@ def test_inspect_and_grad(tmp_path):
     assert (tmp_path / "grad.onnx").is_file() and written["gradients"]
 
 
+def test_misspelt_parameters(images):
+    with pytest.raises(noether.Error, match='no parameter "preproces"; did you mean "preprocess"'):
+        noether.measure(networks.Shared(), images, preproces="cifar10")
+    run = noether.measure(networks.Shared(), images, layers=["relu"], description="a key of a study file", quiet=True)
+    assert "a key of a study file" in (run.folder / "study.yaml").read_text("utf-8")
+
+
+def test_an_error_of_several_lines_is_whole(tmp_path):
+    torch.save(networks.Shared().state_dict(), tmp_path / "model.pt")
+    with pytest.raises(noether.Error) as e:
+        noether.inspect(tmp_path / "model.pt")
+    text = str(e.value)
+    assert "is a PyTorch file" in text.split("\n")[0] and "torch.onnx.export(" in text
+
+
 def test_model_proto(images):
     import onnx
 

@@ -2,7 +2,9 @@ package spec
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +21,8 @@ import (
 func UnpackedData(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s: no such file or folder", path)
 	case err != nil:
 		return "", err
 	case info.IsDir() || !fetch.IsArchive(path) || strings.EqualFold(filepath.Ext(path), ".tar"):

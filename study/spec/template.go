@@ -191,6 +191,8 @@ func guessKind(path string) (string, error) {
 		return "images", nil
 	}
 	switch {
+	case strings.HasSuffix(name, ".onnx"):
+		return "", fmt.Errorf("%s is a model, not data: give the model first, then the data", path)
 	case strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz"):
 		return "arrays", nil
 	case strings.HasSuffix(name, ".parquet"):

@@ -82,7 +82,7 @@ func TestGuessKind(t *testing.T) {
 	for name, want := range map[string]string{
 		"x-images-idx3-ubyte.gz": "idx", "x.gz": "idx", "a.npz": "arrays", "a.tar": "webdataset",
 		"a.tar.gz": "holds no data that Noether can read; give a folder", "a.tgz": "holds no data", "a.zip": "holds no data", "a.txt": "holds no data",
-		"a.mat": "is an HDF5 or MATLAB file, which is not read: save its arrays",
+		"a.mat": "is an HDF5 or MATLAB file, which is not read: save its arrays", "a.onnx": "give the model first, then the data",
 	} {
 		writeEmpty(t, dir, name)
 		got, err := guessKind(filepath.Join(dir, name))
@@ -92,6 +92,9 @@ func TestGuessKind(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s; want %s", name, got, want)
 		}
+	}
+	if _, err := UnpackedData(t.Context(), filepath.Join(dir, "photo")); err == nil || !strings.HasSuffix(err.Error(), "photo: no such file or folder") {
+		t.Errorf("a path without a file: error %v", err)
 	}
 }
 
