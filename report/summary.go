@@ -25,8 +25,8 @@ func Extent(rec scores.Record, rows []scores.Row) string {
 func Progress(rec scores.Record) string {
 	switch {
 	case rec.Finished != nil && len(rec.Failed) > 0:
-		return fmt.Sprintf("Incomplete: %s of %s cells are done, with %s. What follows holds for what is done; means that lack a value are left out. Run the study again to retry what failed.",
-			Count(rec.Done), Count(rec.Cells), Plural(len(rec.Failed), "failure"))
+		return fmt.Sprintf("Incomplete: %s; %s of %s planned cells are done. What follows holds for what is done; means that lack a value are left out. Run the study again to retry what failed.",
+			Plural(len(rec.Failed), "failure"), Count(rec.Done), Count(rec.Cells))
 	case rec.Finished != nil:
 		return ""
 	}

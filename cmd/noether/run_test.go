@@ -168,7 +168,7 @@ func TestFailuresAreListedAndTheRestIsDone(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want one of one line", err)
 	}
-	for _, want := range []string{"2 of 2 cells are done, with 1 failure", "Failed", "model cut", "truncated", "scores.csv"} {
+	for _, want := range []string{"1 failure; 2 of 2 planned cells are done", "Failed", "model cut", "truncated", "scores.csv"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the output does not say %q:\n%s", want, text)
 		}

@@ -150,9 +150,10 @@ INTERRUPTIBLE = textwrap.dedent("""
 
 
 def start(folder):
-    """Start the program INTERRUPTIBLE."""
+    """Start the program INTERRUPTIBLE, which Ctrl-C stops even if these tests run in the background of a shell, where it is ignored."""
     paths = [p for p in sys.path if p.endswith(("python", "tests"))]
-    return subprocess.Popen([sys.executable, "-c", INTERRUPTIBLE, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", INTERRUPTIBLE, str(folder), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def children(parent):

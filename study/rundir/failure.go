@@ -25,7 +25,7 @@ func (e *Failures) Error() string {
 	if len(e.Failed) == 1 {
 		return e.causes[0].Error()
 	}
-	return fmt.Sprintf("%d failures, %d of %d cells are done; the first: %v", len(e.Failed), e.Done, e.Cells, e.causes[0])
+	return fmt.Sprintf("%d failures; %d of %d planned cells are done; the first: %v", len(e.Failed), e.Done, e.Cells, e.causes[0])
 }
 
 // Unwrap returns the causes of all failures, for errors.Is and errors.As.
