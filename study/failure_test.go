@@ -146,7 +146,7 @@ func TestNaNFailsOnlyCellsOfItsModel(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	r, f := failures(t, parseIn(t, dir, twoModels), out, options(t))
 	// Each model has 6 cells: three measures under two angles.
-	if len(f.Failed) != 6 || f.Done != 6 || f.Cells != 12 || !strings.Contains(f.Error(), "6 of 12 cells") || !strings.Contains(f.Error(), "layer conv of model other") {
+	if len(f.Failed) != 6 || f.Done != 6 || f.Cells != 12 || !strings.Contains(f.Error(), "6 of 12 planned cells") || !strings.Contains(f.Error(), "layer conv of model other") {
 		t.Fatalf("%d failures, %d of %d: %v", len(f.Failed), f.Done, f.Cells, f)
 	}
 	files, _ := filepath.Glob(filepath.Join(out, "failures", "*.json"))
