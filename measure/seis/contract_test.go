@@ -27,6 +27,7 @@ func TestAccumulatorContract(t *testing.T) {
 		// The products of two blocks of 64 channels (a segment) are computed at once, in float32.
 		// Each part of the samples may have one of them.
 		{"segments of two blocks", null, 64, 77, 1e-5},
+		{"segments of two blocks, the last of one sample", null, 64, 73, 1e-5},
 		{"segments of two blocks with an interval", interval, 64, 77, 1e-5},
 		{"blocks of several segments", null, 260, 77, 1e-9}, // of four samples at a time
 	} {
