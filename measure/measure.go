@@ -204,6 +204,9 @@ type Batch struct {
 	// Transformed holds the same on T(x). It is empty unless Needs.Transformed is set; see also
 	// Needs.TransformOptional.
 	Transformed tensor.Tensor
+	// Reduced holds the values of a Reduction, b x Width, in place of Clean and Transformed, which
+	// are empty then; usually it is empty. The samples of each block are in one batch.
+	Reduced tensor.Tensor
 	// Truth holds, for Needs.Truth, the labelled boxes or masks in the frame of the model: the part
 	// of the image that the model gets.
 	Truth []*dataset.Truth

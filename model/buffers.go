@@ -22,6 +22,9 @@ type Buffers struct {
 	parts    []part          // runs of the engine with size images each
 	last     part            // for a last run of fewer images, if the model takes any number
 	lastPart int             // index of the part that shares its rows with last
+	latest   part            // of the latest run
+	clean    *Buffers        // in RunTransformed: those of the clean images
+	partners []int           // in RunTransformed
 	logs     []float32       // result of LogProbs
 }
 
@@ -70,6 +73,9 @@ const smallBuffers = 64 << 20
 func (b *Buffers) checkMemory() error {
 	need := 0. // bytes
 	for _, o := range b.session.outputs {
+		if o.kept {
+			continue
+		}
 		bytes := 4 * float64(b.batch) // of float32
 		for _, d := range o.shape {
 			bytes *= float64(d)
@@ -94,8 +100,11 @@ func (b *Buffers) divide(n int) error {
 func (b *Buffers) bind() error {
 	runs := (b.batch + b.size - 1) / b.size
 	for _, o := range b.session.outputs {
-		shape := append([]int{runs * b.size}, o.shape...)
-		b.outputs = append(b.outputs, tensor.Tensor{Shape: shape, Data: make([]float32, tensor.Size(shape))})
+		t := tensor.Tensor{Shape: append([]int{runs * b.size}, o.shape...)}
+		if !o.kept {
+			t.Data = make([]float32, tensor.Size(t.Shape))
+		}
+		b.outputs = append(b.outputs, t)
 	}
 	names := b.session.session.Inputs()
 	for _, name := range b.session.model.input.names() {
@@ -107,7 +116,7 @@ func (b *Buffers) bind() error {
 		if k > 0 && b.session.workers == 1 {
 			p.inputs = b.parts[0].inputs
 		} else {
-			p.inputs, err = b.session.model.inputValues(names, b.size)
+			p.inputs, err = b.session.inputValues(names, b.size)
 		}
 		if err == nil {
 			p.outputs, err = b.rows(k*b.size, (k+1)*b.size)
@@ -121,12 +130,18 @@ func (b *Buffers) bind() error {
 }
 
 // rows returns the rows t[from:to] of every output t, as Values of the engine that share the memory
-// of t.
+// of t. Outputs on the device get memory of their own.
 func (b *Buffers) rows(from, to int) ([]*ort.Value, error) {
 	var values []*ort.Value
-	for _, t := range b.outputs {
-		t = t.Slice(from, to)
-		v, err := ort.Wrap(b.session.model.rt, t.Data, t.Shape...)
+	for i, t := range b.outputs {
+		var v *ort.Value
+		var err error
+		if o := b.session.outputs[i]; o.kept {
+			v, err = b.session.session.NewDeviceValue(append([]int{to - from}, o.shape...)...)
+		} else {
+			t = t.Slice(from, to)
+			v, err = ort.Wrap(b.session.model.rt, t.Data, t.Shape...)
+		}
 		if err != nil {
 			return values, err
 		}
@@ -144,7 +159,7 @@ func (b *Buffers) part(k, n int) (part, error) {
 		return b.last, nil
 	}
 	b.freeLast()
-	inputs, err := b.session.model.inputValues(b.session.session.Inputs(), n)
+	inputs, err := b.session.inputValues(b.session.session.Inputs(), n)
 	b.last.inputs = inputs
 	if err != nil {
 		return part{}, err

@@ -27,6 +27,7 @@ type Session struct {
 	scores  int          // index of the scores among the outputs, or -1
 	workers int          // parts of a batch that run in parallel
 	largest atomic.Int32 // number of images that fit in the device's memory in one run; 0: not limited
+	pair    *pair        // what connects the two sessions of a pair; else nil
 
 	mutex   sync.Mutex
 	buffers []*Buffers
@@ -36,6 +37,7 @@ type Session struct {
 type sessionOutput struct {
 	name  string
 	shape []int
+	kept  bool // only another session reads it: see NewPairSessions
 }
 
 // NewSession returns a session for the given layers, in that order, and for the class scores if
@@ -71,22 +73,29 @@ func (m *Model) workersFor(batch int) int {
 // newSessionOf returns a session that runs the given number of parts of a batch in parallel.
 func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
 	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
-	if err := s.plan(layers, withScores); err != nil {
-		return nil, m.wrap(err)
-	}
-	graph, err := m.sessionGraph(s)
-	if err != nil {
-		return nil, m.wrap(err)
-	}
-	o := m.EngineOptions()
-	o.Spin = m.options.Spin // whether threads wait for work in a busy loop
-	if parallel > 1 {
-		o.Threads = m.Workers() / parallel
-	}
-	if s.session, err = m.newSession(graph, o); err != nil {
+	if err := s.open(layers, withScores); err != nil {
 		return nil, m.wrap(err)
 	}
 	return s, nil
+}
+
+// open makes the graph of the session and loads it into the engine.
+func (s *Session) open(layers []onnx.Layer, withScores bool) error {
+	if err := s.plan(layers, withScores); err != nil {
+		return err
+	}
+	m := s.model
+	graph, err := m.sessionGraph(s)
+	if err != nil {
+		return err
+	}
+	o := m.EngineOptions()
+	o.Spin = m.options.Spin // whether threads wait for work in a busy loop
+	if s.workers > 1 {
+		o.Threads = m.Workers() / s.workers
+	}
+	s.session, err = m.newSession(graph, o)
+	return err
 }
 
 func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path, err) }
@@ -104,7 +113,7 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 		if shape, ok := chosen[l.Name]; !ok || !slices.Equal(shape, l.Shape) {
 			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
 		}
-		s.outputs = append(s.outputs, sessionOutput{l.Name, l.Shape})
+		s.outputs = append(s.outputs, sessionOutput{name: l.Name, shape: l.Shape})
 	}
 	if withScores {
 		if s.model.scores.classes == 0 {
@@ -114,8 +123,11 @@ func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
 		s.scores = slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == name })
 		if s.scores < 0 {
 			s.scores = len(s.outputs)
-			s.outputs = append(s.outputs, sessionOutput{name, []int{s.model.scores.classes}})
+			s.outputs = append(s.outputs, sessionOutput{name: name, shape: []int{s.model.scores.classes}})
 		}
+	}
+	if s.pair != nil {
+		s.outputs = append(s.outputs, s.pair.outputs()...)
 	}
 	if len(s.outputs) == 0 {
 		return errors.New("a session needs at least one layer or the scores")
@@ -141,6 +153,9 @@ func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
 		if o.name == decodedName {
 			b.Output(o.name, m.decoder.Build(b))
 		}
+	}
+	if s.pair != nil {
+		s.pair.build(b)
 	}
 	graph, err := b.Model()
 	if err != nil {
@@ -191,7 +206,7 @@ func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *B
 		}
 		err := s.runParts(ctx, images, buf)
 		var memory *ort.DeviceMemoryError
-		if !errors.As(err, &memory) || buf.size == 1 || s.model.batch > 0 {
+		if !errors.As(err, &memory) || buf.size == 1 || s.model.batch > 0 || s.pair != nil {
 			return err
 		}
 		half := (buf.size + 1) / 2
@@ -206,15 +221,16 @@ func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buf
 	group.SetLimit(s.workers)
 	for at, k := 0, 0; at < len(images) && running.Err() == nil; k++ {
 		batch := images[at:min(at+buf.size, len(images))]
-		at += len(batch)
 		part, err := buf.part(k, len(batch))
 		if err != nil {
 			_ = group.Wait() // runs still use the buffers
 			return err
 		}
+		at += len(batch)
+		buf.latest = part
 		group.Go(func() error {
 			buf.fill(batch, part.inputs)
-			return s.session.Run(running, part.inputs, part.outputs)
+			return s.session.Run(running, buf.withClean(part.inputs), part.outputs)
 		})
 	}
 	if err := group.Wait(); err != nil {

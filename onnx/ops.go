@@ -164,6 +164,15 @@ func (b *Builder) ReduceMax(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMax", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
+// Reduce adds one of the other operators that reduce axes, such as ReduceL1, ReduceSumSquare or
+// ReduceSum, over at least one axis. With keep the axes stay, with size 1.
+func (b *Builder) Reduce(op string, x Value, keep bool, axes ...int) Value {
+	if op == "ReduceSum" {
+		return b.ReduceSum(x, keep, axes...)
+	}
+	return b.withAxes(op, 18, Attrs{"keepdims": keep}, x, axes)
+}
+
 // withAxes adds an operator whose axes are an input from opset since on, and an attribute in
 // earlier ones. No axes stand for all.
 func (b *Builder) withAxes(op string, since int, attrs Attrs, x Value, axes []int) Value {

@@ -3,9 +3,13 @@ package ort
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/noether-ml/noether/onnx"
 )
 
 // A placed is the copy of a Value (a tensor in Go's memory) in the memory of a device. It
@@ -43,7 +47,31 @@ func (s *Session) Place(values ...*Value) error {
 	return nil
 }
 
+// NewDeviceValue returns a float32 Value for outputs of the session that other runs on the same
+// device read, and nothing else does: its elements are on the device only. On the CPU it is an
+// ordinary Value. Close it before the session.
+func (s *Session) NewDeviceValue(shape ...int) (*Value, error) {
+	if s.onCPU || len(shape) == 0 {
+		return s.runtime.NewValue(onnx.Float, shape...)
+	}
+	v := &Value{typ: onnx.Float, shape: slices.Clone(shape), kind: elementKind[float32]{}, data: []float32(nil), busy: new(atomic.Int32)}
+	err := s.exclusively(context.Background(), func() error { return s.allocate(v) })
+	if err != nil {
+		return nil, s.explain(fmt.Sprintf("placing a tensor of shape %v on the device", v.shape), err)
+	}
+	return v, nil
+}
+
+// place allocates the copy of v and copies its elements.
 func (s *Session) place(v *Value) error {
+	if err := s.allocate(v); err != nil {
+		return err
+	}
+	return v.copyTo(valueHandle(v.placed))
+}
+
+// allocate allocates the copy of v on the device.
+func (s *Session) allocate(v *Value) error {
 	c := s.runtime.capi // functions of ONNX Runtime's C interface that the binding lacks
 	if s.allocator == nil {
 		memory := make([]pointer, len(s.inputs))
@@ -64,7 +92,7 @@ func (s *Session) place(v *Value) error {
 	}
 	v.placed = &placed{session: s}
 	*(*pointer)(unsafe.Pointer(&v.placed.handle)) = handle // its only field
-	return v.copyTo(handle)
+	return nil
 }
 
 // copyTo copies the elements, which v.bound holds in Go's memory, to a tensor of the engine, on any

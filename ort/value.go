@@ -78,8 +78,10 @@ func (v *Value) Close() error {
 	if v == nil {
 		return nil
 	}
-	if v.bound != nil && v.busy.Load() == 0 {
-		_ = v.bound.Destroy() // never fails
+	if v.busy.Load() == 0 {
+		if v.bound != nil {
+			_ = v.bound.Destroy() // never fails
+		}
 		if v.placed != nil {
 			v.placed.free()
 		}

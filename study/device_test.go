@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/noether-ml/noether/features"
@@ -24,7 +25,8 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// deviceStudies use every measure once, on models and data as small as the measures allow. The ONNX
+// deviceStudies use every measure, on models and data as small as the measures allow. In sums, the
+// device adds up what the distances need, since no other measure reads the layers. The ONNX
 // model exact detects the squares of its images exactly (writeDetector and writeSquares are in
 // dense_test.go).
 var deviceStudies = []string{`name: layers
@@ -60,6 +62,14 @@ measures:
   - retrieval
   - disentanglement: {factors: x, probe: ridge, pool: flatten}
   - robust-accuracy: {images: 32, steps: 3, radius: 0.5}
+`, `name: sums
+batch: 20
+data: [{name: shapes, shapes: {n: 48, size: 16, seed: 2}}]
+models: [{name: one, onnx: one.onnx, layers: [conv, "op:Relu"]}]
+transforms:
+  - {name: quarter, rotate: {values: [90]}}
+  - {name: drawn, brightness: [0.2, 1.8]}
+measures: [effective-invariance, distance]
 `, `name: boxes
 data: [{name: shapes, shapes: {n: 32, size: 32, kinds: [square]}}]
 models: [{name: exact, onnx: exact.onnx, output: {boxes: suppressed, classes: 3}}]
@@ -121,6 +131,32 @@ func TestScoresAgreeOnWebGPU(t *testing.T) {
 	for name := range missing {
 		t.Errorf("no score of %s was compared", name)
 	}
+}
+
+// TestSumsThatOverflowOnWebGPU checks distances of activations whose squares a float32 cannot hold:
+// the activations are then copied to the CPU, which a warning says, and the scores are those of the
+// CPU.
+func TestSumsThatOverflowOnWebGPU(t *testing.T) {
+	gputest.UseDriver(t)
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "huge", testmodel.Options{Poison: 1e25})
+	s := parseIn(t, dir, `name: huge
+data: [{name: shapes, shapes: {n: 8, size: 16}}]
+models: [{name: huge, onnx: huge.onnx, layers: [conv]}]
+transforms: [{name: quarter, rotate: {values: [90]}}]
+measures: [distance]
+`)
+	rows := map[string][]scores.Row{}
+	for _, device := range []string{"cpu", "webgpu"} {
+		o := options(t)
+		var warnings []string
+		o.Device, o.Warn = device, func(text string) { warnings = append(warnings, text) }
+		rows[device] = mustRun(t, s, filepath.Join(dir, device), o).Rows
+		if want := device == "webgpu"; strings.Contains(strings.Join(warnings, "\n"), "huge: activations are copied to the CPU") != want {
+			t.Errorf("%s: warnings %q", device, warnings)
+		}
+	}
+	sameScores(t, rows["cpu"], rows["webgpu"], maxDeviceDifference)
 }
 
 // storeDifferences writes the number of scores of each measure and their largest difference on an

@@ -129,19 +129,22 @@ func (l MemoryLimits) cachedBatch(read int64) int64 {
 // else the most that the buffers of all models and the memory of the device allow. Only speed and
 // memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
-	if s.Batch > 0 {
-		return max(1, min(s.Batch, p.Hi-p.lo)) // the pass has Hi - lo samples
+	if batch := s.Batch; batch > 0 {
+		if block := p.Data().Layout.Block; len(p.Reductions) > 0 && batch > block {
+			batch -= batch % block // reductions need whole blocks
+		}
+		return max(1, min(batch, p.Hi-p.lo)) // the pass has Hi - lo samples
 	}
 	var activations, read, images, device int64
 	for _, m := range p.Models {
 		var bound int64 // bytes of the buffers for one sample: 4 for each value of the layers that are read
-		layers, _ := p.Layers(m)
+		layers, _ := p.CopiedLayers(m)
 		for _, l := range layers {
 			bound += 4 * int64(tensor.Size(l.Shape))
 		}
 		working := m.Net.WorkingBytes() // what the engine needs for one sample besides the buffers
 		if limits.slots > 1 {
-			device += bound + working
+			device += bound + working + p.Reductions[m].deviceBytes(limits.slots)
 			working = 0
 		}
 		read += 2 * bound
@@ -151,6 +154,9 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	batch := min(limits.batch, limits.activations/activations, limits.images/max(images, 1))
 	if limits.slots == 1 {
 		batch = min(batch, limits.cachedBatch(read))
+	}
+	if p.mostBatch > 0 {
+		batch = min(batch, int64(p.mostBatch))
 	}
 	if limits.device > 0 {
 		batch = min(batch, limits.device/max(device, 1))

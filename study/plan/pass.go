@@ -17,12 +17,16 @@ type Pass struct {
 	owner  passOwner
 	Models []*Model
 	Views  []View
-	Tasks  [][]*Task    // Tasks[i] are those of Views[i]
-	lo, Hi int          // the pass reads the positions from lo to Hi-1 in the random order of the samples
-	Batch  int          // samples that the engine (ONNX Runtime) runs at once
-	cores  int          // goroutines that feed accumulators
-	Seed   uint64       // of the study
-	packed memoryDemand // of the tasks that add has added
+	Tasks  [][]*Task // Tasks[i] are those of Views[i]
+	lo, Hi int       // the pass reads the positions from lo to Hi-1 in the random order of the samples
+	Batch  int       // samples that the engine (ONNX Runtime) runs at once
+	// Reductions are what the engine computes from the layers of each model.
+	Reductions map[*Model]Reductions
+	mostBatch  int          // the largest Batch that fits in the device's memory; 0: not known
+	noReduce   bool         // Reductions must be empty
+	cores      int          // goroutines that feed accumulators
+	Seed       uint64       // of the study
+	packed     memoryDemand // of the tasks that add has added
 }
 
 // Limits are the memory that the accumulators of a pass may hold, in bytes, and the number of cores

@@ -98,11 +98,16 @@ func (f *feeder) runModels(ctx context.Context, c *computedBatch) (forwards int,
 			continue
 		}
 		start := time.Now()
-		into := r.cleanSlots[c.clean]
-		if c.view != plan.CleanView {
-			into = r.transformedSlots[c.transformed]
-		}
-		err := guard.Run(func() error { return r.runInto(ctx, c.inputs[i], into) })
+		clean, transformed := r.cleanSlots[c.clean], r.transformedSlots[c.transformed]
+		err := guard.Run(func() error {
+			switch {
+			case c.view == plan.CleanView:
+				return r.runInto(ctx, c.inputs[i], clean)
+			case r.reduced != nil:
+				return r.runReduced(ctx, c.inputs[i], f.Data().Layout.Partners(c.positions), clean, transformed)
+			}
+			return r.runInto(ctx, c.inputs[i], transformed)
+		})
 		f.stats.Add(telemetry.Engine, start)
 		if err != nil {
 			return 0, &modelError{r.model, err}

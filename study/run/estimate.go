@@ -274,7 +274,7 @@ const procedureBatch = 8
 
 // timeProcedure returns the engine time of one sample up to the layers of a procedure.
 func (e *estimator) timeProcedure(ctx context.Context, p *plan.Pass, layers []onnx.Layer, prediction bool) (time.Duration, error) {
-	r, err := newReader(p.Models[0], p.Data(), layers, prediction, p.Batch, 1)
+	r, err := newReader(p.Models[0], p.Data(), layers, plan.Reductions{}, prediction, p.Batch, 1)
 	if err != nil {
 		return 0, err
 	}

@@ -3,11 +3,13 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/study/internal/guard"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/plan"
@@ -68,7 +70,7 @@ func (f *feeder) nonePending() bool { return !slices.ContainsFunc(f.AllTasks(), 
 func (f *feeder) close() error {
 	var first error
 	for _, r := range f.readers {
-		if err := r.session.Close(); first == nil {
+		if err := r.close(); first == nil {
 			first = err
 		}
 	}
@@ -168,7 +170,7 @@ func (f *feeder) update(b *batch) error {
 		}
 	}
 	for _, err := range errs {
-		if rundir.IsSaveError(err) {
+		if rundir.IsSaveError(err) || errors.Is(err, measure.ErrNeedsActivations) {
 			return err
 		}
 	}
@@ -210,16 +212,24 @@ func errorOrder(tasks []*plan.Task, errs []error) []int {
 func (f *feeder) updateTask(t *plan.Task, b *batch) (dropped []error, err error) {
 	from, _ := slices.BinarySearch(b.positions, t.Fed) // a resumed task has read the samples before t.Fed
 	if end := len(b.positions); from < end {
-		var z []tensor.Tensor
-		for _, r := range t.Readings() { // the tensors that it reads: layers or predictions, clean or transformed
-			z = append(z, f.reader(r).tensor(r, f.Views[b.view]).Slice(from, end))
-		}
 		ids, acc := plan.SampleIDs{Position: b.positions[from:], Index: b.indices[from:], Label: b.labels[from:]}, f.accs[t]
 		if len(b.ops) > 0 {
 			ids.Ops = b.ops[from:]
 		}
 		if len(b.truth) > 0 { // labelled boxes or masks
 			ids.Truth = b.truth[slices.Index(f.Models, t.Readings()[0].Model)][from:]
+		}
+		reader := f.reader(t.Readings()[0])
+		if i, ok := reader.reductions.Of[t]; ok {
+			if cause := t.FeedReduced(acc, ids, reader.transformed.Reduction(i).Slice(from, end)); cause != nil {
+				return nil, t.Explain(b.nameSample(cause))
+			}
+			t.Fed = max(t.Fed, b.end)
+			return nil, nil
+		}
+		var z []tensor.Tensor
+		for _, r := range t.Readings() { // the tensors that it reads: layers or predictions, clean or transformed
+			z = append(z, f.reader(r).tensor(r, f.Views[b.view]).Slice(from, end))
 		}
 		for cause := acc.Feed(ids, z); cause != nil; cause = acc.Feed(ids, z) {
 			dropped = append(dropped, t.Explain(b.nameSample(cause)))

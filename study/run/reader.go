@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -17,7 +18,9 @@ type reader struct {
 	model       *plan.Model
 	outputs     []int // indices of the class scores that enter the softmax; nil: all
 	session     *model.Session
-	layerIndex  map[string]int           // index of each layer in the session
+	reduced     *model.Session // for transformed batches, if there are reductions; else nil
+	reductions  plan.Reductions
+	layerIndex  map[string]int           // index of each layer in the sessions
 	prediction  bool                     // the class scores are read too
 	clean       *activations             // of the clean (not transformed) inputs
 	transformed *activations             // of the transformed inputs
@@ -35,30 +38,49 @@ type activations struct {
 }
 
 // newReader opens a session that reads layers of a model and, if prediction is set, its class
-// scores. The reader has buffers for the given number (slots) of clean batches, and for as many
-// transformed ones. batch is the largest number of samples in a batch. Errors are of type
-// *modelError.
-func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, prediction bool, batch, slots int) (*reader, error) {
-	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
+// scores. With reductions (values that the engine computes from other layers) it opens one session
+// for clean and one for transformed batches. The reader has buffers for the given number (slots) of
+// clean batches, and for as many transformed ones. batch is the largest number of samples in a
+// batch. Errors are of type *modelError.
+func newReader(m *plan.Model, d *plan.Data, layers []onnx.Layer, reductions plan.Reductions, prediction bool, batch, slots int) (*reader, error) {
+	r := &reader{model: m, outputs: d.Outputs, prediction: prediction, reductions: reductions, layerIndex: map[string]int{}, scratch: map[string]tensor.Tensor{}}
 	for i, l := range layers {
 		r.layerIndex[l.Name] = i
 	}
 	var err error
-	if r.session, err = m.Net.NewBatchSession(layers, prediction, batch); err != nil {
+	if len(reductions.List) > 0 {
+		r.session, r.reduced, err = m.Net.NewPairSessions(layers, reductions.List, prediction)
+	} else {
+		r.session, err = m.Net.NewBatchSession(layers, prediction, batch)
+	}
+	if err != nil {
 		return nil, &modelError{m, r.wrap(err)}
 	}
+	transformed := cmp.Or(r.reduced, r.session)
 	for range slots {
-		for _, list := range []*[]*activations{&r.cleanSlots, &r.transformedSlots} {
-			buffers, err := r.session.NewBuffers(batch)
-			if err != nil {
-				r.session.Close()
-				return nil, &modelError{m, r.wrap(err)}
-			}
-			*list = append(*list, &activations{Buffers: buffers})
+		clean, err := r.session.NewBuffers(batch)
+		if err == nil {
+			r.cleanSlots = append(r.cleanSlots, &activations{Buffers: clean})
+			var buffers *model.Buffers
+			buffers, err = transformed.NewBuffers(batch)
+			r.transformedSlots = append(r.transformedSlots, &activations{Buffers: buffers})
+		}
+		if err != nil {
+			r.close()
+			return nil, &modelError{m, r.wrap(err)}
 		}
 	}
 	r.clean, r.transformed = r.cleanSlots[0], r.transformedSlots[0]
 	return r, nil
+}
+
+// close closes the sessions.
+func (r *reader) close() error {
+	var err error
+	if r.reduced != nil {
+		err = r.reduced.Close()
+	}
+	return cmp.Or(r.session.Close(), err)
 }
 
 func (r *reader) wrap(err error) error { return fmt.Errorf("model %s: %w", r.model.Entry.Name, err) }
@@ -80,6 +102,21 @@ func (r *reader) runInto(ctx context.Context, images []tensor.Tensor, b *activat
 	if err := r.session.Run(ctx, images, b.Buffers); err != nil {
 		return err
 	}
+	return r.predict(b)
+}
+
+// runReduced is runInto for transformed images, with the reductions. clean has the outputs for the
+// same images untransformed. partners has an index of a clean image for each of them, see
+// measure.Layout.Partners.
+func (r *reader) runReduced(ctx context.Context, images []tensor.Tensor, partners []int, clean, b *activations) error {
+	if err := r.reduced.RunTransformed(ctx, images, partners, clean.Buffers, b.Buffers); err != nil {
+		return err
+	}
+	return r.predict(b)
+}
+
+// predict computes the log-probabilities of a batch that has run.
+func (r *reader) predict(b *activations) error {
 	if !r.prediction {
 		return nil
 	}

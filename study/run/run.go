@@ -125,6 +125,11 @@ func (r *runner) runPass(ctx context.Context, p *plan.Pass) (err error) {
 			break
 		}
 		err = r.saveAfter(err, p) // saves the states, and returns err or the error of saving
+		if text := p.Retry(err); text != "" && ctx.Err() == nil && !rundir.IsSaveError(err) {
+			r.Options.Warnf("%s: %s", p.Title(), text)
+			clear(r.accs)
+			continue
+		}
 		if ctx.Err() != nil || r.Options.FailFast || rundir.IsSaveError(err) {
 			return err
 		}
@@ -209,7 +214,7 @@ func (r *runner) newFeeder(p *plan.Pass) (*feeder, error) {
 // openReaders sets the batch size of a pass and opens its sessions.
 func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 	p.Seed = r.Plan.Study.Seed
-	p.Batch = plan.BatchSize(r.Plan.Study, p, plan.DivideMemory(r.Plan.Study, &r.Options))
+	p.SetBatch(r.Plan.Study, plan.DivideMemory(r.Plan.Study, &r.Options))
 	f := &feeder{Pass: p, cores: r.Options.Workers(), accs: r.accs, stats: r.Stats, failCell: r.failAndFree, dropLayer: r.dropLayer}
 	if !r.Options.FailFast {
 		f.warnDropped = r.warnDropped
@@ -219,8 +224,8 @@ func (r *runner) openReaders(p *plan.Pass) (*feeder, error) {
 		slots = 2 // one is computed while another one is measured
 	}
 	for _, m := range p.Models {
-		layers, prediction := p.Layers(m)
-		reader, err := newReader(m, p.Data(), layers, prediction, p.Batch, slots)
+		layers, prediction := p.CopiedLayers(m)
+		reader, err := newReader(m, p.Data(), layers, p.Reductions[m], prediction, p.Batch, slots)
 		if err != nil {
 			f.close()
 			return nil, err

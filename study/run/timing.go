@@ -50,6 +50,7 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	e.store = &rundir.Store{Dir: os.TempDir()}
 	defer e.store.Close()
 	start := time.Now()
+	p.CopyActivations() // for tasks, which are timed one by one
 	f, err := e.openReaders(p)
 	if err != nil {
 		return out, err

@@ -70,6 +70,9 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if len(b.Place) == 0 {
 		return nil
 	}
+	if b.Reduced.Rank() > 0 {
+		return a.updateReduced(b)
+	}
 	if err := a.check(b); err != nil {
 		return err
 	}
@@ -153,14 +156,27 @@ func (a *accumulator) check(b *measure.Batch) error {
 	if classes := len(a.site.Classes); a.spec.Needs.Prediction && width != classes {
 		return fmt.Errorf("a prediction of %d values for a model of %d classes", width, classes)
 	}
+	if err := a.setWidth(width, transformed); err != nil {
+		return err
+	}
+	return a.checkPlaces(b.Place)
+}
+
+// setWidth sets the number of values of a row, and whether there is a transformed view. It is an
+// error if they differ from those of earlier batches.
+func (a *accumulator) setWidth(width int, transformed bool) error {
 	if a.width == 0 {
 		a.width, a.transformed = width, transformed
 	}
 	if a.width != width || a.transformed != transformed {
 		return fmt.Errorf("a sample of %d values (transformed view: %v) after samples of %d (transformed view: %v)", width, transformed, a.width, a.transformed)
 	}
-	for i, p := range b.Place {
-		if p < 0 || p >= a.site.Layout.N || i > 0 && p <= b.Place[i-1] {
+	return nil
+}
+
+func (a *accumulator) checkPlaces(places []int) error {
+	for i, p := range places {
+		if p < 0 || p >= a.site.Layout.N || i > 0 && p <= places[i-1] {
 			return fmt.Errorf("place %d in a layout of %d samples: places must be ascending and in its range", p, a.site.Layout.N)
 		}
 	}
@@ -179,7 +195,7 @@ func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []fl
 		return fmt.Errorf("sample %d has label %d; the model has %d classes, so labels must be 0 to %d", b.Index[i], label, classes, classes-1)
 	}
 	var transformed []float32
-	if a.transformed {
+	if b.Transformed.Len() > 0 {
 		transformed = b.Transformed.At(i).Data
 	}
 	if own != nil {
@@ -200,8 +216,13 @@ func (a *accumulator) addSample(b *measure.Batch, i int, row []float32, own []fl
 		row := b.Clean.At(i).Data
 		a.classes[slices.Index(row, slices.Max(row))]++
 	}
-	if a.projection != nil && b.Place[i] < a.site.Project && transformed != nil {
-		a.projection.add(b.Index[i], b.Clean.At(i).Data, transformed)
+	if a.projection != nil && b.Place[i] < a.site.Project {
+		switch {
+		case b.Reduced.Rank() > 0:
+			a.projection.addPooled(b.Index[i], b.Reduced.At(i).Data[a.spec.Reduction.Width:])
+		case transformed != nil:
+			a.projection.add(b.Index[i], b.Clean.At(i).Data, transformed)
+		}
 	}
 	if a.site.KeepSamples && (a.site.KeepBelow == 0 || b.Place[i] < a.site.KeepBelow) {
 		a.index = append(a.index, b.Index[i])

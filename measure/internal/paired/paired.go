@@ -104,6 +104,8 @@ type Spec struct {
 	// that is nil, the first sample has no shuffled pair. PairRows returns false if Pair returns an
 	// error for any of the samples.
 	PairRows func(own, shuffled []float64, previous, clean, transformed []float32) bool
+	// Reduction, if set, computes what Pair does from values of the graph.
+	Reduction *Reduction
 	// Action, if set, returns the Action that computes the columns at a site in place of Pair.
 	Action func(site measure.Site) (Action, error)
 	// LeftOut states, for a warning, why an Action leaves out samples.

@@ -42,19 +42,28 @@ func projectionCost(l onnx.Layer, n int) int64 {
 
 func (p *projection) add(index int, clean, transformed []float32) {
 	p.index = append(p.index, index)
-	p.clean = p.vector(p.clean, clean)
-	p.transformed = p.vector(p.transformed, transformed)
+	p.pool(p.pooled, clean)
+	p.clean = p.vector(p.clean, p.pooled)
+	p.pool(p.pooled, transformed)
+	p.transformed = p.vector(p.transformed, p.pooled)
 }
 
-// vector appends the pooled vector of the activation z, reduced to dim components, to a slice.
-func (p *projection) vector(to, z []float32) []float32 {
-	p.pool(p.pooled, z)
-	if len(p.pooled) == p.dim {
-		return append(to, p.pooled...)
+// addPooled is add for activations that are averaged over positions already: pooled has the means
+// of the clean activation and then those of the transformed one.
+func (p *projection) addPooled(index int, pooled []float32) {
+	p.index = append(p.index, index)
+	p.clean = p.vector(p.clean, pooled[:len(pooled)/2])
+	p.transformed = p.vector(p.transformed, pooled[len(pooled)/2:])
+}
+
+// vector appends a pooled vector, reduced to dim components, to a slice.
+func (p *projection) vector(to, pooled []float32) []float32 {
+	if len(pooled) == p.dim {
+		return append(to, pooled...)
 	}
 	at := len(to)
 	to = append(to, make([]float32, p.dim)...)
-	for i, v := range p.pooled {
+	for i, v := range pooled {
 		if uint32(i)*2654435761>>31 == 1 { // a random sign: multiplicative hash by 2^32 / golden ratio
 			v = -v
 		}

@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/study/spec"
+)
+
+// onePass returns the only pass of a study of one model with the layers conv and its ReLU, on 48
+// samples, which are read in blocks of two.
+func onePass(t *testing.T, o testmodel.Options, more string) (*spec.Study, *Pass) {
+	t.Helper()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "net", o)
+	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: sums
+data: [{name: shapes, shapes: {n: 48, size: 16}}]
+models: [{name: net, onnx: net.onnx, layers: [conv, "op:Relu"]}]
+%s
+`, more), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(t.Context(), s, Options{Runtime: orttest.Load(t), Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	passes := Passes(p.Cells, Limits{Memory: 1 << 30, Cores: 2}, Shard{})
+	if len(passes) != 1 {
+		t.Fatalf("%d passes, want 1", len(passes))
+	}
+	return s, passes[0]
+}
+
+// onDevice are the limits of a pass on a device, which computes one batch while another one is
+// measured.
+var onDevice = MemoryLimits{activations: 1 << 30, images: 1 << 30, batch: maxDeviceBatch, cores: 2, slots: 2}
+
+// TestReductions checks for which layers a device computes sums: those that only distances read,
+// under transformations of the input, if batches have whole blocks of two samples.
+func TestReductions(t *testing.T) {
+	t.Parallel()
+	onCPU := onDevice
+	onCPU.slots = 1
+	const quarter = "transforms: [{name: quarter, rotate: {values: [90, 180]}}]\n"
+	const distances = quarter + "measures: [effective-invariance, distance]"
+	for _, c := range []struct {
+		name, study string
+		model       testmodel.Options
+		fed         int // samples that the tasks have read
+		limits      MemoryLimits
+		want        int // number of layers
+		batch       int
+	}{
+		{"distances", distances, testmodel.Options{}, 0, onDevice, 2, 48},
+		{"per class", quarter + "measures: [{distance: {per-class: true}}]", testmodel.Options{}, 0, onDevice, 2, 48},
+		{"on the CPU", distances, testmodel.Options{}, 0, onCPU, 0, 48},
+		{"another measure", quarter + "measures: [distance, seis]", testmodel.Options{}, 0, onDevice, 0, 48},
+		{"transformed activations", "transforms: [{name: quarter, on: activations, rotate: {values: [90]}}]\nmeasures: [distance]", testmodel.Options{}, 0, onDevice, 0, 48},
+		{"a fixed number of images", distances, testmodel.Options{Batch: 4}, 0, onDevice, 0, 48},
+		{"an odd batch", distances + "\nbatch: 5", testmodel.Options{}, 0, onDevice, 2, 4},
+		{"a batch below the block", distances + "\nbatch: 1", testmodel.Options{}, 0, onDevice, 0, 1},
+		{"a resumed run", distances, testmodel.Options{}, 6, onDevice, 2, 48},
+		{"a resumed run within a block", distances, testmodel.Options{}, 5, onDevice, 0, 48},
+	} {
+		s, p := onePass(t, c.model, c.study)
+		for _, task := range p.AllTasks() {
+			task.Fed = c.fed
+		}
+		p.SetBatch(s, c.limits)
+		m := p.Models[0]
+		if got := len(p.Reductions[m].List); got != c.want || p.Batch != c.batch {
+			t.Errorf("%s: %d reductions and batches of %d, want %d and %d", c.name, got, p.Batch, c.want, c.batch)
+		}
+		copied, prediction := p.CopiedLayers(m)
+		if wantPrediction := strings.Contains(c.study, "effective-invariance"); len(copied) != 2-c.want || prediction != wantPrediction {
+			t.Errorf("%s: %d layers are copied (prediction: %v), want %d (%v)", c.name, len(copied), prediction, 2-c.want, wantPrediction)
+		}
+	}
+}
+
+// TestRetry checks what changes after each error of a pass with reductions.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	s, p := onePass(t, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
+	memory := fmt.Errorf("running: %w", &ort.DeviceMemoryError{})
+	for i, want := range []struct {
+		batch, layers int
+		text          string
+	}{{48, 2, "running 24 at a time"}, {24, 2, "running 12 at"}, {12, 2, "running 6 at"}, {6, 2, "running 2 at"}, {2, 2, "copied to the CPU"}, {2, 0, ""}} {
+		p.SetBatch(s, onDevice)
+		if got := len(p.Reductions[p.Models[0]].List); p.Batch != want.batch || got != want.layers {
+			t.Errorf("attempt %d: %d layers in batches of %d, want %d of %d", i, got, p.Batch, want.layers, want.batch)
+		}
+		if text := p.Retry(memory); want.text == "" && text != "" || !strings.Contains(text, want.text) {
+			t.Errorf("attempt %d: %q, want %q", i, text, want.text)
+		}
+	}
+	s, p = onePass(t, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
+	p.SetBatch(s, onDevice)
+	if text := p.Retry(fmt.Errorf("sample 3: %w", measure.ErrNeedsActivations)); !strings.Contains(text, "copied to the CPU") {
+		t.Errorf("%q", text)
+	}
+	if p.SetBatch(s, onDevice); len(p.Reductions) > 0 || p.Batch != 48 {
+		t.Errorf("%d models with reductions in batches of %d after values that do not suffice", len(p.Reductions), p.Batch)
+	}
+	if text := p.Retry(memory); text != "" {
+		t.Errorf("%q without reductions", text)
+	}
+}
