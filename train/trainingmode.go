@@ -122,22 +122,46 @@ func (p *program) outputStatistics(b *onnx.Builder) {
 	if a := p.spec.Adversarial; a != nil && a.Defence == TRADES {
 		norms = slices.Concat(norms, norms[:len(norms)/2])
 	}
+	static := infer.Analyze(b.Snapshot())
 	for _, n := range norms {
-		running[n.mean], running[n.variance] = n.updatedStatistics(b, running[n.mean], running[n.variance])
+		running[n.mean], running[n.variance] = n.updatedStatistics(b, static, running[n.mean], running[n.variance])
 	}
 	for _, s := range p.statistics {
 		b.Output(nextName(s.name), running[s.name])
 	}
 }
 
-// updatedStatistics writes the running statistics after a forward pass, given those before it.
-func (m *batchNorm) updatedStatistics(b *onnx.Builder, runningMean, runningVariance onnx.Value) (mean, variance onnx.Value) {
+// updatedStatistics writes the running statistics after a forward pass, given those before it and
+// the shapes of the graph.
+func (m *batchNorm) updatedStatistics(b *onnx.Builder, static *infer.Info, runningMean, runningVariance onnx.Value) (mean, variance onnx.Value) {
 	follow := func(running, batch onnx.Value) onnx.Value {
 		return b.Add(b.Mul(running, b.Scalar(float32(m.momentum))), b.Mul(batch, b.Scalar(float32(1-m.momentum))))
 	}
-	n := b.Cast(b.Div(b.Op("Size", nil, onnx.Value(m.x)), b.Op("Size", nil, onnx.Value(m.mean))), onnx.Float)
+	n := m.perChannel(b, static)
 	unbiased := b.Div(n, b.Op("Max", nil, b.Sub(n, b.Scalar(1)), b.Scalar(1)))
 	return follow(runningMean, m.batchMean), follow(runningVariance, b.Mul(m.batchVariance, unbiased))
+}
+
+// perChannel returns the number n of values of a channel in the batch, as a tensor of one element,
+// given the shapes of the graph. It is computed from the shape of x alone: the operator Size runs on
+// the CPU, and the engine would first copy all of x there from another device.
+func (m *batchNorm) perChannel(b *onnx.Builder, static *infer.Info) onnx.Value {
+	x := onnx.Value(m.x)
+	shape := static.Shape(m.x)
+	if shape == nil {
+		return b.Cast(b.Div(b.Op("Size", nil, x), b.Op("Size", nil, onnx.Value(m.mean))), onnx.Float)
+	}
+	n := b.Ints(1)
+	for axis, size := range shape {
+		switch {
+		case axis == 1: // of the channels
+		case size >= 0:
+			n = b.Mul(n, b.Ints(size))
+		default:
+			n = b.Mul(n, b.Gather(b.Shape(x), b.Ints(axis), 0))
+		}
+	}
+	return b.Cast(n, onnx.Float)
 }
 
 // newMask returns the mask of a Dropout node.

@@ -73,9 +73,29 @@ func (op *operation) centeredSums(mean onnx.Value, rank int) onnx.Value {
 	return op.channelSums(op.Mul(op.dy(0), op.Sub(op.x(0), op.perChannel(mean, rank))), rank)
 }
 
-// elementsPerChannel is the number of elements of X for each channel, in the type of X.
+// elementsPerChannel is the number of elements of X for each channel, in the type of X: a scalar, or
+// a vector of one element. It is computed from the shape: the operator Size runs on the CPU, and a
+// runtime would first copy all of X there from another device.
 func (op *operation) elementsPerChannel() onnx.Value {
-	return op.Cast(op.Div(op.Op("Size", nil, op.x(0)), op.Op("Size", nil, op.x(1))), op.elementType(op.x(0)))
+	x := op.x(0)
+	known, unknown := 1, []onnx.Value(nil)
+	for axis, size := range op.shape(x) {
+		switch {
+		case axis == 1:
+		case size >= 0:
+			known *= size
+		default:
+			unknown = append(unknown, op.size(x, axis))
+		}
+	}
+	if len(unknown) == 0 {
+		return op.num(float64(known))
+	}
+	n := unknown[0]
+	for _, size := range unknown[1:] {
+		n = op.Mul(n, size)
+	}
+	return op.times(op.Cast(n, op.elementType(x)), float64(known))
 }
 
 // batchNormalizationTraining is the rule in training mode, where mean and variance are those of the
