@@ -6,21 +6,34 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/pb"
+	"github.com/noether-ml/noether/onnx/rewrite"
 )
 
 // forWebGPU returns a model that computes what m computes, without nodes that ONNX Runtime's WebGPU
 // execution provider accepts and then fails to run. BatchNormalization in training mode is replaced
 // by other operators, if the number of axes of its input is known. MaxPool that also returns the
-// positions of the largest elements, which gradients need, must run on the CPU: onCPU has the names
-// of these nodes. If m has no nodes of either kind, forWebGPU returns m itself.
+// positions of the largest elements must run on the CPU: onCPU has the names of these nodes. The
+// gradients of MaxPool, which need the positions, are replaced where sizes are known. If m has no
+// nodes of either kind, forWebGPU returns m itself.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
 	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) }) {
 		return m, nil, nil
 	}
 	static := infer.Analyze(m)
+	gradients, dropped := maxPoolGradients(m, static)
 	b := onnx.Extend(m)
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
+		if len(n.Output) == 0 {
+			return nil
+		}
+		if g := gradients[n.Output[0]]; g != nil {
+			return []onnx.Value{g.write(b)}
+		}
 		switch {
+		case dropped[n.Output[0]]: // reshaped positions, which nothing reads
+			return []onnx.Value{b.Ints(0)}
+		case poolsPositions(n) && dropped[n.Output[1]]:
+			return []onnx.Value{b.Op("MaxPool", onnx.AttrsOf(n), onnx.Value(n.Input[0])), b.Ints(0)}
 		case normalisesBatch(n) && len(static.Shape(n.Input[0])) >= 2:
 			return normaliseBatch(b, n, len(static.Shape(n.Input[0])))[:len(n.Output)]
 		case poolsPositions(n):
@@ -30,7 +43,14 @@ func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) 
 		}
 		return nil
 	})
-	prepared, err = b.Model()
+	if prepared, err = b.Model(); err != nil {
+		return nil, nil, err
+	}
+	// Leave out nodes that nothing reads, unless inputs would go with them.
+	needed, err := rewrite.WithOutputs(prepared, names(m.Outputs()))
+	if err == nil && len(needed.Inputs()) == len(prepared.Inputs()) {
+		prepared = needed
+	}
 	return prepared, onCPU, err
 }
 

@@ -1,0 +1,4 @@
+package ort
+
+// ForWebGPU is forWebGPU, for tests.
+var ForWebGPU = forWebGPU

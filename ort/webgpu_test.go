@@ -1,0 +1,108 @@
+package ort_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/ort"
+	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// rewritten returns what ort.ForWebGPU makes of the model that build writes, and that model. The
+// nodes that must run on the CPU are an error.
+func rewritten(t *testing.T, build func(b *onnx.Builder)) (before, after *onnx.Model) {
+	t.Helper()
+	b := onnx.NewBuilder(onnx.DefaultOpset)
+	build(b)
+	before, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, onCPU, err := ort.ForWebGPU(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(onCPU) > 0 {
+		t.Errorf("nodes %q must run on the CPU", onCPU)
+	}
+	return before, after
+}
+
+// outputsOf runs a model on the CPU and returns its outputs.
+func outputsOf(t *testing.T, m *onnx.Model, inputs ...*ort.Value) [][]float32 {
+	t.Helper()
+	s, err := orttest.Load(t).NewSession(m, ort.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	values := make([]*ort.Value, len(s.Outputs()))
+	if err := s.Run(t.Context(), inputs, values); err != nil {
+		t.Fatal(err)
+	}
+	var list [][]float32
+	for _, v := range values {
+		list = append(list, ort.Data[float32](v))
+		defer v.Close()
+	}
+	return list
+}
+
+// TestMaxPoolGradientForWebGPU compares the gradient of MaxPool that WebGPU runs with the original,
+// for random windows in one to three dimensions. The elements are small integers, so that windows
+// have several largest elements, the first of which gets the gradient.
+func TestMaxPoolGradientForWebGPU(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		axes := 1 + r.IntN(3)
+		attrs := onnx.Attrs{}
+		var kernel, strides, dilations, before, after []int
+		shape := []int{1 + r.IntN(3), 1 + r.IntN(3)}
+		for range axes {
+			k, d := 1+r.IntN([]int{25, 5, 2}[axes-1]), 1+r.IntN(2)
+			kernel, dilations, strides = append(kernel, k), append(dilations, d), append(strides, 1+r.IntN(4))
+			before, after = append(before, r.IntN(k)), append(after, r.IntN(k))
+			shape = append(shape, (k-1)*d+1+r.IntN(9))
+		}
+		attrs["kernel_shape"], attrs["strides"], attrs["dilations"], attrs["ceil_mode"] = kernel, strides, dilations, r.IntN(2)
+		if padding := []string{"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}[r.IntN(4)]; padding == "NOTSET" {
+			attrs["pads"] = append(before, after...)
+		} else {
+			attrs["auto_pad"], attrs["ceil_mode"] = padding, 0
+			attrs["dilations"] = []int{1, 1, 1}[:axes]
+			for i := range strides {
+				strides[i] = min(strides[i], kernel[i]) // otherwise ONNX Runtime computes negative padding
+			}
+		}
+		declared := append([]int{[]int{-1, shape[0]}[r.IntN(2)]}, shape[1:]...)
+		original, replaced := rewritten(t, func(b *onnx.Builder) {
+			x := b.Input("x", onnx.Float, declared...)
+			y := b.Op("MaxPool", attrs, x)
+			s := b.ReduceSum(b.Mul(b.Mul(y, y), b.Add(y, b.Scalar(0.5))), false)
+			g, err := grad.Of(b, s, "", x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Output("dx", g[0])
+			b.Output("y", y)
+		})
+		data := make([]float32, tensor.Size(shape))
+		for i := range data {
+			data[i] = float32(r.IntN(4) - 2)
+		}
+		x := wrapped(t, data, shape...)
+		want, got := outputsOf(t, original, x), outputsOf(t, replaced, x)
+		for o := range want {
+			for i := range want[o] {
+				if math.Abs(float64(got[o][i]-want[o][i])) > 1e-4 {
+					t.Fatalf("%v of x %v: output %d differs: element %d is %v, want %v", attrs, shape, o, i, got[o][i], want[o][i])
+				}
+			}
+		}
+	}
+}
