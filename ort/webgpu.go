@@ -13,10 +13,11 @@ import (
 // execution provider accepts and then fails to run. BatchNormalization in training mode is replaced
 // by other operators, if the number of axes of its input is known. MaxPool that also returns the
 // positions of the largest elements must run on the CPU: onCPU has the names of these nodes. The
-// gradients of MaxPool, which need the positions, are replaced where sizes are known. If m has no
-// nodes of either kind, forWebGPU returns m itself.
+// gradients of MaxPool, which need the positions, are replaced where sizes are known. LogSoftmax,
+// which WebGPU lacks, is replaced by other operators. If m has no nodes of these kinds, forWebGPU
+// returns m itself.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
-	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) }) {
+	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) || isLogSoftmax(n, m) }) {
 		return m, nil, nil
 	}
 	static := infer.Analyze(m)
@@ -34,6 +35,8 @@ func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) 
 			return []onnx.Value{b.Ints(0)}
 		case poolsPositions(n) && dropped[n.Output[1]]:
 			return []onnx.Value{b.Op("MaxPool", onnx.AttrsOf(n), onnx.Value(n.Input[0])), b.Ints(0)}
+		case isLogSoftmax(n, m):
+			return []onnx.Value{logSoftmax(b, onnx.Value(n.Input[0]), onnx.AttrInt(n, "axis", -1))}
 		case normalisesBatch(n) && len(static.Shape(n.Input[0])) >= 2:
 			return normaliseBatch(b, n, len(static.Shape(n.Input[0])))[:len(n.Output)]
 		case poolsPositions(n):
@@ -58,6 +61,17 @@ func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) 
 // elements.
 func poolsPositions(n *pb.NodeProto) bool {
 	return n.GetOpType() == "MaxPool" && n.GetDomain() == "" && len(n.Output) > 1 && n.Output[1] != ""
+}
+
+// isLogSoftmax reports whether a node of a model is a LogSoftmax over one axis, as since opset 13.
+func isLogSoftmax(n *pb.NodeProto, m *onnx.Model) bool {
+	return n.GetOpType() == "LogSoftmax" && n.GetDomain() == "" && m.Opset() >= 13
+}
+
+// logSoftmax adds log softmax(x) = x - max x - log(sum of exp(x - max x)) along an axis.
+func logSoftmax(b *onnx.Builder, x onnx.Value, axis int) onnx.Value {
+	shifted := b.Sub(x, b.ReduceMax(x, true, axis))
+	return b.Sub(shifted, b.Log(b.ReduceSum(b.Exp(shifted), true, axis)))
 }
 
 // normalisesBatch reports whether a node is a BatchNormalization in training mode.

@@ -106,3 +106,29 @@ func TestMaxPoolGradientForWebGPU(t *testing.T) {
 		}
 	}
 }
+
+func TestLogSoftmaxForWebGPU(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	data := make([]float32, 2*3*4)
+	for i := range data {
+		data[i] = float32(100 * r.NormFloat64()) // exp(x) overflows
+	}
+	x := wrapped(t, data, 2, 3, 4)
+	for axis := -3; axis < 3; axis++ {
+		original, replaced := rewritten(t, func(b *onnx.Builder) {
+			b.Output("y", b.LogSoftmax(b.Input("x", onnx.Float, -1, 3, 4), axis))
+		})
+		for _, n := range replaced.Nodes() {
+			if n.GetOpType() == "LogSoftmax" {
+				t.Error("LogSoftmax is not replaced")
+			}
+		}
+		want, got := outputsOf(t, original, x)[0], outputsOf(t, replaced, x)[0]
+		for i := range want {
+			if !(math.Abs(float64(got[i]-want[i])) <= 1e-5*(1+math.Abs(float64(want[i])))) {
+				t.Errorf("axis %d: element %d is %v, want %v", axis, i, got[i], want[i])
+			}
+		}
+	}
+}
