@@ -83,21 +83,24 @@ func normalisesBatch(n *pb.NodeProto) bool {
 // ... with the given number of axes: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with
 // the mean and the variance of each channel over the batch, and the new running mean and variance.
 // These are momentum * old + (1 - momentum) * batch, where old is the value before, and batch that
-// of the batch.
+// of the batch. y is BatchNormalization with fixed statistics, one pass over x.
 func normaliseBatch(b *onnx.Builder, n *pb.NodeProto, axes int) []onnx.Value {
-	x, scale, bias := onnx.Value(n.Input[0]), onnx.Value(n.Input[1]), onnx.Value(n.Input[2])
-	reduced, perChannel := []int{0}, []int{1, -1}
+	x := onnx.Value(n.Input[0])
+	reduced := []int{0}
 	for a := 2; a < axes; a++ {
-		reduced, perChannel = append(reduced, a), append(perChannel, 1)
+		reduced = append(reduced, a)
 	}
 	mean := b.ReduceMean(x, true, reduced...)
 	centred := b.Sub(x, mean)
-	variance := b.ReduceMean(b.Mul(centred, centred), true, reduced...)
-	deviation := b.Sqrt(b.Add(variance, b.Scalar(onnx.AttrFloat(n, "epsilon", 1e-5))))
-	y := b.Add(b.Mul(b.Div(centred, deviation), b.Reshape(scale, perChannel...)), b.Reshape(bias, perChannel...))
+	variance := b.Reshape(b.ReduceMean(b.Mul(centred, centred), true, reduced...), -1)
+	mean = b.Reshape(mean, -1)
+	y := b.Op("BatchNormalization", onnx.Attrs{"epsilon": onnx.AttrFloat(n, "epsilon", 1e-5)}, x, onnx.Value(n.Input[1]), onnx.Value(n.Input[2]), mean, variance)
 	momentum := onnx.AttrFloat(n, "momentum", 0.9)
 	running := func(old string, batch onnx.Value) onnx.Value {
-		return b.Add(b.Mul(onnx.Value(old), b.Scalar(momentum)), b.Mul(b.Reshape(batch, -1), b.Scalar(1-momentum)))
+		if momentum == 0 {
+			return b.Identity(batch)
+		}
+		return b.Add(b.Mul(onnx.Value(old), b.Scalar(momentum)), b.Mul(batch, b.Scalar(1-momentum)))
 	}
 	return []onnx.Value{y, running(n.Input[3], mean), running(n.Input[4], variance)}
 }

@@ -132,3 +132,37 @@ func TestLogSoftmaxForWebGPU(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchNormalizationForWebGPU compares BatchNormalization in training mode with its
+// replacement, with and without running statistics.
+func TestBatchNormalizationForWebGPU(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, shape := range [][]int{{5, 3}, {2, 3, 7}, {4, 3, 5, 2}} {
+		for _, momentum := range []float64{0, 0.7} {
+			original, replaced := rewritten(t, func(b *onnx.Builder) {
+				x := b.Input("x", onnx.Float, append([]int{-1}, shape[1:]...)...)
+				v := func(name string) onnx.Value { return b.Input(name, onnx.Float, 3) }
+				for i, y := range b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1, "momentum": momentum, "epsilon": 0.01}, x, v("scale"), v("bias"), v("mean"), v("variance")) {
+					b.Output([]string{"y", "mean after", "variance after"}[i], y)
+				}
+			})
+			inputs := []*ort.Value{}
+			for _, s := range [][]int{shape, {3}, {3}, {3}, {3}} {
+				data := make([]float32, tensor.Size(s))
+				for i := range data {
+					data[i] = r.Float32() + 0.5
+				}
+				inputs = append(inputs, wrapped(t, data, s...))
+			}
+			want, got := outputsOf(t, original, inputs...), outputsOf(t, replaced, inputs...)
+			for o := range want {
+				for i := range want[o] {
+					if math.Abs(float64(got[o][i]-want[o][i])) > 1e-4 {
+						t.Fatalf("shape %v, momentum %v: output %d differs: element %d is %v, want %v", shape, momentum, o, i, got[o][i], want[o][i])
+					}
+				}
+			}
+		}
+	}
+}
