@@ -15,6 +15,7 @@ import (
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/ort/orttest"
+	"github.com/noether-ml/noether/tensor"
 )
 
 var onWebGPU = ort.Options{Device: "webgpu"}
@@ -225,5 +226,51 @@ func TestNoAdapter(t *testing.T) {
 	_, err := rt.NewSessionFromFile("testdata/affine.onnx", []string{"x"}, []string{"y"}, onWebGPU)
 	if err == nil || !strings.Contains(err.Error(), "no graphics adapter") || !strings.Contains(err.Error(), "remove --device") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want one line that says what to do", err)
+	}
+}
+
+// TestPaddingAtEndOnWebGPU checks convolutions with padding after the input alone, which WebGPU
+// would ignore for kernels of one element and for those of the size of the input.
+func TestPaddingAtEndOnWebGPU(t *testing.T) {
+	gputest.UseDriver(t)
+	x, weights := make([]float32, 2*3*4*4), tensor.New(5, 3, 4, 4)
+	for i := range x {
+		x[i] = float32(i%7) - 3
+	}
+	for i := range weights.Data {
+		weights.Data[i] = float32(i%5) - 2
+	}
+	for name, c := range map[string]struct {
+		kernel, side int // of the kernel and of the input
+		attrs        onnx.Attrs
+	}{
+		"one element":         {1, 4, onnx.Attrs{"pads": []int{0, 0, 1, 2}}},
+		"the input's size":    {4, 4, onnx.Attrs{"pads": []int{0, 0, 1, 1}}},
+		"the same upper size": {2, 2, onnx.Attrs{"auto_pad": "SAME_UPPER"}},
+		"a smaller kernel":    {3, 4, onnx.Attrs{"pads": []int{0, 0, 1, 1}}},
+	} {
+		build := func(b *onnx.Builder) {
+			w := tensor.Tensor{Shape: []int{5, 3, c.kernel, c.kernel}, Data: weights.Data[:15*c.kernel*c.kernel]}
+			b.Output("y", b.Conv(b.Input("x", onnx.Float, 2, 3, c.side, c.side), b.Const("w", w), "", c.attrs))
+		}
+		in := wrapped(t, x[:6*c.side*c.side], 2, 3, c.side, c.side)
+		var results [2][]float32
+		for i, o := range []ort.Options{{}, onWebGPU} {
+			out := []*ort.Value{nil}
+			if err := newSession(t, o, build).Run(t.Context(), []*ort.Value{in}, out); err != nil {
+				t.Fatal(err)
+			}
+			defer out[0].Close()
+			results[i] = slices.Clone(ort.Data[float32](out[0]))
+		}
+		if len(results[0]) == 0 || len(results[0]) != len(results[1]) {
+			t.Fatalf("%s: %d and %d values", name, len(results[0]), len(results[1]))
+		}
+		for i, want := range results[0] {
+			if d := float64(results[1][i] - want); math.Abs(d) > 1e-4 {
+				t.Errorf("%s: value %d is %v, want %v", name, i, results[1][i], want)
+				break
+			}
+		}
 	}
 }

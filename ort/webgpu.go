@@ -14,15 +14,26 @@ import (
 // by other operators, if the number of axes of its input is known. MaxPool that also returns the
 // positions of the largest elements must run on the CPU: onCPU has the names of these nodes. The
 // gradients of MaxPool, which need the positions, are replaced where sizes are known. LogSoftmax,
-// which WebGPU lacks, is replaced by other operators. If m has no nodes of these kinds, forWebGPU
-// returns m itself.
+// which WebGPU lacks, is replaced by other operators. Convolutions whose padding it would ignore are
+// in onCPU too. If m has no nodes of these kinds, forWebGPU returns m itself.
 func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) {
-	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool { return normalisesBatch(n) || poolsPositions(n) || isLogSoftmax(n, m) }) {
+	if !slices.ContainsFunc(m.Nodes(), func(n *pb.NodeProto) bool {
+		return normalisesBatch(n) || poolsPositions(n) || isLogSoftmax(n, m) || mayPadAtEnd(n)
+	}) {
 		return m, nil, nil
 	}
 	static := infer.Analyze(m)
 	gradients, dropped := maxPoolGradients(m, static)
 	b := onnx.Extend(m)
+	copyForCPU := func(n *pb.NodeProto) []onnx.Value {
+		inputs := make([]onnx.Value, len(n.Input))
+		for i, name := range n.Input {
+			inputs[i] = onnx.Value(name)
+		}
+		outputs := b.Node("", n.GetOpType(), len(n.Output), onnx.AttrsOf(n), inputs...)
+		onCPU = append(onCPU, b.Nodes()[len(b.Nodes())-1].GetName()) // the builder's nodes have unique names
+		return outputs
+	}
 	b.Rewrite(func(n *pb.NodeProto) []onnx.Value {
 		if len(n.Output) == 0 {
 			return nil
@@ -39,10 +50,8 @@ func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) 
 			return []onnx.Value{logSoftmax(b, onnx.Value(n.Input[0]), onnx.AttrInt(n, "axis", -1))}
 		case normalisesBatch(n) && len(static.Shape(n.Input[0])) >= 2:
 			return normaliseBatch(b, n, len(static.Shape(n.Input[0])))[:len(n.Output)]
-		case poolsPositions(n):
-			outputs := b.Node("", "MaxPool", 2, onnx.AttrsOf(n), onnx.Value(n.Input[0]))
-			onCPU = append(onCPU, b.Nodes()[len(b.Nodes())-1].GetName()) // the builder's nodes have unique names
-			return outputs
+		case poolsPositions(n), ignoresPadding(n, static):
+			return copyForCPU(n)
 		}
 		return nil
 	})
@@ -61,6 +70,37 @@ func forWebGPU(m *onnx.Model) (prepared *onnx.Model, onCPU []string, err error) 
 // elements.
 func poolsPositions(n *pb.NodeProto) bool {
 	return n.GetOpType() == "MaxPool" && n.GetDomain() == "" && len(n.Output) > 1 && n.Output[1] != ""
+}
+
+// mayPadAtEnd reports whether a node is a convolution that may have padding after its input, and
+// none before it.
+func mayPadAtEnd(n *pb.NodeProto) bool {
+	if n.GetOpType() != "Conv" || n.GetDomain() != "" || len(n.Input) < 2 || onnx.AttrInt(n, "group", 1) != 1 {
+		return false
+	}
+	pads := onnx.AttrInts(n, "pads")
+	axes := len(pads) / 2
+	positive := func(pad int) bool { return pad > 0 }
+	return onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" || slices.ContainsFunc(pads[axes:], positive) && !slices.ContainsFunc(pads[:axes], positive)
+}
+
+// ignoresPadding reports whether WebGPU ignores the padding of a convolution: it computes those with
+// kernels of one element, or of the size of the input, as a matrix product if there is no padding
+// before the input, even if there is some after it. static has the shapes that are known.
+func ignoresPadding(n *pb.NodeProto, static *infer.Info) bool {
+	if !mayPadAtEnd(n) {
+		return false
+	}
+	x, w := static.Shape(n.Input[0]), static.Shape(n.Input[1])
+	if len(w) < 3 || len(x) != len(w) {
+		return true // unknown
+	}
+	single := slices.Max(w[2:]) == 1
+	whole := slices.Equal(x[2:], w[2:])
+	if onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" { // no padding if single
+		return whole && slices.Contains(w[2:], 2)
+	}
+	return single || whole || slices.Min(x[2:]) < 1
 }
 
 // isLogSoftmax reports whether a node of a model is a LogSoftmax over one axis, as since opset 13.
