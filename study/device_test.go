@@ -159,6 +159,28 @@ measures: [distance]
 	sameScores(t, rows["cpu"], rows["webgpu"], maxDeviceDifference)
 }
 
+// TestEstimateOnWebGPU checks that times are estimated for a study whose distances the device adds
+// up.
+func TestEstimateOnWebGPU(t *testing.T) {
+	gputest.UseDriver(t)
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "one", testmodel.Options{})
+	o := options(t)
+	o.Device = "webgpu"
+	p, err := NewPlan(t.Context(), parseIn(t, dir, deviceStudies[1]), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	costs, err := Estimate(t.Context(), p, filepath.Join(dir, "run"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(costs) != 1 || costs[0].Engine <= 0 || costs[0].Measure <= 0 {
+		t.Errorf("estimates %+v, want one with times of the engine and of measuring", costs)
+	}
+}
+
 // storeDifferences writes the number of scores of each measure and their largest difference on an
 // adapter to a CSV file, which keeps what it has of other adapters.
 func storeDifferences(path, adapter string, differences map[string]difference) error {

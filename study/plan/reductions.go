@@ -82,9 +82,6 @@ func (p *Pass) Retry(err error) string {
 	return ""
 }
 
-// CopyActivations makes the pass copy all activations to the CPU's memory, without reductions.
-func (p *Pass) CopyActivations() { p.noReduce = true }
-
 // reductionsOf returns the reductions of a model's layers: those of layers that only tasks with a
 // reduction read (measure.Reducer), on clean (not transformed) and on transformed inputs. There are
 // none if the model cannot run all samples of a batch at once.

@@ -40,6 +40,7 @@ type timedTask struct {
 	view        int // index into Pass.Views
 	acc         plan.Accumulator
 	activations []tensor.Tensor // of the current batch, for each of the task's readings (the layers that it reads)
+	reduced     bool            // activations holds the values of the task's reduction instead
 	ops         []transform.Op  // transformations of the samples of the batch
 	scratch     []tensor.Tensor // buffers of scaled
 	samples     int             // number of samples fed
@@ -100,11 +101,20 @@ func (f *feeder) copyReadings(tasks []*timedTask, view int, ops []transform.Op) 
 			continue
 		}
 		t.activations, t.ops = t.activations[:0], ops
+		reader := f.reader(t.task.Readings()[0])
+		var i int
+		if i, t.reduced = reader.reductions.Of[t.task]; t.reduced {
+			t.activations = append(t.activations, copyOf(reader.transformed.Reduction(i)))
+			continue
+		}
 		for _, r := range t.task.Readings() {
-			z := f.reader(r).tensor(r, f.Views[view])
-			t.activations = append(t.activations, tensor.Tensor{Shape: slices.Clone(z.Shape), Data: slices.Clone(z.Data)})
+			t.activations = append(t.activations, copyOf(f.reader(r).tensor(r, f.Views[view])))
 		}
 	}
+}
+
+func copyOf(z tensor.Tensor) tensor.Tensor {
+	return tensor.Tensor{Shape: slices.Clone(z.Shape), Data: slices.Clone(z.Data)}
 }
 
 // feedTimedTasks feeds the k-th of the given number of batches to the tasks. It feeds the samples
@@ -168,7 +178,12 @@ func (f *feeder) feedView(tasks []*timedTask, view int, ids plan.SampleIDs, scal
 			if len(t.ops) > 0 {
 				ids.Ops = t.ops[:len(ids.Position)]
 			}
-			t.err = guard.Run(func() error { return t.acc.Feed(ids, inputs[i]) })
+			t.err = guard.Run(func() error {
+				if t.reduced {
+					return t.task.FeedReduced(t.acc, ids, inputs[i][0])
+				}
+				return t.acc.Feed(ids, inputs[i])
+			})
 			t.samples += len(ids.Position)
 			walls[i] = time.Since(start)
 			return nil

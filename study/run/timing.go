@@ -50,7 +50,6 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 	e.store = &rundir.Store{Dir: os.TempDir()}
 	defer e.store.Close()
 	start := time.Now()
-	p.CopyActivations() // for tasks, which are timed one by one
 	f, err := e.openReaders(p)
 	if err != nil {
 		return out, err
@@ -168,7 +167,13 @@ func (f *feeder) runTimed(ctx context.Context, b *batch, tally *engineTally) err
 			continue
 		}
 		clock := startClock()
-		if err := r.run(ctx, b.inputs[i], b.view != plan.CleanView); err != nil {
+		var err error
+		if b.view != plan.CleanView && r.reduced != nil {
+			err = r.runReduced(ctx, b.inputs[i], f.Data().Layout.Partners(b.positions), r.clean, r.transformed)
+		} else {
+			err = r.run(ctx, b.inputs[i], b.view != plan.CleanView)
+		}
+		if err != nil {
 			return err
 		}
 		if tally.took != nil {
