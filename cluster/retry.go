@@ -9,11 +9,23 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// A Change overrides resources that the Slurm script of a submission requests. A submission is a
+// A Change overrides resources that the Slurm scripts of a submission request. A submission is a
 // study divided into tasks, and a merge: the job that combines their results.
 type Change struct {
-	Memory spec.Size // of a task; 0: unchanged
-	Time   Duration  // limit of a task; 0: unchanged
+	Memory spec.Size // of a task, and of the merge; 0: unchanged
+	Time   Duration  // limit of a task, and of the merge; 0: unchanged
+}
+
+// options returns the flags of sbatch for a change. They override those in a script.
+func (c Change) options() []string {
+	var options []string
+	if c.Memory > 0 {
+		options = append(options, fmt.Sprintf("--mem=%dM", (c.Memory+mebibyte-1)/mebibyte))
+	}
+	if c.Time > 0 {
+		options = append(options, "--time="+slurmDuration(time.Duration(c.Time)))
+	}
+	return options
 }
 
 // ErrNothingToRetry is returned by Retry if there is nothing to submit: every task is done, queued
@@ -43,19 +55,12 @@ func (c Slurm) Retry(ctx context.Context, run string, r *Record, s *Submission, 
 	}
 	// Merge is missing if the merge ran and lacks cells.
 	if len(tasks) == 0 && (status.mustRetryMerge() || status.Merge == missing) {
-		return nil, c.queueMerge(ctx, run, r, s)
+		return nil, c.queueMerge(ctx, run, r, s, change.options())
 	}
 	if len(tasks) == 0 {
 		return nil, ErrNothingToRetry
 	}
-	var options []string
-	if change.Memory > 0 {
-		options = append(options, fmt.Sprintf("--mem=%dM", (change.Memory+mebibyte-1)/mebibyte))
-	}
-	if change.Time > 0 {
-		options = append(options, "--time="+slurmDuration(time.Duration(change.Time)))
-	}
-	return tasks, c.queue(ctx, run, r, s, tasks, options)
+	return tasks, c.queue(ctx, run, r, s, tasks, change.options())
 }
 
 // ErrMergeEnded is the error of Wait if the merge has ended without a result, or lacks cells.

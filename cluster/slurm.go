@@ -117,8 +117,8 @@ func (c Slurm) Submit(ctx context.Context, run string, r *Record, s *Submission)
 	return c.queue(ctx, run, r, s, tasks, nil)
 }
 
-// queue submits some of the tasks, and a merge that waits for them. options are flags of sbatch,
-// which override those in the script.
+// queue submits some of the tasks, and a merge that waits for them. options are flags of sbatch for
+// both, which override those in the scripts.
 func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, tasks []int, options []string) error {
 	if err := r.write(run); err != nil { // the first task reads it when it starts
 		return err
@@ -137,14 +137,14 @@ func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, 
 	if err := r.write(run); err != nil {
 		return fmt.Errorf("job %s was submitted but could not be recorded: %w", id, err)
 	}
-	if err := c.queueMerge(ctx, run, r, s, "--dependency=afterany:"+id); err != nil {
+	if err := c.queueMerge(ctx, run, r, s, append([]string{"--dependency=afterany:" + id}, options...)); err != nil {
 		return fmt.Errorf("job %s was submitted but its merge was not (noether cluster retry submits it): %w", id, err)
 	}
 	return nil
 }
 
-// queueMerge submits a merge and records it with the last job.
-func (c Slurm) queueMerge(ctx context.Context, run string, r *Record, s *Submission, options ...string) error {
+// queueMerge submits a merge and records it with the last job. options are flags of sbatch.
+func (c Slurm) queueMerge(ctx context.Context, run string, r *Record, s *Submission, options []string) error {
 	args := append([]string{"--parsable"}, options...)
 	merge, err := c.sbatch(ctx, append(args, folder(run, s.Number, "merge.sbatch"))...)
 	if err != nil {

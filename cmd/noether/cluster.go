@@ -183,8 +183,8 @@ the current scripts in the run folder. They resume from their saved state.`,
 	}
 	f := c.Flags()
 	f.IntVar(&number, "submission", 0, "number of the submission (default: the last)")
-	f.StringVar(&memory, "mem", "", "memory of a task instead of that in the script, such as 16GiB")
-	f.StringVar(&limit, "time", "", "time limit of a task instead of that in the script, such as 4h")
+	f.StringVar(&memory, "mem", "", "memory of a task and of the merge, instead of that in the scripts, such as 16GiB")
+	f.StringVar(&limit, "time", "", "time limit of a task and of the merge, instead of that in the scripts, such as 4h")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
