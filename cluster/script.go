@@ -77,12 +77,15 @@ func (s *Submission) taskScript(run, studyName string) (string, error) {
 	// After a requeue the script sleeps until Slurm ends it.
 	fmt.Fprintf(&b, `
 # A task that is killed, for memory say, starts again here and resumes from its saved state.
-soon=
+soon= ended=
 for try in $(seq %d); do
+	# Slurm may kill the task a moment before this script, which must not start it again in between.
+	[ $try = 1 ] || sleep 2
+	[ -z "$soon$ended" ] || break # signalled during the sleep
 	"${noether[@]}" cluster task %s "$SLURM_ARRAY_TASK_ID" --submission %d --device %s --threads "${SLURM_CPUS_PER_TASK:-%d}" --save-every %s &
 	task=$!
-	trap 'soon=yes; kill -TERM $task 2>/dev/null' USR1 # the time limit is near: save and exit
-	trap 'kill -TERM $task 2>/dev/null' TERM           # cancelled or preempted
+	trap 'soon=yes; kill -TERM $task 2>/dev/null' USR1  # the time limit is near: save and exit
+	trap 'ended=yes; kill -TERM $task 2>/dev/null' TERM # cancelled or preempted
 	wait $task
 	code=$?
 	while kill -0 $task 2>/dev/null; do # a signal interrupts wait, not the task

@@ -100,19 +100,24 @@ func TestQuote(t *testing.T) {
 // TestBatchScript runs the batch script with fake noether, scontrol and sleep. A task that is
 // killed is started again, with three starts at most in all. One that stops shortly before Slurm's
 // time limit, with the exit code 75 for unfinished work, is queued again. The task is number 2 of
-// the array job 7.
+// the array job 7. Before it starts a task again, the script sleeps. Where it is killed during that
+// time, or told to end, it does not start the task again; a child of the fake noether, which
+// outlives it, sends these signals.
 func TestBatchScript(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		program string // body of the fake noether; $n is the number of starts so far, this one included
 		usr1    bool   // send SIGUSR1, Slurm's warning before the time limit
 		want    string // lines that the fake programs write to $log
-		code    int    // exit code of the script; 137: killed by SIGKILL (128 + 9)
+		code    int    // exit code of the script; 137: the task was killed by SIGKILL (128 + 9), -1: the script was
 	}{
 		"done":                           {"exit 0", false, "start\n", 0},
 		"failed":                         {"exit 1", false, "start\n", 1},
 		"killed once":                    {"[ $n = 1 ] && kill -KILL $$; exit 0", false, "start\nstart\n", 0},
 		"always killed":                  {"kill -KILL $$", false, "start\nstart\nstart\n", 137},
+		"killed with the script":         {"(sleep 0.5; kill -KILL $PPID) & kill -KILL $$", false, "start\n", -1},
+		"killed, then out of time":       {"(sleep 0.5; kill -USR1 $PPID) & kill -KILL $$", false, "start\nrequeue 7_2\n", 137},
+		"killed, then cancelled":         {"(sleep 0.5; kill -TERM $PPID) & kill -KILL $$", false, "start\n", 137},
 		"out of time":                    {"trap 'echo saved >> $log; exit 75' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\nsaved\nrequeue 7_2\n", 75},
 		"finishes on SIGTERM":            {"trap 'exit 0' TERM; echo up >> $log; for i in $(seq 2000); do sleep 0.05; done", true, "start\nup\n", 0},
 		"ignores SIGTERM, then finishes": {"trap '' TERM; echo up >> $log; sleep 0.3; exit 0", true, "start\nup\n", 0},
