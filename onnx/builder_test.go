@@ -241,23 +241,3 @@ func TestBuildSerialiseParse(t *testing.T) {
 		}
 	})
 }
-
-// TestAxisOfInput checks that a free dimension that is always as long as an axis of an input, such
-// as the batch, is found there, and that others are not.
-func TestAxisOfInput(t *testing.T) {
-	t.Parallel()
-	b := onnx.NewBuilder(17)
-	b.Input("x", onnx.Float, -1, 3)
-	shapes := map[string][]int{"x": {-2, 3}, "y": {4, -2}, "z": {-1, -3}}
-	shape := func(name string) []int { return shapes[name] }
-	for _, c := range []struct {
-		tensor onnx.Value
-		axis   int
-		want   onnx.Value
-		at     int
-	}{{"y", 1, "x", 0}, {"y", 0, "y", 0}, {"z", 0, "z", 0}, {"z", 1, "z", 1}} {
-		if v, at := onnx.AxisOfInput(b, shape, c.tensor, c.axis); v != c.want || at != c.at {
-			t.Errorf("axis %d of %s: axis %d of %s, want axis %d of %s", c.axis, c.tensor, at, v, c.at, c.want)
-		}
-	}
-}

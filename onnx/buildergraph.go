@@ -80,19 +80,3 @@ func (b *Builder) AddOutput(first Value, i int) Value {
 	b.Fail("no node has %q as its first output", first)
 	return ""
 }
-
-// AxisOfInput returns an input of the graph and its axis that is always as long as an axis of v, or
-// v and axis themselves if there is none. shape returns the shape of a tensor as infer.Info.Shape
-// does: free dimensions that are always equal are equal numbers below -1.
-func AxisOfInput(b *Builder, shape func(name string) []int, v Value, axis int) (Value, int) {
-	size := shape(string(v))[axis]
-	if size >= -1 {
-		return v, axis
-	}
-	for _, input := range b.Inputs() {
-		if at := slices.Index(shape(input.Name), size); at >= 0 {
-			return Value(input.Name), at
-		}
-	}
-	return v, axis
-}

@@ -158,8 +158,7 @@ func (m *batchNorm) perChannel(b *onnx.Builder, static *infer.Info) onnx.Value {
 		case size >= 0:
 			n = b.Mul(n, b.Ints(size))
 		default:
-			v, at := onnx.AxisOfInput(b, static.Shape, x, axis)
-			n = b.Mul(n, b.Gather(b.Shape(v), b.Ints(at), 0))
+			n = b.Mul(n, b.Gather(b.Shape(x), b.Ints(axis), 0))
 		}
 	}
 	return b.Cast(n, onnx.Float)

@@ -237,15 +237,10 @@ func (op *operation) shapeOf(v onnx.Value) onnx.Value {
 	return op.Shape(v)
 }
 
-// size is the length of an axis of a tensor, an int64 vector of one element. Where an input of the
-// graph has an axis that is always as long, it is taken from that input: all tensors with the batch
-// as an axis then share one value, which a runtime copies to another device only once.
+// size is the length of an axis of a tensor, an int64 vector of one element.
 func (op *operation) size(v onnx.Value, axis int) onnx.Value {
-	if s := op.shape(v); len(s) > axis {
-		if s[axis] >= 0 {
-			return op.Ints(s[axis])
-		}
-		v, axis = onnx.AxisOfInput(op.Builder, op.info.Shape, v, axis)
+	if s := op.shape(v); len(s) > axis && s[axis] >= 0 {
+		return op.Ints(s[axis])
 	}
 	return op.Gather(op.Shape(v), op.Ints(axis), 0)
 }
