@@ -65,3 +65,21 @@ func TestRetryChange(t *testing.T) {
 		})
 	}
 }
+
+// TestMergeWithoutJob checks that a merge is not submitted if no job is recorded that it could
+// belong to, as after a script that was submitted by hand.
+func TestMergeWithoutJob(t *testing.T) {
+	bin, run := t.TempDir(), t.TempDir()
+	executable(t, filepath.Join(bin, "sbatch"), "touch "+filepath.Join(bin, "called"))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	r, last, err := New(run, "Big study", *exampleSubmission(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (Slurm{}).queueMerge(t.Context(), run, r, last, nil); err == nil || !strings.Contains(err.Error(), "noether merge "+run) {
+		t.Errorf("error %v, want one that names the command", err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, "called")); err == nil {
+		t.Error("sbatch was called")
+	}
+}

@@ -145,6 +145,9 @@ func (c Slurm) queue(ctx context.Context, run string, r *Record, s *Submission, 
 
 // queueMerge submits a merge and records it with the last job. options are flags of sbatch.
 func (c Slurm) queueMerge(ctx context.Context, run string, r *Record, s *Submission, options []string) error {
+	if len(s.Jobs) == 0 {
+		return fmt.Errorf("no job of the submission is recorded, so it has no merge: combine its results with noether merge %s", run)
+	}
 	args := append([]string{"--parsable"}, options...)
 	merge, err := c.sbatch(ctx, append(args, folder(run, s.Number, "merge.sbatch"))...)
 	if err != nil {
