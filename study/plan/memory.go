@@ -125,11 +125,14 @@ func (l MemoryLimits) cachedBatch(read int64) int64 {
 	return l.cores * max(coreImages, coreActivations/max(read, 1))
 }
 
-// BatchSize returns how many samples the engine runs at once: the study's batch if it sets one,
-// else the most that the buffers of all models and the memory of the device allow. Only speed and
-// memory depend on it.
+// BatchSize returns how many samples the engine runs at once: the study's batch if it sets one and
+// the device was not too small for it, else the most that the buffers of all models and the memory
+// of the device allow. Only speed and memory depend on it.
 func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	if batch := s.Batch; batch > 0 {
+		if p.mostBatch > 0 {
+			batch = min(batch, p.mostBatch)
+		}
 		if block := p.Data().Layout.Block; len(p.Reductions) > 0 && batch > block {
 			batch -= batch % block // reductions need whole blocks
 		}

@@ -73,7 +73,7 @@ func (p *Pass) Retry(err error) string {
 		p.mostBatch = p.Batch / 2 / block * block
 		return fmt.Sprintf("the device has too little memory for batches of %d: running %d at a time", p.Batch, p.mostBatch)
 	case errors.As(err, &memory):
-		p.noReduce = true
+		p.noReduce, p.mostBatch = true, 0 // without reductions, sessions divide batches that do not fit
 		return "the device has too little memory to keep activations: they are copied to the CPU"
 	case errors.Is(err, measure.ErrNeedsActivations):
 		p.noReduce = true

@@ -13,17 +13,17 @@ import (
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// onePass returns the only pass of a study of one model with the layers conv and its ReLU, on 48
-// samples, which are read in blocks of two.
-func onePass(t *testing.T, o testmodel.Options, more string) (*spec.Study, *Pass) {
+// onePass returns the only pass of a study of one model with the layers conv and its ReLU, on 47 or
+// 48 samples, which are read in blocks of two.
+func onePass(t *testing.T, samples int, o testmodel.Options, more string) (*spec.Study, *Pass) {
 	t.Helper()
 	dir := t.TempDir()
 	testmodel.Write(t, dir, "net", o)
 	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, `name: sums
-data: [{name: shapes, shapes: {n: 48, size: 16}}]
+data: [{name: shapes, shapes: {n: %d, size: 16}}]
 models: [{name: net, onnx: net.onnx, layers: [conv, "op:Relu"]}]
 %s
-`, more), nil)
+`, samples, more), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,25 +54,37 @@ func TestReductions(t *testing.T) {
 	for _, c := range []struct {
 		name, study string
 		model       testmodel.Options
-		fed         int // samples that the tasks have read
+		fed         [2]int // samples that tasks of predictions and of layers have read
 		limits      MemoryLimits
 		want        int // number of layers
 		batch       int
 	}{
-		{"distances", distances, testmodel.Options{}, 0, onDevice, 2, 48},
-		{"per class", quarter + "measures: [{distance: {per-class: true}}]", testmodel.Options{}, 0, onDevice, 2, 48},
-		{"on the CPU", distances, testmodel.Options{}, 0, onCPU, 0, 48},
-		{"another measure", quarter + "measures: [distance, seis]", testmodel.Options{}, 0, onDevice, 0, 48},
-		{"transformed activations", "transforms: [{name: quarter, on: activations, rotate: {values: [90]}}]\nmeasures: [distance]", testmodel.Options{}, 0, onDevice, 0, 48},
-		{"a fixed number of images", distances, testmodel.Options{Batch: 4}, 0, onDevice, 0, 48},
-		{"an odd batch", distances + "\nbatch: 5", testmodel.Options{}, 0, onDevice, 2, 4},
-		{"a batch below the block", distances + "\nbatch: 1", testmodel.Options{}, 0, onDevice, 0, 1},
-		{"a resumed run", distances, testmodel.Options{}, 6, onDevice, 2, 48},
-		{"a resumed run within a block", distances, testmodel.Options{}, 5, onDevice, 0, 48},
+		{"distances", distances, testmodel.Options{}, [2]int{}, onDevice, 2, 48},
+		{"per class", quarter + "measures: [{distance: {per-class: true}}]", testmodel.Options{}, [2]int{}, onDevice, 2, 48},
+		{"on the CPU", distances, testmodel.Options{}, [2]int{}, onCPU, 0, 48},
+		{"another measure", quarter + "measures: [distance, seis]", testmodel.Options{}, [2]int{}, onDevice, 0, 48},
+		{"transformed activations", "transforms: [{name: quarter, on: activations, rotate: {values: [90]}}]\nmeasures: [distance]", testmodel.Options{}, [2]int{}, onDevice, 0, 48},
+		{"a fixed number of images", distances, testmodel.Options{Batch: 4}, [2]int{}, onDevice, 0, 48},
+		{"an odd batch", distances + "\nbatch: 5", testmodel.Options{}, [2]int{}, onDevice, 2, 4},
+		{"a batch below the block", distances + "\nbatch: 1", testmodel.Options{}, [2]int{}, onDevice, 0, 1},
+		{"a resumed run", distances, testmodel.Options{}, [2]int{6, 6}, onDevice, 2, 48},
+		{"a resumed run within a block", distances, testmodel.Options{}, [2]int{5, 5}, onDevice, 0, 48},
+		{"a prediction that has read less", distances, testmodel.Options{}, [2]int{0, 6}, onDevice, 2, 48},
+		{"a prediction within a block", distances, testmodel.Options{}, [2]int{5, 6}, onDevice, 0, 48},
+		{"layers within a block", distances, testmodel.Options{}, [2]int{4, 5}, onDevice, 0, 48},
+		{"a last block of one sample", distances, testmodel.Options{}, [2]int{}, onDevice, 2, 47},
+		{"a last block that was read", distances, testmodel.Options{}, [2]int{0, 47}, onDevice, 2, 47},
 	} {
-		s, p := onePass(t, c.model, c.study)
+		samples := 48
+		if c.batch == 47 {
+			samples = 47
+		}
+		s, p := onePass(t, samples, c.model, c.study)
 		for _, task := range p.AllTasks() {
-			task.Fed = c.fed
+			task.Fed = c.fed[1]
+			if task.ScoredLayer().Name == "" {
+				task.Fed = c.fed[0]
+			}
 		}
 		p.SetBatch(s, c.limits)
 		m := p.Models[0]
@@ -86,24 +98,31 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// TestRetry checks what changes after each error of a pass with reductions.
+// TestRetry checks what changes after each error of a pass with reductions: batches become smaller,
+// whoever chose their size, until activations are copied.
 func TestRetry(t *testing.T) {
 	t.Parallel()
-	s, p := onePass(t, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
-	memory := fmt.Errorf("running: %w", &ort.DeviceMemoryError{})
-	for i, want := range []struct {
+	type attempt struct {
 		batch, layers int
 		text          string
-	}{{48, 2, "running 24 at a time"}, {24, 2, "running 12 at"}, {12, 2, "running 6 at"}, {6, 2, "running 2 at"}, {2, 2, "copied to the CPU"}, {2, 0, ""}} {
-		p.SetBatch(s, onDevice)
-		if got := len(p.Reductions[p.Models[0]].List); p.Batch != want.batch || got != want.layers {
-			t.Errorf("attempt %d: %d layers in batches of %d, want %d of %d", i, got, p.Batch, want.layers, want.batch)
-		}
-		if text := p.Retry(memory); want.text == "" && text != "" || !strings.Contains(text, want.text) {
-			t.Errorf("attempt %d: %q, want %q", i, text, want.text)
+	}
+	memory := fmt.Errorf("running: %w", &ort.DeviceMemoryError{})
+	for more, attempts := range map[string][]attempt{
+		"":           {{48, 2, "running 24 at a time"}, {24, 2, "running 12 at"}, {12, 2, "running 6 at"}, {6, 2, "running 2 at"}, {2, 2, "copied to the CPU"}, {48, 0, ""}},
+		"batch: 9\n": {{8, 2, "running 4 at a time"}, {4, 2, "running 2 at"}, {2, 2, "copied to the CPU"}, {9, 0, ""}},
+	} {
+		s, p := onePass(t, 48, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n"+more)
+		for i, want := range attempts {
+			p.SetBatch(s, onDevice)
+			if got := len(p.Reductions[p.Models[0]].List); p.Batch != want.batch || got != want.layers {
+				t.Errorf("%sattempt %d: %d layers in batches of %d, want %d of %d", more, i, got, p.Batch, want.layers, want.batch)
+			}
+			if text := p.Retry(memory); want.text == "" && text != "" || !strings.Contains(text, want.text) {
+				t.Errorf("%sattempt %d: %q, want %q", more, i, text, want.text)
+			}
 		}
 	}
-	s, p = onePass(t, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
+	s, p := onePass(t, 48, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
 	p.SetBatch(s, onDevice)
 	if text := p.Retry(fmt.Errorf("sample 3: %w", measure.ErrNeedsActivations)); !strings.Contains(text, "copied to the CPU") {
 		t.Errorf("%q", text)
