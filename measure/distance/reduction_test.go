@@ -31,7 +31,10 @@ func TestReduction(t *testing.T) {
 			"longer":       func(clean, transformed []float32) { scale(transformed, 1000) },
 		} {
 			const n = 10
-			site := measure.Site{Layer: layer, Layout: measure.Layout{N: n, Block: 4, Groups: 3}, KeepSamples: true, Project: 3}
+			site := measure.Site{Layer: layer, Layout: measure.Layout{N: n, Block: 4, Groups: 3}, KeepSamples: true}
+			if len(layer.Shape) > 1 { // activations without axes to average are needed for a projection
+				site.Project = 3
+			}
 			b := &measure.Batch{Place: []int{0, 1, 2, 4, 5, 6, 7, 8, 9}}
 			for _, p := range b.Place {
 				b.Index, b.Label = append(b.Index, p), append(b.Label, -1)
@@ -145,6 +148,65 @@ func TestReductionNeedsActivations(t *testing.T) {
 		refused := errors.Is(acc.Update(reduce(t, site, b)), measure.ErrNeedsActivations)
 		if want := name != "difference"; refused != want {
 			t.Errorf("%s: refused %v, want %v", name, refused, want)
+		}
+	}
+}
+
+// TestReducedColumns checks for which sums of a sample and of its partner the activations are
+// needed: where one is not finite, or squares may have underflowed.
+func TestReducedColumns(t *testing.T) {
+	t.Parallel()
+	infinite := float32(math.Inf(1))
+	for _, c := range []struct {
+		name            string
+		sum             int // of the sample, or of its partner, that differs from 1
+		value           float32
+		partner, needed bool
+	}{
+		{"none", reducedAA, 1, false, false},
+		{"|a|^2", reducedAA, infinite, false, true},
+		{"|b|^2", reducedBB, infinite, false, true},
+		{"a.b", reducedDot, infinite, false, true},
+		{"a.b", reducedDot, float32(math.NaN()), false, true},
+		{"sum |a - b|", reducedAbs, infinite, false, true},
+		{"|a - b|^2", reducedSqr, infinite, false, true},
+		{"small |a|^2", reducedAA, 1e-30, false, true},
+		{"small |b|^2", reducedBB, 1e-30, false, true},
+		{"small |a - b|^2", reducedSqr, 1e-30, false, true},
+		{"zero |a - b|^2", reducedSqr, 0, false, true},
+		{"zero |a|^2", reducedAA, 0, false, false},
+		{"zero |b|^2", reducedBB, 0, false, false},
+		{"the partner's |a|^2", reducedAA, infinite, true, true},
+		{"the partner's |b|^2", reducedBB, infinite, true, false},
+		{"a.b with the partner", partnerDot, infinite, false, true},
+		{"sum |a - b| with the partner", partnerAbs, infinite, false, true},
+		{"|a - b|^2 with the partner", partnerSqr, 1e-30, false, true},
+	} {
+		var sums [2][]float32 // of the sample and of its partner
+		for i := range sums {
+			sums[i] = []float32{1, 1, 1, 1, 1, 1, 1, 1}
+			if c.partner == (i == 1) {
+				sums[i][c.sum] = c.value
+			}
+		}
+		own, shuffled := make([]float64, columns), make([]float64, columns)
+		if err := reducedColumns(own, shuffled, sums[0], sums[1]); (err == measure.ErrNeedsActivations) != c.needed || !c.needed && err != nil {
+			t.Errorf("%s is %v: error %v, want one: %v", c.name, c.value, err, c.needed)
+		}
+		if c.partner || c.sum >= partnerDot { // without shuffled pairs, only the sample's own sums matter
+			if err := reducedColumns(own, nil, sums[0], sums[1]); err != nil {
+				t.Errorf("%s is %v, without shuffled pairs: %v", c.name, c.value, err)
+			}
+		}
+	}
+}
+
+// TestRunLength checks the lengths of the runs in which a vector is added.
+func TestRunLength(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{1: 1, 1000: 1000, 1024: 1024, 2 * 1024: 1024, 3 * 1031: 1031, 7 * 7 * 512: 1568, 2053: 2053} {
+		if got := runLength(n); got != want {
+			t.Errorf("%d values: runs of %d, want %d", n, got, want)
 		}
 	}
 }

@@ -140,10 +140,13 @@ func BatchSize(s *spec.Study, p *Pass, limits MemoryLimits) int {
 	}
 	var activations, read, images, device int64
 	for _, m := range p.Models {
-		var bound int64 // bytes of the buffers for one sample: 4 for each value of the layers that are read
+		var bound int64 // bytes of the buffers for one sample: 4 for each value of the layers that are read, and of reductions
 		layers, _ := p.CopiedLayers(m)
 		for _, l := range layers {
 			bound += 4 * int64(tensor.Size(l.Shape))
+		}
+		for _, r := range p.Reductions[m].List {
+			bound += 4 * int64(r.Width)
 		}
 		working := m.Net.WorkingBytes() // what the engine needs for one sample besides the buffers
 		if limits.slots > 1 {

@@ -98,6 +98,30 @@ func TestReductions(t *testing.T) {
 	}
 }
 
+// TestReductionsFitMemory checks that batches are small enough for the values of reductions, of two
+// clean and two transformed batches, to fit in the memory for activations, and for activations that
+// stay on the device to fit in its memory.
+func TestReductionsFitMemory(t *testing.T) {
+	t.Parallel()
+	s, p := onePass(t, 48, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
+	p.SetBatch(s, onDevice)
+	m := p.Models[0]
+	r := p.Reductions[m].List[:1]
+	r[0].Width = 1 << 16
+	p.Reductions[m] = Reductions{List: r}
+	small := onDevice
+	small.activations = 4 * 4 << 16 * 17
+	if got := BatchSize(s, p, small); got != 16 { // whole blocks of two
+		t.Errorf("batches of %d in %d bytes, want 16", got, small.activations)
+	}
+	r[0].Width, r[0].Layer.Shape = 1, []int{1 << 22}
+	small = onDevice
+	small.device = (2 + 4) * 4 << 22 * 9 // two batches of the clean layer, and four tensors for the reduction
+	if got := BatchSize(s, p, small); got != 8 {
+		t.Errorf("batches of %d in %d bytes of the device, want 8", got, small.device)
+	}
+}
+
 // TestRetry checks what changes after each error of a pass with reductions: batches become smaller,
 // whoever chose their size, until activations are copied.
 func TestRetry(t *testing.T) {

@@ -39,6 +39,9 @@ func (m *method) Reduction(s measure.Site) *measure.Reduction {
 		return &measure.Reduction{Name: r.Name, Width: r.Width, Build: values}
 	}
 	dim := features.Mean.Dim(s.Layer)
+	if dim == size { // no axis is averaged: the means would be all activations
+		return nil
+	}
 	return &measure.Reduction{Name: r.Name + " and means", Width: r.Width + 2*dim, Build: func(b *onnx.Builder, in measure.ReductionInputs) onnx.Value {
 		all := []onnx.Value{values(b, in)}
 		for _, z := range []onnx.Value{in.Clean, in.Transformed} {

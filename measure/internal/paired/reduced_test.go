@@ -32,7 +32,8 @@ func reducible() *Spec {
 
 // TestReducedBatches checks that scores and per-sample values are the same for the values of a
 // Reduction as for activations, with batches of whole blocks (runs of consecutive samples), samples
-// that cannot be read, projections to a plane, and without a null, the mean over shuffled pairs.
+// that cannot be read, projections to a plane, and without a null, the mean over shuffled pairs. So
+// are those of a run that is interrupted after each batch, and continues with either of the two.
 func TestReducedBatches(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 1))
@@ -43,15 +44,46 @@ func TestReducedBatches(t *testing.T) {
 		if r.IntN(5) == 0 {
 			site.Budget = 1 // byte: too little memory for the null
 		}
-		reduced, plain := newAccumulator(reducible(), site), newAccumulator(reducible(), site)
+		reduced, plain, mixed := newAccumulator(reducible(), site), newAccumulator(reducible(), site), newAccumulator(reducible(), site)
 		for from := 0; from < n; {
 			to := min(n, from+site.Layout.Block*(1+r.IntN(3)))
-			feedBoth(t, r, reduced, plain, from, to)
+			activations, values := randomBatches(r, reduced, from, to)
+			update(t, plain, activations)
+			update(t, reduced, values)
+			update(t, mixed, []*measure.Batch{activations, values}[r.IntN(2)])
+			mixed = restored(t, mixed)
 			from = to
 		}
-		if a, b := results(t, reduced), results(t, plain); a != b {
-			t.Fatalf("%+v: %s, want %s", site, a, b)
+		if len(plain.open) == 0 && fmt.Sprint(reduced.null) != fmt.Sprint(plain.null) {
+			t.Fatalf("%+v: the null has the sums %v, want %v", site, reduced.null, plain.null)
 		}
+		want := results(t, plain)
+		for name, a := range map[string]*accumulator{"reduced": reduced, "mixed": mixed} {
+			if got := results(t, a); got != want {
+				t.Fatalf("%s, %+v: %s, want %s", name, site, got, want)
+			}
+		}
+	}
+}
+
+// restored returns a new accumulator with the state of a.
+func restored(t *testing.T, a *accumulator) *accumulator {
+	t.Helper()
+	state, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newAccumulator(a.spec, a.site)
+	if err := again.UnmarshalBinary(state); err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func update(t *testing.T, a *accumulator, b *measure.Batch) {
+	t.Helper()
+	if err := a.Update(b); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -65,10 +97,9 @@ func results(t *testing.T, a *accumulator) string {
 	return fmt.Sprint(scores, a.Samples())
 }
 
-// feedBoth feeds the samples at the places from to to-1, of which some cannot be read, to two
-// accumulators: as values of the Reduction to one, as activations to the other.
-func feedBoth(t *testing.T, r *rand.Rand, reduced, plain *accumulator, from, to int) {
-	t.Helper()
+// randomBatches returns the samples at the places from to to-1, of which some cannot be read, as
+// activations and as values of the Reduction of the accumulator a.
+func randomBatches(r *rand.Rand, a *accumulator, from, to int) (activations, reduced *measure.Batch) {
 	b := &measure.Batch{}
 	for p := from; p < to; p++ {
 		if r.IntN(6) > 0 {
@@ -77,29 +108,24 @@ func feedBoth(t *testing.T, r *rand.Rand, reduced, plain *accumulator, from, to 
 	}
 	k := len(b.Place)
 	if k == 0 {
-		return
+		return b, b
 	}
 	b.Clean, b.Transformed = tensor.New(k, 2, 2, 2), tensor.New(k, 2, 2, 2)
 	for i := range b.Clean.Data {
 		b.Clean.Data[i], b.Transformed.Data[i] = float32(r.IntN(9)), float32(r.IntN(9))
 	}
-	width := 2 + reduced.pooledMeans()
+	width := 2 + a.pooledMeans()
 	values := tensor.New(k, width)
-	for i, p := range reduced.site.Layout.Partners(b.Place) {
+	for i, p := range a.site.Layout.Partners(b.Place) {
 		row := values.At(i).Data
 		z, moved := b.Clean.At(i).Data, b.Transformed.At(i).Data
 		row[0], row[1] = moved[0]-z[0], moved[0]-b.Clean.At(p).Data[0]
 		if width > 2 {
-			reduced.projection.pool(row[2:4], z)
-			reduced.projection.pool(row[4:6], moved)
+			a.projection.pool(row[2:4], z)
+			a.projection.pool(row[4:6], moved)
 		}
 	}
-	if err := plain.Update(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := reduced.Update(&measure.Batch{Place: b.Place, Index: b.Index, Label: b.Label, Reduced: values}); err != nil {
-		t.Fatal(err)
-	}
+	return b, &measure.Batch{Place: b.Place, Index: b.Index, Label: b.Label, Reduced: values}
 }
 
 // TestReducedBatchErrors checks the errors for batches that a Reduction cannot have computed.
@@ -110,6 +136,8 @@ func TestReducedBatchErrors(t *testing.T) {
 		return &measure.Batch{Place: places, Index: places, Label: make([]int, len(places)), Reduced: values}
 	}
 	half := &measure.Batch{Place: []int{0, 1}, Index: []int{0, 1}, Label: []int{0, 1}, Clean: tensor.New(2, 1), Transformed: tensor.New(2, 1)}
+	unlabelled := batch(tensor.New(2, 2), 0, 1)
+	unlabelled.Label = unlabelled.Label[:1]
 	large := tensor.New(1, 2)
 	large.Data[0] = 1000
 	for want, c := range map[string]struct {
@@ -120,6 +148,7 @@ func TestReducedBatchErrors(t *testing.T) {
 		"needs the activations of a layer": {difference(), nil, batch(tensor.New(1, 2), 0)},
 		"reduced values of shape [1 3]":    {reducible(), nil, batch(tensor.New(1, 3), 0)},
 		"reduced values of shape [2 2]":    {reducible(), nil, batch(tensor.New(2, 2), 0)},
+		"2 indices, 1 labels":              {reducible(), nil, unlabelled},
 		"places must be ascending":         {reducible(), nil, batch(tensor.New(2, 2), 1, 0)},
 		"came in an earlier batch":         {reducible(), half, batch(tensor.New(2, 2), 2, 3)},
 		"cannot be computed from sums":     {reducible(), nil, batch(large, 0)},
@@ -143,5 +172,36 @@ func TestPartners(t *testing.T) {
 	l := measure.Layout{N: 12, Block: 4, Groups: 3}
 	if got, want := l.Partners([]int{0, 1, 3, 5, 8, 9, 10, 11}), []int{2, 0, 1, 3, 7, 4, 5, 6}; !slices.Equal(got, want) {
 		t.Errorf("partners %v, want %v", got, want)
+	}
+}
+
+// TestReductionOfSite checks for which sites a measure has a Reduction: for layers of known sizes,
+// and for a projection only if it averages some axes. Reductions of the same layer have the same
+// name only if they have the same values.
+func TestReductionOfSite(t *testing.T) {
+	t.Parallel()
+	m := New(*reducible()).(measure.Reducer)
+	maps, flat, empty := onnx.Layer{Shape: []int{3, 2, 2}, Axes: "NCHW"}, onnx.Layer{Shape: []int{3}, Axes: "NC"}, onnx.Layer{Shape: []int{3, 0}, Axes: "NTC"}
+	for _, c := range []struct {
+		site  measure.Site
+		name  string
+		width int // 0: no Reduction
+	}{
+		{measure.Site{Layer: maps}, "differences", 2},
+		{measure.Site{Layer: maps, Project: 4}, "differences and means", 2 + 2*3},
+		{measure.Site{Layer: flat}, "differences", 2},
+		{measure.Site{Layer: flat, Project: 4}, "", 0},
+		{measure.Site{Layer: empty}, "", 0},
+	} {
+		r := m.Reduction(c.site)
+		if r == nil {
+			r = &measure.Reduction{}
+		}
+		if r.Name != c.name || r.Width != c.width {
+			t.Errorf("%v, projection of %d samples: %q of %d values, want %q of %d", c.site.Layer.Shape, c.site.Project, r.Name, r.Width, c.name, c.width)
+		}
+	}
+	if r := New(*difference()).(measure.Reducer).Reduction(measure.Site{Layer: maps}); r != nil {
+		t.Errorf("a measure without a Reduction has %q", r.Name)
 	}
 }
