@@ -83,7 +83,7 @@ func TestMaxPoolGradientForWebGPU(t *testing.T) {
 		original, replaced := rewritten(t, func(b *onnx.Builder) {
 			x := b.Input("x", onnx.Float, declared...)
 			y := b.Op("MaxPool", attrs, x)
-			s := b.ReduceSum(b.Mul(b.Mul(y, y), b.Add(y, b.Scalar(0.5))), false)
+			s := b.ReduceSum(b.Add(b.Mul(b.Mul(y, y), b.Add(y, b.Scalar(0.5))), y), false) // its gradient by y is never 0
 			g, err := grad.Of(b, s, "", x)
 			if err != nil {
 				t.Fatal(err)
@@ -107,6 +107,84 @@ func TestMaxPoolGradientForWebGPU(t *testing.T) {
 	}
 }
 
+// TestMaxPoolPositionsForWebGPU checks which uses of the positions of the largest elements are
+// replaced: those of a gradient alone. Where they are needed, MaxPool must run on the CPU.
+func TestMaxPoolPositionsForWebGPU(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		order     int    // storage_order: 1 for positions in column-major order
+		reduction string // of ScatterElements
+		start     float32
+		more      func(b *onnx.Builder, positions, reshaped onnx.Value)
+		replaced  bool
+	}{
+		"gradient":             {reduction: "add", replaced: true},
+		"column-major":         {order: 1, reduction: "add"},
+		"set, not added":       {reduction: "none"},
+		"added to ones":        {reduction: "add", start: 1},
+		"positions returned":   {reduction: "add", more: func(b *onnx.Builder, p, _ onnx.Value) { b.Output("p", p) }},
+		"positions used":       {reduction: "add", more: func(b *onnx.Builder, p, _ onnx.Value) { b.Output("p", b.Cast(p, onnx.Float)) }},
+		"reshaped, returned":   {reduction: "add", more: func(b *onnx.Builder, _, r onnx.Value) { b.Output("p", r) }},
+		"reshaped, then used":  {reduction: "add", more: func(b *onnx.Builder, _, r onnx.Value) { b.Output("p", b.Cast(r, onnx.Float)) }},
+		"a second, other way":  {reduction: "add", more: func(b *onnx.Builder, p, _ onnx.Value) { b.Output("p", b.Cast(b.Reshape(p, 3, -1), onnx.Float)) }},
+		"a second gradient":    {reduction: "add", more: func(b *onnx.Builder, p, _ onnx.Value) { scatter(b, "add", 0, b.Reshape(p, -1), "second") }, replaced: true},
+		"set in a second node": {reduction: "add", more: func(b *onnx.Builder, p, _ onnx.Value) { scatter(b, "none", 0, b.Reshape(p, -1), "second") }},
+	} {
+		b := onnx.NewBuilder(onnx.DefaultOpset)
+		x := b.Input("x", onnx.Float, 2, 3, 6, 6)
+		b.Input("dy", onnx.Float, 2, 3, 3, 3)
+		pooled := b.Ops("MaxPool", 2, onnx.Attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}, "storage_order": c.order}, x)
+		positions := b.Reshape(pooled[1], -1)
+		scatter(b, c.reduction, c.start, positions, "dx")
+		if c.more != nil {
+			c.more(b, pooled[1], positions)
+		}
+		m, err := b.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, onCPU, err := ort.ForWebGPU(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(onCPU) == 0; got != c.replaced {
+			t.Errorf("%s: replaced: %v, want %v", name, got, c.replaced)
+		}
+		s, err := orttest.Load(t).NewSession(after, ort.Options{Threads: 1})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.Close()
+	}
+}
+
+// scatter adds an output: x-shaped elements of the value start, with dy at the given positions.
+func scatter(b *onnx.Builder, reduction string, start float32, positions onnx.Value, output string) {
+	flat := b.Reshape(b.Expand(b.Scalar(start), b.Ints(2, 3, 6, 6)), -1)
+	b.Output(output, b.Op("ScatterElements", onnx.Attrs{"axis": 0, "reduction": reduction}, flat, positions, b.Reshape("dy", -1)))
+}
+
+// TestOldLogSoftmaxForWebGPU checks that LogSoftmax before opset 13, over all later axes together,
+// stays.
+func TestOldLogSoftmaxForWebGPU(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(12)
+	b.Output("y", b.Op("LogSoftmax", onnx.Attrs{"axis": 1}, b.Input("x", onnx.Float, -1, 3, 4)))
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, _, err := ort.ForWebGPU(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after != m {
+		t.Error("LogSoftmax of opset 12 is replaced")
+	}
+}
+
+// TestLogSoftmaxForWebGPU compares LogSoftmax over each axis with its replacement, where exp
+// overflows.
 func TestLogSoftmaxForWebGPU(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -139,11 +217,15 @@ func TestBatchNormalizationForWebGPU(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, shape := range [][]int{{5, 3}, {2, 3, 7}, {4, 3, 5, 2}} {
-		for _, momentum := range []float64{0, 0.7} {
+		for _, momentum := range []float64{-1, 0, 0.7} { // -1: the default
 			original, replaced := rewritten(t, func(b *onnx.Builder) {
 				x := b.Input("x", onnx.Float, append([]int{-1}, shape[1:]...)...)
 				v := func(name string) onnx.Value { return b.Input(name, onnx.Float, 3) }
-				for i, y := range b.Ops("BatchNormalization", 3, onnx.Attrs{"training_mode": 1, "momentum": momentum, "epsilon": 0.01}, x, v("scale"), v("bias"), v("mean"), v("variance")) {
+				attrs := onnx.Attrs{"training_mode": 1, "epsilon": 0.01}
+				if momentum >= 0 {
+					attrs["momentum"] = momentum
+				}
+				for i, y := range b.Ops("BatchNormalization", 3, attrs, x, v("scale"), v("bias"), v("mean"), v("variance")) {
 					b.Output([]string{"y", "mean after", "variance after"}[i], y)
 				}
 			})
