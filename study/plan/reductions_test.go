@@ -104,12 +104,15 @@ func TestReductions(t *testing.T) {
 func TestReductionsFitMemory(t *testing.T) {
 	t.Parallel()
 	s, p := onePass(t, 48, testmodel.Options{}, "transforms: [{name: quarter, rotate: {values: [90]}}]\nmeasures: [distance]\n")
-	p.SetBatch(s, onDevice)
+	small := onDevice
+	small.activations = minWorkingMemory * 40 // the layers would need 1.5 times as much for each sample
+	if p.SetBatch(s, small); p.Batch != 40 {
+		t.Errorf("batches of %d with layers that stay on the device, want 40", p.Batch)
+	}
 	m := p.Models[0]
 	r := p.Reductions[m].List[:1]
 	r[0].Width = 1 << 16
 	p.Reductions[m] = Reductions{List: r}
-	small := onDevice
 	small.activations = 4 * 4 << 16 * 17
 	if got := BatchSize(s, p, small); got != 16 { // whole blocks of two
 		t.Errorf("batches of %d in %d bytes, want 16", got, small.activations)
