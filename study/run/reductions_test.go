@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,18 +11,18 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/study/internal/telemetry"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/spec"
 )
 
-// distances is a study of distances at two layers and of predictions, in batches of four of the 48
-// samples, which are read in blocks of two.
+// distances is a study of distances at two layers and of predictions, of 48 samples, which are read
+// in blocks of two.
 const distances = `name: sums
 samples: true
 pictures: 4
-batch: 4
 data: [{name: shapes, shapes: {n: 48, size: 16, seed: 2}}]
 models: [{name: net, onnx: net.onnx, layers: [conv, "op:Relu"]}]
 transforms: [{name: turn, rotate: {values: [90, 180]}}, {name: drawn, brightness: [0.2, 1.8]}]
@@ -42,17 +43,26 @@ func (s damagedSource) At(ctx context.Context, i int, f dataset.Frame) (dataset.
 	return s.Source.At(ctx, i, f)
 }
 
+// A testPass says how newTestFeeder runs the study distances.
+type testPass struct {
+	model    testmodel.Options
+	damaged  int // position of the sample that cannot be read
+	batch    int // 0: 4
+	asDevice bool
+}
+
 // newTestFeeder returns a feeder of the study distances on the CPU with empty accumulators (running
-// sums). Its data lack the sample at the position damaged. With asDevice it computes sums in the
-// model's graph and has two slots, as for a device other than the CPU.
-func newTestFeeder(t *testing.T, damaged int, asDevice bool) *feeder {
+// sums). With asDevice it computes sums in the model's graph and has two slots (buffers of batches),
+// as for a device other than the CPU.
+func newTestFeeder(t *testing.T, c testPass) *feeder {
 	t.Helper()
 	dir := t.TempDir()
-	testmodel.Write(t, dir, "net", testmodel.Options{})
+	testmodel.Write(t, dir, "net", c.model)
 	s, err := spec.Parse(filepath.Join(dir, "study.yaml"), []byte(distances), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Batch = cmp.Or(c.batch, 4)
 	o := plan.Options{Runtime: orttest.Load(t), Threads: 2}
 	p, err := plan.New(t.Context(), s, o)
 	if err != nil {
@@ -68,17 +78,17 @@ func newTestFeeder(t *testing.T, damaged int, asDevice bool) *feeder {
 		return fmt.Errorf("%s: %w", layer, cause)
 	}
 	f.dropLayer = func(*plan.Task, error) bool { return false }
-	f.Data().Source = damagedSource{f.Data().Source, f.Data().Order[damaged]}
+	f.Data().Source = damagedSource{f.Data().Source, f.Data().Order[c.damaged]}
 	limits, slots, want := plan.DivideMemory(s, &o), 1, 0
-	if asDevice {
+	if c.asDevice {
 		o.Device = "webgpu"
 		limits, slots, want = plan.DivideMemory(s, &o), 2, 2
 	}
 	f.SetBatch(s, limits)
 	m := f.Models[0]
 	layers, prediction := f.CopiedLayers(m)
-	if f.Batch != 4 || len(layers) != 2-want || !prediction {
-		t.Fatalf("batches of %d, %d layers are copied (prediction: %v), want 4, %d (true)", f.Batch, len(layers), prediction, 2-want)
+	if f.Batch != s.Batch || len(layers) != 2-want || !prediction {
+		t.Fatalf("batches of %d, %d layers are copied (prediction: %v), want %d, %d (true)", f.Batch, len(layers), prediction, s.Batch, 2-want)
 	}
 	r, err := newReader(m, f.Data(), layers, f.Reductions[m], prediction, f.Batch, slots)
 	if err != nil {
@@ -126,7 +136,7 @@ func TestFeederWithReductions(t *testing.T) {
 	for _, damaged := range []int{0, 1, 3, 4, 47} {
 		var results [2][]float64
 		for i, asDevice := range []bool{false, true} {
-			f := newTestFeeder(t, damaged, asDevice)
+			f := newTestFeeder(t, testPass{damaged: damaged, asDevice: asDevice})
 			forwards := 0
 			if err := f.run(t.Context(), func(n int) error { forwards += n; return nil }); err != nil {
 				t.Fatal(err)
@@ -154,16 +164,17 @@ func sameValues(t *testing.T, what string, got, want []float64) {
 }
 
 // TestResumeWithReductions checks a run with sums in the model's graph that continues one without,
-// and the reverse. The first run ends within a batch, so that some views have read one batch more.
+// and the reverse. The first run ends within a batch, so that some views have read one batch more:
+// the half of the first batch of the second run.
 func TestResumeWithReductions(t *testing.T) {
 	t.Parallel()
-	whole := newTestFeeder(t, 7, false)
+	whole := newTestFeeder(t, testPass{damaged: 13})
 	if err := whole.run(t.Context(), func(int) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	want := valuesOf(t, whole)
 	for _, asDevice := range []bool{false, true} {
-		before, after := newTestFeeder(t, 7, asDevice), newTestFeeder(t, 7, !asDevice)
+		before, after := newTestFeeder(t, testPass{damaged: 13, asDevice: asDevice}), newTestFeeder(t, testPass{damaged: 13, batch: 8, asDevice: !asDevice})
 		stop, ticks := errors.New("stopped"), 0
 		err := before.run(t.Context(), func(int) error {
 			if ticks++; ticks == 13 { // two batches, clean and under four views, and two views of the third
@@ -201,7 +212,7 @@ func TestResumeWithReductions(t *testing.T) {
 // slots of that one, and that a view uses the slot of its clean batch.
 func TestSlots(t *testing.T) {
 	t.Parallel()
-	f := newTestFeeder(t, 0, true)
+	f := newTestFeeder(t, testPass{asDevice: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	stream := f.prepare(ctx)
 	next, wait := f.computed(ctx, stream)
@@ -239,5 +250,29 @@ func TestSlots(t *testing.T) {
 	wait()
 	if before == nil {
 		t.Error("no batch of a view")
+	}
+}
+
+// TestSumsThatOverflow checks that the pass of a layer whose squares a float32 cannot hold ends with
+// an error after which it is tried again, and that no cell fails.
+func TestSumsThatOverflow(t *testing.T) {
+	t.Parallel()
+	f := newTestFeeder(t, testPass{model: testmodel.Options{Poison: 1e25}, asDevice: true})
+	f.failCell = func(c *plan.Cell, _ string, _ []string, cause error) error {
+		t.Errorf("cell %s failed: %v", c.Key, cause)
+		return nil
+	}
+	err := f.run(t.Context(), func(int) error { return nil })
+	if !errors.Is(err, measure.ErrNeedsActivations) {
+		t.Fatalf("error %v, want ErrNeedsActivations", err)
+	}
+	for _, task := range f.Tasks[0] {
+		fails := task.Name() != "" // a prediction is fed
+		if fails != (f.accs[task] == nil) || fails != (task.Fed == 0) {
+			t.Errorf("layer %q: an accumulator: %v, after %d samples", task.Name(), f.accs[task] != nil, task.Fed)
+		}
+	}
+	if f.Retry(err) == "" {
+		t.Error("the pass is not tried again")
 	}
 }
