@@ -49,7 +49,7 @@ func TestPairSessions(t *testing.T) {
 	}
 }
 
-// comparePairs runs batches of several sizes, the last with too many partners.
+// comparePairs runs batches of several sizes, the last two with wrong numbers of partners and images.
 func comparePairs(t *testing.T, clean, transformed, plain *Session) {
 	t.Helper()
 	const batch = 5
@@ -94,9 +94,21 @@ func comparePairs(t *testing.T, clean, transformed, plain *Session) {
 		}
 		near(t, "reduction", buffers[1].Reduction(0).Data, want)
 	}
-	err := transformed.RunTransformed(t.Context(), randomImages(r, 1), []int{0, 0}, buffers[0], buffers[1])
-	if err == nil || !strings.Contains(err.Error(), "1 transformed images with 2 partners") {
-		t.Errorf("error %v", err)
+	for _, c := range []struct {
+		images   int
+		partners []int
+		want     string
+	}{{1, []int{0, 0}, "1 transformed images with 2 partners"}, {2, []int{1, 0}, "the clean batch of 1 images"}} {
+		err := transformed.RunTransformed(t.Context(), randomImages(r, c.images), c.partners, buffers[0], buffers[1])
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+	if err := transformed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := clean.Run(t.Context(), randomImages(r, 1), buffers[0]); err != nil {
+		t.Errorf("the session for clean images after the other one is closed: %v", err)
 	}
 }
 
