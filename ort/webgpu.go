@@ -96,11 +96,11 @@ func ignoresPadding(n *pb.NodeProto, static *infer.Info) bool {
 		return true // unknown
 	}
 	single := slices.Max(w[2:]) == 1
-	whole := slices.Equal(x[2:], w[2:])
-	if onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" { // no padding if single
+	whole := slices.EqualFunc(x[2:], w[2:], func(size, kernel int) bool { return size == kernel || size < 1 }) // or unknown
+	if onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" {                                              // no padding if single
 		return whole && slices.Contains(w[2:], 2)
 	}
-	return single || whole || slices.Min(x[2:]) < 1
+	return single || whole
 }
 
 // isLogSoftmax reports whether a node of a model is a LogSoftmax over one axis, as since opset 13.

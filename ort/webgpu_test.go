@@ -248,3 +248,49 @@ func TestBatchNormalizationForWebGPU(t *testing.T) {
 		}
 	}
 }
+
+// TestPaddingForWebGPU checks which convolutions must run on the CPU: those with padding after the
+// input alone whose kernel has one element, or may have the size of the input.
+func TestPaddingForWebGPU(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kernel, side int // of the kernel and of the input; side -1: not known
+		attrs        onnx.Attrs
+		onCPU        bool
+	}{
+		"one element":               {1, 4, onnx.Attrs{"pads": []int{0, 0, 0, 1}}, true},
+		"one element, without":      {1, 4, onnx.Attrs{"pads": []int{0, 0, 0, 0}}, false},
+		"the input's size":          {4, 4, onnx.Attrs{"pads": []int{0, 0, 1, 0}}, true},
+		"unknown size":              {3, -1, onnx.Attrs{"pads": []int{0, 0, 1, 1}}, true},
+		"a smaller kernel":          {3, 4, onnx.Attrs{"pads": []int{0, 0, 1, 1}}, false},
+		"padding before":            {1, 4, onnx.Attrs{"pads": []int{0, 1, 1, 1}}, false},
+		"groups":                    {1, 4, onnx.Attrs{"pads": []int{0, 0, 1, 1}, "group": 3}, false},
+		"even kernel, upper":        {2, 2, onnx.Attrs{"auto_pad": "SAME_UPPER"}, true},
+		"odd kernel, upper":         {3, 3, onnx.Attrs{"auto_pad": "SAME_UPPER"}, false},
+		"smaller kernel, upper":     {2, 4, onnx.Attrs{"auto_pad": "SAME_UPPER"}, false},
+		"even kernel, lower":        {2, 2, onnx.Attrs{"auto_pad": "SAME_LOWER"}, false},
+		"one element, upper":        {1, 1, onnx.Attrs{"auto_pad": "SAME_UPPER"}, false},
+		"even kernel, no padding":   {2, 2, onnx.Attrs{"auto_pad": "VALID"}, false},
+		"unknown size, upper":       {2, -1, onnx.Attrs{"auto_pad": "SAME_UPPER"}, true},
+		"unknown size, one element": {1, -1, onnx.Attrs{"pads": []int{0, 0, 1, 1}}, true},
+		"unknown size, odd, upper":  {3, -1, onnx.Attrs{"auto_pad": "SAME_UPPER"}, false},
+	} {
+		b := onnx.NewBuilder(onnx.DefaultOpset)
+		channels := 3
+		if c.attrs["group"] != nil {
+			channels = 1
+		}
+		b.Output("y", b.Conv(b.Input("x", onnx.Float, -1, 3, c.side, c.side), b.Const("w", tensor.New(3, channels, c.kernel, c.kernel)), "", c.attrs))
+		m, err := b.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, onCPU, err := ort.ForWebGPU(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(onCPU) > 0; got != c.onCPU {
+			t.Errorf("%s: on the CPU: %v, want %v", name, got, c.onCPU)
+		}
+	}
+}
