@@ -1,6 +1,8 @@
 package distance
 
 import (
+	"math"
+
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/paired"
 	"github.com/noether-ml/noether/onnx"
@@ -11,14 +13,16 @@ import (
 var reduction = paired.Reduction{Name: "pair sums", Width: reducedSums, Build: buildSums, Columns: reducedColumns}
 
 // The sums that the reduction computes for a sample: of its clean vector a and its transformed
-// vector b, and of the clean vector of its partner (see measure.Layout.Partners) and b.
+// vector b, and of the clean vector of its partner (see measure.Layout.Partners) and b. A direction
+// is a vector divided by its length. The sum of the squared differences of directions takes the
+// place of the dot product, which in float32 does not suffice for small angles.
 const (
 	reducedAA = iota
 	reducedBB
-	reducedDot
+	reducedDirections // sum (a/|a| - b/|b|)^2 = 2 (1 - a.b / (|a| |b|))
 	reducedAbs
 	reducedSqr
-	partnerDot
+	partnerDirections
 	partnerAbs
 	partnerSqr
 	reducedSums // their number
@@ -36,12 +40,21 @@ func buildSums(b *onnx.Builder, n int, in measure.ReductionInputs) onnx.Value {
 	}
 	sums := make([]onnx.Value, reducedSums)
 	sums[reducedAA], sums[reducedBB] = sum("ReduceSumSquare", x), sum("ReduceSumSquare", y)
-	pair := func(z onnx.Value, dot, abs, sqr int) {
-		difference := b.Sub(z, y)
-		sums[dot], sums[abs], sums[sqr] = sum("ReduceSum", b.Mul(z, y)), sum("ReduceL1", difference), sum("ReduceSumSquare", difference)
+	direction := func(z, squares onnx.Value) onnx.Value { // zero for a zero vector
+		length := b.Sqrt(b.Op("Max", nil, squares, b.Scalar(leastSquares)))
+		return b.Mul(z, b.Reshape(b.Div(b.Scalar(1), length), 0, 1, 1))
 	}
-	pair(x, reducedDot, reducedAbs, reducedSqr)
-	pair(p, partnerDot, partnerAbs, partnerSqr)
+	u, v := direction(x, sums[reducedAA]), direction(y, sums[reducedBB])
+	sums[reducedDirections] = sum("ReduceSumSquare", b.Sub(u, v))
+	sums[partnerDirections] = sum("ReduceSumSquare", b.Sub(b.Gather(u, in.Partners, 0), v))
+	for i, z := range []onnx.Value{x, p} {
+		difference := b.Sub(z, y)
+		abs, sqr := reducedAbs, reducedSqr
+		if i == 1 {
+			abs, sqr = partnerAbs, partnerSqr
+		}
+		sums[abs], sums[sqr] = sum("ReduceL1", difference), sum("ReduceSumSquare", difference)
+	}
 	return b.Concat(1, sums...)
 }
 
@@ -58,10 +71,12 @@ func runLength(n int) int {
 
 // reducedColumns computes distances from sums of the reduction, see paired.Reduction.
 func reducedColumns(own, shuffled []float64, values, partner []float32) error {
-	sums := func(clean []float32, dot, abs, sqr int) pairSums {
-		return pairSums{aa: float64(clean[reducedAA]), bb: float64(values[reducedBB]), dot: float64(values[dot]), abs: float64(values[abs]), sqr: float64(values[sqr])}
+	sums := func(clean []float32, directions, abs, sqr int) pairSums {
+		m := pairSums{aa: float64(clean[reducedAA]), bb: float64(values[reducedBB]), abs: float64(values[abs]), sqr: float64(values[sqr])}
+		m.dot = (1 - float64(values[directions])/2) * math.Sqrt(m.aa*m.bb)
+		return m
 	}
-	m := sums(values, reducedDot, reducedAbs, reducedSqr)
+	m := sums(values, reducedDirections, reducedAbs, reducedSqr)
 	if !m.suffices() {
 		return measure.ErrNeedsActivations
 	}
@@ -69,7 +84,7 @@ func reducedColumns(own, shuffled []float64, values, partner []float32) error {
 	if shuffled == nil {
 		return nil
 	}
-	if m = sums(partner, partnerDot, partnerAbs, partnerSqr); !m.suffices() {
+	if m = sums(partner, partnerDirections, partnerAbs, partnerSqr); !m.suffices() {
 		return measure.ErrNeedsActivations
 	}
 	m.write(shuffled)

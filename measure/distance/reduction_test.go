@@ -166,8 +166,8 @@ func TestReducedColumns(t *testing.T) {
 		{"none", reducedAA, 1, false, false},
 		{"|a|^2", reducedAA, infinite, false, true},
 		{"|b|^2", reducedBB, infinite, false, true},
-		{"a.b", reducedDot, infinite, false, true},
-		{"a.b", reducedDot, float32(math.NaN()), false, true},
+		{"directions", reducedDirections, infinite, false, true},
+		{"directions", reducedDirections, float32(math.NaN()), false, true},
 		{"sum |a - b|", reducedAbs, infinite, false, true},
 		{"|a - b|^2", reducedSqr, infinite, false, true},
 		{"small |a|^2", reducedAA, 1e-30, false, true},
@@ -178,7 +178,7 @@ func TestReducedColumns(t *testing.T) {
 		{"zero |b|^2", reducedBB, 0, false, false},
 		{"the partner's |a|^2", reducedAA, infinite, true, true},
 		{"the partner's |b|^2", reducedBB, infinite, true, false},
-		{"a.b with the partner", partnerDot, infinite, false, true},
+		{"directions with the partner", partnerDirections, infinite, false, true},
 		{"sum |a - b| with the partner", partnerAbs, infinite, false, true},
 		{"|a - b|^2 with the partner", partnerSqr, 1e-30, false, true},
 	} {
@@ -193,11 +193,29 @@ func TestReducedColumns(t *testing.T) {
 		if err := reducedColumns(own, shuffled, sums[0], sums[1]); (err == measure.ErrNeedsActivations) != c.needed || !c.needed && err != nil {
 			t.Errorf("%s is %v: error %v, want one: %v", c.name, c.value, err, c.needed)
 		}
-		if c.partner || c.sum >= partnerDot { // without shuffled pairs, only the sample's own sums matter
+		if c.partner || c.sum >= partnerDirections { // without shuffled pairs, only the sample's own sums matter
 			if err := reducedColumns(own, nil, sums[0], sums[1]); err != nil {
 				t.Errorf("%s is %v, without shuffled pairs: %v", c.name, c.value, err)
 			}
 		}
+	}
+}
+
+// TestReductionOfSmallAngles checks cosine distances near 0 of vectors of very different lengths,
+// which are differences of nearly equal numbers if they are computed from dot products.
+func TestReductionOfSmallAngles(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(4, 2))
+	const n = 50_000
+	site := measure.Site{Layer: onnx.Layer{Shape: []int{n}, Axes: "NC"}, Layout: measure.Layout{N: 4, Block: 2, Groups: 2}}
+	b := &measure.Batch{Place: []int{0, 1, 2, 3}, Index: []int{0, 1, 2, 3}, Label: []int{-1, -1, -1, -1}, Clean: tensor.New(4, n), Transformed: tensor.New(4, n)}
+	copy(b.Clean.Data, normal(r, 4*n, 1))
+	for i, noise := range normal(r, 4*n, 1) {
+		b.Transformed.Data[i] = 0.05*b.Clean.Data[i] + 1e-4*noise
+	}
+	plain, reduced := scoresOf(t, site, b), scoresOf(t, site, reduce(t, site, b))
+	if want, got := plain[0], reduced[0]; !(math.Abs(got-want) <= 1e-5*want) || want > 1e-5 {
+		t.Errorf("a cosine distance of %v, want %v, which is small", got, want)
 	}
 }
 
