@@ -32,9 +32,9 @@ type poolAxis struct {
 // the last window.
 func (a poolAxis) length() int { return (a.out-1)*a.stride + (a.taps-1)*a.dilation + 1 }
 
-// phase returns the number of positions p with 0 <= p < end for which p mod stride is the same, for
+// phaseLength returns the number of positions p with 0 <= p < end for which p mod stride is the same, for
 // an end that includes the windows and the input.
-func (a poolAxis) phase() int {
+func (a poolAxis) phaseLength() int {
 	end := max(a.length(), a.before+a.in)
 	return (end + a.stride - 1) / a.stride
 }
@@ -174,7 +174,7 @@ func (g *maxPoolGradient) write(b *onnx.Builder) onnx.Value {
 	}
 	dx := g.interleaved(b, sums, nil)
 	for i, a := range g.axes {
-		if a.before > 0 || a.phase()*a.stride != a.in {
+		if a.before > 0 || a.phaseLength()*a.stride != a.in {
 			dx = b.Slice(dx, g.n+i, a.before, a.before+a.in, 1)
 		}
 	}
@@ -212,7 +212,7 @@ func (g *maxPoolGradient) place(tap []int) (remainders, before, after []int) {
 		start := tap[i] * a.dilation
 		remainders = append(remainders, start%a.stride)
 		before = append(before, start/a.stride)
-		after = append(after, a.phase()-start/a.stride-a.out)
+		after = append(after, a.phaseLength()-start/a.stride-a.out)
 	}
 	return remainders, before, after
 }
@@ -238,11 +238,11 @@ func (g *maxPoolGradient) interleaved(b *onnx.Builder, sums map[string]onnx.Valu
 	// Axes 0 to i of the spatial axes are those of the sums; the later axes are interleaved already.
 	shape := []int{0, 0} // the same sizes
 	for _, a := range g.axes[:i+1] {
-		shape = append(shape, a.phase())
+		shape = append(shape, a.phaseLength())
 	}
 	rest := 1
 	for _, a := range g.axes[i+1:] {
-		rest *= a.phase() * a.stride
+		rest *= a.phaseLength() * a.stride
 	}
 	for k := range parts {
 		parts[k] = b.Reshape(parts[k], append(slices.Clone(shape), rest)...)
@@ -250,7 +250,7 @@ func (g *maxPoolGradient) interleaved(b *onnx.Builder, sums map[string]onnx.Valu
 	joined := b.Concat(g.n+i+1, parts...) // the rows of equal index follow one another
 	shape[g.n+i] *= g.axes[i].stride
 	for _, a := range g.axes[i+1:] {
-		shape = append(shape, a.phase()*a.stride)
+		shape = append(shape, a.phaseLength()*a.stride)
 	}
 	return b.Reshape(joined, shape...)
 }
