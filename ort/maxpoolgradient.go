@@ -32,8 +32,8 @@ type poolAxis struct {
 // the last window.
 func (a poolAxis) length() int { return (a.out-1)*a.stride + (a.taps-1)*a.dilation + 1 }
 
-// phaseLength returns the number of positions p with 0 <= p < end for which p mod stride is the same, for
-// an end that includes the windows and the input.
+// phaseLength returns the number of positions p with 0 <= p < end for which p mod stride is the
+// same, for an end that includes the windows and the input.
 func (a poolAxis) phaseLength() int {
 	end := max(a.length(), a.before+a.in)
 	return (end + a.stride - 1) / a.stride
