@@ -159,25 +159,27 @@ measures: [distance]
 	sameScores(t, rows["cpu"], rows["webgpu"], maxDeviceDifference)
 }
 
-// TestEstimateOnWebGPU checks that times are estimated for a study whose distances the device adds
-// up.
+// TestEstimateOnWebGPU checks that times are estimated for studies whose distances the device adds
+// up, and for one whose activations it cannot add up.
 func TestEstimateOnWebGPU(t *testing.T) {
 	gputest.UseDriver(t)
-	dir := t.TempDir()
-	testmodel.Write(t, dir, "one", testmodel.Options{})
-	o := options(t)
-	o.Device = "webgpu"
-	p, err := NewPlan(t.Context(), parseIn(t, dir, deviceStudies[1]), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	costs, err := Estimate(t.Context(), p, filepath.Join(dir, "run"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(costs) != 1 || costs[0].Engine <= 0 || costs[0].Measure <= 0 {
-		t.Errorf("estimates %+v, want one with times of the engine and of measuring", costs)
+	for name, poison := range map[string]float32{"sums": 0, "sums that overflow": 1e25} {
+		dir := t.TempDir()
+		testmodel.Write(t, dir, "one", testmodel.Options{Poison: poison})
+		o := options(t)
+		o.Device = "webgpu"
+		p, err := NewPlan(t.Context(), parseIn(t, dir, deviceStudies[1]), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		costs, err := Estimate(t.Context(), p, filepath.Join(dir, "run"), o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(costs) != 1 || costs[0].Engine <= 0 || costs[0].Measure <= 0 {
+			t.Errorf("%s: estimates %+v, want one with times of the engine and of measuring", name, costs)
+		}
 	}
 }
 

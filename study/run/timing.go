@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/study/plan"
 	"github.com/noether-ml/noether/study/rundir"
 )
@@ -41,10 +43,21 @@ type timedBatch struct {
 	clean   *batch
 }
 
-// timePass opens a pass, times a few batches of it, and times its tasks (accumulators, each of one
+// timePass is tryPass. Like a run, it tries again where the device cannot compute reductions: see
+// plan.Pass.Retry.
+func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error) {
+	for {
+		out, err := e.tryPass(ctx, p)
+		if err == nil || ctx.Err() != nil || p.Retry(err) == "" {
+			return out, err
+		}
+	}
+}
+
+// tryPass opens a pass, times a few batches of it, and times its tasks (accumulators, each of one
 // measure at one layer under one view), except those like one that has been timed: of the same
 // measure, with a layer of the same shape.
-func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error) {
+func (e *estimator) tryPass(ctx context.Context, p *plan.Pass) (passTime, error) {
 	out := passTime{engine: map[*plan.Model]time.Duration{}}
 	// The store is a temporary file for what accumulators need not hold in memory.
 	e.store = &rundir.Store{Dir: os.TempDir()}
@@ -60,6 +73,11 @@ func (e *estimator) timePass(ctx context.Context, p *plan.Pass) (passTime, error
 		err = f.timeBatches(ctx, tasks, &out)
 	}
 	f.close() // scoring begins without the sessions, as in a run
+	for _, t := range tasks {
+		if errors.Is(t.err, measure.ErrNeedsActivations) {
+			err = t.err
+		}
+	}
 	if err != nil {
 		return out, err
 	}
