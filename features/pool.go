@@ -67,22 +67,19 @@ func (p Pooling) pools(l onnx.Layer, i int) bool {
 	return p != Flatten && len(l.Axes) == len(l.Shape)+1 && strings.ContainsRune("HWT", rune(l.Axes[i+1]))
 }
 
-// Build adds the pooling of activations z, b x the shape of the layer, to a graph, for Mean. The
-// result is b x the axes that are not pooled.
-func (p Pooling) Build(b *onnx.Builder, l onnx.Layer, z onnx.Value) onnx.Value {
-	if p != Mean {
-		b.Fail("pooling by %s within a graph is not supported", p)
-	}
+// BuildMean adds the pooling Mean of activations z, b x the shape of the layer, to a graph. The
+// result is b x Mean.Dim.
+func BuildMean(b *onnx.Builder, l onnx.Layer, z onnx.Value) onnx.Value {
 	var axes []int
 	for i := range l.Shape {
-		if p.pools(l, i) {
+		if Mean.pools(l, i) {
 			axes = append(axes, 1+i)
 		}
 	}
-	if axes == nil {
-		return z
+	if axes != nil {
+		z = b.ReduceMean(z, false, axes...)
 	}
-	return b.ReduceMean(z, false, axes...)
+	return b.Reshape(z, -1, Mean.Dim(l))
 }
 
 // newPool returns the pool of a layer, whose axes must allow the pooling (Pooling.Check).

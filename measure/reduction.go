@@ -22,14 +22,9 @@ type Reducer interface {
 type Reduction struct {
 	Name  string // Reductions of a layer with the same name are the same
 	Width int    // number of values for each sample
-	// Build adds the function to a graph and returns its result, b x Width.
-	Build func(b *onnx.Builder, in ReductionInputs) onnx.Value
-}
-
-// ReductionInputs are the inputs of a Reduction for a batch.
-type ReductionInputs struct {
-	Clean, Transformed onnx.Value // b x the shape of the layer
-	Partners           onnx.Value // b indices in the batch, of type int32: see Layout.Partners
+	// Build adds the function to a graph and returns its result, b x Width. clean and transformed
+	// are b x the shape of the layer, and partners, b indices of type int32, is Layout.Partners.
+	Build func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value
 }
 
 // ErrNeedsActivations is returned by Update if the values of a Reduction do not suffice for a
@@ -44,7 +39,10 @@ var ErrNeedsActivations = errors.New("the scores cannot be computed from sums th
 func (l Layout) Partners(places []int) []int {
 	partners := make([]int, len(places))
 	for from := 0; from < len(places); {
-		to := l.blockEnd(places, from)
+		to := from + 1
+		for to < len(places) && places[to]/l.Block == places[from]/l.Block {
+			to++
+		}
 		partners[from] = to - 1
 		for i := from + 1; i < to; i++ {
 			partners[i] = i - 1
@@ -52,13 +50,4 @@ func (l Layout) Partners(places []int) []int {
 		from = to
 	}
 	return partners
-}
-
-// blockEnd returns the end of the run of places that are in the block of places[from].
-func (l Layout) blockEnd(places []int, from int) int {
-	to := from + 1
-	for to < len(places) && places[to]/l.Block == places[from]/l.Block {
-		to++
-	}
-	return to
 }

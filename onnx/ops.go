@@ -164,12 +164,9 @@ func (b *Builder) ReduceMax(x Value, keep bool, axes ...int) Value {
 	return b.withAxes("ReduceMax", 18, Attrs{"keepdims": keep}, x, axes)
 }
 
-// Reduce adds one of the other operators that reduce axes, such as ReduceL1, ReduceSumSquare or
-// ReduceSum, over at least one axis. With keep the axes stay, with size 1.
+// Reduce adds one of the other operators that reduce axes, such as ReduceL1 or ReduceSumSquare; all
+// axes if none is given. With keep the axes stay, with size 1.
 func (b *Builder) Reduce(op string, x Value, keep bool, axes ...int) Value {
-	if op == "ReduceSum" {
-		return b.ReduceSum(x, keep, axes...)
-	}
 	return b.withAxes(op, 18, Attrs{"keepdims": keep}, x, axes)
 }
 

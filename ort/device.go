@@ -46,6 +46,12 @@ func (o Options) onCPU() bool { return OnCPU(o.Device) }
 // OnCPU reports whether a value of Options.Device is the CPU.
 func OnCPU(device string) bool { return device == "" || device == cpu }
 
+// HasMemory reports whether a value of Options.Device has memory of its own, so that tensors are
+// copied from it. The providers of the others return tensors in the CPU's memory.
+func HasMemory(device string) bool {
+	return slices.Contains([]string{cuda, webgpu, "tensorrt", "directml"}, device)
+}
+
 // useDevice makes sessions with these options run on the device. Operators that its provider lacks
 // run on the CPU.
 func (r *Runtime) useDevice(o *binding.SessionOptions, device string) error {

@@ -174,7 +174,7 @@ func (g *maxPoolGradient) write(b *onnx.Builder) onnx.Value {
 	}
 	dx := g.interleaved(b, sums, nil)
 	for i, a := range g.axes {
-		if a.before > 0 || a.phaseLength()*a.stride != a.in {
+		if a.phaseLength()*a.stride != a.in {
 			dx = b.Slice(dx, g.n+i, a.before, a.before+a.in, 1)
 		}
 	}

@@ -30,11 +30,10 @@ const (
 
 // buildSums adds the sums to a graph, b x reducedSums. A device adds each run of a vector on other
 // cores, and then the sums of the runs.
-func buildSums(b *onnx.Builder, n int, in measure.ReductionInputs) onnx.Value {
+func buildSums(b *onnx.Builder, n int, clean, transformed, partners onnx.Value) onnx.Value {
 	run := runLength(n)
 	inRuns := func(z onnx.Value) onnx.Value { return b.Reshape(z, 0, n/run, run) }
-	x, y := inRuns(in.Clean), inRuns(in.Transformed)
-	p := b.Gather(x, in.Partners, 0)
+	x, y := inRuns(clean), inRuns(transformed)
 	sum := func(op string, z onnx.Value) onnx.Value { // the first axis stays
 		return b.ReduceSum(b.Reduce(op, z, false, 2), true, 1)
 	}
@@ -46,15 +45,10 @@ func buildSums(b *onnx.Builder, n int, in measure.ReductionInputs) onnx.Value {
 	}
 	u, v := direction(x, sums[reducedAA]), direction(y, sums[reducedBB])
 	sums[reducedDirections] = sum("ReduceSumSquare", b.Sub(u, v))
-	sums[partnerDirections] = sum("ReduceSumSquare", b.Sub(b.Gather(u, in.Partners, 0), v))
-	for i, z := range []onnx.Value{x, p} {
-		difference := b.Sub(z, y)
-		abs, sqr := reducedAbs, reducedSqr
-		if i == 1 {
-			abs, sqr = partnerAbs, partnerSqr
-		}
-		sums[abs], sums[sqr] = sum("ReduceL1", difference), sum("ReduceSumSquare", difference)
-	}
+	sums[partnerDirections] = sum("ReduceSumSquare", b.Sub(b.Gather(u, partners, 0), v))
+	own, shuffled := b.Sub(x, y), b.Sub(b.Gather(x, partners, 0), y)
+	sums[reducedAbs], sums[reducedSqr] = sum("ReduceL1", own), sum("ReduceSumSquare", own)
+	sums[partnerAbs], sums[partnerSqr] = sum("ReduceL1", shuffled), sum("ReduceSumSquare", shuffled)
 	return b.Concat(1, sums...)
 }
 

@@ -95,8 +95,8 @@ func reduce(t *testing.T, site measure.Site, b *measure.Batch) *measure.Batch {
 	k, rt := len(b.Place), orttest.Load(t)
 	builder := onnx.NewBuilder(17)
 	free := append([]int{-1}, site.Layer.Shape...)
-	in := measure.ReductionInputs{Clean: builder.Input("clean", onnx.Float, free...), Transformed: builder.Input("transformed", onnx.Float, free...), Partners: builder.Input("partners", onnx.Int32, -1)}
-	builder.Output("values", reduction.Build(builder, in))
+	z, moved := builder.Input("clean", onnx.Float, free...), builder.Input("transformed", onnx.Float, free...)
+	builder.Output("values", reduction.Build(builder, z, moved, builder.Input("partners", onnx.Int32, -1)))
 	graph, err := builder.Model()
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"github.com/noether-ml/noether/measure/resample"
 )
 
-// fewComponents is the number of components below which a score of svcca has a warning, if it differs
-// at nearby numbers of components: the 95 % intervals of such scores contained the expected value in 80 to 97 % of data sets (see
-// docs/explanation/intervals-and-nulls.md).
+// fewComponents is the number of components below which a score of svcca has a warning, if it
+// differs at nearby numbers of components: the 95 % intervals of such scores contained the expected
+// value in 80 to 97 % of data sets (see docs/explanation/intervals-and-nulls.md).
 const fewComponents = 50
 
 // addRankChanges corrects the replicates of svcca (the canonical correlations of the leading

@@ -45,6 +45,7 @@ type MemoryLimits struct {
 	// slots is the number of batches whose activations are in memory: two if a device computes one
 	// while another one is measured.
 	slots  int64
+	keeps  bool  // whether the device has memory of its own, where activations can stay
 	device int64 // memory of the device; 0: not known, or the CPU, whose memory the others bound
 }
 
@@ -79,6 +80,7 @@ func DivideMemory(s *spec.Study, o *Options) MemoryLimits {
 	}
 	if !ort.OnCPU(o.Device) {
 		out.useDevice(ort.DeviceOf(o.Device).Adapter)
+		out.keeps = ort.HasMemory(o.Device)
 	}
 	return out
 }

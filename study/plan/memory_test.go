@@ -79,6 +79,16 @@ func TestDeviceMemoryBoundsBatches(t *testing.T) {
 	}
 }
 
+// TestKeeps checks which devices have memory of their own, where activations can stay.
+func TestKeeps(t *testing.T) {
+	t.Parallel()
+	for device, want := range map[string]bool{"": false, "cpu": false, "webgpu": true, "cuda": true, "coreml": false} {
+		if l := DivideMemory(&spec.Study{Memory: spec.DefaultMemory}, &Options{Device: device}); l.keeps != want {
+			t.Errorf("device %q: %v, want %v", device, l.keeps, want)
+		}
+	}
+}
+
 // TestCachedBatch checks that batches are smaller if the activations that are read of a sample are
 // larger, but have at least coreImages images for each of the two cores. The keys are bytes for a
 // sample.

@@ -39,12 +39,12 @@ func (r Reductions) deviceBytes(slots int64) (sum int64) {
 	return sum
 }
 
-// SetBatch sets the batch size of the pass. On a device other than the CPU it also sets the
+// SetBatch sets the batch size of the pass. On a device with memory of its own it also sets the
 // reductions, if batches have whole blocks.
 func (p *Pass) SetBatch(s *spec.Study, limits MemoryLimits) {
 	p.Reductions = nil
 	block := p.Data().Layout.Block
-	if limits.slots > 1 && !p.noReduce && p.Start()%block == 0 {
+	if limits.keeps && !p.noReduce && p.Start()%block == 0 {
 		p.Reductions = map[*Model]Reductions{}
 		for _, m := range p.Models {
 			if r := p.reductionsOf(m); len(r.List) > 0 {
@@ -115,9 +115,7 @@ func (p *Pass) reductionsOf(m *Model) Reductions {
 		if !ok {
 			i = len(out.List)
 			index[key] = i
-			out.List = append(out.List, model.Reduction{Layer: layer, Width: r.Width, Build: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
-				return r.Build(b, measure.ReductionInputs{Clean: clean, Transformed: transformed, Partners: partners})
-			}})
+			out.List = append(out.List, model.Reduction{Layer: layer, Width: r.Width, Build: r.Build})
 		}
 		out.Of[t] = i
 	}

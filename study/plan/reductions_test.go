@@ -41,14 +41,14 @@ models: [{name: net, onnx: net.onnx, layers: [conv, "op:Relu"]}]
 
 // onDevice are the limits of a pass on a device, which computes one batch while another one is
 // measured.
-var onDevice = MemoryLimits{activations: 1 << 30, images: 1 << 30, batch: maxDeviceBatch, cores: 2, slots: 2}
+var onDevice = MemoryLimits{activations: 1 << 30, images: 1 << 30, batch: maxDeviceBatch, cores: 2, slots: 2, keeps: true}
 
 // TestReductions checks for which layers a device computes sums: those that only distances read,
 // under transformations of the input, if batches have whole blocks of two samples.
 func TestReductions(t *testing.T) {
 	t.Parallel()
 	onCPU := onDevice
-	onCPU.slots = 1
+	onCPU.slots, onCPU.keeps = 1, false
 	const quarter = "transforms: [{name: quarter, rotate: {values: [90, 180]}}]\n"
 	const distances = quarter + "measures: [effective-invariance, distance]"
 	for _, c := range []struct {

@@ -18,7 +18,7 @@ type Reduction struct {
 	Name  string // see measure.Reduction
 	Width int    // number of values of each sample
 	// Build adds the values to a graph, b x Width; rows have size values.
-	Build func(b *onnx.Builder, size int, in measure.ReductionInputs) onnx.Value
+	Build func(b *onnx.Builder, size int, clean, transformed, partners onnx.Value) onnx.Value
 	// Columns computes the columns of a sample's pair from its values and, unless shuffled is nil,
 	// those of its shuffled pair: its transformed row with the clean row of its partner (see
 	// measure.Layout.Partners), which has the values partner. It returns
@@ -34,7 +34,9 @@ func (m *method) Reduction(s measure.Site) *measure.Reduction {
 	if r == nil || size <= 0 {
 		return nil
 	}
-	values := func(b *onnx.Builder, in measure.ReductionInputs) onnx.Value { return r.Build(b, size, in) }
+	values := func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
+		return r.Build(b, size, clean, transformed, partners)
+	}
 	if !m.spec.projects(s) {
 		return &measure.Reduction{Name: r.Name, Width: r.Width, Build: values}
 	}
@@ -42,10 +44,10 @@ func (m *method) Reduction(s measure.Site) *measure.Reduction {
 	if dim == size { // no axis is averaged: the means would be all activations
 		return nil
 	}
-	return &measure.Reduction{Name: r.Name + " and means", Width: r.Width + 2*dim, Build: func(b *onnx.Builder, in measure.ReductionInputs) onnx.Value {
-		all := []onnx.Value{values(b, in)}
-		for _, z := range []onnx.Value{in.Clean, in.Transformed} {
-			all = append(all, b.Reshape(features.Mean.Build(b, s.Layer, z), -1, dim))
+	return &measure.Reduction{Name: r.Name + " and means", Width: r.Width + 2*dim, Build: func(b *onnx.Builder, clean, transformed, partners onnx.Value) onnx.Value {
+		all := []onnx.Value{values(b, clean, transformed, partners)}
+		for _, z := range []onnx.Value{clean, transformed} {
+			all = append(all, features.BuildMean(b, s.Layer, z))
 		}
 		return b.Concat(1, all...)
 	}}
@@ -56,40 +58,22 @@ func (a *accumulator) updateReduced(b *measure.Batch) error {
 	if err := a.checkReduced(b); err != nil {
 		return err
 	}
-	n, columns := len(b.Place), len(a.spec.Columns)
+	own, shuffled := make([]float64, len(a.spec.Columns)), []float64(nil)
+	if a.open != nil { // there is a null
+		shuffled = make([]float64, len(a.spec.Columns))
+	}
 	row := func(i int) []float32 { return b.Reduced.At(i).Data[:a.spec.Reduction.Width] }
-	own, shuffled := make([]float64, columns), make([]float64, n*columns)
-	partners := a.site.Layout.Partners(b.Place)
-	for i := range n {
-		var other []float64
-		if a.open != nil {
-			other = shuffled[i*columns : (i+1)*columns]
-		}
-		if err := a.spec.Reduction.Columns(own, other, row(i), row(partners[i])); err != nil {
+	for i, partner := range a.site.Layout.Partners(b.Place) {
+		if err := a.spec.Reduction.Columns(own, shuffled, row(i), row(partner)); err != nil {
 			return fmt.Errorf("sample %d: %w", b.Index[i], err)
 		}
 		if err := a.addSample(b, i, nil, own); err != nil {
 			return err
 		}
-	}
-	if a.open == nil {
-		return nil
-	}
-	// The sums are added in the order of Update: the first sample's pair of each block is the last.
-	for from := 0; from < n; {
-		to := from + 1
-		for to < n && partners[to] == to-1 {
-			to++
+		if shuffled != nil && partner != i {
+			copy(a.out, shuffled)
+			a.addOut(&a.null, b.Place[i]/a.site.Layout.Block, b.Label[partner])
 		}
-		for k := from + 1; k <= to && to-from > 1; k++ {
-			i := k
-			if k == to {
-				i = from
-			}
-			copy(a.out, shuffled[i*columns:(i+1)*columns])
-			a.addOut(&a.null, b.Place[i]/a.site.Layout.Block, b.Label[partners[i]])
-		}
-		from = to
 	}
 	return nil
 }
