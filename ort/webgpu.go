@@ -96,9 +96,10 @@ func ignoresPadding(n *pb.NodeProto, static *infer.Info) bool {
 		return true // unknown
 	}
 	single := slices.Max(w[2:]) == 1
-	whole := slices.EqualFunc(x[2:], w[2:], func(size, kernel int) bool { return size == kernel || size < 1 }) // or unknown
-	if onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" {                                              // no padding if single
-		return whole && slices.Contains(w[2:], 2)
+	// Unknown sizes may be those of the kernel.
+	whole := slices.EqualFunc(x[2:], w[2:], func(size, kernel int) bool { return size == kernel || size < 1 })
+	if onnx.AttrString(n, "auto_pad", "NOTSET") == "SAME_UPPER" {
+		return whole && slices.Contains(w[2:], 2) // a single element has no padding
 	}
 	return single || whole
 }
