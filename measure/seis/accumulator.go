@@ -18,8 +18,8 @@ type accumulator struct {
 	measure        *seis
 	site           measure.Site // what is measured: a layer of a model under a transformation
 	maps           featureMaps
-	poolingWarning string   // warning that the feature maps are pooled; empty: they are not
-	segments       segments // how blocks are divided into segments
+	poolingWarning string // warning that the feature maps are pooled; empty: they are not
+	layout         parts  // how samples are divided into segments
 
 	// total holds the moments of all observations. If there are groups of samples (parts of the
 	// data, from which the interval is computed), it holds those of the open group alone, the one
@@ -41,7 +41,7 @@ type segment struct {
 	from, to int       // half-open range of places
 	last     int       // place of the last sample
 	samples  int       // number of samples added so far; 0: the segment is empty
-	blocks   []int     // the same for each block of which the range has samples
+	parts    []int     // the same for each part of a block that is in the range
 	rows     []float32 // the observations (z, z') of the samples, 2 d values each
 	sum      []float64 // sum of the observations: 2 d
 }
@@ -56,7 +56,7 @@ func newAccumulator(m *seis, s measure.Site, p featureMaps, clean *cleanView) *a
 		a.null = linalg.NewCrossScatter[float64](d, d)
 	}
 	a.groups = newGroups(m.groups(s, p), s.Layout, p.channels, a.total, s.Store)
-	a.segments = newSegments(s.Layout, p.channels, a.groups.len())
+	a.layout = m.parts(s.Layout, p.channels)
 	return a
 }
 
@@ -65,7 +65,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
 	}
-	a.clean.reserve(len(b.Place)/a.segments.size + 1)
+	a.clean.reserve(len(b.Place)/a.layout.size + 1)
 	for i, place := range b.Place {
 		// The last samples of a segment are missing if they could not be read.
 		if a.segment.samples > 0 && place >= a.segment.to {
@@ -93,7 +93,7 @@ func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	size := a.valuesOf(1)
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
 	a.segment.samples++
-	a.segment.blocks[b.Place[i]/a.site.Layout.Block-a.segment.from/a.site.Layout.Block]++
+	a.segment.parts[a.layout.index(b.Place[i])-a.layout.index(a.segment.from)]++
 	return a.maps.observe(rows, a.segment.sum, b, i)
 }
 
@@ -130,18 +130,13 @@ func (c *segment) startSample(place int, a *accumulator) error {
 		return outOfOrder(place, c.last)
 	}
 	if c.samples == 0 {
-		c.from, c.to = a.segments.bounds(place)
-		c.blocks = make([]int, a.blocksOf(*c))
-		c.rows = a.measure.takeRows(a.valuesOf(a.segments.longest()))
+		c.from, c.to = a.layout.segment(place)
+		c.parts = make([]int, a.layout.count(c.from, c.to))
+		c.rows = a.measure.takeRows(a.valuesOf(a.layout.longest()))
 		c.sum = make([]float64, 2*a.maps.positions())
 	}
 	c.last = place
 	return nil
-}
-
-// blocksOf returns the number of blocks of which the range of a segment has samples.
-func (a *accumulator) blocksOf(c segment) int {
-	return (c.to-1)/a.site.Layout.Block - c.from/a.site.Layout.Block + 1
 }
 
 // flush adds the current segment to the moments and starts an empty one.
@@ -174,17 +169,17 @@ func (a *accumulator) add(c segment) error {
 // addProducts adds the products of a segment's observations to the total and the null, and to part
 // unless it is nil.
 func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
-	if c.samples > 1 && slices.Contains(c.blocks, 1) { // a sample that is alone in its block is in no pair
-		for _, block := range a.split(c) {
-			a.addBlocks(block, part)
+	if c.samples > 1 && slices.Contains(c.parts, 1) { // a sample that is alone in its part is in no pair
+		for _, one := range a.split(c) {
+			a.addParts(one, part)
 		}
 		return
 	}
-	a.addBlocks(c, part)
+	a.addParts(c, part)
 }
 
-// addBlocks is addProducts for a segment of one sample, or of at least two samples of each block.
-func (a *accumulator) addBlocks(c segment, part *linalg.Scatter[float32]) {
+// addParts is addProducts for a segment of one sample, or of at least two samples of each part.
+func (a *accumulator) addParts(c segment, part *linalg.Scatter[float32]) {
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
 		memory = new(scratch)
@@ -213,30 +208,32 @@ func (a *accumulator) addBlocks(c segment, part *linalg.Scatter[float32]) {
 	partUpdate.End()
 }
 
-// shuffledPairs draws the pairs of a segment for the null: those of each of its blocks, so that they
+// shuffledPairs draws the pairs of a segment for the null: those of each of its parts, so that they
 // do not depend on how the blocks are divided among processes. For a segment of one sample the
 // result is nil.
 func (a *accumulator) shuffledPairs(c segment) (pairs []*shuffledPairs) {
-	for i, samples := range c.blocks {
+	for i, samples := range c.parts {
 		if samples > 1 {
-			pairs = append(pairs, newShuffledPairs(a.site.Key, c.start(i, a.site.Layout), samples, a.maps.channels))
+			pairs = append(pairs, newShuffledPairs(a.site.Key, a.startOf(c, i), samples, a.maps.channels))
 		}
 	}
 	return pairs
 }
 
-// start returns the first place of block i of a segment.
-func (c segment) start(i int, l measure.Layout) int { return max(c.from, (c.from/l.Block+i)*l.Block) }
+// startOf returns the first place of part i of a segment.
+func (a *accumulator) startOf(c segment, i int) int {
+	return a.layout.start(a.layout.index(c.from) + i)
+}
 
-// split returns the samples of each block of a segment as a segment of its own.
+// split returns the samples of each part of a segment as a segment of its own.
 func (a *accumulator) split(c segment) (out []segment) {
 	rows := c.rows
-	for i, samples := range c.blocks {
+	for i, samples := range c.parts {
 		if samples == 0 {
 			continue
 		}
 		n := a.valuesOf(samples)
-		part := segment{from: c.start(i, a.site.Layout), samples: samples, blocks: []int{samples}, rows: rows[:n], sum: make([]float64, len(c.sum))}
+		part := segment{from: a.startOf(c, i), samples: samples, parts: []int{samples}, rows: rows[:n], sum: make([]float64, len(c.sum))}
 		linalg.SumRows(part.sum, part.rows)
 		rows = rows[n:]
 		out = append(out, part)
@@ -285,7 +282,7 @@ func (a *accumulator) eachGroup(n int, f func(s *linalg.Scatter[float32]) error)
 }
 
 func (c segment) clone() segment {
-	c.rows, c.sum, c.blocks = slices.Clone(c.rows), slices.Clone(c.sum), slices.Clone(c.blocks)
+	c.rows, c.sum, c.parts = slices.Clone(c.rows), slices.Clone(c.sum), slices.Clone(c.parts)
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 func TestAccumulatorContract(t *testing.T) {
 	t.Parallel()
 	null, interval := Settings{Variance: 0.95, Positions: 100, Null: true}, Settings{Variance: 0.95, Positions: 100, Interval: true}
+	both := Settings{Variance: 0.95, Positions: 100, Null: true, Interval: true}
 	for _, c := range []struct {
 		name      string
 		settings  Settings
@@ -24,12 +25,13 @@ func TestAccumulatorContract(t *testing.T) {
 	}{
 		{"scores and null", null, 3, 77, 1e-9},
 		{"interval", interval, 3, 77, 1e-5},
-		// The products of two blocks of 64 channels (a segment) are computed at once, in float32.
-		// Each part of the samples may have one of them.
+		// The products of two blocks of 64 channels (a segment) are computed at once, in float32,
+		// and with an interval those of four. Each shard may have one of them.
 		{"segments of two blocks", null, 64, 77, 1e-5},
 		{"segments of two blocks, the last of one sample", null, 64, 73, 1e-5},
-		{"segments of two blocks with an interval", interval, 64, 77, 1e-5},
-		{"blocks of several segments", null, 260, 77, 1e-9}, // of four samples at a time
+		{"segments of four blocks", interval, 64, 77, 1e-5},
+		{"blocks of several segments", null, 260, 77, 1e-9},   // of four samples each
+		{"segments of parts of blocks", both, 260, 161, 1e-5}, // of two parts of four samples each
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -61,10 +61,10 @@
 //
 // A is not formed. A linalg.Scatter keeps the means and the second moments of (z, z'), whatever the
 // number of samples. The second moments, or scatter, are the sums of products of deviations from
-// the mean. About 1,024 observations are multiplied at once, in float32 around their own mean, and
-// added in float64. They are those of a segment: some consecutive samples of a block, or two blocks
-// of few channels. A block is up to 32 consecutive samples in the order in which a study reads them
-// (measure.Layout). The bounds of segments do not depend on the batch size, nor on whether a run
+// the mean. About 1,024 observations, or 2,048 with an interval, are multiplied at once, in float32
+// around their own mean, and added in float64. They are those of a
+// segment: some consecutive samples of a block, or up to four blocks of few channels. A block is up
+// to 32 consecutive samples in the order in which a study reads them (measure.Layout). The bounds of segments do not depend on the batch size, nor on whether a run
 // was interrupted, and neither do scores. Where shards (parts of the samples for several processes)
 // divide a segment, scores differ by rounding in float32. Layers of more than 1,024 positions are
 // average-pooled, 56 x 56 to 28 x 28, with a warning. Results that depend on the clean activations

@@ -98,17 +98,20 @@ func (a *accumulator) replicates(c coordinates) (out []replicate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, change := range rankChanges {
-		m, n := halves.take(i)
+	out = make([]replicate, len(rankChanges))
+	err = a.measure.scorers.each(len(out), &c.bases.work, func(i int, work *workspace) error {
+		m, n := halves.take(i, work)
 		if n == 0 || n == a.total.N {
-			return nil, errSingular
+			return errSingular
 		}
 		s, err := resultOf(m)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errSingular, err)
+			return fmt.Errorf("%w: %w", errSingular, err)
 		}
 		scale := float64(a.total.N) / float64(n) // influences are relative to the variance of all
-		out = append(out, replicate{s, a.total.N - n, resample.Ranks{X: scale * change.X, Y: scale * change.Y}})
-	}
-	return out, nil
+		change := rankChanges[i]
+		out[i] = replicate{s, a.total.N - n, resample.Ranks{X: scale * change.X, Y: scale * change.Y}}
+		return nil
+	})
+	return out, err
 }

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// shuffledPairs are the pairs for the null (the scores by chance) of a segment, the observations of
-// some consecutive samples (see segments): the x of observation i is paired with the y of
-// observation order[i]. order is a permutation of the segment's observations. An observation is one
-// channel of a sample; x and y are its values on the clean and on the transformed input.
+// shuffledPairs are the pairs for the null (the scores by chance) of a part, the observations of
+// some consecutive samples (see parts): the x of observation i is paired with the y of observation
+// order[i]. order is a permutation of the part's observations. An observation is one channel of a
+// sample; x and y are its values on the clean and on the transformed input.
 type shuffledPairs struct {
 	order []int
 	match []int // if the pairs form cycles of four, see cyclesOfFour; else nil
 }
 
 // cyclesOfFour returns pairs that form cycles of four observations, which need fewer products (see
-// cycleProducts). A segment consists of four quarters of len(match) observations. The x of
+// cycleProducts). A part consists of four quarters of len(match) observations. The x of
 // observation i of a quarter is paired with the y of observation match[i] of the next quarter; the
 // first quarter follows the last. match must be its own inverse.
 func cyclesOfFour(match []int) shuffledPairs {

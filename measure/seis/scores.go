@@ -26,6 +26,7 @@ const (
 // Scores computes the statistics of all samples so far, from the running sums that the accumulator
 // holds.
 func (a *accumulator) Scores() ([]measure.Score, error) {
+	defer a.measure.scorers.begin()()
 	a, err := a.withPending()
 	if err != nil {
 		return nil, err
@@ -104,8 +105,8 @@ func (a *accumulator) nullScores(f *bases, t *table) (err error) {
 		t.warnings = append(t.warnings, warnNoNull)
 		t.null = result{math.NaN(), math.NaN(), false}
 	default:
-		// Pairs are shuffled within segments (some consecutive samples). A sample that is alone in
-		// its segment is in no shuffled pair, so the sums are scaled up.
+		// Pairs are shuffled within parts (some consecutive samples). A sample that is alone in its
+		// part is in no shuffled pair, so the sums are scaled up.
 		t.null, err = resultOf(f.shuffled(a.null.Data, float64(a.total.N)/float64(a.null.N)))
 	}
 	return err

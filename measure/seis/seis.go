@@ -43,6 +43,7 @@ type seis struct {
 	settings Settings
 	scratch  sync.Pool  // of *scratch: an accumulator needs one only while it adds a segment
 	clean    cleanViews // results of clean activations, which accumulators of a layer share
+	scorers  scorers    // the accumulators whose scores are being computed
 	rows     sync.Map   // from a number of values to a *sync.Pool of *[]float32: an accumulator needs rows only while its segment is not empty
 }
 
@@ -119,7 +120,7 @@ func (n memoryNeed) all() int64 { return n.base + n.groups + n.scratch }
 func (m *seis) memory(s measure.Site, p featureMaps) memoryNeed {
 	d := int64(p.positions())
 	triangle := d * (2*d + 1) // elements of the upper triangle of a 2d x 2d matrix
-	rows := int64(newSegments(s.Layout, p.channels, 0).longest()) * int64(p.channels)
+	rows := int64(m.parts(s.Layout, p.channels).longest()) * int64(p.channels)
 	// moments of (z, z'), the activations on x and on T(x), and sums; double and single are the
 	// bytes of a float64 and of a float32
 	b := memoryNeed{base: double * (triangle + 4*d)}
@@ -145,6 +146,16 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 		return 0
 	}
 	return n
+}
+
+// parts returns the division of a layout into segments. They are the same where memory does not
+// suffice for the groups of the interval.
+func (m *seis) parts(l measure.Layout, channels int) parts {
+	groups := 0
+	if m.settings.Interval {
+		groups = intervalGroups(l)
+	}
+	return newParts(l, channels, groups)
 }
 
 // maxGroups is the number of groups of samples for the interval, which is computed from

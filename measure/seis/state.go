@@ -11,7 +11,7 @@ import (
 )
 
 // stateVersion is the version of the state's format. It was that of the scores up to 6.
-const stateVersion = 7
+const stateVersion = 8
 
 // MarshalBinary returns the state, from which an interrupted run continues. It includes the samples
 // of a segment that is not full (consecutive samples that are added to the moments together).
@@ -36,7 +36,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 		return err
 	}
 	c := a.segment
-	w.Ints(c.blocks)
+	w.Ints(c.parts)
 	if c.samples > 0 {
 		w.Int(c.last)
 		w.Float32s(c.rows[:c.samples*a.maps.channels*a.total.P])
@@ -77,33 +77,33 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readSegment reads the segment that was not full: the numbers of its samples in each block, the
+// readSegment reads the segment that was not full: the numbers of its samples in each part, the
 // place of the last one (its position in the random order of the samples), and the observations.
 // Each channel of a sample is one observation, of P values: the clean and the transformed feature
 // map.
 func (a *accumulator) readSegment(r *state.Reader) {
 	a.segment = segment{}
-	blocks := r.Ints()
-	if len(blocks) == 0 {
+	parts := r.Ints()
+	if len(parts) == 0 {
 		return
 	}
 	last := r.Int()
 	rows := r.Float32s()
 	size := a.maps.channels * a.total.P
-	c := segment{last: last, blocks: blocks, sum: make([]float64, a.total.P)}
+	c := segment{last: last, parts: parts, sum: make([]float64, a.total.P)}
 	valid := last >= 0 && last < a.site.Layout.N
 	if valid {
-		c.from, c.to = a.segments.bounds(last)
-		valid = len(blocks) == a.blocksOf(c) && slices.Max(blocks) <= a.site.Layout.Block && slices.Min(blocks) >= 0
+		c.from, c.to = a.layout.segment(last)
+		valid = len(parts) == a.layout.count(c.from, c.to) && slices.Max(parts) <= a.site.Layout.Block && slices.Min(parts) >= 0
 	}
-	for _, n := range blocks {
+	for _, n := range parts {
 		c.samples += n
 	}
 	if !valid || c.samples == 0 || c.samples > c.to-c.from || len(rows) != c.samples*size {
-		r.Fail(fmt.Errorf("the state has a segment of %d samples of blocks, of which the last is at place %d, which does not fit the layout", blocks, last))
+		r.Fail(fmt.Errorf("the state has a segment of %d samples of parts of blocks, of which the last is at place %d, which does not fit the layout", parts, last))
 		return
 	}
-	c.rows = make([]float32, a.valuesOf(a.segments.longest()))
+	c.rows = make([]float32, a.valuesOf(a.layout.longest()))
 	copy(c.rows, rows)
 	a.segment = c
 	for i := range c.samples {

@@ -11,7 +11,7 @@ import (
 // the clean feature map, and y, the transformed one. A set is the union of some groups of
 // observations, or all observations without some groups. Observations are given by their
 // coordinates in the principal subspaces of all observations. Only one goroutine at a time may use
-// it.
+// it, except for the method take.
 type subsets struct {
 	bases *bases                   // of the principal subspaces of x and y
 	all   *linalg.Scatter[float64] // of all observations: x, then y
@@ -102,13 +102,14 @@ func (h *subsets) add(part *linalg.Scatter[float32], sign func(set int) int) (x,
 
 // take returns the scatters of the coordinates of set i about its own mean, and the number of its
 // observations. It releases the memory of the set, so call it once for each set, after the last
-// add. The result is valid until the bases are used again.
-func (h *subsets) take(i int) (p singleMoments, n int) {
+// add. The result is valid until work is used again. Several goroutines may take sets, each with a
+// workspace of its own.
+func (h *subsets) take(i int, work *workspace) (p singleMoments, n int) {
 	s := h.sums[i]
 	h.sums[i] = coordinateSum{}
 	f := h.bases
-	f.work.reset()
-	xx, yy := squareOf(s.xx, f.work.matrix(f.x.K, f.x.K)), squareOf(s.yy, f.work.matrix(f.y.K, f.y.K))
+	work.reset()
+	xx, yy := squareOf(s.xx, work.matrix(f.x.K, f.x.K)), squareOf(s.yy, work.matrix(f.y.K, f.y.K))
 	if s.n > 0 {
 		addOuter(xx, -1/float32(s.n), s.x, s.x)
 		addOuter(yy, -1/float32(s.n), s.y, s.y)
@@ -116,7 +117,7 @@ func (h *subsets) take(i int) (p singleMoments, n int) {
 	}
 	clearRounding(xx, f.x.Values)
 	clearRounding(yy, f.y.Values)
-	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlapSingle, 0, f.x.K, 0, f.y.K), work: &f.work}, s.n
+	return singleMoments{xx: xx, yy: yy, xy: s.xy, overlap: submatrix(f.overlapSingle, 0, f.x.K, 0, f.y.K), work: work}, s.n
 }
 
 // clearRounding replaces those diagonal values of the scatter of a set by 0 that are rounding

@@ -86,7 +86,7 @@ func TestSubsetCorrelations(t *testing.T) {
 					chosen = append(chosen, rows[cuts[i]*2*d:cuts[i+1]*2*d]...)
 				}
 			}
-			p, size := sets.take(set)
+			p, size := sets.take(set, new(workspace))
 			if size != len(chosen)/(2*d) {
 				t.Fatalf("%d observations, want %d", size, len(chosen)/(2*d))
 			}
@@ -261,7 +261,7 @@ func TestSubsetWithoutVarianceIsAnError(t *testing.T) {
 	sets.add(scatterOf(rows[:10*2*d], 2*d), func(set int) int { return []int{0, -1}[set] })
 	sets.add(scatterOf(rows[10*2*d:], 2*d), func(set int) int { return []int{1, 0}[set] })
 	for set := range 2 {
-		p, _ := sets.take(set)
+		p, _ := sets.take(set, new(workspace))
 		if _, _, err := p.correlations(); err == nil {
 			t.Errorf("set %d of constant observations has correlations, want an error", set)
 		}

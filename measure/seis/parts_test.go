@@ -10,41 +10,66 @@ import (
 	"github.com/noether-ml/noether/tensor"
 )
 
-// TestSegmentsPartitionBlocks checks that segments, whose products are added at once, divide every
-// block of a layout into ranges of consecutive samples, or join two blocks of one group. In a part of a block are size samples or more, unless the block is shorter, and fewer than
-// 2 size. A layout is the order in which samples are read; it is divided into blocks of Block
-// samples. A place is the position of a sample in it.
-func TestSegmentsPartitionBlocks(t *testing.T) {
+// TestSegments checks that parts divide each block of a layout into ranges of size to 2 size - 1
+// samples, or fewer in a shorter block, and that segments, whose products are added at once, join
+// successive parts of one group until they have enough observations. A layout is the order in which
+// samples are read; it is divided into blocks of Block samples. A place is the position of a sample
+// in it.
+func TestSegments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l := measure.Layout{N: rapid.IntRange(1, 300).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
+		l := measure.Layout{N: rapid.IntRange(1, 900).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
 		channels, groups := rapid.IntRange(1, 2048).Draw(t, "channels"), rapid.SampledFrom([]int{0, 8}).Draw(t, "groups")
-		c := newSegments(l, channels, groups)
-		for from := 0; from < l.N; {
-			start, to := c.bounds(from)
-			if start != from || to <= from || to > l.N {
-				t.Fatalf("the segment of place %d is %d to %d", from, start, to)
+		p := newParts(l, channels, groups)
+		rows := 1024 // observations that a segment should have
+		if groups > 0 {
+			rows = 2048
+		}
+		group := func(place int) int {
+			if groups == 0 {
+				return 0
 			}
-			for p := from; p < to; p++ {
-				if a, b := c.bounds(p); a != from || b != to {
-					t.Fatalf("place %d is in the segment %d to %d, want %d to %d", p, a, b, from, to)
+			return groupOf(place, groups, l)
+		}
+		part, next := 0, p.start(1)
+		for from := 0; from < l.N; {
+			start, to := p.segment(from)
+			if start != from || to <= from || to > l.N || group(from) != group(to-1) || to-from > p.longest() {
+				t.Fatalf("the segment of place %d is %d to %d, of the groups %d to %d; the longest has %d samples", from, start, to, group(from), group(to-1), p.longest())
+			}
+			parts := 0
+			for place := from; place < to; place++ {
+				if a, b := p.segment(place); a != from || b != to {
+					t.Fatalf("place %d is in the segment %d to %d, want %d to %d", place, a, b, from, to)
+				}
+				if parts == 0 || place == next {
+					if parts > 0 {
+						part++
+					}
+					parts++
+					next = p.start(part + 1)
+					length, rest := next-place, min(l.Block, l.N-place/l.Block*l.Block) // of the part and its block
+					if p.start(part) != place || place/l.Block != (next-1)/l.Block || length < min(p.size, rest) || length >= 2*p.size {
+						t.Fatalf("part %d has the places %d to %d of blocks of %d, in parts of %d", part, place, next, l.Block, p.size)
+					}
+				}
+				if p.index(place) != part {
+					t.Fatalf("place %d is in part %d, want %d", place, p.index(place), part)
 				}
 			}
-			n, block := to-from, min(l.Block, l.N-from/l.Block*l.Block)
-			if n > c.longest() {
-				t.Fatalf("a segment of %d samples; the longest has %d", n, c.longest())
+			if next != to || p.count(from, to) != parts {
+				t.Fatalf("the segment %d to %d has %d parts, want %d; the next part starts at %d", from, to, p.count(from, to), parts, next)
 			}
-			first, last := from/l.Block, (to-1)/l.Block
-			switch {
-			case first == last && (n < min(c.size, block) || n >= 2*c.size):
-				t.Fatalf("a segment of %d samples; size %d, block of %d", n, c.size, block)
-			case first == last:
-			case from%l.Block != 0 || last != first+1 || to%l.Block != 0 && to != l.N || l.Block*channels >= segmentRows || 2*l.Block*channels < segmentRows:
-				t.Fatalf("the segment %d to %d of %d channels, in blocks of %d", from, to, channels, l.Block)
-			case groups > 0 && groupOf(from, groups, l) != groupOf(to-1, groups, l):
-				t.Fatalf("the segment %d to %d is of two groups", from, to)
+			// Only the last segment of a group may have fewer parts than needed.
+			need := 1
+			if n := p.size * channels; n >= 512 {
+				need = (rows + n - 1) / n
 			}
-			from = to
+			if parts > need || parts < need && to < l.N && group(to) == group(from) {
+				t.Fatalf("a segment of %d parts of %d samples of %d channels, want %d", parts, p.size, channels, need)
+			}
+			from, part = to, part+1
+			next = p.start(part + 1)
 		}
 	})
 }
