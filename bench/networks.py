@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """Times a forward pass of PyTorch that keeps outputs of modules as numpy.
 
-usage: networks.py PEERS NAME SIZE BATCH all|CLASS [THREADS]
+usage: networks.py PEERS NAME SIZE BATCH all|distances|CLASS [THREADS]
 PEERS: the folder of nets.py, which builds NAME. SIZE is the side of the images. Outputs are kept of
-every module without children, or of the modules of a class (ReLU, Bottleneck, CNBlock, ...). Prints
+every module without children, or of the modules of a class (ReLU, Bottleneck, CNBlock, ...). With
+distances, outputs of every module without children are kept of a batch and of the batch rotated,
+and the distances between them are computed: the cosine, of absolute differences and of squares. Prints
 one JSON object: images per second by the median of seven runs, the smallest processor time of a run
 (meaningful with one thread only, since idle threads use the processor too), the number and size of
 the outputs that were kept, and peak memory.
@@ -22,14 +24,24 @@ name, size, batch, which = sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.
 torch.set_num_threads(int(threads))
 net, x, kept = nets.build(name).eval(), torch.rand(batch, 3, size, size), []
 for m in net.modules():
-    if not list(m.children()) if which == "all" else type(m).__name__ == which:
+    if not list(m.children()) if which in ("all", "distances") else type(m).__name__ == which:
         m.register_forward_hook(lambda _, __, y: kept.append(y.detach().numpy()))
+
+
+distances = []
 
 
 def run():
     kept.clear()
     with torch.no_grad():
         net(x)
+        if which == "distances":
+            clean = kept.copy()
+            kept.clear()
+            net(x.rot90(1, (2, 3)))
+            for a, b in zip(clean, kept):
+                a, b = torch.from_numpy(a).flatten(1), torch.from_numpy(b).flatten(1)
+                distances.append((1 - torch.cosine_similarity(a, b), (a - b).abs().sum(1), (a - b).norm(dim=1)))
 
 
 for _ in range(2):

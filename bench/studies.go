@@ -30,12 +30,14 @@ const (
 // is one measured number: a metric of a source, which is a benchmark that runs in a process of its
 // own. lastOf makes two sources of one: first runs it, and again returns the metrics of that run.
 func studyTimes() []row {
-	const photos, cifar = "images: $DATA/imagenet-samples", "cifar10: $DATA/cifar10/test_batch.bin"
+	const photos, copies, cifar = "images: $DATA/imagenet-samples", 2000, "cifar10: $DATA/cifar10/test_batch.bin"
+	manyPhotos := "images: $WORK/" + copiedPhotos(copies)
 	const predictions, distances = "accuracy, effective-invariance, prediction-divergence", "accuracy, effective-invariance, prediction-divergence, distance"
 	var rows []row
 	for _, s := range []struct{ title, data, net, frame, layers, measures string }{
 		{"predictions of a ResNet-18, 200 photographs", photos, "resnet18", "resize: 256, crop: 224, ", "output", predictions},
 		{"and distances at its 17 ReLUs", photos, "resnet18", "resize: 256, crop: 224, ", "op:Relu", distances},
+		{"the same distances, 2,000 photographs", manyPhotos, "resnet18", "resize: 256, crop: 224, ", "op:Relu", distances},
 		{"predictions of a ResNet-20, 10,000 images of CIFAR-10", cifar, "", "", "output", predictions},
 		{"and distances at its ReLUs", cifar, "", "", "op:Relu", distances},
 	} {
@@ -45,7 +47,11 @@ models: [{name: net, onnx: $MODEL, preprocess: {%smean: [0.485, 0.456, 0.406], s
 transforms: [{name: quarter, rotate: {values: [90, 180, 270]}}]
 measures: [%s]
 `, s.data, s.frame, s.layers, s.measures)
-		first, again := lastOf(studyTime(s.net, text))
+		from := studyTime(s.net, text)
+		if s.data == manyPhotos {
+			from = copied(copies, from)
+		}
+		first, again := lastOf(from)
 		rows = append(rows, row{text: map[string]string{studyColumn: s.title}, cells: []cell{
 			{column: engineTime, from: first, metric: "engine", unit: "s"},
 			{column: decodingTime, from: again, metric: "decoding", unit: "s"},
@@ -93,12 +99,13 @@ transforms: [{name: turned, rotate: {values: [10, 20]}}]
 measures: [accuracy, effective-invariance, distance]
 `, shardImages)
 	return func(ctx context.Context, r *runner) (metrics, error) {
-		seconds, cpu, _, err := runStudy(ctx, r, net, text, "--threads", "1")
+		used, err := runStudy(ctx, r, net, text, "--threads", "1")
 		if err != nil {
 			return nil, err
 		}
 		const passes = shardImages * (1 + shardRotated)
-		return metrics{"ms": 1000 * (cpu - seconds["open"]) / passes, "open": seconds["open"], "score": seconds["score"]}, nil
+		open := used.stages["open"]
+		return metrics{"ms": 1000 * (used.cpu - open) / passes, "open": open, "score": used.stages["score"]}, nil
 	}
 }
 
@@ -108,47 +115,61 @@ measures: [accuracy, effective-invariance, distance]
 // "engine".
 func studyTime(net, text string) source {
 	return func(ctx context.Context, r *runner) (metrics, error) {
-		seconds, _, total, err := runStudy(ctx, r, net, text)
+		used, err := runStudy(ctx, r, net, text)
 		if err != nil {
 			return nil, err
 		}
-		m := metrics{"engine": seconds["engine"], "decoding": seconds["wait"]}
-		m["other"] = total - m["engine"] - m["decoding"]
+		m := metrics{"engine": used.stages["engine"], "decoding": used.stages["wait"]}
+		m["other"] = used.total - m["engine"] - m["decoding"]
 		m["share"] = 100 * (m["decoding"] + m["other"]) / m["engine"]
 		return m, nil
 	}
 }
 
+// studyMemory runs a study of a network. Its metric is the peak memory in MiB ("MiB-peak").
+func studyMemory(net, text string) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		used, err := runStudy(ctx, r, net, text)
+		return metrics{"MiB-peak": used.peak}, err
+	}
+}
+
+// A studyUse is what a run of a study used: the seconds of each stage and of the whole run, as
+// run.json states them, and the processor time in seconds and the peak memory in MiB of the command.
+type studyUse struct {
+	stages           map[string]float64
+	cpu, total, peak float64
+}
+
 // runStudy runs a study of a network, or of the ResNet-20 of the test data if net is "", with
-// further flags of the command run. It returns the seconds of each stage and of the whole run
-// (total), as run.json states them, and the processor time of the command in seconds (cpu).
-func runStudy(ctx context.Context, r *runner, net, text string, flags ...string) (stages map[string]float64, cpu, total float64, err error) {
+// further flags of the command run.
+func runStudy(ctx context.Context, r *runner, net, text string, flags ...string) (use studyUse, err error) {
 	model := filepath.Join(r.data, "models", "resnet20-cifar10.onnx")
 	if net != "" {
 		if model, err = r.model(ctx, net, "224"); err != nil { // for images of 224 x 224 pixels
-			return nil, 0, 0, err
+			return use, err
 		}
 	}
 	program, err := r.program(ctx)
 	if err != nil {
-		return nil, 0, 0, err
+		return use, err
 	}
 	dir, err := os.MkdirTemp(r.work, "study-")
 	if err != nil {
-		return nil, 0, 0, err
+		return use, err
 	}
 	defer os.RemoveAll(dir)
 	file, out := filepath.Join(dir, "study.yaml"), filepath.Join(dir, "run")
-	if err := os.WriteFile(file, []byte(strings.NewReplacer("$DATA", r.data, "$MODEL", model).Replace(text)), 0o666); err != nil {
-		return nil, 0, 0, err
+	if err := os.WriteFile(file, []byte(strings.NewReplacer("$DATA", r.data, "$WORK", r.work, "$MODEL", model).Replace(text)), 0o666); err != nil {
+		return use, err
 	}
 	command := exec.CommandContext(ctx, program, append([]string{"run", file, "-o", out}, flags...)...)
 	if text, err := command.CombinedOutput(); err != nil {
-		return nil, 0, 0, fmt.Errorf("noether run: %w: %s", err, bytes.TrimSpace(text))
+		return use, fmt.Errorf("noether run: %w: %s", err, bytes.TrimSpace(text))
 	}
 	raw, err := os.ReadFile(filepath.Join(out, "run.json"))
 	if err != nil {
-		return nil, 0, 0, err
+		return use, err
 	}
 	var record struct {
 		Used struct {
@@ -160,14 +181,15 @@ func runStudy(ctx context.Context, r *runner, net, text string, flags ...string)
 		} `json:"used"`
 	}
 	if err := json.Unmarshal(raw, &record); err != nil {
-		return nil, 0, 0, fmt.Errorf("run.json: %w", err)
+		return use, fmt.Errorf("run.json: %w", err)
 	}
-	stages = map[string]float64{}
+	use.stages = map[string]float64{}
 	for _, s := range record.Used.Stages {
-		stages[s.Stage] += s.Seconds
+		use.stages[s.Stage] += s.Seconds
 	}
-	used := command.ProcessState
-	return stages, (used.UserTime() + used.SystemTime()).Seconds(), record.Used.Seconds, nil
+	state := command.ProcessState
+	use.cpu, use.total, use.peak = (state.UserTime() + state.SystemTime()).Seconds(), record.Used.Seconds, peakMiB(state)
+	return use, nil
 }
 
 const commandColumn = "command"
@@ -199,7 +221,7 @@ func commandTime(args ...string) source {
 		}
 		c := exec.CommandContext(ctx, program)
 		for _, a := range args {
-			c.Args = append(c.Args, strings.NewReplacer("$DATA", r.data, "$MODEL", model).Replace(a))
+			c.Args = append(c.Args, strings.NewReplacer("$DATA", r.data, "$WORK", r.work, "$MODEL", model).Replace(a))
 		}
 		start := time.Now()
 		if out, err := c.CombinedOutput(); err != nil {

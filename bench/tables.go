@@ -72,6 +72,7 @@ var tables = []table{
 	{name: "networks-processor", slow: true, rows: networks("cpu_ms_per_image", "cpu-ms/image", "ms", "1"), columns: networkColumns},
 	{name: "networks-memory", slow: true, rows: networkMemories(), columns: []string{"network", valuesRead + ": PyTorch", valuesRead + ": Noether",
 		"batch 1: PyTorch", "batch 1: Noether", "batch 8: PyTorch", "batch 8: Noether"}},
+	{name: "distances-memory", slow: true, rows: distanceMemories(), columns: []string{"network", "PyTorch, batch 1", "PyTorch, batch 8", noether}},
 	// A unit is one value of a layer: one channel at one position.
 	{name: "firing-memory", columns: []string{"units", "images", "processor time", "peak memory"}, rows: unitMemory()},
 	// A submission is a study divided into tasks for the nodes of a cluster. The last task is the one
@@ -296,11 +297,14 @@ func networks(ofPeer, metric, unit, threads string) []row {
 
 const valuesRead = "values read of an image"
 
+// largeNetworks are the names and titles of networks whose outputs take much memory.
+var largeNetworks = [][2]string{{"resnet50", "ResNet-50"}, {"vgg11", "VGG-11"}, {"convnext_tiny", "ConvNeXt tiny"}, {"swin_t", "Swin tiny"}, {"vit_b_16", "ViT-B/16"}}
+
 // networkMemories returns rows on the peak memory with every tensor of a network read, for one
 // image at a time and for eight.
 func networkMemories() []row {
 	var rows []row
-	for _, n := range [][2]string{{"resnet50", "ResNet-50"}, {"vgg11", "VGG-11"}, {"convnext_tiny", "ConvNeXt tiny"}, {"swin_t", "Swin tiny"}, {"vit_b_16", "ViT-B/16"}} {
+	for _, n := range largeNetworks {
 		r := row{text: map[string]string{"network": n[1]}}
 		add := func(program, metric, read, batch string, from source) {
 			first, again := lastOf(from)
@@ -314,6 +318,27 @@ func networkMemories() []row {
 			add(noether, "peak-MiB", "MiB/image", batch, golang("model", "LayersAll$", 3,
 				"NOETHER_BENCH_MODEL=model:"+n[0]+":224", "NOETHER_BENCH_BATCH="+batch, "NOETHER_BENCH_THREADS=1"))
 		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// distanceMemories returns rows on the peak memory of a study of the distances between clean and
+// rotated images at every tensor, with the batch that Noether chooses, and of PyTorch for the same.
+func distanceMemories() []row {
+	const text = `name: distances
+data: [{name: data, images: $DATA/imagenet-samples, limit: 24}]
+models: [{name: net, onnx: $MODEL, preprocess: {resize: 256, crop: 224, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, layers: all}]
+transforms: [{name: quarter, rotate: {values: [90]}}]
+measures: [distance]
+`
+	var rows []row
+	for _, n := range largeNetworks {
+		r := row{text: map[string]string{"network": n[1]}}
+		for _, batch := range []string{"1", "8"} {
+			r.cells = append(r.cells, cell{column: "PyTorch, batch " + batch, from: peer("bench/networks.py", "$PEERS", n[0], "224", batch, "distances", "2"), metric: "peak_mib", unit: "MiB", once: true})
+		}
+		r.cells = append(r.cells, cell{column: noether, from: studyMemory(n[0], text), metric: "MiB-peak", unit: "MiB", once: true})
 		rows = append(rows, r)
 	}
 	return rows

@@ -1,6 +1,7 @@
 package seis
 
 import (
+	"cmp"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -43,11 +44,13 @@ func (s *scorers) join() bool {
 
 // each calls f for 0 to n - 1, in the goroutine of the caller, which has called begin, and in
 // others while cores are idle. The caller's calls get its workspace, those at the same time others.
-// It returns an error of one of the calls, after which it begins no others.
+// It returns an error of one of the calls, after which it begins no others. If one panics, each
+// panics in the goroutine of the caller, who may recover.
 func (s *scorers) each(n int, own *workspace, f func(i int, work *workspace) error) error {
 	var others errgroup.Group
-	var mu sync.Mutex
+	var mu sync.Mutex // guards next and crash
 	next := 0
+	var crash any // the value that another goroutine panicked with
 	take := func() (i int, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -74,12 +77,20 @@ func (s *scorers) each(n int, own *workspace, f func(i int, work *workspace) err
 		for s.join() {
 			others.Go(func() error {
 				defer s.end()
+				defer func() {
+					if v := recover(); v != nil {
+						mu.Lock()
+						defer mu.Unlock()
+						next, crash = n, v
+					}
+				}()
 				return run(new(workspace), func() {})
 			})
 		}
 	})
-	if other := others.Wait(); err == nil {
-		err = other
+	other := others.Wait()
+	if crash != nil {
+		panic(crash)
 	}
-	return err
+	return cmp.Or(err, other)
 }

@@ -65,3 +65,29 @@ func TestScorersUseOneGoroutine(t *testing.T) {
 		}
 	}
 }
+
+// TestScorersPanic checks that a panic in another goroutine becomes one in the caller's.
+func TestScorersPanic(t *testing.T) {
+	t.Parallel()
+	var s scorers
+	end, other := s.begin(), s.begin()
+	other()
+	defer func() {
+		if v := recover(); v != "crash" {
+			t.Errorf("the caller recovers %v, want crash", v)
+		}
+		if end(); s.running != 0 {
+			t.Errorf("%d goroutines are still counted", s.running)
+		}
+	}()
+	own, crashed := new(workspace), make(chan struct{})
+	err := s.each(2, own, func(_ int, work *workspace) error {
+		if work != own {
+			defer close(crashed)
+			panic("crash")
+		}
+		<-crashed
+		return nil
+	})
+	t.Errorf("each returned %v, want a panic", err)
+}
