@@ -4,9 +4,9 @@
 usage: networks.py PEERS NAME SIZE BATCH all|distances|CLASS [THREADS]
 PEERS: the folder of nets.py, which builds NAME. SIZE is the side of the images. Outputs are kept of
 every module without children, or of the modules of a class (ReLU, Bottleneck, CNBlock, ...). With
-distances, outputs of every module without children are kept of a batch and of the batch rotated,
-and the distances between them are computed: the cosine, of absolute differences and of squares. Prints
-one JSON object: images per second by the median of seven runs, the smallest processor time of a run
+distances they are kept of every module without children, for a batch and for the batch rotated, and
+the cosine, l1 and l2 distances between the two are computed; a run is then both passes. Prints one
+JSON object: images per second by the median of seven runs, the smallest processor time of a run
 (meaningful with one thread only, since idle threads use the processor too), the number and size of
 the outputs that were kept, and peak memory.
 """
@@ -37,6 +37,7 @@ def run():
         net(x)
         if which == "distances":
             clean = kept.copy()
+            distances.clear()
             kept.clear()
             net(x.rot90(1, (2, 3)))
             for a, b in zip(clean, kept):

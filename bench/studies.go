@@ -30,8 +30,8 @@ const (
 // is one measured number: a metric of a source, which is a benchmark that runs in a process of its
 // own. lastOf makes two sources of one: first runs it, and again returns the metrics of that run.
 func studyTimes() []row {
-	const photos, copies, cifar = "images: $DATA/imagenet-samples", 2000, "cifar10: $DATA/cifar10/test_batch.bin"
-	manyPhotos := "images: $WORK/" + copiedPhotos(copies)
+	const photos, photoCount, cifar = "images: $DATA/imagenet-samples", 2000, "cifar10: $DATA/cifar10/test_batch.bin"
+	manyPhotos := "images: $WORK/" + copiedPhotos(photoCount)
 	const predictions, distances = "accuracy, effective-invariance, prediction-divergence", "accuracy, effective-invariance, prediction-divergence, distance"
 	var rows []row
 	for _, s := range []struct{ title, data, net, frame, layers, measures string }{
@@ -49,7 +49,7 @@ measures: [%s]
 `, s.data, s.frame, s.layers, s.measures)
 		from := studyTime(s.net, text)
 		if s.data == manyPhotos {
-			from = copied(copies, from)
+			from = copied(photoCount, from)
 		}
 		first, again := lastOf(from)
 		rows = append(rows, row{text: map[string]string{studyColumn: s.title}, cells: []cell{

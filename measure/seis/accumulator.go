@@ -19,7 +19,7 @@ type accumulator struct {
 	site           measure.Site // what is measured: a layer of a model under a transformation
 	maps           featureMaps
 	poolingWarning string // warning that the feature maps are pooled; empty: they are not
-	layout         parts  // how samples are divided into segments
+	parts          parts  // how samples are divided into segments
 
 	// total holds the moments of all observations. If there are groups of samples (parts of the
 	// data, from which the interval is computed), it holds those of the open group alone, the one
@@ -41,7 +41,7 @@ type segment struct {
 	from, to int       // half-open range of places
 	last     int       // place of the last sample
 	samples  int       // number of samples added so far; 0: the segment is empty
-	parts    []int     // the same for each part of a block that is in the range
+	counts   []int     // the same for each part of the range (see parts)
 	rows     []float32 // the observations (z, z') of the samples, 2 d values each
 	sum      []float64 // sum of the observations: 2 d
 }
@@ -56,7 +56,7 @@ func newAccumulator(m *seis, s measure.Site, p featureMaps, clean *cleanView) *a
 		a.null = linalg.NewCrossScatter[float64](d, d)
 	}
 	a.groups = newGroups(m.groups(s, p), s.Layout, p.channels, a.total, s.Store)
-	a.layout = m.parts(s.Layout, p.channels)
+	a.parts = m.parts(s.Layout, p.channels)
 	return a
 }
 
@@ -65,7 +65,7 @@ func (a *accumulator) Update(b *measure.Batch) error {
 	if err := checkBatch(a.site, b); err != nil {
 		return err
 	}
-	a.clean.reserve(len(b.Place)/a.layout.size + 1)
+	a.clean.reserve(len(b.Place)/(a.parts.size*a.parts.joined) + 2)
 	for i, place := range b.Place {
 		// The last samples of a segment are missing if they could not be read.
 		if a.segment.samples > 0 && place >= a.segment.to {
@@ -93,7 +93,7 @@ func (a *accumulator) appendSample(b *measure.Batch, i int) error {
 	size := a.valuesOf(1)
 	rows := a.segment.rows[a.segment.samples*size : (a.segment.samples+1)*size]
 	a.segment.samples++
-	a.segment.parts[a.layout.index(b.Place[i])-a.layout.index(a.segment.from)]++
+	a.segment.counts[a.parts.index(b.Place[i])-a.parts.index(a.segment.from)]++
 	return a.maps.observe(rows, a.segment.sum, b, i)
 }
 
@@ -130,9 +130,9 @@ func (c *segment) startSample(place int, a *accumulator) error {
 		return outOfOrder(place, c.last)
 	}
 	if c.samples == 0 {
-		c.from, c.to = a.layout.segment(place)
-		c.parts = make([]int, a.layout.count(c.from, c.to))
-		c.rows = a.measure.takeRows(a.valuesOf(a.layout.longest()))
+		c.from, c.to = a.parts.segment(place)
+		c.counts = make([]int, a.parts.count(c.from, c.to))
+		c.rows = a.measure.takeRows(a.valuesOf(a.parts.longest()))
 		c.sum = make([]float64, 2*a.maps.positions())
 	}
 	c.last = place
@@ -166,20 +166,20 @@ func (a *accumulator) add(c segment) error {
 	return nil
 }
 
-// addProducts adds the products of a segment's observations to the total and the null, and to part
+// addProducts adds the products of a segment's observations to the total and the null, and to group
 // unless it is nil.
-func (a *accumulator) addProducts(c segment, part *linalg.Scatter[float32]) {
-	if c.samples > 1 && slices.Contains(c.parts, 1) { // a sample that is alone in its part is in no pair
+func (a *accumulator) addProducts(c segment, group *linalg.Scatter[float32]) {
+	if c.samples > 1 && slices.Contains(c.counts, 1) { // a sample that is alone in its part is in no pair
 		for _, one := range a.split(c) {
-			a.addParts(one, part)
+			a.addParts(one, group)
 		}
 		return
 	}
-	a.addParts(c, part)
+	a.addParts(c, group)
 }
 
 // addParts is addProducts for a segment of one sample, or of at least two samples of each part.
-func (a *accumulator) addParts(c segment, part *linalg.Scatter[float32]) {
+func (a *accumulator) addParts(c segment, group *linalg.Scatter[float32]) {
 	memory, ok := a.measure.scratch.Get().(*scratch)
 	if !ok {
 		memory = new(scratch)
@@ -194,25 +194,25 @@ func (a *accumulator) addParts(c segment, part *linalg.Scatter[float32]) {
 	}
 	b.Block = linalg.CentreSummed(b.rows, c.sum)
 	totalUpdate := a.total.Begin(b.N(), b.Mean())
-	var partUpdate linalg.Update[float32]
-	if part != nil {
-		partUpdate = part.Begin(b.N(), b.Mean())
+	var groupUpdate linalg.Update[float32]
+	if group != nil {
+		groupUpdate = group.Begin(b.N(), b.Mean())
 	}
-	b.addViews(totalUpdate, partUpdate, memory)
+	b.addViews(totalUpdate, groupUpdate, memory)
 	var pairs []*shuffledPairs
 	if a.null != nil {
 		pairs = a.shuffledPairs(c)
 	}
-	b.addPairs(totalUpdate, partUpdate, a.null, pairs, memory)
+	b.addPairs(totalUpdate, groupUpdate, a.null, pairs, memory)
 	totalUpdate.End()
-	partUpdate.End()
+	groupUpdate.End()
 }
 
 // shuffledPairs draws the pairs of a segment for the null: those of each of its parts, so that they
 // do not depend on how the blocks are divided among processes. For a segment of one sample the
 // result is nil.
 func (a *accumulator) shuffledPairs(c segment) (pairs []*shuffledPairs) {
-	for i, samples := range c.parts {
+	for i, samples := range c.counts {
 		if samples > 1 {
 			pairs = append(pairs, newShuffledPairs(a.site.Key, a.startOf(c, i), samples, a.maps.channels))
 		}
@@ -222,18 +222,18 @@ func (a *accumulator) shuffledPairs(c segment) (pairs []*shuffledPairs) {
 
 // startOf returns the first place of part i of a segment.
 func (a *accumulator) startOf(c segment, i int) int {
-	return a.layout.start(a.layout.index(c.from) + i)
+	return a.parts.start(a.parts.index(c.from) + i)
 }
 
 // split returns the samples of each part of a segment as a segment of its own.
 func (a *accumulator) split(c segment) (out []segment) {
 	rows := c.rows
-	for i, samples := range c.parts {
+	for i, samples := range c.counts {
 		if samples == 0 {
 			continue
 		}
 		n := a.valuesOf(samples)
-		part := segment{from: a.startOf(c, i), samples: samples, parts: []int{samples}, rows: rows[:n], sum: make([]float64, len(c.sum))}
+		part := segment{from: a.startOf(c, i), samples: samples, counts: []int{samples}, rows: rows[:n], sum: make([]float64, len(c.sum))}
 		linalg.SumRows(part.sum, part.rows)
 		rows = rows[n:]
 		out = append(out, part)
@@ -282,7 +282,7 @@ func (a *accumulator) eachGroup(n int, f func(s *linalg.Scatter[float32]) error)
 }
 
 func (c segment) clone() segment {
-	c.rows, c.sum, c.parts = slices.Clone(c.rows), slices.Clone(c.sum), slices.Clone(c.parts)
+	c.rows, c.sum, c.counts = slices.Clone(c.rows), slices.Clone(c.sum), slices.Clone(c.counts)
 	return c
 }
 

@@ -21,7 +21,7 @@ type cleanView struct {
 	accumulators atomic.Int32 // number of accumulators that were created with this view
 
 	mu          sync.Mutex      // guards maxSegments and segments
-	maxSegments int             // number of segments that are kept: as many as a batch has
+	maxSegments int             // number of segments that are kept: as many as a batch may complete
 	segments    []*cleanSegment // the oldest first
 
 	scoring sync.Mutex   // guards scored

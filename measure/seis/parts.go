@@ -13,9 +13,8 @@ import (
 // and transformed.
 const partRows = 1024
 
-// minJoined is the smallest number of observations of a part that is joined with others. Products
-// are added in float32 within a segment, so more parts would make the sums of layers of few channels
-// less accurate.
+// minJoined is the smallest number of observations of a part that is joined with others. Layers of
+// fewer channels take little time, and their parts are whole blocks, which shards do not divide.
 const minJoined = partRows / 2
 
 // minPart is the smallest number of samples in a part of a full block. With only two samples, each
@@ -25,8 +24,9 @@ const minPart = 4
 // parts divides a layout into parts, and joins successive parts to segments. A layout is the random
 // order in which samples are read, and a block up to 32 consecutive samples in it. A part is a
 // block, or a part of a block with about partRows observations; the pairs of the null are drawn
-// within it. A segment is one or several parts, whose observations are multiplied at once. The parts
-// and segments depend only on the layout, the number of channels and that of groups.
+// within it. A segment is one or several parts of a block, or one or several blocks, whose
+// observations are multiplied at once. The parts and segments depend only on the layout, the number
+// of channels and that of groups.
 type parts struct {
 	layout measure.Layout
 	groups int // of samples, for the interval (see groups); 0: none. A segment is of one group
@@ -37,10 +37,10 @@ type parts struct {
 // newParts returns the parts of a layout, for samples of a number of channels. groups is the number
 // of groups of samples for the interval, or 0.
 //
-// Parts are joined until a segment has partRows observations, or with groups twice as many. The more
-// a segment has, the fewer times its products are added to moments that do not fit in the cache.
-// With groups that is no less accurate, since the moments of a group are rounded to float32; without
-// them, the smaller segments save memory.
+// Parts of at least minJoined observations are joined until a segment has partRows observations, or
+// with groups twice as many. The more a segment has, the fewer times its products are added to
+// moments that do not fit in the cache, but the more memory it takes. With groups, whose moments are
+// rounded to float32, products in float32 of more observations change the intervals little.
 func newParts(l measure.Layout, channels, groups int) parts {
 	size := (partRows + channels - 1) / channels
 	p := parts{layout: l, groups: groups, size: min(max(size, minPart), l.Block), joined: 1}
@@ -76,8 +76,13 @@ func (p parts) start(index int) int {
 
 // segment returns the half-open range of places of the segment that contains a place.
 func (p parts) segment(place int) (from, to int) {
-	first, end := 0, p.layout.N // the places that may be joined: all, or those of a group
-	if p.groups > 0 {
+	// The places that may be joined: those of a block, if it has several parts, of a group, or all.
+	first, end := 0, p.layout.N
+	switch {
+	case p.perBlock() > 1:
+		first = place / p.layout.Block * p.layout.Block
+		end = min(first+p.layout.Block, end)
+	case p.groups > 0:
 		first, end = placesOf(groupOf(place, p.groups, p.layout), p.groups, p.layout)
 	}
 	index := p.index(place)
@@ -90,13 +95,23 @@ func (p parts) count(from, to int) int { return p.index(to-1) - p.index(from) + 
 
 // longest returns the largest number of samples in a segment.
 func (p parts) longest() int {
-	// The last part of a block has its remainder.
-	last := p.layout.Block - (p.perBlock()-1)*p.size
-	short := p.layout.N % p.layout.Block // of the last block; it may have fewer parts than others
-	if short > 0 {
-		last = max(last, short-(max(1, short/p.size)-1)*p.size)
+	longest := p.longestOf(p.layout.Block)
+	if rest := p.layout.N % p.layout.Block; rest > 0 && p.perBlock() > 1 {
+		// The last block may be shorter than the others and thereby have a longer part.
+		longest = max(longest, p.longestOf(rest))
 	}
-	return min(p.joined*last, p.layout.N)
+	return min(longest, p.layout.N)
+}
+
+// longestOf returns the largest number of samples in a segment that begins in a block of the given
+// number of samples.
+func (p parts) longestOf(block int) int {
+	if p.perBlock() == 1 {
+		return p.joined * block
+	}
+	parts := max(1, block/p.size)
+	last := block - (parts-1)*p.size // samples of the last part, which has the remainder
+	return last + (min(p.joined, parts)-1)*p.size
 }
 
 // newShuffledPairs draws the pairs of a part for the null; from is the place of its first sample.

@@ -31,7 +31,7 @@ func TestSegments(t *testing.T) {
 			}
 			return groupOf(place, groups, l)
 		}
-		part, next := 0, p.start(1)
+		part, next, longest := 0, p.start(1), 0
 		for from := 0; from < l.N; {
 			start, to := p.segment(from)
 			if start != from || to <= from || to > l.N || group(from) != group(to-1) || to-from > p.longest() {
@@ -60,18 +60,91 @@ func TestSegments(t *testing.T) {
 			if next != to || p.count(from, to) != parts {
 				t.Fatalf("the segment %d to %d has %d parts, want %d; the next part starts at %d", from, to, p.count(from, to), parts, next)
 			}
-			// Only the last segment of a group may have fewer parts than needed.
+			// Only the last segment of a block with several parts, or of a group, may have fewer parts.
 			need := 1
 			if n := p.size * channels; n >= 512 {
 				need = (rows + n - 1) / n
 			}
-			if parts > need || parts < need && to < l.N && group(to) == group(from) {
+			divided := l.Block/p.size > 1 // blocks have several parts
+			ends := to == l.N || group(to) != group(from) || divided && to%l.Block == 0
+			if divided && from/l.Block != (to-1)/l.Block {
+				t.Fatalf("the segment %d to %d of parts of blocks of %d is of two blocks", from, to, l.Block)
+			}
+			if parts > need || parts < need && !ends {
 				t.Fatalf("a segment of %d parts of %d samples of %d channels, want %d", parts, p.size, channels, need)
 			}
+			longest = max(longest, to-from)
 			from, part = to, part+1
 			next = p.start(part + 1)
 		}
+		// A part with the remainder of a block may not be the last of a full segment.
+		if groups == 0 && l.N >= p.joined*l.Block && p.longest() >= longest+p.size {
+			t.Fatalf("the longest segment has %d samples, want fewer than %d more: %d", longest, p.size, p.longest())
+		}
 	})
+}
+
+// TestPairsOfParts checks that the shuffled pairs of a segment, from which the null is computed, are
+// those of each of its parts, wherever segments begin: they do not depend on how parts are joined.
+// Parts here have 4, 4 and 5 samples, or are blocks of 13, of which several form a segment with an
+// interval.
+func TestPairsOfParts(t *testing.T) {
+	t.Parallel()
+	for _, channels := range []int{260, 40} {
+		l := measure.Layout{N: 52, Block: 13, Groups: 20}
+		s := Defaults()
+		a := &accumulator{measure: &seis{settings: s}, site: measure.Site{Layout: l, Key: measure.Key{Seed: 3}}, maps: featureMaps{channels: channels}}
+		a.parts = a.measure.parts(l, channels)
+		if a.parts.joined < 2 {
+			t.Fatalf("%d channels: parts are not joined", channels)
+		}
+		part := 0
+		for from := 0; from < l.N; {
+			var c segment
+			c.from, c.to = a.parts.segment(from)
+			for range a.parts.count(c.from, c.to) {
+				c.counts = append(c.counts, a.parts.start(part+len(c.counts)+1)-a.parts.start(part+len(c.counts)))
+			}
+			for _, got := range a.shuffledPairs(c) {
+				start := a.parts.start(part)
+				want := newShuffledPairs(a.site.Key, start, a.parts.start(part+1)-start, channels)
+				if !slices.Equal(got.order, want.order) || !slices.Equal(got.match, want.match) {
+					t.Errorf("%d channels: part %d, from place %d, has other pairs in its segment", channels, part, start)
+				}
+				part++
+			}
+			from = c.to
+		}
+		if last := a.parts.index(l.N - 1); part != last+1 {
+			t.Errorf("%d channels: pairs of %d parts, want %d", channels, part, last+1)
+		}
+	}
+}
+
+// TestSegmentsTakeTheMemoryOfCost checks that the memory that Cost counts for the observations of a
+// segment is what an accumulator allocates. An observation has a clean and a transformed map.
+func TestSegmentsTakeTheMemoryOfCost(t *testing.T) {
+	t.Parallel()
+	const channels, side = 64, 4
+	z := smooth(1, 400, channels, side, side)
+	site := siteOf("NCHW", z)
+	var rows [2]int64
+	for i, interval := range []bool{false, true} {
+		m := New(Settings{Variance: 0.99, Positions: 100, Interval: interval}).(*seis)
+		p, _ := featureMapsOf(site.Layer, 100)
+		a := newAccumulator(m, site, p, m.clean.view(site, p))
+		if err := a.Update(&measure.Batch{Place: []int{0}, Index: []int{0}, Clean: z.Slice(0, 1), Transformed: z.Slice(0, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		rows[i] = single * int64(len(a.segment.rows))
+		const d = side * side
+		if other := int64(double*(d*(2*d+1)+4*d) + single*d*d); m.memory(site, p).base != rows[i]+other {
+			t.Errorf("interval %v: a cost of %d bytes, want %d of a segment and %d of all else", interval, m.memory(site, p).base, rows[i], other)
+		}
+	}
+	if rows[1] <= rows[0] {
+		t.Errorf("segments of %d bytes with an interval and %d without; they should be longer with it", rows[1], rows[0])
+	}
 }
 
 // TestPartnersAreOtherSamplesAndOtherChannels checks the pairs of observations, each of one sample

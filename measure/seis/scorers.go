@@ -2,18 +2,20 @@ package seis
 
 import (
 	"cmp"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// scorers counts the accumulators whose scores are being computed at the same time. When there are
-// no more of them to begin with, those that have not ended share their work with further
-// goroutines, so that no core is idle while the last large layers are scored.
+// scorers counts the accumulators of a measure whose scores are being computed at the same time.
+// When fewer are left than there were at most, cores are probably idle: the accumulators that have
+// not ended then compute the halves of their intervals in further goroutines.
 type scorers struct {
 	mu      sync.Mutex
 	running int // goroutines that compute scores
-	most    int // the largest number so far: the number of cores that the caller uses
+	most    int // the largest number of them so far
 }
 
 // begin counts a further accumulator. The caller must call end once.
@@ -31,7 +33,8 @@ func (s *scorers) end() {
 	s.running--
 }
 
-// join counts a goroutine that shares the work of an accumulator, if a core is idle.
+// join counts a goroutine that shares the work of an accumulator, unless as many as ever compute
+// scores.
 func (s *scorers) join() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,14 +46,13 @@ func (s *scorers) join() bool {
 }
 
 // each calls f for 0 to n - 1, in the goroutine of the caller, which has called begin, and in
-// others while cores are idle. The caller's calls get its workspace, those at the same time others.
-// It returns an error of one of the calls, after which it begins no others. If one panics, each
-// panics in the goroutine of the caller, who may recover.
+// others while join allows them. The caller's calls get its workspace, those at the same time
+// others. It returns an error of one of the calls, after which it begins no others. If one panics,
+// each panics, once all others have ended, with the value and the stack of that goroutine.
 func (s *scorers) each(n int, own *workspace, f func(i int, work *workspace) error) error {
 	var others errgroup.Group
 	var mu sync.Mutex // guards next and crash
-	next := 0
-	var crash any // the value that another goroutine panicked with
+	next, crash := 0, ""
 	take := func() (i int, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -58,16 +60,21 @@ func (s *scorers) each(n int, own *workspace, f func(i int, work *workspace) err
 		next = min(next+1, n)
 		return i, i < n
 	}
-	stop := func() {
+	stop := func(why string) {
 		mu.Lock()
 		defer mu.Unlock()
-		next = n
+		next, crash = n, cmp.Or(crash, why)
 	}
 	run := func(work *workspace, share func()) error {
+		defer func() {
+			if v := recover(); v != nil {
+				stop(fmt.Sprintf("%v\n%s", v, debug.Stack()))
+			}
+		}()
 		for i, ok := take(); ok; i, ok = take() {
 			share()
 			if err := f(i, work); err != nil {
-				stop()
+				stop("")
 				return err
 			}
 		}
@@ -77,19 +84,12 @@ func (s *scorers) each(n int, own *workspace, f func(i int, work *workspace) err
 		for s.join() {
 			others.Go(func() error {
 				defer s.end()
-				defer func() {
-					if v := recover(); v != nil {
-						mu.Lock()
-						defer mu.Unlock()
-						next, crash = n, v
-					}
-				}()
 				return run(new(workspace), func() {})
 			})
 		}
 	})
 	other := others.Wait()
-	if crash != nil {
+	if crash != "" {
 		panic(crash)
 	}
 	return cmp.Or(err, other)

@@ -3,8 +3,11 @@ package seis
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestScorersShareWork checks that two calls run at the same time if another accumulator has
@@ -49,6 +52,9 @@ func TestScorersUseOneGoroutine(t *testing.T) {
 		for range accumulators {
 			s.begin()
 		}
+		if s.join() {
+			t.Errorf("another goroutine may join %d", accumulators)
+		}
 		own, failed := new(workspace), errors.New("failed")
 		var calls []int // not guarded: the race detector finds a second goroutine
 		err := s.each(6, own, func(i int, work *workspace) error {
@@ -66,28 +72,59 @@ func TestScorersUseOneGoroutine(t *testing.T) {
 	}
 }
 
-// TestScorersPanic checks that a panic in another goroutine becomes one in the caller's.
-func TestScorersPanic(t *testing.T) {
+// TestScorersStop checks that an error of another goroutine is returned, that a panic, in either
+// goroutine, becomes one of the caller's, and that no calls follow. The first call in each of the
+// two goroutines waits for that of the other; one of them then fails, and the other after it.
+func TestScorersStop(t *testing.T) {
 	t.Parallel()
-	var s scorers
-	end, other := s.begin(), s.begin()
-	other()
-	defer func() {
-		if v := recover(); v != "crash" {
-			t.Errorf("the caller recovers %v, want crash", v)
-		}
-		if end(); s.running != 0 {
-			t.Errorf("%d goroutines are still counted", s.running)
-		}
-	}()
-	own, crashed := new(workspace), make(chan struct{})
-	err := s.each(2, own, func(_ int, work *workspace) error {
-		if work != own {
-			defer close(crashed)
-			panic("crash")
-		}
-		<-crashed
-		return nil
-	})
-	t.Errorf("each returned %v, want a panic", err)
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		name     string
+		own      bool // whether the call in the caller's goroutine fails
+		crash    bool
+		wantText string
+	}{{"error", false, false, ""}, {"panic", false, true, "crash\n"}, {"the caller's panic", true, true, "crash\n"}} {
+		t.Run(c.name, func(t *testing.T) {
+			var s scorers
+			end, other := s.begin(), s.begin()
+			other()
+			own := new(workspace)
+			var both sync.WaitGroup
+			both.Add(2)
+			stopped := make(chan struct{})
+			var calls atomic.Int32
+			var err error
+			recovered := func() (v any) {
+				defer func() { v = recover() }()
+				err = s.each(9, own, func(_ int, work *workspace) error {
+					calls.Add(1)
+					both.Done()
+					both.Wait()
+					if (work == own) != c.own {
+						<-stopped // until no further call begins
+						return nil
+					}
+					go func() {
+						time.Sleep(20 * time.Millisecond) // each has noticed the failure by then
+						close(stopped)
+					}()
+					if c.crash {
+						panic("crash")
+					}
+					return failed
+				})
+				return nil
+			}()
+			text, _ := recovered.(string)
+			if !strings.HasPrefix(text, c.wantText) || c.crash != (text != "") || !c.crash && !errors.Is(err, failed) {
+				t.Errorf("each returns %v and panics with %q", err, text)
+			}
+			if n := calls.Load(); n != 2 {
+				t.Errorf("%d calls, want 2", n)
+			}
+			if end(); s.running != 0 {
+				t.Errorf("%d goroutines are still counted", s.running)
+			}
+		})
+	}
 }

@@ -148,8 +148,8 @@ func (m *seis) groups(s measure.Site, p featureMaps) int {
 	return n
 }
 
-// parts returns the division of a layout into segments. They are the same where memory does not
-// suffice for the groups of the interval.
+// parts returns the parts and segments of a layout. A measure with intervals uses those with groups
+// also where memory does not suffice for the groups, so that memory does not affect scores.
 func (m *seis) parts(l measure.Layout, channels int) parts {
 	groups := 0
 	if m.settings.Interval {

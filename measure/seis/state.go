@@ -36,7 +36,7 @@ func (a *accumulator) WriteState(to io.Writer) error {
 		return err
 	}
 	c := a.segment
-	w.Ints(c.parts)
+	w.Ints(c.counts)
 	if c.samples > 0 {
 		w.Int(c.last)
 		w.Float32s(c.rows[:c.samples*a.maps.channels*a.total.P])
@@ -83,27 +83,27 @@ func (a *accumulator) UnmarshalBinary(data []byte) error {
 // map.
 func (a *accumulator) readSegment(r *state.Reader) {
 	a.segment = segment{}
-	parts := r.Ints()
-	if len(parts) == 0 {
+	counts := r.Ints()
+	if len(counts) == 0 {
 		return
 	}
 	last := r.Int()
 	rows := r.Float32s()
 	size := a.maps.channels * a.total.P
-	c := segment{last: last, parts: parts, sum: make([]float64, a.total.P)}
+	c := segment{last: last, counts: counts, sum: make([]float64, a.total.P)}
 	valid := last >= 0 && last < a.site.Layout.N
 	if valid {
-		c.from, c.to = a.layout.segment(last)
-		valid = len(parts) == a.layout.count(c.from, c.to) && slices.Max(parts) <= a.site.Layout.Block && slices.Min(parts) >= 0
+		c.from, c.to = a.parts.segment(last)
+		valid = len(counts) == a.parts.count(c.from, c.to) && slices.Max(counts) <= a.site.Layout.Block && slices.Min(counts) >= 0
 	}
-	for _, n := range parts {
+	for _, n := range counts {
 		c.samples += n
 	}
 	if !valid || c.samples == 0 || c.samples > c.to-c.from || len(rows) != c.samples*size {
-		r.Fail(fmt.Errorf("the state has a segment of %d samples of parts of blocks, of which the last is at place %d, which does not fit the layout", parts, last))
+		r.Fail(fmt.Errorf("the state has a segment of %d samples of parts of blocks, of which the last is at place %d, which does not fit the layout", counts, last))
 		return
 	}
-	c.rows = make([]float32, a.valuesOf(a.layout.longest()))
+	c.rows = make([]float32, a.valuesOf(a.parts.longest()))
 	copy(c.rows, rows)
 	a.segment = c
 	for i := range c.samples {
