@@ -17,71 +17,81 @@ import (
 // in it.
 func TestSegments(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		l := measure.Layout{N: rapid.IntRange(1, 900).Draw(t, "n"), Block: rapid.IntRange(1, 40).Draw(t, "block"), Groups: 3}
-		channels, groups := rapid.IntRange(1, 2048).Draw(t, "channels"), rapid.SampledFrom([]int{0, 8}).Draw(t, "groups")
-		p := newParts(l, channels, groups)
-		rows := 1024 // observations that a segment should have
-		if groups > 0 {
-			rows = 2048
-		}
-		group := func(place int) int {
-			if groups == 0 {
-				return 0
-			}
-			return groupOf(place, groups, l)
-		}
-		part, next, longest := 0, p.start(1), 0
-		for from := 0; from < l.N; {
-			start, to := p.segment(from)
-			if start != from || to <= from || to > l.N || group(from) != group(to-1) || to-from > p.longest() {
-				t.Fatalf("the segment of place %d is %d to %d, of the groups %d to %d; the longest has %d samples", from, start, to, group(from), group(to-1), p.longest())
-			}
-			parts := 0
-			for place := from; place < to; place++ {
-				if a, b := p.segment(place); a != from || b != to {
-					t.Fatalf("place %d is in the segment %d to %d, want %d to %d", place, a, b, from, to)
-				}
-				if parts == 0 || place == next {
-					if parts > 0 {
-						part++
-					}
-					parts++
-					next = p.start(part + 1)
-					length, rest := next-place, min(l.Block, l.N-place/l.Block*l.Block) // of the part and its block
-					if p.start(part) != place || place/l.Block != (next-1)/l.Block || length < min(p.size, rest) || length >= 2*p.size {
-						t.Fatalf("part %d has the places %d to %d of blocks of %d, in parts of %d", part, place, next, l.Block, p.size)
-					}
-				}
-				if p.index(place) != part {
-					t.Fatalf("place %d is in part %d, want %d", place, p.index(place), part)
+	for block := 1; block <= 40; block++ {
+		for _, n := range []int{1, 7, 31, 32, 33, 100, 333, 900} {
+			for _, channels := range []int{1, 8, 15, 16, 22, 40, 63, 64, 96, 100, 128, 192, 256, 300, 341, 400, 511, 512, 2048} {
+				for _, groups := range []int{0, 8} {
+					checkSegments(t, measure.Layout{N: n, Block: block, Groups: 3}, channels, groups)
 				}
 			}
-			if next != to || p.count(from, to) != parts {
-				t.Fatalf("the segment %d to %d has %d parts, want %d; the next part starts at %d", from, to, p.count(from, to), parts, next)
-			}
-			// Only the last segment of a block with several parts, or of a group, may have fewer parts.
-			need := 1
-			if n := p.size * channels; n >= 512 {
-				need = (rows + n - 1) / n
-			}
-			divided := l.Block/p.size > 1 // blocks have several parts
-			ends := to == l.N || group(to) != group(from) || divided && to%l.Block == 0
-			if divided && from/l.Block != (to-1)/l.Block {
-				t.Fatalf("the segment %d to %d of parts of blocks of %d is of two blocks", from, to, l.Block)
-			}
-			if parts > need || parts < need && !ends {
-				t.Fatalf("a segment of %d parts of %d samples of %d channels, want %d", parts, p.size, channels, need)
-			}
-			longest = max(longest, to-from)
-			from, part = to, part+1
-			next = p.start(part + 1)
 		}
-		// A part with the remainder of a block may not be the last of a full segment.
-		if groups == 0 && l.N >= p.joined*l.Block && p.longest() >= longest+p.size {
-			t.Fatalf("the longest segment has %d samples, want fewer than %d more: %d", longest, p.size, p.longest())
+	}
+}
+
+// checkSegments checks the segments of a layout for TestSegments.
+func checkSegments(t *testing.T, l measure.Layout, channels, groups int) {
+	t.Helper()
+	p := newParts(l, channels, groups)
+	rows := 1024 // observations that a segment should have
+	if groups > 0 {
+		rows = 2048
+	}
+	group := func(place int) int {
+		if groups == 0 {
+			return 0
 		}
-	})
+		return groupOf(place, groups, l)
+	}
+	part, next, longest := 0, p.start(1), 0
+	for from := 0; from < l.N; {
+		start, to := p.segment(from)
+		if start != from || to <= from || to > l.N || group(from) != group(to-1) || to-from > p.longest() {
+			t.Fatalf("the segment of place %d is %d to %d, of the groups %d to %d; the longest has %d samples", from, start, to, group(from), group(to-1), p.longest())
+		}
+		parts := 0
+		for place := from; place < to; place++ {
+			if a, b := p.segment(place); a != from || b != to {
+				t.Fatalf("place %d is in the segment %d to %d, want %d to %d", place, a, b, from, to)
+			}
+			if parts == 0 || place == next {
+				if parts > 0 {
+					part++
+				}
+				parts++
+				next = p.start(part + 1)
+				length, rest := next-place, min(l.Block, l.N-place/l.Block*l.Block) // of the part and its block
+				if p.start(part) != place || place/l.Block != (next-1)/l.Block || length < min(p.size, rest) || length >= 2*p.size {
+					t.Fatalf("part %d has the places %d to %d of blocks of %d, in parts of %d", part, place, next, l.Block, p.size)
+				}
+			}
+			if p.index(place) != part {
+				t.Fatalf("place %d is in part %d, want %d", place, p.index(place), part)
+			}
+		}
+		if next != to || p.count(from, to) != parts {
+			t.Fatalf("the segment %d to %d has %d parts, want %d; the next part starts at %d", from, to, p.count(from, to), parts, next)
+		}
+		// Only the last segment of a block with several parts, or of a group, may have fewer parts.
+		need := 1
+		if n := p.size * channels; n >= 512 {
+			need = (rows + n - 1) / n
+		}
+		divided := l.Block/p.size > 1 // blocks have several parts
+		ends := to == l.N || group(to) != group(from) || divided && to%l.Block == 0
+		if divided && from/l.Block != (to-1)/l.Block {
+			t.Fatalf("the segment %d to %d of parts of blocks of %d is of two blocks", from, to, l.Block)
+		}
+		if parts > need || parts < need && !ends {
+			t.Fatalf("a segment of %d parts of %d samples of %d channels, want %d", parts, p.size, channels, need)
+		}
+		longest = max(longest, to-from)
+		from, part = to, part+1
+		next = p.start(part + 1)
+	}
+	// A part with the remainder of a block may not be the last of a full segment.
+	if groups == 0 && l.N >= p.joined*l.Block && p.longest() >= longest+p.size {
+		t.Fatalf("the longest segment has %d samples, want fewer than %d more: %d", longest, p.size, p.longest())
+	}
 }
 
 // TestPairsOfParts checks that the shuffled pairs of a segment, from which the null is computed, are
