@@ -2,8 +2,8 @@
 # what they need.
 
 GO ?= go
-RUNTIME := runtime/node_modules/onnxruntime-node/package.json
-WEB := report/html/web/node_modules/vega/package.json
+RUNTIME := internal/runtime/node_modules/onnxruntime-node/package.json
+WEB := internal/report/html/web/node_modules/vega/package.json
 # The commit that noether version prints: 12 digits, and .dirty if files were changed. The version
 # itself is in cmd/noether/version.go.
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.dirty 2>/dev/null)
@@ -20,8 +20,8 @@ bin/noether: $(RUNTIME)
 	$(GO) build -ldflags '-X main.commit=$(COMMIT)' -o bin/noether ./cmd/noether
 
 # The ONNX Runtime library, in the version of the lock file of npm.
-$(RUNTIME): runtime/package-lock.json
-	cd runtime && $(INSTALL)
+$(RUNTIME): internal/runtime/package-lock.json
+	cd internal/runtime && $(INSTALL)
 	@touch $@
 
 demo: build
@@ -38,7 +38,7 @@ screenshots: build
 
 # The npm packages of the report's front end. The wheel and the archive include their licences.
 $(WEB):
-	cd report/html/web && $(INSTALL)
+	cd internal/report/html/web && $(INSTALL)
 
 # The Python wheel, with the command and ONNX Runtime, into dist/.
 wheel: $(RUNTIME) $(WEB)
@@ -49,7 +49,7 @@ release: $(RUNTIME) $(WEB)
 	$(GO) run ./internal/dist -o dist -commit '$(COMMIT)' -archive
 
 # The packages with the longest tests, which start first so that no core waits at the end.
-SLOW := ./study ./report/html ./cmd/noether ./measure/similarity ./measure/seis
+SLOW := ./internal/study ./internal/report/html ./cmd/noether ./measure/similarity ./measure/seis
 
 # Runs the tests, and lists those that were skipped, and why, at the end. TESTLOG names a file for
 # the results as JSON.
@@ -63,9 +63,9 @@ lint: $(RUNTIME)
 
 # Speed and peak memory of typical tasks; see docs/results/performance.md. Needs NOETHER_TESTDATA.
 # TABLES names the tables to measure; by default those that do not take long. PEERS names the folder
-# of bench.py (see bench/main.go), to measure PyTorch and numpy too.
+# of bench.py (see internal/bench/main.go), to measure PyTorch and numpy too.
 bench: $(RUNTIME)
-	$(GO) run ./bench $(TABLES)
+	$(GO) run ./internal/bench $(TABLES)
 
 # The public data of the tests, into fixtures/; set NOETHER_TESTDATA to that folder. Needs python3
 # with numpy and Pillow.
@@ -83,10 +83,10 @@ fuzz: $(RUNTIME)
 
 # Tests by fault injection: runs of studies under random kills, failing system calls, power losses
 # and mutated files, for the time TORTURE. TORTURE_TABLE names a JSON file for the numbers of runs,
-# such as $(CURDIR)/bench/results/torture.json for docs/results/torture.md.
+# such as $(CURDIR)/internal/bench/results/torture.json for docs/results/torture.md.
 TORTURE ?= 1h
 torture: $(RUNTIME)
-	$(GO) test ./study -run '^TestTorture$$' -v -timeout 0 -torture $(TORTURE) $(if $(TORTURE_TABLE),-torture-table $(TORTURE_TABLE))
+	$(GO) test ./internal/study -run '^TestTorture$$' -v -timeout 0 -torture $(TORTURE) $(if $(TORTURE_TABLE),-torture-table $(TORTURE_TABLE))
 
 # Known vulnerabilities in the dependencies and the standard library; needs access to vuln.go.dev.
 vulncheck:
@@ -97,7 +97,7 @@ vulncheck:
 # and training files.
 generate: build
 	$(GO) generate ./...
-	cd report/html/web && $(INSTALL) && npm run build
+	cd internal/report/html/web && $(INSTALL) && npm run build
 	$(MAKE) schemas
 
 # The JSON schemas of study and training files. They describe every measure, transformation and kind
@@ -107,4 +107,4 @@ schemas: build
 	bin/noether schema --training > docs/training.schema.json
 
 clean:
-	rm -rf bin dist runtime/node_modules report/html/web/node_modules
+	rm -rf bin dist internal/runtime/node_modules internal/report/html/web/node_modules

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/audio"
 	"github.com/noether-ml/noether/tensor"
 )
 

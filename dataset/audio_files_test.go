@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/audio"
 	"github.com/noether-ml/noether/internal/testdata"
 )
 
@@ -275,7 +275,7 @@ func TestOpenAudioErrors(t *testing.T) {
 // c.wav has only the first 30.
 func TestDamagedAudioIsABadSample(t *testing.T) {
 	t.Parallel()
-	whole, err := os.ReadFile("../audio/testdata/tone16.flac")
+	whole, err := os.ReadFile("../internal/audio/testdata/tone16.flac")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type Waveform struct {
 // and the excerpt that was Input starts and ends at the scaled positions. An excerpt that is longer
 // than Input is cropped at a random position. A shorter one is placed at a random position, and
 // copies of it fill the rest. So neither the length nor the position of silence reveals how much
-// the audio was stretched. The code of Plachouras et al. 2025 (see package measure/probe) does the
+// the audio was stretched. The code of Plachouras et al. 2025 (see package internal/procedure/probe) does the
 // same. The random position is part of op. An op for images only is an error for audio.
 func (s Sample) Apply(op transform.Op) (tensor.Tensor, error) {
 	if s.Waveform == nil {

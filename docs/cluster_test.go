@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/config"
 )
 
@@ -48,10 +48,10 @@ func TestClusters(t *testing.T) {
 }
 
 // TestCostModel computes the cost of a large study from the measurement of one task in
-// bench/results/shards.json, and checks that the table in the guide has these rows.
+// internal/bench/results/shards.json, and checks that the table in the guide has these rows.
 func TestCostModel(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../bench/results/shards.json")
+	raw, err := os.ReadFile("../internal/bench/results/shards.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/train/recipe"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
-	"github.com/noether-ml/noether/train/recipe"
 	"github.com/noether-ml/noether/transform"
 )
 
@@ -27,7 +27,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md"} {
+	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "../README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
 // TestCostOfComparisons checks that the pages of five measures, most of which compare

@@ -86,59 +86,59 @@ var order = strings.Fields(`
 	internal/seed internal/filesys internal/filelock internal/tempfolder internal/unsaved internal/atomicfile internal/powerloss internal/state internal/plainjson internal/spelling internal/machine internal/chroma internal/dynlib internal/turbojpeg internal/webp internal/gpu internal/gpu/gputest
 	internal/quickselect internal/plural internal/webguard internal/browse internal/mlflow internal/testdata
 	internal/checksum internal/config internal/hubtest internal/fetch internal/contactsheet internal/checkpoint
-	linalg
-	audio
+	internal/linalg
+	internal/audio
 
 	onnx/pb onnx/internal/einsum onnx/internal/pbutil
 	onnx
 	internal/ball
 	internal/testgraph
 	onnx/internal/window
-	onnx/infer onnx/internal/recurrence onnx/blocks
+	onnx/infer onnx/internal/recurrence internal/blocks
 	onnx/rewrite
 	onnx/grad onnx/grad/internal/oracle
 
-	ort/accel/internal/kernels
-	ort/accel
-	ort ort/orttest
+	internal/accel/internal/kernels
+	internal/accel
+	engine/ort internal/orttest
 	internal/testmodel
 
 	transform
 	dataset dataset/video
-	model/logmel model/output
-	model
+	internal/model/logmel internal/model/output
+	internal/model
 
 	measure
 	measure/resample
-	features
-	measure/internal/paired measure/internal/action
+	internal/features
+	measure/paired measure/internal/action
 	measure/seis measure/similarity measure/distance measure/equivariance measure/latent measure/prediction measure/dense
 
-	train train/autoencoder train/cdbn train/filters
-	invert
-	measure/procedure measure/measuretest
-	measure/firing measure/lie measure/probe measure/stir measure/stitching measure/robust
+	internal/train internal/train/autoencoder internal/train/cdbn internal/train/filters
+	internal/invert
+	internal/procedure measure/measuretest
+	internal/procedure/firing internal/procedure/lie internal/procedure/probe internal/procedure/stir internal/procedure/stitching internal/procedure/robust
 
 	scores scores/correlation
 
-	study/internal/guard study/internal/telemetry
-	study/spec
-	study/plan
-	study/rundir
-	study/run
-	study
-	train/recipe
+	internal/study/internal/guard internal/study/internal/telemetry
+	internal/study/spec
+	internal/study/plan
+	internal/study/rundir
+	internal/study/run
+	internal/study
+	internal/train/recipe
 
-	report
-	report/figure report/table report/terminal report/html
-	report/serve report/internal/reporttest
+	internal/report
+	internal/report/figure internal/report/table internal/report/terminal internal/report/html
+	internal/report/serve internal/report/internal/reporttest
 
-	cluster/slurmtest
-	cluster
+	internal/cluster/slurmtest
+	internal/cluster
 	internal/observe internal/demo
 
 	cmd/noether
-	internal/fixtures internal/dist internal/demo/networks internal/screenshots bench studies/internal/tablefile studies/coverage studies/resi studies/seeds studies/segmentation studies/goodfellow studies/stir studies/spokenstrings studies/synesis studies/results
+	internal/fixtures internal/dist internal/demo/networks internal/screenshots internal/bench papers/internal/tablefile papers/coverage papers/resi papers/seeds papers/segmentation papers/goodfellow papers/stir papers/spokenstrings papers/synesis papers/results
 `)
 
 func TestPackageOrder(t *testing.T) {

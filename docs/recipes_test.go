@@ -7,26 +7,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/report/figure"
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/internal/report/figure"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
-// The tests below check the steps of the recipes of CONTRIBUTING.md, which say how to add a
+// The tests below check the steps of the recipes of docs/CONTRIBUTING.md, which say how to add a
 // measure, a kind of data or a chart, that no other test checks. packages returns the packages of
 // the module by folder, and page the text of a page.
 
-// A measure is registered if its package is in the list Families of package study/spec.
+// A measure is registered if its package is in the list Families of package internal/study/spec.
 func TestPackagesOfMeasuresAreRegistered(t *testing.T) {
 	t.Parallel()
 	all := packages(t)
 	// Packages that hold no measure.
-	helpers := []string{"measure/resample", "measure/procedure", "measure/measuretest"}
+	helpers := []string{"measure/resample", "measure/paired", "measure/measuretest"}
 	for name := range all {
 		if !strings.HasPrefix(name, "measure/") || strings.Contains(name, "/internal") || slices.Contains(helpers, name) {
 			continue
 		}
-		if !slices.Contains(all["study/spec"].imports, name) {
-			t.Errorf("package %s has no line in Families, study/spec/families.go", name)
+		if !slices.Contains(all["internal/study/spec"].imports, name) {
+			t.Errorf("package %s has no line in Families, internal/study/spec/families.go", name)
 		}
 	}
 }

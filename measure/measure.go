@@ -8,7 +8,7 @@
 //
 //	Measure       one layer's activations on x and on T(x): an Accumulator for each layer
 //	Comparison    two representations of the same inputs: a GridAccumulator for many pairs of layers
-//	Procedure     work in steps on stored samples, such as training: see package measure/procedure
+//	Procedure     work in steps on stored samples, such as training: see package internal/procedure
 //
 // These packages use some terms. x is a sample, that is, one input of a model, and T a
 // transformation. A view is one version of a sample: clean (x) or transformed (T(x)). A study names
@@ -38,7 +38,7 @@ import (
 	"io"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"

@@ -1,6 +1,6 @@
 package measure
 
-// A UnitScore holds the results of the measure of package measure/firing for a single unit of a
+// A UnitScore holds the results of the measure of package internal/procedure/firing for a single unit of a
 // layer, one channel at one position. It is a row of units.parquet in the run folder, which holds
 // the results of a study. Numbers that do not apply are NaN. A trajectory is an input with its
 // transformed versions, or the frames before and after it, in order; a step is one of these.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/audio"
 	"github.com/noether-ml/noether/tensor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/noether-ml/noether/audio"
+	"github.com/noether-ml/noether/internal/audio"
 )
 
 // audioKind returns the kind of an audio transform with one required parameter. A Kind holds the

@@ -128,7 +128,7 @@ func TestGain(t *testing.T) {
 }
 
 // TestGainAgreesWithSox compares gain with samples of chirps that SoX amplified. The samples are
-// those at 0, Every, 2 Every and so on; audio/testdata/programs.py writes them.
+// those at 0, Every, 2 Every and so on; internal/audio/testdata/programs.py writes them.
 func TestGainAgreesWithSox(t *testing.T) {
 	t.Parallel()
 	var golden struct {
@@ -138,7 +138,7 @@ func TestGainAgreesWithSox(t *testing.T) {
 			Y           []float64
 		}
 	}
-	raw, err := os.ReadFile("../audio/testdata/programs.json")
+	raw, err := os.ReadFile("../internal/audio/testdata/programs.json")
 	if err == nil {
 		err = json.Unmarshal(raw, &golden)
 	}

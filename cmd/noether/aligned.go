@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/noether-ml/noether/report"
+	"github.com/noether-ml/noether/internal/report"
 )
 
 // alignPoints pads numbers to one width, with their decimal points below each other. A number

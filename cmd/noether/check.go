@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // checkCommand returns the command noether check. A run folder holds the results of one execution
@@ -67,7 +67,7 @@ func unrepaired(dir string, found []study.Finding) error {
 }
 
 // printFound prints a table of findings. Their kinds, such as damaged, are constants of package
-// study/rundir.
+// internal/study/rundir.
 func printFound(found []study.Finding) error {
 	if len(found) == 0 {
 		fmt.Println("no problems were found")

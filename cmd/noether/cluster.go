@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/plural"
 )
 

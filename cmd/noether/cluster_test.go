@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/testmodel"
 )
 

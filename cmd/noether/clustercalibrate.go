@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noether-ml/noether/cluster"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/cluster"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // clusterCalibrateCommand returns the hidden command that noether cluster submit runs for each

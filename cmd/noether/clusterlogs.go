@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
 )
 
 // clusterLogsCommand returns the command noether cluster logs. A submission is a list of tasks

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // plan opens the study at path, determines the costs of its models (in time and memory), and

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
 // submitFlags are the flags of noether cluster submit; clusterSubmitCommand describes them. memory

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/seis"
 	"github.com/noether-ml/noether/measure/similarity"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // compareFlags are the flags of compare.

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
-	"github.com/noether-ml/noether/study"
 )
 
 func correlateCommand() *cobra.Command {

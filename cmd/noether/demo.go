@@ -14,8 +14,8 @@ import (
 
 	"github.com/noether-ml/noether/internal/browse"
 	"github.com/noether-ml/noether/internal/demo"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // demoCommand returns the command demo. engine holds the flags of ONNX Runtime, which runs the

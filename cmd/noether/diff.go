@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // diffCommand returns the command diff. engine holds the flags of ONNX Runtime, which runs the

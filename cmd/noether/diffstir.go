@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/tempfolder"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 const stirMeasure = "stir"

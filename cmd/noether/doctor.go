@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/accel"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/train/recipe"
 	"github.com/noether-ml/noether/internal/turbojpeg"
 	"github.com/noether-ml/noether/internal/webp"
-	"github.com/noether-ml/noether/linalg"
-	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/accel"
-	"github.com/noether-ml/noether/study/spec"
-	"github.com/noether-ml/noether/train/recipe"
 )
 
 // A component is a library or property of the machine: one line of the output of doctor.

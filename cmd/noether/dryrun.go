@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/noether-ml/noether/report/terminal"
+	"github.com/noether-ml/noether/internal/report/terminal"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // dryRun prints what a run of a study would compute, its estimated time and memory, what fails

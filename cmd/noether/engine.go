@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/turbojpeg"
-	"github.com/noether-ml/noether/linalg"
-	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // engineFlags are the flags of the commands that run models with the engine, ONNX Runtime.

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/report/table"
+	"github.com/noether-ml/noether/internal/report/table"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // exportFlags are the flags of export; exportCommand describes them.

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/mlflow"
-	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/internal/report/figure"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // log logs a run folder (the results of one execution of a study) to MLflow: a run with the study

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 const (

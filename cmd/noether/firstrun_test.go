@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // TestSamplesWithin checks the number of samples to which noether init limits a study so that its

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // TestDefaultFolderStaysInRuns checks that the default run folder of a study, which holds its

@@ -13,11 +13,11 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/plural"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // A gradientModel describes a model that the command grad has written. Of is the differentiated

@@ -14,11 +14,11 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/blocks"
+	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/blocks"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // initCommand returns the command init. A study file says what noether run measures: data, models,

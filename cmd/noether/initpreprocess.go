@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // imageSizes describes the sizes of some images of a data set, in pixels.

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testmodel"
-	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort/orttest"
 )
 
 // TestGuessPreprocess checks the preprocessing that init writes for models with different inputs:

@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/internal/blocks"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/onnx/blocks"
 	"github.com/noether-ml/noether/onnx/infer"
 	"github.com/noether-ml/noether/onnx/rewrite"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // An inspection is the output of the command inspect.

@@ -18,12 +18,12 @@ import (
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/checkpoint"
+	"github.com/noether-ml/noether/internal/invert"
+	"github.com/noether-ml/noether/internal/model"
 	"github.com/noether-ml/noether/internal/seed"
-	"github.com/noether-ml/noether/invert"
-	"github.com/noether-ml/noether/model"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 

@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/invert"
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/invert"
-	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/tensor"
 )
 

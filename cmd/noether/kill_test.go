@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/study/rundir"
 	"github.com/noether-ml/noether/internal/testmodel"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study/rundir"
 )
 
 func readScores(t *testing.T, dir string) []scores.Row {

@@ -30,7 +30,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/noether-ml/noether/cluster"
+	"github.com/noether-ml/noether/internal/cluster"
 	"github.com/noether-ml/noether/internal/config"
 	"github.com/noether-ml/noether/internal/machine"
 )

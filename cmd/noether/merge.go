@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // mergeCommand returns the command merge. A shard is a part of the samples of a study that one

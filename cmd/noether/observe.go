@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/observe"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // observeFlags are the flags for logs, metrics and traces of a run (one execution of a study).

@@ -10,11 +10,11 @@ import (
 
 	"github.com/noether-ml/noether/internal/atomicfile"
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/report/html"
-	"github.com/noether-ml/noether/report/terminal"
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/internal/report/html"
+	"github.com/noether-ml/noether/internal/report/terminal"
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // showResult writes the report (the page report.html) into the run folder out, which holds the

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noether-ml/noether/internal/atomicfile"
-	"github.com/noether-ml/noether/report"
-	"github.com/noether-ml/noether/report/figure"
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/internal/report/figure"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/scores"
 	"github.com/noether-ml/noether/scores/correlation"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // plotFlags are the flags of plot; plotCommand describes them.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // showProgress returns a function that shows the progress of a run on w: as a bar with rate and

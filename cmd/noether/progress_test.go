@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // TestProgressLine checks that the line has the number of samples of the data, and the percentage

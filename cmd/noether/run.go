@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/report/terminal"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
+	"github.com/noether-ml/noether/internal/report/terminal"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
 )
 
 func runCommand(engine *engineFlags) *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/scores"
-	"github.com/noether-ml/noether/study"
 )
 
 // brokenFolder returns a folder with the valid model good.onnx and with invalid ones, such as

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noether-ml/noether/internal/report/serve"
+	"github.com/noether-ml/noether/internal/study/spec"
 	"github.com/noether-ml/noether/internal/webguard"
-	"github.com/noether-ml/noether/report/serve"
-	"github.com/noether-ml/noether/study/spec"
 )
 
 // serveCommand returns the command serve. A run is one execution of a study, whose results are in a

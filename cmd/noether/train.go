@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noether-ml/noether/internal/plural"
-	"github.com/noether-ml/noether/study"
-	"github.com/noether-ml/noether/study/spec"
-	"github.com/noether-ml/noether/train"
-	"github.com/noether-ml/noether/train/recipe"
+	"github.com/noether-ml/noether/internal/study"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/internal/train/recipe"
 )
 
 func trainCommand(engine *engineFlags) *cobra.Command {

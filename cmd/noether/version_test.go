@@ -12,7 +12,7 @@ import (
 // unreleased changes if releaseNumber ends in -dev.
 func TestReleaseIsInTheChangelog(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../CHANGELOG.md")
+	raw, err := os.ReadFile("../../docs/CHANGELOG.md")
 	if err != nil {
 		t.Fatal(err)
 	}

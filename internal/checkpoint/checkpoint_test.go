@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/internal/checkpoint"
-	"github.com/noether-ml/noether/train"
+	"github.com/noether-ml/noether/internal/train"
 )
 
 // TestSaveAndLoad checks that Load returns nil before the first Save and the last saved state (that

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/measure/equivariance"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
-	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )

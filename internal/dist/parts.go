@@ -117,7 +117,7 @@ func (p part) texts() ([]byte, error) {
 	}
 	entries, err := os.ReadDir(p.folder)
 	if err != nil {
-		return nil, fmt.Errorf("the licence of %s: %w (npm ci in report/html/web installs packages of npm)", p.name, err)
+		return nil, fmt.Errorf("the licence of %s: %w (npm ci in internal/report/html/web installs packages of npm)", p.name, err)
 	}
 	var out []byte
 	for _, e := range entries {

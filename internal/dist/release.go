@@ -31,12 +31,12 @@ func writeArchive(out string, r release) (path string, err error) {
 	members := map[string]member{
 		"THIRD_PARTY_NOTICES": {content: r.notices}, "noether.cdx.json": {content: r.sbom}, "LICENSE-onnxruntime": {content: runtimeLicence},
 	}
-	for _, file := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+	for _, file := range []string{"LICENSE", "README.md", "docs/CHANGELOG.md"} {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
-		members[file] = member{content: content}
+		members[filepath.Base(file)] = member{content: content}
 	}
 	for name, file := range r.binaries {
 		content, err := os.ReadFile(file)

@@ -30,8 +30,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/noether-ml/noether/internal/study"
 	"github.com/noether-ml/noether/internal/webguard"
-	"github.com/noether-ml/noether/study"
 )
 
 // formats are the formats of a log.

@@ -17,7 +17,7 @@ import (
 	collector_pb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/noether-ml/noether/study"
+	"github.com/noether-ml/noether/internal/study"
 )
 
 // get returns the body of the answer to a GET request, whose status must be 200.

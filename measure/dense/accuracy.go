@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/internal/state"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/resample"
-	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/transform"
 )
 

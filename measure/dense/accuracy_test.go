@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )

@@ -3,10 +3,10 @@ package dense
 import (
 	"math"
 
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
-	"github.com/noether-ml/noether/measure/internal/paired"
-	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/transform"
 )
 

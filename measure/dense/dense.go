@@ -1,7 +1,7 @@
 // Package dense measures whether a model finds the same objects at the transformed positions:
 // whether its class maps, boxes, keypoints or maps of values move as the input does.
 //
-// Let f(x) be the output of a model, decoded into one of these (see package model/output), and tau
+// Let f(x) be the output of a model, decoded into one of these (see package internal/model/output), and tau
 // f(x) the same moved by the transformation T: each position of tau f(x) is read from the position
 // of f(x) that T moves to it. For class maps, over the positions that tau reads from inside the
 // map,
@@ -49,11 +49,11 @@ package dense
 import (
 	"math"
 
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
-	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/measure/resample"
-	"github.com/noether-ml/noether/model/output"
 )
 
 // Settings configure the measure.

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
-	"github.com/noether-ml/noether/model"
-	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )

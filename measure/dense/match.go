@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/internal/model/output"
 )
 
 // A pair is a pair of matched boxes: their indices in two lists, and their IoU.

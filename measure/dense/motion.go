@@ -3,8 +3,8 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/measure/internal/paired"
-	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/transform"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/internal/model/output"
 )
 
 // The parameters of COCO's evaluation.

@@ -3,7 +3,7 @@ package dense
 import (
 	"math"
 
-	"github.com/noether-ml/noether/model/output"
+	"github.com/noether-ml/noether/internal/model/output"
 )
 
 // An orthogonal is a rotation or reflection of the first two components of vectors: a 2 x 2 matrix,

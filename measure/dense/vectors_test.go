@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/internal/model/output"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/dense"
 	"github.com/noether-ml/noether/measure/measuretest"
-	"github.com/noether-ml/noether/model/output"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )

@@ -31,7 +31,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/paired"
 )
 
 // Settings configure the measure.

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/onnx"
 )
 

@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
 

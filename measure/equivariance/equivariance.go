@@ -42,7 +42,7 @@ import (
 
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
-	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/transform"
 )

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/equivariance"
-	"github.com/noether-ml/noether/model"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 	"github.com/noether-ml/noether/transform"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/internal/action"
 	"github.com/noether-ml/noether/tensor"

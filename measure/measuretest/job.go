@@ -7,8 +7,8 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/internal/checkpoint"
+	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/procedure"
 )
 
 // Job returns a job (one run) of a procedure (a measure that works in steps on samples in memory)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/noether-ml/noether/dataset"
-	"github.com/noether-ml/noether/measure/procedure"
+	"github.com/noether-ml/noether/internal/procedure"
 	"github.com/noether-ml/noether/tensor"
 )
 

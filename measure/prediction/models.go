@@ -5,7 +5,7 @@ import (
 
 	"github.com/noether-ml/noether/dataset"
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/paired"
 	"github.com/noether-ml/noether/measure/resample"
 )
 

@@ -40,7 +40,7 @@ import (
 	"slices"
 
 	"github.com/noether-ml/noether/measure"
-	"github.com/noether-ml/noether/measure/internal/paired"
+	"github.com/noether-ml/noether/measure/paired"
 )
 
 // Settings configure each measure of this package.

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // TestLeadingKeepsTheFraction checks that leading returns the fewest leading eigenvectors of a

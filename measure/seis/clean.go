@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"weak"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 )

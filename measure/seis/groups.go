@@ -3,8 +3,8 @@ package seis
 import (
 	"sync"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/measure/measuretest"
 	"github.com/noether-ml/noether/tensor"

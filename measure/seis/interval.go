@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure/resample"
 )
 

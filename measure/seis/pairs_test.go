@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // A scatter is the sum over observations of products of centred variables: here of (x, y), and of

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/tensor"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"

@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/linalg"
 )
 
 // stateVersion is the version of the state's format. It was that of the scores up to 6.

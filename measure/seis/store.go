@@ -3,7 +3,7 @@ package seis
 import (
 	"unsafe"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
 )
 

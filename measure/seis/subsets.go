@@ -3,7 +3,7 @@ package seis
 import (
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // subsets accumulates the scatters (sums of products of deviations from the mean) of several sets

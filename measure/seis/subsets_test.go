@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // coordinatesOf returns the scatters of the coordinates of x and of y in their principal subspaces,

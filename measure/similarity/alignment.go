@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // In this file a subsetPair v holds two representations of n samples: the matrices X and Y of the

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/machine"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/tensor"

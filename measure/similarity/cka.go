@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/measure"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/linalg"
 )
 
 // fourthMoments holds what debiased CKA needs besides second moments. With u_i and v_i the

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/quickselect"
-	"github.com/noether-ml/noether/linalg"
 )
 
 // A pairMatrix is a symmetric matrix of n x n values, one for each pair of samples, row-major.

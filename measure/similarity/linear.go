@@ -4,7 +4,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // procrustes returns |Sxy|* / sqrt(tr Sxx tr Syy), with |.|* the nuclear norm, the sum of singular

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/state"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure/resample"
 )
 

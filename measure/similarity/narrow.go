@@ -3,8 +3,8 @@ package similarity
 import (
 	"math/rand/v2"
 
+	"github.com/noether-ml/noether/internal/linalg"
 	"github.com/noether-ml/noether/internal/seed"
-	"github.com/noether-ml/noether/linalg"
 	"github.com/noether-ml/noether/measure/resample"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noether-ml/noether/linalg"
+	"github.com/noether-ml/noether/internal/linalg"
 )
 
 // A subsetPair is the argument of statistic.compute: two representations (a layer's activations,

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/ort"
 )
 
 // benchNets returns the folders of the networks to time, each with a file model.onnx, and their

@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
-	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
 )
 

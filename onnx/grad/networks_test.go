@@ -12,12 +12,12 @@ import (
 
 	"github.com/sbinet/npyio"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/gpu/gputest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad"
 	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
-	"github.com/noether-ml/noether/ort"
 )
 
 // engine loads ONNX Runtime.

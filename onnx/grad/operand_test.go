@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/pb"
-	"github.com/noether-ml/noether/ort"
 )
 
 // An operand is an input of the operator under test, with its value. The zero operand is an

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/testdata"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/rewrite"
-	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
 

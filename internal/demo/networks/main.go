@@ -18,12 +18,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noether-ml/noether/engine/ort"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/internal/tempfolder"
+	"github.com/noether-ml/noether/internal/train/recipe"
 	"github.com/noether-ml/noether/onnx"
-	"github.com/noether-ml/noether/ort"
 	"github.com/noether-ml/noether/tensor"
-	"github.com/noether-ml/noether/train/recipe"
 )
 
 func main() {

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/orttest"
 	"github.com/noether-ml/noether/internal/seed"
 	"github.com/noether-ml/noether/onnx"
 	"github.com/noether-ml/noether/onnx/grad/internal/oracle"
 	"github.com/noether-ml/noether/onnx/infer"
-	"github.com/noether-ml/noether/ort"
-	"github.com/noether-ml/noether/ort/orttest"
 	"github.com/noether-ml/noether/tensor"
 )
 

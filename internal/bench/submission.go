@@ -1,0 +1,309 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/noether-ml/noether/internal/cluster"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A submission is the run folder (the results) of a study that is divided into many cluster tasks
+// (see package cluster), all but one of which have ended. Each task measures a model on all samples
+// or on a shard, one of several parts of them. The merge then combines the shards and writes scores
+// and report. Noether itself makes the files, except those that say which tasks have ended. The
+// model is a small convolution, and a shard has 32 samples, so that reading and writing files takes
+// most of the time.
+type submission struct{ models, shards int }
+
+// build makes the folder and returns its path. The merge at the end has not run, and the state (the
+// saved sums of the measures) of the last shard of the last model is missing.
+func (s submission) build(ctx context.Context, r *runner) (string, error) {
+	name := fmt.Sprintf("submission-%dx%d", s.models, s.shards)
+	dir := filepath.Join(r.work, name)
+	run := filepath.Join(dir, "run")
+	if r.built[name] {
+		return run, nil
+	}
+	program, err := r.program(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := s.writeStudies(dir); err != nil {
+		return "", err
+	}
+	call := func(args ...string) error {
+		c := exec.CommandContext(ctx, program, args...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("noether %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+		}
+		return nil
+	}
+	// --calibrate 0s: the costs of the models are not measured before they are divided into tasks.
+	if err := call("cluster", "submit", "study.yaml", "--kubernetes", "--profile", "profile.yaml", "-o", "run", "--calibrate", "0s",
+		"--tasks", strconv.Itoa(s.models*s.shards)); err != nil {
+		return "", err
+	}
+	// The resolved study, with absolute paths and hashes, which the following runs overwrite.
+	resolved, err := os.ReadFile(filepath.Join(run, "study.yaml"))
+	if err != nil {
+		return "", err
+	}
+	for i := 1; i <= s.shards; i++ {
+		study := "study.yaml"
+		if i == s.shards {
+			study = "without-last.yaml"
+		}
+		if err := call("run", study, "-o", "run", "--shard", fmt.Sprintf("%d/%d", i, s.shards)); err != nil {
+			return "", err
+		}
+	}
+	// What the merge will write.
+	for _, file := range []string{"run.json", "scores.csv", "scores.parquet", "report.html"} {
+		if err := os.RemoveAll(filepath.Join(run, file)); err != nil {
+			return "", err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(run, "study.yaml"), resolved, 0o666); err != nil {
+		return "", err
+	}
+	last, err := s.lastTask(run)
+	if err != nil {
+		return "", err
+	}
+	for n := 1; n <= s.models*s.shards; n++ {
+		if n == last {
+			continue
+		}
+		// 64 samples: the 32 of a shard, and each rotated.
+		text, err := json.Marshal(cluster.TaskState{State: cluster.Done, Host: "node", PID: n, Start: 1, Started: time.Now(), Updated: time.Now(), Done: 64, Total: 64})
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(run, "cluster/1/tasks", strconv.Itoa(n)+".json"), text, 0o666); err != nil {
+			return "", err
+		}
+	}
+	r.built[name] = true
+	return run, nil
+}
+
+// writeStudies writes the model, the study, a study without its last model, and the profile (the
+// settings of the cluster).
+func (s submission) writeStudies(dir string) error {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	net, err := smallNet()
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "name: simulation\ndata: [{name: shapes, shapes: {n: %d, size: 16}}]\ntransforms: [{rotate: 90}]\nmeasures: [distance]\nmodels:\n", 32*s.shards)
+	files := map[string]string{"net.onnx": string(net)}
+	for i := range s.models {
+		if i == s.models-1 {
+			files["without-last.yaml"] = text.String()
+		}
+		fmt.Fprintf(&text, "  - {name: m%05d, onnx: net.onnx, layers: [conv]}\n", i+1)
+	}
+	files["study.yaml"] = text.String()
+	files["profile.yaml"] = "kubernetes: {image: noether, claim: shared, mount: " + dir + "}\n"
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// smallNet returns the file of a model that is one convolution of 54 weights.
+func smallNet() ([]byte, error) {
+	b := onnx.NewBuilder(17)
+	w := tensor.New(2, 3, 3, 3)
+	for i := range w.Data {
+		w.Data[i] = float32(i%7 - 3)
+	}
+	b.Output("conv", b.Conv(b.Input("x", onnx.Float, -1, 3, 16, 16), b.Const("w", w), "", onnx.Attrs{"strides": []int{4, 4}}))
+	m, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return m.Bytes()
+}
+
+// lastTask returns the number of the task of the last shard of the last model.
+func (s submission) lastTask(run string) (int, error) {
+	record, err := cluster.Read(run)
+	if err != nil {
+		return 0, err
+	}
+	tasks := record.Submissions[0].Tasks
+	if len(tasks) != s.models*s.shards {
+		return 0, fmt.Errorf("%d tasks for %d models in %d shards", len(tasks), s.models, s.shards)
+	}
+	name := fmt.Sprintf("m%05d", s.models)
+	i := slices.IndexFunc(tasks, func(t cluster.Task) bool {
+		return slices.Equal(t.Models, []string{name}) && (s.shards == 1 || t.Shard.Index == s.shards)
+	})
+	if i < 0 {
+		return 0, fmt.Errorf("no task of the last shard of %s", name)
+	}
+	return i + 1, nil
+}
+
+// A step is a command of noether on a copy of the folder of a submission. RUN and TASK among its
+// arguments stand for the copy and the number of the task that has not ended.
+type step struct {
+	args   []string
+	before []string                             // a command before it, which is not measured; nil: none
+	change func(s submission, run string) error // changes the copy before both; nil: nothing
+}
+
+// The steps that are measured.
+var (
+	// lastTask is the task that has not ended. It computes the scores of the last model.
+	lastTask = step{args: []string{"cluster", "task", "RUN", "TASK"}}
+	// anotherTask is the same while the state of another shard is missing too: it saves its own
+	// state and computes no scores.
+	anotherTask = step{args: []string{"cluster", "task", "RUN", "TASK"}, change: removeShard}
+	statusOf    = step{args: []string{"cluster", "status", "RUN"}}
+	// lastMerge is the merge after all tasks.
+	lastMerge = step{args: []string{"merge", "RUN"}, before: []string{"cluster", "task", "RUN", "TASK"}}
+)
+
+// source returns a source (a function that runs a benchmark) for a step. Its metrics are the
+// processor time ("cpu-s"), the peak of the memory ("MiB-peak"), and the number of system calls on
+// paths in the folder ("operations"), which strace records in a second run.
+func (s submission) source(step step) source {
+	return func(ctx context.Context, r *runner) (metrics, error) {
+		folder, err := s.build(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		last, err := s.lastTask(folder)
+		if err != nil {
+			return nil, err
+		}
+		program, err := r.program(ctx)
+		if err != nil {
+			return nil, err
+		}
+		run := filepath.Join(r.work, "copy")
+		trace := filepath.Join(r.work, "trace")
+		replace := strings.NewReplacer("RUN", run, "TASK", strconv.Itoa(last))
+		call := func(wrapper ...string) (*os.ProcessState, error) {
+			defer os.RemoveAll(run)
+			if out, err := exec.CommandContext(ctx, "cp", "-a", folder, run).CombinedOutput(); err != nil {
+				return nil, fmt.Errorf("copying the folder: %w: %s", err, bytes.TrimSpace(out))
+			}
+			if step.change != nil {
+				if err := step.change(s, run); err != nil {
+					return nil, err
+				}
+			}
+			if step.before != nil {
+				if _, err := execute(ctx, append([]string{program}, step.before...), replace); err != nil {
+					return nil, err
+				}
+			}
+			return execute(ctx, slices.Concat(wrapper, []string{program}, step.args), replace)
+		}
+		state, err := call()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := call("strace", "-f", "-qq", "-y", "-e", "trace=%file,getdents64,fsync", "-o", trace); err != nil {
+			return nil, err
+		}
+		operations, err := countLines(trace, run)
+		return metrics{"cpu-s": (state.UserTime() + state.SystemTime()).Seconds(), "MiB-peak": peakMiB(state), "operations": float64(operations)}, err
+	}
+}
+
+// countLines returns the number of lines of a file that contain a text.
+func countLines(file, text string) (int, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n := 0
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			n++
+		}
+	}
+	return n, lines.Err()
+}
+
+// execute runs a command whose arguments have placeholders.
+func execute(ctx context.Context, command []string, replace *strings.Replacer) (*os.ProcessState, error) {
+	c := exec.CommandContext(ctx, command[0])
+	for _, a := range command[1:] {
+		c.Args = append(c.Args, replace.Replace(a))
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, bytes.TrimSpace(out))
+	}
+	return c.ProcessState, nil
+}
+
+// removeShard removes the state of the first shard of the model that lacks the last one, so that
+// the last shard is not the last to finish.
+func removeShard(s submission, run string) error {
+	suffix := func(i int) string { return fmt.Sprintf(".%dof%d.bin", i, s.shards) }
+	firsts, err := filepath.Glob(filepath.Join(run, "states", "*"+suffix(1)))
+	if err != nil {
+		return err
+	}
+	for _, first := range firsts {
+		if _, err := os.Stat(strings.TrimSuffix(first, suffix(1)) + suffix(s.shards)); err != nil {
+			return os.Remove(first)
+		}
+	}
+	return fmt.Errorf("no model lacks its last shard in %s", run)
+}
+
+// submissions returns the rows of a table of benchmarks, one for each size of a submission. lastOf
+// splits a source in two, so that two cells of a row show metrics of the same run.
+func submissions() []row {
+	var rows []row
+	for _, s := range []submission{{1000, 1}, {10000, 1}, {100, 100}} {
+		task, taskMetrics := lastOf(s.source(lastTask))
+		merge, mergeMetrics := lastOf(s.source(lastMerge))
+		status, statusMetrics := lastOf(s.source(statusOf))
+		text := fmt.Sprintf("%d models", s.models)
+		if s.shards > 1 {
+			text += fmt.Sprintf(" in %d shards", s.shards)
+		}
+		out := row{text: map[string]string{"submission": text}, cells: []cell{
+			{column: "last task", from: task, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
+			{column: "operations of the last task", from: taskMetrics, metric: "operations"},
+			{column: "`status`", from: status, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
+			{column: "operations of `status`", from: statusMetrics, metric: "operations"},
+			{column: "merge", from: merge, metric: "cpu-s", unit: "s", memory: "MiB-peak"},
+			{column: "operations of the merge", from: mergeMetrics, metric: "operations"},
+		}}
+		if s.shards > 1 {
+			out.cells = append(out.cells, cell{column: "operations of another task", from: s.source(anotherTask), metric: "operations"})
+		}
+		rows = append(rows, out)
+	}
+	return rows
+}

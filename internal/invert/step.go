@@ -1,0 +1,176 @@
+package invert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/ball"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/infer"
+	"github.com/noether-ml/noether/onnx/rewrite"
+)
+
+// A stepBuilder builds the graph of one step of a search, for n samples. A search is gradient
+// descent on images x that minimises an objective, such as the distance of f(x) from a target.
+//
+// The graph reads and writes the state of the search: state tensor t is the input "search t" and
+// the output "search next t". The state consists of x, the current images; best, the best images so
+// far; criterion, their value of losses.criterion, the smaller the better; and the state of the
+// optimiser. Further inputs are the schedule, scalars that change from step to step (step length,
+// Adam's correction), and constants, which do not. Further outputs are the loss at x, and the norm
+// of its gradient, which may lack a positive factor for each sample, as the gradients
+// losses.cotangents may. Exporters of models do not usually write names with spaces, so these names
+// do not collide with the models'.
+type stepBuilder struct {
+	b      *onnx.Builder
+	n      int            // number of samples
+	image  []int          // c x h x w
+	x      onnx.Value     // the current images
+	models []*model.Model // models that have been included
+
+	// The inputs of the graph, without the prefix of their names.
+	state     []tensorInfo
+	schedule  []tensorInfo
+	constants []tensorInfo
+}
+
+// A tensorInfo is the name and shape of an input or output of the graph.
+type tensorInfo struct {
+	name  string
+	shape []int
+}
+
+// prefix is the prefix of the names of a search's tensors.
+const prefix = "search "
+
+// centre is the name of the constant input that holds the centre of the Ball: the given images, of
+// which the search must stay within a distance. It is declared before the constants of the
+// objective.
+const centre = "centre"
+
+// buildStep returns the graph of a step for n samples, and its builder, which lists the inputs. A
+// model with an opset below minOpset is an error.
+func buildStep(objective Objective, o Options, n int) (*onnx.Model, *stepBuilder, error) {
+	m := objective.models()[0]
+	opset := m.Opset()
+	for _, m := range objective.models() {
+		if m.Opset() < minOpset {
+			return nil, nil, fmt.Errorf("model %s uses opset %d, but a search needs %d or later: convert it with onnx.version_converter", m.Graph().Path(), m.Opset(), minOpset)
+		}
+		opset = max(opset, m.Opset())
+	}
+	s := &stepBuilder{b: onnx.NewBuilder(opset), n: n, image: m.ImageShape()}
+	s.x = s.addState("x", s.image...)
+	best, criterion := s.addState("best", s.image...), s.addState("criterion", 1)
+	if o.Ball != (Ball{}) {
+		s.addConstant(centre, s.image...)
+	}
+	// l has the loss and the criterion of each sample, and tensors of the models that the loss
+	// depends on, with its gradients with respect to these (cotangents).
+	l, err := objective.write(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.replaceShortcuts() // by convolutions, which are faster
+	gradients, err := grad.Pullback(s.b, l.tensors, l.cotangents, s.x)
+	if err != nil {
+		return nil, nil, fmt.Errorf("model %s: %w", m.Graph().Path(), err)
+	}
+	direction, gradientNorm := ball.Normalise(s.b, gradients[0], s.image)
+	finite := s.b.Op("And", nil, s.finite(l.loss), s.finite(gradientNorm))
+	better := s.b.Op("And", nil, s.finite(l.criterion), s.b.Op("Less", nil, l.criterion, criterion))
+	s.setNext("best", s.b.Where(ball.PerImage(s.b, better, s.image), s.x, best))
+	s.setNext("criterion", s.b.Where(better, l.criterion, criterion))
+	s.setNext("x", s.b.Where(ball.PerImage(s.b, finite, s.image), o.Ball.Project(s.b, s.update(direction, o), prefix+centre, s.image), s.x))
+	s.b.Output(prefix+"loss", l.loss)
+	s.b.Output(prefix+"gradient norm", gradientNorm)
+	graph, err := s.b.Model()
+	if err != nil {
+		return nil, nil, err
+	}
+	var outputs []string
+	for _, p := range s.state {
+		outputs = append(outputs, prefix+"next "+p.name)
+	}
+	graph, err = rewrite.WithOutputs(graph, append(outputs, prefix+"loss", prefix+"gradient norm"))
+	return graph, s, err
+}
+
+// minOpset is the first operator set with Where.
+const minOpset = 9
+
+// addState declares a tensor of the state, n x shape.
+func (s *stepBuilder) addState(name string, shape ...int) onnx.Value {
+	shape = append([]int{s.n}, shape...)
+	s.state = append(s.state, tensorInfo{name, shape})
+	return s.b.Input(prefix+name, onnx.Float, shape...)
+}
+
+// setNext sets the next value of a tensor of the state.
+func (s *stepBuilder) setNext(name string, v onnx.Value) { s.b.Output(prefix+"next "+name, v) }
+
+// addConstant declares an input that is constant over steps, n x shape.
+func (s *stepBuilder) addConstant(name string, shape ...int) onnx.Value {
+	shape = append([]int{s.n}, shape...)
+	s.constants = append(s.constants, tensorInfo{name, shape})
+	return s.b.Input(prefix+name, onnx.Float, shape...)
+}
+
+// addSchedule declares a scalar that changes from step to step.
+func (s *stepBuilder) addSchedule(name string) onnx.Value {
+	s.schedule = append(s.schedule, tensorInfo{name, []int{1}})
+	return s.b.Input(prefix+name, onnx.Float, 1)
+}
+
+// include adds a model up to one of its tensors, and returns that tensor. The first model's tensors
+// keep their names, so that error messages have them. x is resized for the other models.
+func (s *stepBuilder) include(m *model.Model, tensor string) (onnx.Value, error) {
+	b := s.b
+	if len(s.models) > 0 {
+		b = b.Scope(fmt.Sprintf("model %d", len(s.models)+1))
+	}
+	s.models = append(s.models, m)
+	x, err := s.modelInput(m)
+	if err != nil {
+		return "", fmt.Errorf("images for model %s: %w", m.Graph().Path(), err)
+	}
+	values, err := m.Include(b, x, s.n, tensor)
+	if err != nil {
+		return "", err
+	}
+	return values[0], nil
+}
+
+// castLike returns v with the type and shape of z.
+func (s *stepBuilder) castLike(v, z onnx.Value) onnx.Value {
+	if t := infer.Analyze(s.b.Snapshot()).Type(string(z)); t != onnx.Float && t != onnx.Undefined {
+		v = s.b.Cast(v, t)
+	}
+	if shape := infer.Analyze(s.b.Snapshot()).Shape(string(z)); len(shape) > 0 && slices.Min(shape) > 0 {
+		return s.b.Reshape(v, shape...)
+	}
+	return s.b.ReshapeTo(v, s.b.Shape(z))
+}
+
+// finite returns a tensor of booleans: whether each value of v has a magnitude below 3.4e38, about
+// the largest float32. It is false for NaN and infinity.
+func (s *stepBuilder) finite(v onnx.Value) onnx.Value {
+	return s.b.Op("Less", nil, s.b.Abs(v), s.b.Scalar(3.4e38))
+}
+
+// inputs returns the inputs in the order in which the graph declares them. The argument holds the
+// declarations.
+func (s *stepBuilder) inputs(declared []onnx.ValueInfo) ([]tensorInfo, error) {
+	var list []tensorInfo
+	known := slices.Concat(s.state, s.schedule, s.constants)
+	for _, d := range declared {
+		i := slices.IndexFunc(known, func(p tensorInfo) bool { return prefix+p.name == d.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("the graph of a step has an unknown input %q", d.Name)
+		}
+		list = append(list, known[i])
+	}
+	return list, nil
+}

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// An arrayInput is an input of the model that takes an array of samples as it is, such as token
+// ids. A sample is one vector: the values of all its arrays, one array after the other (see
+// dataset.RawArrays).
+type arrayInput struct {
+	info     onnx.ValueInfo
+	shape    []int // of one sample
+	from, to int   // the values from to to - 1 of the vector of a sample
+}
+
+// TakesArrays reports whether the model takes ready-made arrays rather than images or audio.
+func (m *Model) TakesArrays() bool { return m.input.arrays != nil }
+
+// findArrays matches the inputs of the model with the arrays of the samples (Options.Arrays), by
+// name. Inputs with constant values, the same for every sample (Options.Inputs), take no array. The
+// name of a single array does not matter if only one other input is left. Arrays without an input
+// of their name are not used.
+func (m *Model) findArrays() error {
+	o := m.options
+	if !reflect.DeepEqual(o.Preprocess, Preprocess{}) {
+		return settingError(errors.New("preprocess is for images and audio, and the data are arrays that the model takes as they are"), "preprocess")
+	}
+	var open []onnx.ValueInfo // inputs without constant values
+	for _, in := range m.graph.Inputs() {
+		if _, fixed := o.Inputs[in.Name]; !fixed {
+			open = append(open, in)
+		}
+	}
+	// The width will be the length of a sample's vector. The frame, the size and format to which
+	// images are converted, is empty.
+	p := input{channels: 1, height: 1, frame: dataset.Frame{}}
+	sizes := map[string]int{} // sizes of free axes, by the name of the axis
+	for _, array := range o.Arrays {
+		from := p.width
+		p.width += array.Len()
+		at := slices.IndexFunc(open, func(in onnx.ValueInfo) bool { return in.Name == array.Name })
+		if at < 0 && len(open) == 1 && len(o.Arrays) == 1 {
+			at = 0
+		}
+		if at < 0 {
+			continue
+		}
+		if err := fitsArray(open[at], array); err != nil {
+			return err
+		}
+		for i, d := range open[at].Shape[1:] {
+			if d.Size < 0 && d.Symbol != "" {
+				sizes[d.Symbol] = array.Shape[i]
+			}
+		}
+		if size := open[at].Shape[0].Size; size > 0 {
+			m.batch = size
+		}
+		p.arrays = append(p.arrays, arrayInput{open[at], array.Shape, from, p.width})
+	}
+	if len(p.arrays) == 0 {
+		return fmt.Errorf("no input takes %s: the model has %s; name each array of an npz after its input", dataset.ArraysText(o.Arrays), list(m.graph.Inputs()))
+	}
+	if p.width > maxInputValues {
+		return fmt.Errorf("samples of %d values: the limit is %d", p.width, maxInputValues)
+	}
+	p.info = p.arrays[0].info
+	for _, a := range p.arrays {
+		if size := a.info.Shape[0].Size; size > 0 && size != m.batch {
+			return fmt.Errorf("input %s takes another number of samples than %d", describeInput(a.info), m.batch)
+		}
+	}
+	m.input = p
+	var err error
+	m.constants, err = constantInputs(m.graph.Inputs(), m.input.names(), o.Inputs, sizes)
+	return settingError(err, "inputs")
+}
+
+// fitsArray returns an error if an input cannot take an array.
+func fitsArray(in onnx.ValueInfo, array dataset.Array) error {
+	name := "the array"
+	if array.Name != "" {
+		name = fmt.Sprintf("array %q", array.Name)
+	}
+	switch in.Type {
+	case onnx.Float, onnx.Double:
+	case onnx.Int64, onnx.Int32, onnx.Bool:
+		if !array.Integer {
+			return fmt.Errorf("input %s takes whole numbers, and %s has floats: save integers", describeInput(in), name)
+		}
+	default:
+		return fmt.Errorf("input %s: arrays of this type are not supported", describeInput(in))
+	}
+	fits := len(in.Shape) == len(array.Shape)+1
+	for i := 0; fits && i < len(array.Shape); i++ {
+		size := in.Shape[i+1].Size
+		fits = size < 0 || size == array.Shape[i]
+	}
+	if !fits {
+		return fmt.Errorf("input %s does not take %s of shape [samples %s]", describeInput(in), name, spaced(array.Shape))
+	}
+	return nil
+}
+
+// spaced formats a shape as "3 32 32".
+func spaced(shape []int) string {
+	text := fmt.Sprint(shape)
+	return text[1 : len(text)-1]
+}
+
+// names returns the names of the inputs that samples are written to.
+func (p input) names() []string {
+	if p.arrays == nil {
+		return []string{p.info.Name}
+	}
+	var out []string
+	for _, a := range p.arrays {
+		out = append(out, a.info.Name)
+	}
+	return out
+}
+
+// typeAndShape returns the type and the shape of the named input for n samples. The result is false
+// if samples are not written to that input.
+func (p input) typeAndShape(name string, n int) (onnx.Type, []int, bool) {
+	if p.arrays == nil {
+		return p.info.Type, p.batchShape(n), name == p.info.Name
+	}
+	for _, a := range p.arrays {
+		if a.info.Name == name {
+			return a.info.Type, slices.Concat([]int{n}, a.shape), true
+		}
+	}
+	return onnx.Undefined, nil, false
+}
+
+// fillArrays writes the arrays of one sample at index i of the batch. dst has the value of each
+// input, nil where the session (a loaded graph of the model) does not read it.
+func (p input) fillArrays(sample []float32, dst []*ort.Value, i int) {
+	for k, a := range p.arrays {
+		if dst[k] == nil {
+			continue
+		}
+		src := sample[a.from:a.to]
+		n := len(src)
+		switch a.info.Type {
+		case onnx.Float:
+			copy(ort.Data[float32](dst[k])[i*n:], src)
+		case onnx.Double:
+			convertValues(ort.Data[float64](dst[k])[i*n:], src)
+		case onnx.Int64:
+			convertValues(ort.Data[int64](dst[k])[i*n:], src)
+		case onnx.Int32:
+			convertValues(ort.Data[int32](dst[k])[i*n:], src)
+		case onnx.Bool:
+			values := ort.Data[bool](dst[k])[i*n:]
+			for j, v := range src {
+				values[j] = v != 0
+			}
+		}
+	}
+}
+
+// convertValues copies src to dst as numbers of another type.
+func convertValues[T float64 | int64 | int32](dst []T, src []float32) {
+	for i, v := range src {
+		dst[i] = T(v)
+	}
+}
+
+// ArraysOf returns the arrays that a model which takes neither images nor audio needs: one for each
+// input of the graph but the constant inputs, which are the keys of values. Shapes are without the
+// batch axis. length is the size to take for axes of free size. If it is 0, such an axis is an
+// error.
+func ArraysOf(graph *onnx.Model, values map[string][]float64, length int) ([]dataset.Array, error) {
+	var out []dataset.Array
+	for _, in := range graph.Inputs() {
+		if _, fixed := values[in.Name]; fixed {
+			continue
+		}
+		if len(in.Shape) == 0 {
+			return nil, fmt.Errorf("input %s has no axis for the batch", describeInput(in))
+		}
+		a := dataset.Array{Name: in.Name, Integer: in.Type != onnx.Float && in.Type != onnx.Double}
+		for _, d := range in.Shape[1:] {
+			if d.Size < 0 && length <= 0 {
+				return nil, fmt.Errorf("input %s has an axis of free size", describeInput(in))
+			}
+			if d.Size < 0 {
+				d.Size = length
+			}
+			a.Shape = append(a.Shape, d.Size)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}

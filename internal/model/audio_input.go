@@ -1,0 +1,217 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/model/logmel"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// Layouts of an input that takes a batch of b waveforms of n values: b x n and b x 1 x n.
+const (
+	layoutWave    onnx.Axes = "NT"
+	layoutChannel onnx.Axes = "NCT"
+)
+
+// wantsAudio reports whether the options describe a model that takes audio.
+func (o Options) wantsAudio() bool {
+	p := o.Preprocess
+	return o.Samples > 0 || p.Frame.Rate > 0 || p.Frame.Length > 0 || p.Features != nil || p.Standardise
+}
+
+// audioLayout returns the layout in which an input can take a waveform, or "" if it cannot.
+func audioLayout(in onnx.ValueInfo) onnx.Axes {
+	switch {
+	case in.Type != onnx.Float && in.Type != onnx.Double:
+	case len(in.Shape) == 2:
+		return layoutWave
+	case len(in.Shape) == 3 && (in.Shape[1].Size == 1 || in.Shape[1].Size < 0):
+		return layoutChannel
+	}
+	return ""
+}
+
+// shortestWave is the smallest number of values of an input that is assumed to be a waveform: 1/31
+// of a second at 8,000 values per second.
+const shortestWave = 256
+
+// tooShort reports whether an input has too few values for a waveform.
+func tooShort(in onnx.ValueInfo) bool {
+	n := in.Shape[len(in.Shape)-1].Size
+	return 0 < n && n < shortestWave
+}
+
+// newAudioInput returns the description of an input that takes waveforms. It determines their
+// length and rate. Options.Samples is the length of the data, in values.
+func newAudioInput(info onnx.ValueInfo, layout onnx.Axes, o Options) (input, error) {
+	p := input{info: info, layout: layout, audio: true, channels: 1, height: 1, preprocess: o.Preprocess, frame: o.Preprocess.Frame}
+	n := info.Shape[len(info.Shape)-1].Size
+	var err error
+	if p.width, err = reconcile("length", n, p.frame.Length, info); err != nil {
+		return p, err
+	}
+	p.width = cmp.Or(p.width, o.Samples)
+	if p.width <= 0 {
+		return p, fmt.Errorf("input %s does not fix the length of waveforms: set preprocess: {length: 16000}, in samples, or the length of the data", describeInput(info))
+	}
+	if s := o.Preprocess.Features; s != nil {
+		if p.frame.Rate, err = featureRate(*s, p.frame.Rate); err != nil {
+			return p, err
+		}
+	}
+	p.frame.Length = p.width
+	return p, p.preprocess.CheckAudio()
+}
+
+// featureRate returns the sampling rate of waveforms in values per second: rate, or that in the
+// settings of the spectrogram. Either is 0 if it is not stated; if both are stated and differ, it
+// is an error.
+func featureRate(s logmel.Settings, rate int) (int, error) {
+	if rate > 0 && s.Rate > 0 && rate != s.Rate {
+		return 0, &preprocessError{Key: "rate", Err: fmt.Errorf("preprocess: rate %d differs from that of the features, %d samples per second", rate, s.Rate)}
+	}
+	return max(rate, s.Rate), nil
+}
+
+// withFeatures adds the features of the preprocessing, a log-mel spectrogram, in front of a model
+// whose input is a spectrogram: b x mels x frames, or b x frames x mels, possibly with a channel
+// axis of size 1 after the batch. Mels are frequency bands, frames are positions in time. The
+// result takes b waveforms of n values: b x n, or b x 1 x n if channel is 1. channel is 1 or left
+// out.
+func withFeatures(graph *onnx.Model, o Options, channel ...int) (*onnx.Model, error) {
+	s := *o.Preprocess.Features
+	var err error
+	if s.Rate, err = featureRate(s, o.Preprocess.Frame.Rate); err != nil {
+		return nil, err
+	}
+	info, err := featureInput(graph.Inputs(), o)
+	if err != nil {
+		return nil, err
+	}
+	framesFirst, err := orient(info, &s)
+	if err != nil {
+		return nil, &preprocessError{Key: "features", Err: err}
+	}
+	b := onnx.NewBuilder(graph.Opset())
+	n := -1
+	if l := o.Preprocess.Frame.Length; l > 0 {
+		n = l
+	} else if o.Samples > 0 {
+		n = o.Samples
+	}
+	wave := b.Input("sound", onnx.Float, slices.Concat([]int{info.Shape[0].Size}, channel, []int{n})...)
+	features, err := s.Graph(b.Scope("log-mel"), wave)
+	if err != nil {
+		return nil, &preprocessError{Key: "features", Err: err}
+	}
+	if framesFirst {
+		features = b.Transpose(features, 0, 2, 1)
+	}
+	if len(info.Shape) == 4 {
+		features = b.Unsqueeze(features, 1)
+	}
+	if info.Type != onnx.Float {
+		features = b.Cast(features, info.Type)
+	}
+	if err := checkFrames(info, framesFirst, s, n); err != nil {
+		return nil, err
+	}
+	inputs := map[string]onnx.Value{info.Name: features}
+	for _, in := range graph.Inputs() {
+		if in.Name != info.Name {
+			inputs[in.Name] = b.Input(in.Name, in.Type, in.Sizes()...)
+		}
+	}
+	for _, v := range b.Include(graph, inputs) {
+		b.Output("", v)
+	}
+	return b.Model()
+}
+
+// WithFeatures adds the spectrogram of a preprocessing in front of a network whose input is a
+// spectrogram, as Open does: batch x mels x frames or batch x frames x mels, possibly with a
+// channel axis of size 1 after the batch. Mels are frequency bands, frames are positions in time.
+// The result takes waveforms, batch x 1 x samples. samples is their number of values if
+// p.Frame.Length does not fix it; 0: any. The weights keep their names. Without p.Features, it
+// returns the graph itself.
+func WithFeatures(graph *onnx.Model, p Preprocess, samples int) (*onnx.Model, error) {
+	if p.Features == nil {
+		return graph, nil
+	}
+	return withFeatures(graph, Options{Preprocess: p, Samples: samples}, 1)
+}
+
+// featureInput returns the input that takes features: the one that the options name, or the only
+// one for which they state no fixed values.
+func featureInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, error) {
+	var found []onnx.ValueInfo
+	for _, in := range inputs {
+		if _, fixed := o.Inputs[in.Name]; o.Input == in.Name || o.Input == "" && !fixed {
+			found = append(found, in)
+		}
+	}
+	if len(found) != 1 || (len(found[0].Shape) != 3 && len(found[0].Shape) != 4) || (found[0].Type != onnx.Float && found[0].Type != onnx.Double) {
+		return onnx.ValueInfo{}, settingError(fmt.Errorf("the model needs exactly one input for features (float of rank 3 or 4), and has %s", list(inputs)), "preprocess", "features")
+	}
+	return found[0], nil
+}
+
+// orient reports whether the axis of frames comes before the axis of bands. It sets the number of
+// bands if the settings leave it out.
+func orient(info onnx.ValueInfo, s *logmel.Settings) (framesFirst bool, err error) {
+	sizes := info.Sizes()
+	if len(sizes) == 4 && sizes[1] != 1 && sizes[1] >= 0 {
+		return false, fmt.Errorf("input %s takes %d channels; a spectrogram has one", describeInput(info), sizes[1])
+	}
+	first, last := sizes[len(sizes)-2], sizes[len(sizes)-1]
+	switch {
+	case s.Mels == 0 && first > 0:
+		s.Mels = first
+	case s.Mels == 0 && last > 0:
+		s.Mels = last
+	case s.Mels == 0:
+		return false, fmt.Errorf("input %s does not fix the number of bands: set features: {log-mel: {mels: 64}}", describeInput(info))
+	}
+	switch {
+	case first == s.Mels:
+		return false, nil
+	case last == s.Mels:
+		return true, nil
+	case first < 0:
+		return false, nil
+	case last < 0:
+		return true, nil
+	}
+	return false, fmt.Errorf("no axis of input %s has the size %d, the number of bands of the features", describeInput(info), s.Mels)
+}
+
+// checkFrames returns an error if the model fixes the number of frames of its spectrogram, and
+// waveforms of n values have another number. n is negative if the length is not known.
+func checkFrames(info onnx.ValueInfo, framesFirst bool, s logmel.Settings, n int) error {
+	frames := info.Sizes()[len(info.Shape)-1]
+	if framesFirst {
+		frames = info.Sizes()[len(info.Shape)-2]
+	}
+	if n < 0 || frames < 0 || s.Frames(n) == frames {
+		return nil
+	}
+	return &preprocessError{Key: "length", Err: fmt.Errorf("preprocess: waveforms of %d samples have %d frames, and input %s takes %d", n, s.Frames(n), describeInput(info), frames)}
+}
+
+// TakesAudio reports whether the model takes audio rather than images.
+func (m *Model) TakesAudio() bool { return m.input.audio }
+
+// findAudioInput returns the input that can take a waveform, and its layout. It returns false if no
+// input or more than one can.
+func findAudioInput(inputs []onnx.ValueInfo, o Options) (onnx.ValueInfo, onnx.Axes, bool) {
+	candidates := slices.DeleteFunc(slices.Clone(inputs), func(in onnx.ValueInfo) bool {
+		_, fixed := o.Inputs[in.Name]
+		return fixed || audioLayout(in) == "" || o.Input != "" && o.Input != in.Name
+	})
+	if len(candidates) != 1 {
+		return onnx.ValueInfo{}, "", false
+	}
+	return candidates[0], audioLayout(candidates[0]), true
+}

@@ -1,0 +1,129 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A constantInput is an additional input with the same values in every forward pass.
+type constantInput struct {
+	info   onnx.ValueInfo // with the known sizes of free axes, those whose size the model leaves open
+	values []float64      // repeated if they are fewer than the input has
+}
+
+// constantInputs returns all inputs that samples are not written to, with their values. samples
+// names the inputs that they are written to. sizes holds the known sizes of free axes other than
+// the batch, by the name of the axis. It is an error if an input has no values or a wrong number of
+// values, or if there are values for a name that no such input has.
+func constantInputs(inputs []onnx.ValueInfo, samples []string, values map[string][]float64, sizes map[string]int) ([]constantInput, error) {
+	var fixed []constantInput
+	known := map[string]bool{}
+	for _, in := range inputs {
+		if slices.Contains(samples, in.Name) {
+			continue
+		}
+		known[in.Name] = true
+		v, ok := values[in.Name]
+		if !ok {
+			return nil, fmt.Errorf("input %s needs values: set them in inputs", describeInput(in))
+		}
+		in.Shape = slices.Clone(in.Shape)
+		for i, d := range in.Shape {
+			if size, known := sizes[d.Symbol]; known && d.Size < 0 && i > 0 {
+				in.Shape[i].Size = size
+			}
+		}
+		f := constantInput{info: in, values: v}
+		if _, err := f.shape(1); err != nil {
+			return nil, err
+		}
+		fixed = append(fixed, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !known[name] {
+			return nil, fmt.Errorf("inputs: unknown input %q: the model has %s", name, list(inputs))
+		}
+	}
+	return fixed, nil
+}
+
+// shape returns the shape of the input for n samples. If its first axis may have any size, it is
+// the batch, and every sample has the same values. The size of one further free axis follows from
+// the number of values; several are an error.
+func (f constantInput) shape(n int) ([]int, error) {
+	shape := f.info.Sizes()
+	one := shape // the shape without the batch axis, which the values fill
+	if len(shape) > 0 && shape[0] < 0 {
+		shape[0] = n
+		one = shape[1:]
+	}
+	open, size := -1, 1
+	for i, d := range one {
+		switch {
+		case d >= 0:
+			size *= d
+		case open < 0:
+			open = i
+		default:
+			return nil, fmt.Errorf("input %s does not fix several sizes besides the batch: export the model with fixed sizes", describeInput(f.info))
+		}
+	}
+	switch given := len(f.values); {
+	case given == 0:
+		return nil, fmt.Errorf("input %s has no values: set them in inputs", describeInput(f.info))
+	case open < 0 && given != size && given != 1:
+		return nil, fmt.Errorf("input %s has %d values: set %d, or one for all", describeInput(f.info), given, size)
+	case open >= 0 && (size == 0 || given%size != 0):
+		return nil, fmt.Errorf("input %s has %d values: set a multiple of %d", describeInput(f.info), given, size)
+	case open >= 0:
+		one[open] = given / size
+	}
+	return shape, nil
+}
+
+// value returns the tensor of the input for n samples, which the caller closes.
+func (f constantInput) value(rt *ort.Runtime, n int) (*ort.Value, error) {
+	shape, err := f.shape(n)
+	if err != nil {
+		return nil, err
+	}
+	v, err := rt.NewValue(f.info.Type, shape...)
+	if err != nil {
+		return nil, fmt.Errorf("input %s: %w", describeInput(f.info), err)
+	}
+	at := func(i int) float64 { return f.values[i%len(f.values)] }
+	size := tensor.Size(shape)
+	switch f.info.Type {
+	case onnx.Float:
+		fillValues(ort.Data[float32](v), size, at)
+	case onnx.Double:
+		fillValues(ort.Data[float64](v), size, at)
+	case onnx.Int64:
+		fillValues(ort.Data[int64](v), size, at)
+	case onnx.Int32:
+		fillValues(ort.Data[int32](v), size, at)
+	case onnx.Int8:
+		fillValues(ort.Data[int8](v), size, at)
+	case onnx.Uint8:
+		fillValues(ort.Data[uint8](v), size, at)
+	case onnx.Bool:
+		for i := range size {
+			ort.Data[bool](v)[i] = at(i) != 0
+		}
+	default:
+		v.Close()
+		return nil, fmt.Errorf("input %s: values of this type are not supported", describeInput(f.info))
+	}
+	return v, nil
+}
+
+func fillValues[T float32 | float64 | int64 | int32 | int8 | uint8](dst []T, n int, at func(int) float64) {
+	for i := range n {
+		dst[i] = T(at(i))
+	}
+}

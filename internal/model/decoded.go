@@ -1,0 +1,131 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// decodedName is the name of the layer with the decoded output. That is an output with a place:
+// with values for positions in the image, such as boxes. It is converted to an output.Format.
+const decodedName = "decoded output"
+
+// withBatchAxis adds an axis for the batch, of size 1, to the image input of a graph that takes a
+// single image of c x h x w, as that of a torchvision detector may. Other graphs are returned as
+// they are.
+func withBatchAxis(graph *onnx.Model, o Options) (*onnx.Model, error) {
+	var image *onnx.ValueInfo
+	for _, in := range graph.Inputs() {
+		float := in.Type == onnx.Float || in.Type == onnx.Double || in.Type == onnx.Uint8
+		switch {
+		case float && len(in.Shape) == 4 && (o.Input == "" || o.Input == in.Name):
+			return graph, nil
+		case float && len(in.Shape) == 3 && in.Shape[0].Size == 3 && (o.Input == "" || o.Input == in.Name) && image == nil:
+			image = &in
+		}
+	}
+	if image == nil {
+		return graph, nil
+	}
+	b := onnx.NewBuilder(graph.Opset())
+	inputs := map[string]onnx.Value{}
+	for _, in := range graph.Inputs() {
+		if in.Name != image.Name {
+			inputs[in.Name] = b.InputInfo(in)
+			continue
+		}
+		in.Shape = slices.Concat([]onnx.Dim{{Size: 1}}, in.Shape)
+		inputs[image.Name] = b.Squeeze(b.InputInfo(in), 0)
+	}
+	outputs := graph.Outputs()
+	for i, v := range b.Include(graph, inputs) {
+		b.OutputInfo(outputs[i], v)
+	}
+	out, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"names", "stride", "task", "kpt_shape"} { // of Ultralytics' YOLO
+		if value := graph.Metadata(key); value != "" {
+			out = out.WithMetadata(key, value)
+		}
+	}
+	return out, nil
+}
+
+// readableOutputs returns the names of the outputs of numbers or booleans.
+func (m *Model) readableOutputs() []string {
+	var names []string
+	for _, p := range m.graph.Outputs() {
+		switch p.Type {
+		case onnx.Float, onnx.Double, onnx.Int64, onnx.Int32, onnx.Uint8, onnx.Int8, onnx.Bool:
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// findDecoder sets the decoder of the outputs, if one has values for positions in the image. The
+// model then takes one image at a time if this output has no batch axis. It counts as a model
+// without class scores if this output was set by the options or is that of the scores. shapes are
+// the shapes of one sample and axes the axes of tensors, by name.
+func (m *Model) findDecoder(shapes map[string][]int, axes map[string]onnx.Axes) error {
+	set := m.options.Decode.IsSet()
+	if m.TakesAudio() || m.TakesArrays() {
+		if set {
+			return settingError(errors.New("only a model of images has an output with a place in an image"), "output")
+		}
+		return nil
+	}
+	about := output.About{Scored: m.scores.classes > 0, Height: m.input.height, Width: m.input.width, Channels: m.input.channels, Metadata: m.graph.Metadata}
+	for _, p := range m.graph.Outputs() {
+		about.Ports = append(about.Ports, output.Port{Name: p.Name, Type: p.Type, Sizes: p.Sizes(), Sample: shapes[p.Name], Axes: axes[p.Name]})
+	}
+	named, err := readLabels(m.path) // names of classes in a file beside the model
+	if err == nil {
+		about.Names = named
+	}
+	if m.decoder, err = output.Find(about, m.options.Decode); err != nil {
+		return settingError(err, "output")
+	}
+	if m.decoder != nil && m.decoder.Unbatched {
+		if m.batch > 1 {
+			return fmt.Errorf("the outputs %q have no axis for the batch, and the model takes %d images at a time", m.decoder.Format.Outputs, m.batch)
+		}
+		m.batch = 1
+	}
+	if m.decoder != nil && (set || slices.Contains(m.decoder.Format.Outputs, m.scores.output)) {
+		m.scores.kind, m.scores.classes = none, 0
+	}
+	return nil
+}
+
+// Decoded returns the format of the decoded output, nil if no output is decoded, and reports
+// whether it was inferred.
+func (m *Model) Decoded() (format *output.Format, guessed bool) {
+	if m.decoder == nil {
+		return nil, false
+	}
+	return &m.decoder.Format, m.decoder.Guessed
+}
+
+// DecodedLayer returns the decoded output as a layer for NewSession. A session also removes weak
+// and overlapping boxes from it (see output.Format.Complete). The model must have a decoded output.
+func (m *Model) DecodedLayer() onnx.Layer {
+	// It is no tensor of the graph, so it has no depth (nodes on the longest path from an input).
+	return onnx.Layer{Name: decodedName, Depth: -1, Shape: m.decoder.Format.Shape()}
+}
+
+// complete removes weak and overlapping boxes from the decoded outputs of the last run.
+func (s *Session) complete(buf *Buffers) {
+	i := slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == decodedName })
+	if i < 0 {
+		return
+	}
+	for k := range buf.n {
+		s.model.decoder.Format.Complete(buf.outputs[i].At(k).Data)
+	}
+}

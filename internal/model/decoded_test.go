@@ -1,0 +1,402 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/internal/orttest"
+	"github.com/noether-ml/noether/internal/testmodel"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// imageSide is the side of the images of these tests in pixels. The grids of a YOLO detector, with
+// strides of 8, 16 and 32 pixels, have 16 + 4 + 1 = 21 cells, here with one anchor each.
+//
+// A model finds outputs that are boxes, maps or keypoints and decodes them: brings them into a form
+// that is the same for all models, described by an output.Format. The layout, such as yolov8, is
+// the form that they have in the file. It is inferred, or set by an output.Setting.
+const imageSide = 32
+
+// A constant is a tensor that a graph returns for every image, plus the mean of the image.
+type constant struct {
+	name      string
+	shape     []int // of one image
+	values    []float32
+	typ       onnx.Type // 0: float
+	unbatched bool      // without a batch axis
+	// undeclared declares the second size of the shape as unknown; it needs unbatched.
+	undeclared bool
+}
+
+// writeConstants writes a model that returns constants, and returns its path. A batch of -1 is one
+// of any size.
+func writeConstants(t *testing.T, batch int, metadata map[string]string, constants ...constant) string {
+	t.Helper()
+	b := onnx.NewBuilder(17)
+	x := b.Input("x", onnx.Float, batch, 3, imageSide, imageSide)
+	mean := b.ReduceMean(x, false, 1, 2, 3) // batch
+	for _, c := range constants {
+		var y onnx.Value
+		if c.unbatched {
+			// The mean over the batch keeps the output without a batch axis.
+			rows := b.Const("", tensor.Tensor{Shape: c.shape, Data: c.values})
+			y = b.Add(rows, b.ReduceMean(mean, false))
+		} else {
+			ones := slices.Repeat([]int{1}, len(c.shape))
+			value := b.Const("", tensor.Tensor{Shape: append([]int{1}, c.shape...), Data: c.values})
+			y = b.Add(value, b.Reshape(mean, append([]int{-1}, ones...)...))
+		}
+		info := onnx.ValueInfo{Name: c.name, Type: onnx.Float}
+		if c.typ != 0 {
+			info.Type, y = c.typ, b.Cast(y, c.typ)
+		}
+		if c.unbatched {
+			info.Shape = []onnx.Dim{{Size: -1, Symbol: "n"}}
+			for _, d := range c.shape[1:] {
+				info.Shape = append(info.Shape, onnx.Dim{Size: d})
+			}
+			if c.undeclared {
+				info.Shape[1].Size = -1
+			}
+		} else {
+			info.Shape = []onnx.Dim{{Size: batch, Symbol: "batch"}}
+			for _, d := range c.shape {
+				info.Shape = append(info.Shape, onnx.Dim{Size: d})
+			}
+		}
+		b.OutputInfo(info, y)
+	}
+	m, err := b.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range metadata {
+		m = m.WithMetadata(key, value)
+	}
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	raw, err := m.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// decode opens a model, runs it, and returns the format and the decoded outputs.
+func decode(t *testing.T, path string, s output.Setting) (*output.Format, tensor.Tensor) {
+	t.Helper()
+	m, err := model.Open(orttest.Load(t), path, model.Options{Decode: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, guessed := m.Decoded()
+	if f == nil {
+		t.Fatal("no output is decoded")
+	}
+	if guessed == s.IsSet() {
+		t.Errorf("the layout was inferred: %v, though it is set: %v", guessed, s.IsSet())
+	}
+	return f, run(t, m)
+}
+
+// run runs two black images, and returns the decoded output of both.
+func run(t *testing.T, m *model.Model) tensor.Tensor {
+	t.Helper()
+	session, err := m.NewSession([]onnx.Layer{m.DecodedLayer()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	buf, err := session.NewBuffers(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := []tensor.Tensor{tensor.New(3, imageSide, imageSide), tensor.New(3, imageSide, imageSide)}
+	if err := session.Run(context.Background(), images, buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Layer(0)
+}
+
+// text formats boxes in pixels: left, top, right, bottom, class and score, and x, y and visibility
+// of keypoints.
+func text(f *output.Format, row []float32) string {
+	boxes, finite := f.Boxes(nil, row)
+	if !finite {
+		return "not finite"
+	}
+	var out []string
+	for _, b := range boxes {
+		one := fmt.Sprintf("%.4g %.4g %.4g %.4g %s %.2f", b.Left*imageSide, b.Top*imageSide, b.Right*imageSide, b.Bottom*imageSide, f.ClassName(b.Class), b.Score)
+		for _, p := range b.Keypoints {
+			one += fmt.Sprintf(" (%.4g %.4g %v)", p.X*imageSide, p.Y*imageSide, p.Visible)
+		}
+		out = append(out, one)
+	}
+	return strings.Join(out, "; ")
+}
+
+// anchors returns the values of 21 anchors, which are the given rows followed by zeros: 21 x
+// columns or, with columnsFirst, columns x 21.
+func anchors(columns int, columnsFirst bool, rows ...[]float32) []float32 {
+	out := make([]float32, 21*columns)
+	for i := range 21 {
+		for c := range columns {
+			v := float32(0)
+			if i < len(rows) {
+				v = rows[i][c]
+			}
+			if columnsFirst {
+				out[c*21+i] = v
+			} else {
+				out[i*columns+c] = v
+			}
+		}
+	}
+	return out
+}
+
+func logOdds(p float64) float32 { return float32(math.Log(p / (1 - p))) }
+
+func TestBoxLayouts(t *testing.T) {
+	t.Parallel()
+	// The metadata that Ultralytics writes into its models.
+	names := map[string]string{"names": `{0: 'cat', 1: "driver's cab", 2: 'owl'}`, "stride": "32"}
+	// Two cats of which the first has the lower score and is suppressed, an owl at the same place,
+	// and a box with a score below the default confidence threshold of 0.01. The values of an
+	// anchor are the centre, the size and the scores of three classes; in YOLOv5 the probability of
+	// an object comes before the scores.
+	yolov8Rows := anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8.5, .9, .1, 0}, []float32{10, 8, 8, 8, 0, 0, .5}, []float32{20, 20, 2, 2, 0, .005, 0})
+	yolov5Rows := anchors(8, false, []float32{10, 8, 8, 8, .5, .6, .1, 0}, []float32{10, 8, 8, 8.5, 1, .9, .1, 0}, []float32{10, 8, 8, 8, .5, 0, 0, 1}, []float32{20, 20, 2, 2, .004, 0, 1, 0})
+	const yoloBoxes = "6 3.75 14 12.25 cat 0.90; 6 4 14 12 owl 0.50"
+	// Centre and size, the score of one class, then x, y and visibility of two keypoints.
+	pose := anchors(11, true, []float32{10, 8, 8, 8, .75, 9, 9, 1, 11, 10, 0})
+	for name, c := range map[string]struct {
+		setting   output.Setting
+		metadata  map[string]string
+		batch     int
+		constants []constant
+		layout    string
+		want      string
+	}{
+		"yolov8":            {metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: yoloBoxes},
+		"yolov8, one image": {batch: 1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: strings.NewReplacer("cat", "0", "owl", "2").Replace(yoloBoxes)},
+		"yolov5":            {metadata: names, batch: -1, constants: []constant{{name: "output", shape: []int{21, 8}, values: yolov5Rows}}, layout: "yolov5", want: yoloBoxes},
+		"yolov8, transposed": {setting: output.Setting{Boxes: "yolov8"}, metadata: names, batch: -1, layout: "yolov8",
+			constants: []constant{{name: "output", shape: []int{21, 7}, values: anchors(7, false, []float32{10, 8, 8, 8, .6, .1, 0})}}, want: "6 4 14 12 cat 0.60"},
+		"pose": {metadata: map[string]string{"names": "{0: 'person'}", "kpt_shape": "[2, 3]"}, batch: -1, constants: []constant{{name: "output0", shape: []int{11, 21}, values: pose}},
+			layout: "yolov8", want: "6 4 14 12 person 0.75 (9 9 true) (11 10 false)"},
+		// Two mask coefficients, both 7, follow the scores of the classes.
+		"masks": {metadata: names, batch: -1, layout: "yolov8", want: "6 4 14 12 cat 0.60",
+			constants: []constant{{name: "output0", shape: []int{9, 21}, values: anchors(9, true, []float32{10, 8, 8, 8, .6, .1, 0, 7, 7})}, {name: "output1", shape: []int{2, 8, 8}, values: make([]float32, 128)}}},
+		"no suppression": {setting: output.Setting{Boxes: "yolov8", Suppress: 1, Confidence: .55}, metadata: names, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}},
+			layout: "yolov8", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60"},
+		"at most one box": {setting: output.Setting{Boxes: "yolov8", Most: 1}, batch: -1, constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}, layout: "yolov8", want: "6 3.75 14 12.25 0 0.90"},
+		"yolov10": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 4 14 12 owl 0.90; 6 4 14 12 owl 0.80",
+			constants: []constant{{name: "output0", shape: []int{3, 6}, values: []float32{6, 4, 14, 12, .8, 2, 6, 4, 14, 12, .9, 2, 1, 1, 2, 2, 0, 0}}}},
+		// The anchors as in yolov8, of a network that needs no suppression.
+		"yolov10, raw": {setting: output.Setting{Boxes: "yolov10"}, metadata: names, batch: -1, layout: "yolov10", want: "6 3.75 14 12.25 cat 0.90; 6 4 14 12 cat 0.60; 6 4 14 12 owl 0.50",
+			constants: []constant{{name: "output0", shape: []int{7, 21}, values: yolov8Rows}}},
+		// The layout "suppressed" holds boxes after non-maximum suppression: corners, score and
+		// class. Fractions, here false, states that coordinates are fractions of the image.
+		"suppressed": {batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
+			constants: []constant{{name: "output0", shape: []int{2, 6}, values: []float32{1, 1, 2, 2, 0, 0, 6, 4, 14, 12, .9, 1}}}},
+		"suppressed, fractions": {setting: output.Setting{Boxes: "suppressed", Fractions: new(bool)}, batch: -1, layout: "suppressed", want: "6 4 14 12 1 0.90",
+			constants: []constant{{name: "output0", shape: []int{1, 6}, values: []float32{6, 4, 14, 12, .9, 1}}}},
+		"suppressed, index of the image in front": {batch: 1, layout: "suppressed", want: "6 4 14 12 3 0.90; 6 4 14 12 4 0.20",
+			constants: []constant{{name: "output", shape: []int{2, 7}, values: []float32{0, 6, 4, 14, 12, 4, .2, 0, 6, 4, 14, 12, 3, .9}, unbatched: true}}},
+		// num_dets, here 2, is the number of boxes that count.
+		"efficient-nms": {batch: -1, layout: "efficient-nms", want: "6 4 14 12 2 0.90; 1 1 2 2 0 0.30", constants: []constant{
+			{name: "num_dets", shape: []int{1}, values: []float32{2}, typ: onnx.Int32}, {name: "det_boxes", shape: []int{3, 4}, values: []float32{6, 4, 14, 12, 1, 1, 2, 2, 5, 5, 9, 9}},
+			{name: "det_scores", shape: []int{3}, values: []float32{.9, .3, .99}}, {name: "det_classes", shape: []int{3}, values: []float32{2, 0, 1}, typ: onnx.Int32}}},
+		// The last class of detr is "no object", which is left out.
+		"detr": {batch: -1, layout: "detr", want: "6 4 14 12 1 0.67", constants: []constant{
+			{name: "pred_logits", shape: []int{2, 3}, values: []float32{0, float32(math.Log(4)), 0, 0, 0, 9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
+		"deformable-detr": {setting: output.Setting{Boxes: "deformable-detr", Confidence: .1}, batch: -1, layout: "deformable-detr", want: "6 4 14 12 1 0.80", constants: []constant{
+			{name: "logits", shape: []int{2, 2}, values: []float32{logOdds(.3), logOdds(.8), -9, -9}}, {name: "pred_boxes", shape: []int{2, 4}, values: []float32{10. / imageSide, 8. / imageSide, 8. / imageSide, 8. / imageSide, .5, .5, 1, 1}}}},
+		// An exporter names outputs without names by numbers.
+		"torchvision": {batch: 1, layout: "torchvision", want: "6 4 14 12 18 0.90; 1 1 2 2 3 0.40", constants: []constant{
+			{name: "4321", shape: []int{2, 4}, values: []float32{1, 1, 2, 2, 6, 4, 14, 12}, unbatched: true}, {name: "1234", shape: []int{2}, values: []float32{3, 18}, typ: onnx.Int64, unbatched: true},
+			{name: "77", shape: []int{2}, values: []float32{.4, .9}, unbatched: true}}},
+		"torchvision without boxes": {batch: 1, layout: "torchvision", want: "", constants: []constant{
+			{name: "boxes", shape: []int{0, 4}, unbatched: true}, {name: "scores", shape: []int{0}, unbatched: true}, {name: "labels", shape: []int{0}, typ: onnx.Int64, unbatched: true}}},
+		"keypoints": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90 (7 8 true) (9 9 false)", constants: []constant{
+			{name: "boxes", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, unbatched: true}, {name: "labels", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, unbatched: true}, {name: "scores", shape: []int{1}, values: []float32{.9}, unbatched: true},
+			{name: "keypoints", shape: []int{1, 2, 3}, values: []float32{7, 8, 1, 9, 9, 0}, unbatched: true}, {name: "keypoints_scores", shape: []int{1, 2}, values: []float32{3, 4}, unbatched: true}}},
+		// Exports of torchvision do not declare the number of keypoints; that of a person is 17.
+		"undeclared number of keypoints": {batch: 1, layout: "torchvision", want: "6 4 14 12 1 0.90" + strings.Repeat(" (7 8 true)", 17), constants: []constant{
+			{name: "2659", shape: []int{1, 4}, values: []float32{6, 4, 14, 12}, unbatched: true}, {name: "2239", shape: []int{1}, values: []float32{1}, typ: onnx.Int64, unbatched: true}, {name: "2238", shape: []int{1}, values: []float32{.9}, unbatched: true},
+			{name: "2668", shape: []int{1, 17, 3}, values: slices.Repeat([]float32{7, 8, 1}, 17), unbatched: true, undeclared: true}}},
+		"NaN": {batch: -1, layout: "yolov8", want: "not finite", constants: []constant{{name: "output0", shape: []int{7, 21}, values: anchors(7, true, []float32{10, 8, 8, 8, .6, .1, 0}, []float32{10, 8, 8, 8, float32(math.NaN()), 0, 0})}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, rows := decode(t, writeConstants(t, c.batch, c.metadata, c.constants...), c.setting)
+			if f.Layout != c.layout {
+				t.Errorf("the layout is %s, want %s", f.Layout, c.layout)
+			}
+			for i := range 2 {
+				if got := text(f, rows.At(i).Data); got != c.want {
+					t.Errorf("image %d: %s\nwant %s", i, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestMapLayouts(t *testing.T) {
+	t.Parallel()
+	// Maps of 8 x 8 positions. At position p class p mod 4 has the largest of four logits.
+	logits := make([]float32, 4*64)
+	for p := range 64 {
+		logits[(p%4)*64+p] = float32(math.Log(3)) // and the other three are 0, so its probability is 1/2
+	}
+	cycle := "[" + strings.TrimSpace(strings.Repeat("0 1 2 3 ", 16)) + "]"
+	labels := make([]float32, 64)
+	copy(labels, []float32{0, 1, 2, 0, 5})
+	// mapText formats the map of a decoded output: a class or a value for each position. Of
+	// classes, the probability at each position follows in the output.
+	mapText := func(f *output.Format, row []float32) string { return fmt.Sprint(row[:f.Height*f.Width]) }
+	for name, c := range map[string]struct {
+		setting     output.Setting
+		constants   []constant
+		layout      string
+		kind        output.Kind
+		want        string
+		probability float32 // probability of the class at the first position
+	}{
+		"logits": {constants: []constant{{name: "aux", shape: []int{4, 8, 8}, values: make([]float32, 256)}, {name: "out", shape: []int{4, 8, 8}, values: logits}},
+			layout: "logits", kind: output.ClassMap, want: cycle, probability: .5},
+		"logits and an auxiliary map without names": {constants: []constant{{name: "536", shape: []int{4, 8, 8}, values: logits}, {name: "550", shape: []int{4, 8, 8}, values: make([]float32, 256)}},
+			layout: "logits", kind: output.ClassMap, want: cycle, probability: .5},
+		"one logit": {setting: output.Setting{ClassMap: "logits"}, constants: []constant{{name: "mask", shape: []int{1, 2, 2}, values: []float32{logOdds(.75), -1, 1, -1}}},
+			layout: "logits", kind: output.ClassMap, want: "[1 0 1 0]", probability: .75},
+		"probabilities": {setting: output.Setting{ClassMap: "probabilities"}, constants: []constant{{name: "out", shape: []int{2, 1, 2}, values: []float32{.3, .6, .7, .4}}},
+			layout: "probabilities", kind: output.ClassMap, want: "[1 0]", probability: .7},
+		"labels": {constants: []constant{{name: "out", shape: []int{8, 8}, values: labels, typ: onnx.Int64}},
+			layout: "labels", kind: output.ClassMap, want: fmt.Sprint(labels)},
+		"depth":         {constants: []constant{{name: "predicted_depth", shape: []int{8, 8}, values: logits[:64]}}, layout: "depth", kind: output.ValueMap, want: mapText(&output.Format{Height: 8, Width: 8}, logits)},
+		"normals":       {constants: []constant{{name: "normals", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "normals", kind: output.ValueMap},
+		"normals, y up": {setting: output.Setting{Values: "normals-y-up"}, constants: []constant{{name: "y", shape: []int{3, 8, 8}, values: make([]float32, 192)}}, layout: "normals-y-up", kind: output.ValueMap},
+		"image":         {constants: []constant{{name: "y", shape: []int{3, imageSide, imageSide}, values: make([]float32, 3*imageSide*imageSide)}}, layout: "image", kind: output.ValueMap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, rows := decode(t, writeConstants(t, -1, nil, c.constants...), c.setting)
+			if f.Layout != c.layout || f.Kind != c.kind {
+				t.Errorf("the output is %s %s, want %s %s", f.Kind, f.Layout, c.kind, c.layout)
+			}
+			row := rows.At(1).Data
+			if got := mapText(f, row); c.want != "" && got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if c.probability > 0 && math.Abs(float64(row[f.Height*f.Width]-c.probability)) > 1e-6 {
+				t.Errorf("probability %v, want %v", row[f.Height*f.Width], c.probability)
+			}
+		})
+	}
+}
+
+// The keypoints of heat maps are at the centres of the positions of the largest values.
+func TestHeatMaps(t *testing.T) {
+	t.Parallel()
+	// A keypoint is x and y in fractions of the image, and the largest value of its map. Three maps
+	// of 4 x 8: the largest values are at row 2, column 5 of the first, at the end of the second,
+	// and at the start of the third, whose other values are smaller than -1.
+	maps := make([]float32, 3*4*8)
+	maps[2*8+5], maps[32+31], maps[64] = 0.75, 2, -1
+	for i := range 31 {
+		maps[65+i] = -2
+	}
+	for _, c := range []struct {
+		name    string
+		setting output.Setting
+	}{{"heatmaps", output.Setting{Confidence: 0.25, Keypoints: "heat-maps"}}, {"y", output.Setting{Keypoints: "heat-maps"}}} {
+		f, rows := decode(t, writeConstants(t, -1, nil, constant{name: c.name, shape: []int{3, 4, 8}, values: maps}), c.setting)
+		if f.Kind != output.PointList || f.Layout != "heat-maps" || f.Keypoints != 3 || f.Height != imageSide || f.Confidence != c.setting.Confidence {
+			t.Errorf("the format is %+v", f)
+		}
+		want := []float32{5.5 / 8, 2.5 / 4, 0.75, 7.5 / 8, 3.5 / 4, 2, 0.5 / 8, 0.5 / 4, -1}
+		for i := range 2 {
+			if got := rows.At(i).Data; !slices.Equal(got, want) {
+				t.Errorf("%s, image %d: %v, want %v", c.name, i, got, want)
+			}
+		}
+	}
+	maps = make([]float32, 2*8*8)
+	maps[70] = float32(math.NaN()) // in the second map of 64 values
+	f, rows := decode(t, writeConstants(t, -1, nil, constant{name: "pose_heatmap", shape: []int{2, 8, 8}, values: maps}), output.Setting{})
+	if f.Layout != "heat-maps" {
+		t.Errorf("a map named a heat map is taken for %s", f.Layout)
+	}
+	if row := rows.At(0).Data; row[2] != 0 || !math.IsNaN(float64(row[5])) {
+		t.Errorf("NaN in the second map: keypoints %v, want NaN as the value of the second alone", row)
+	}
+}
+
+// A detector that takes a single image without an axis for the batch is run image by image.
+func TestDetectorOfOneImage(t *testing.T) {
+	t.Parallel()
+	b := onnx.NewBuilder(17)
+	x := b.Input("image", onnx.Float, 3, imageSide, imageSide)
+	b.OutputInfo(onnx.ValueInfo{Name: "boxes", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1}, {Size: 4}}},
+		b.Add(b.Const("", tensor.Tensor{Shape: []int{1, 4}, Data: []float32{6, 4, 14, 12}}), b.ReduceMean(x, false)))
+	b.OutputInfo(onnx.ValueInfo{Name: "labels", Type: onnx.Int64, Shape: []onnx.Dim{{Size: -1}}}, b.Ints(5))
+	b.OutputInfo(onnx.ValueInfo{Name: "scores", Type: onnx.Float, Shape: []onnx.Dim{{Size: -1}}}, b.Const("", tensor.Tensor{Shape: []int{1}, Data: []float32{.9}}))
+	path := testmodel.Save(t, filepath.Join(t.TempDir(), "net.onnx"), b)
+	f, rows := decode(t, path, output.Setting{})
+	if got, want := text(f, rows.At(1).Data), "6 4 14 12 5 0.90"; got != want {
+		t.Errorf("boxes %s, want %s", got, want)
+	}
+}
+
+func TestDecoderErrors(t *testing.T) {
+	t.Parallel()
+	zeros := func(name string, shape ...int) constant {
+		return constant{name: name, shape: shape, values: make([]float32, tensor.Size(shape))}
+	}
+	for name, c := range map[string]struct {
+		setting   output.Setting
+		constants []constant
+		want      string
+	}{
+		"does not fit":   {output.Setting{Boxes: "detr"}, []constant{zeros("y", 10, 6)}, "boxes: detr needs the outputs logits [batch, queries, classes + 1] and boxes [batch, queries, 4]; the model has y float[batch 10 6]"},
+		"another output": {output.Setting{Boxes: "yolov8", Outputs: []string{"z"}}, []constant{zeros("y", 7, 21)}, `unknown output "z": the model has y`},
+		"unknown layout": {output.Setting{Boxes: "yolo"}, []constant{zeros("y", 7, 21)}, `boxes: unknown layout "yolo": use torchvision, `},
+		"1 x 1":          {output.Setting{ClassMap: "logits"}, []constant{zeros("y", 21, 1, 1)}, "output y has maps of 1 x 1: a single position has no place in the image"},
+		"classes":        {output.Setting{Boxes: "yolov8", Classes: 80}, []constant{zeros("y", 7, 21)}, "classes is 80, and output y has 3"},
+		"too many boxes": {output.Setting{Boxes: "yolov8"}, []constant{zeros("y", 6, 1_000_001)}, "output y has 1000001 boxes for an image, more than 1000000"},
+		"two channels":   {output.Setting{Values: "normals"}, []constant{zeros("y", 2, 8, 8)}, "values: normals needs the outputs one map of floats [batch, 3, height, width]; the model has y float[batch 2 8 8]"},
+		"heat maps":      {output.Setting{Keypoints: "heat-maps"}, []constant{zeros("y", 17, 1, 1)}, "keypoints: heat-maps needs the outputs one map of floats [batch, keypoints, height, width]"},
+		"unknown points": {output.Setting{Keypoints: "offsets"}, []constant{zeros("y", 17, 8, 8)}, `keypoints: unknown layout "offsets": use heat-maps`},
+		"a vector":       {output.Setting{Values: "depth"}, []constant{zeros("y", 7)}, "values: depth needs the outputs one map of floats"},
+	} {
+		_, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c.constants...), model.Options{Decode: c.setting})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v\nwant %s", name, err, c.want)
+		}
+	}
+	// Without a setting, outputs that may be activations of a layer are not decoded.
+	for name, c := range map[string][]constant{
+		"vectors": {zeros("y", 10)}, "tokens": {zeros("y", 17, 12)}, "features": {zeros("y", 64, 4, 4)}, "many channels": {zeros("y", 512, 8, 8)}, "single": {zeros("y", 12, 1, 1)},
+	} {
+		m, err := model.Open(orttest.Load(t), writeConstants(t, -1, nil, c...), model.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, _ := m.Decoded(); f != nil {
+			t.Errorf("%s are taken for %s (%s)", name, f.Kind, f.Layout)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A Session runs a model and returns some of its layers (tensors of its graph) and, optionally, its
+// class scores. Several goroutines may use it, each with its own Buffers (memory for the inputs and
+// outputs of a batch).
+type Session struct {
+	model   *Model
+	session *ort.Session
+	outputs []sessionOutput
+	layers  int          // number of layers, which come first in outputs
+	scores  int          // index of the scores among the outputs, or -1
+	workers int          // parts of a batch that run in parallel
+	largest atomic.Int32 // number of images that fit in the device's memory in one run; 0: not limited
+	pair    *pair        // what connects the two sessions of a pair; else nil
+
+	mutex   sync.Mutex
+	buffers []*Buffers
+}
+
+// A sessionOutput is a tensor that a session returns, with the shape of one sample.
+type sessionOutput struct {
+	name  string
+	shape []int
+	kept  bool // only another session reads it: see NewPairSessions
+}
+
+// NewSession returns a session for the given layers, in that order, and for the class scores if
+// withScores is set. The layers must be elements of m.Layers(), or m.DecodedLayer() (an output such
+// as boxes, in a form that does not depend on the model).
+func (m *Model) NewSession(layers []onnx.Layer, withScores bool) (*Session, error) {
+	return m.newSessionOf(layers, withScores, 1)
+}
+
+// NewBatchSession returns a session for batches of the given size. For large batches it runs parts
+// of a batch in parallel, each on some of the cores. This is faster, since cores that share an
+// operator wait for each other at its end.
+func (m *Model) NewBatchSession(layers []onnx.Layer, withScores bool, batch int) (*Session, error) {
+	return m.newSessionOf(layers, withScores, m.workersFor(batch))
+}
+
+// minPartImages is the smallest number of images of a part that runs in parallel. With fewer, the
+// engine (ONNX Runtime) needs more time for each image.
+const minPartImages = 8
+
+// workersFor returns the largest divisor of the number of cores that leaves at least minPartImages
+// images for every part. It returns 1 if the model takes a fixed number of images.
+func (m *Model) workersFor(batch int) int {
+	cores := m.Workers()
+	for parallel := cores; parallel > 1 && m.batch == 0; parallel-- {
+		if cores%parallel == 0 && batch >= parallel*minPartImages {
+			return parallel
+		}
+	}
+	return 1
+}
+
+// newSessionOf returns a session that runs the given number of parts of a batch in parallel.
+func (m *Model) newSessionOf(layers []onnx.Layer, withScores bool, parallel int) (*Session, error) {
+	s := &Session{model: m, layers: len(layers), scores: -1, workers: parallel}
+	if err := s.open(layers, withScores); err != nil {
+		return nil, m.wrap(err)
+	}
+	return s, nil
+}
+
+// open makes the graph of the session and loads it into the engine.
+func (s *Session) open(layers []onnx.Layer, withScores bool) error {
+	if err := s.plan(layers, withScores); err != nil {
+		return err
+	}
+	m := s.model
+	graph, err := m.sessionGraph(s)
+	if err != nil {
+		return err
+	}
+	o := m.EngineOptions()
+	o.Spin = m.options.Spin // whether threads wait for work in a busy loop
+	if s.workers > 1 {
+		o.Threads = m.Workers() / s.workers
+	}
+	s.session, err = m.newSession(graph, o)
+	return err
+}
+
+func (m *Model) wrap(err error) error { return fmt.Errorf("model %s: %w", m.path, err) }
+
+// plan lists the outputs of the session. The scores may be one of the layers.
+func (s *Session) plan(layers []onnx.Layer, withScores bool) error {
+	chosen := make(map[string][]int, len(s.model.layers)) // shapes of the available layers, by name
+	for _, l := range s.model.layers {
+		chosen[l.Name] = l.Shape
+	}
+	if s.model.decoder != nil {
+		chosen[decodedName] = s.model.decoder.Format.Shape()
+	}
+	for _, l := range layers {
+		if shape, ok := chosen[l.Name]; !ok || !slices.Equal(shape, l.Shape) {
+			return fmt.Errorf("layer %q was not chosen when the model was opened", l.Name)
+		}
+		s.outputs = append(s.outputs, sessionOutput{name: l.Name, shape: l.Shape})
+	}
+	if withScores {
+		if s.model.scores.classes == 0 {
+			return errors.New("the model has no output that scores classes: measures of predictions do not apply")
+		}
+		name := s.model.scores.output
+		s.scores = slices.IndexFunc(s.outputs, func(o sessionOutput) bool { return o.name == name })
+		if s.scores < 0 {
+			s.scores = len(s.outputs)
+			s.outputs = append(s.outputs, sessionOutput{name: name, shape: []int{s.model.scores.classes}})
+		}
+	}
+	if s.pair != nil {
+		s.outputs = append(s.outputs, s.pair.outputs()...)
+	}
+	if len(s.outputs) == 0 {
+		return errors.New("a session needs at least one layer or the scores")
+	}
+	return nil
+}
+
+// sessionGraph returns the part of the graph that the session's outputs need. Every output is
+// float32 and has its planned rank.
+func (m *Model) sessionGraph(s *Session) (*onnx.Model, error) {
+	full, err := m.fullGraph()
+	if err != nil {
+		return nil, err
+	}
+	b := onnx.Extend(full)
+	names := make([]string, len(s.outputs))
+	for i, o := range s.outputs {
+		names[i] = o.name
+		if i == s.scores && i >= s.layers {
+			names[i] = "scores of classes"
+			b.Output(names[i], b.Reshape(b.Cast(onnx.Value(o.name), onnx.Float), -1, m.scores.classes))
+		}
+		if o.name == decodedName {
+			b.Output(o.name, m.decoder.Build(b))
+		}
+	}
+	if s.pair != nil {
+		s.pair.build(b)
+	}
+	graph, err := b.Model()
+	if err != nil {
+		return nil, err
+	}
+	return rewrite.WithOutputs(graph, names)
+}
+
+// Close frees the session and its buffers. Their activations, which are Go memory, stay valid.
+func (s *Session) Close() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, b := range s.buffers {
+		b.free()
+	}
+	s.buffers = nil
+	return s.session.Close()
+}
+
+// Run computes the layers, and the scores if the session has them, of at most buf.Cap() images, and
+// writes them to buf. An image is channels x height x width, of the size in Model.Frame, with
+// values in [0, 1]. Run normalises the images and converts them to the model's layout and type. It
+// does not check that activations are finite.
+func (s *Session) Run(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
+	if err := s.check(images, buf); err != nil {
+		return s.model.wrap(err)
+	}
+	buf.n = 0
+	if err := s.runFitting(ctx, images, buf); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return s.model.wrap(err)
+	}
+	buf.n = len(images)
+	s.complete(buf) // removes weak and overlapping boxes from a decoded output
+	return nil
+}
+
+// runFitting runs a batch in parts. While the device has too little memory for a part, it halves
+// the size of the parts.
+func (s *Session) runFitting(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
+	for {
+		if n := int(s.largest.Load()); n > 0 && buf.size > n && s.model.batch == 0 {
+			if err := buf.divide(n); err != nil {
+				return err
+			}
+		}
+		err := s.runParts(ctx, images, buf)
+		var memory *ort.DeviceMemoryError
+		if !errors.As(err, &memory) || buf.size == 1 || s.model.batch > 0 || s.pair != nil {
+			return err
+		}
+		half := (buf.size + 1) / 2
+		s.model.rt.Note("model %s: the device has too little memory for %d images at once: running %d at a time", s.model.path, buf.size, half)
+		s.largest.Store(int32(half))
+	}
+}
+
+// runParts runs a batch part by part, one on each worker at a time.
+func (s *Session) runParts(ctx context.Context, images []tensor.Tensor, buf *Buffers) error {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(s.workers)
+	for at, k := 0, 0; at < len(images) && running.Err() == nil; k++ {
+		batch := images[at:min(at+buf.size, len(images))]
+		part, err := buf.part(k, len(batch))
+		if err != nil {
+			_ = group.Wait() // runs still use the buffers
+			return err
+		}
+		at += len(batch)
+		buf.latest = part
+		group.Go(func() error {
+			buf.fill(batch, part.inputs)
+			return s.session.Run(running, buf.withClean(part.inputs), part.outputs)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (s *Session) check(images []tensor.Tensor, buf *Buffers) error {
+	if buf.session != s {
+		return errors.New("the buffers belong to another session")
+	}
+	if len(images) > buf.batch {
+		return fmt.Errorf("a batch of %d images is larger than the buffers, %d", len(images), buf.batch)
+	}
+	for i, t := range images {
+		if err := s.model.input.check(t); err != nil {
+			return fmt.Errorf("image %d of the batch: %w", i, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package firing
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/measure"
+)
+
+// New returns the measure firing. A unit fires if its activation, or the negative of it, reaches a
+// threshold, which Settings.Rate determines. The statistics for each layer are invariance,
+// local-rate and global-rate (how often units fire, on transformed versions of the inputs that
+// activate them most and on all inputs), selective (the fraction of units that do not fire at every
+// input), and those of Settings.Also. New returns an error if a setting is invalid.
+func New(s Settings) (procedure.Procedure, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return &firing{s}, nil
+}
+
+// firing implements procedure.Procedure, a measure that reads the samples several times. A job is
+// one run of it on a model and its data.
+type firing struct{ settings Settings }
+
+func (*firing) Name() string { return "firing" }
+
+func (m *firing) Descriptor() measure.Descriptor { return descriptor(m.settings.Rate) }
+
+// Version returns a number that is increased when a change of the code changes scores.
+func (*firing) Version() int { return 2 }
+
+func (m *firing) Settings() any { return m.settings }
+
+// Needs asks for a transformation, or for data whose samples form trajectories (an input and its
+// changed versions), such as gratings. Same pairs each layer with itself.
+func (*firing) Needs() procedure.Needs {
+	return procedure.Needs{Transform: true, OwnTrajectories: true, Layers: procedure.Same}
+}
+
+func (m *firing) Skip(j *procedure.Job) string { return m.skipReason(j) }
+
+// Work estimates the work of a job, in forward passes.
+func (m *firing) Work(j *procedure.Job) int64 { return m.forwardPasses(j) }
+
+// Run returns the scores of a job. If ctx is cancelled, it saves a checkpoint, from which the next
+// call for the same job resumes.
+func (m *firing) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	r, err := m.start(j)
+	if err != nil {
+		return nil, err
+	}
+	err = r.run(ctx)
+	if err != nil && ctx.Err() != nil {
+		if saving := r.save(); saving != nil {
+			return nil, saving
+		}
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.scores(), nil
+}

@@ -1,0 +1,167 @@
+package firing
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A reader runs a model on batches of images and returns the activations of the layers of a group:
+// a list of chunks, which are ranges of units (values) of one layer each.
+type reader struct {
+	job     *procedure.Job
+	group   group
+	layers  []int // indices of the layers that are read
+	session *model.Session
+	buffers *model.Buffers
+	units   map[int]*unitSet  // by layer
+	scratch map[int][]float32 // by layer: memory for the values of units
+}
+
+// newReader returns a reader of the layers of a group, for batches of at most batch images.
+func newReader(j *procedure.Job, g group, units map[int]*unitSet, batch int) (*reader, error) {
+	r := &reader{job: j, group: g, layers: g.layers(), units: units, scratch: map[int][]float32{}}
+	var err error
+	const withScores = false // the class scores of the model are not needed
+	if r.session, err = j.A.Model.NewSession(layersOf(j, g), withScores); err != nil {
+		return nil, err
+	}
+	if r.buffers, err = r.session.NewBuffers(batch); err != nil {
+		r.session.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *reader) close() { r.session.Close() }
+
+// activations holds the values of the units of a group's layers on a batch of images.
+type activations struct {
+	images []image
+	values map[int]unitValues // by layer
+}
+
+// unitValues holds the values of all units of a layer on a batch: one row for each image.
+type unitValues struct {
+	data []float32     // images x n
+	n    int           // number of units of the layer
+	z    tensor.Tensor // activations of the layer; the first axis is that of the images
+}
+
+// row returns the values of a chunk's units on image i.
+func (r unitValues) row(i int, c chunk) []float32 { return r.data[i*r.n+c.lo : i*r.n+c.hi] }
+
+// run runs the model on a batch of images. A smaller batch is padded with copies of the last image,
+// since ONNX Runtime may round differently for another batch size, and a unit whose value equals
+// its threshold might then not fire.
+func (r *reader) run(ctx context.Context, images []image) (*activations, error) {
+	inputs := make([]tensor.Tensor, r.buffers.Cap())
+	for i := range inputs {
+		inputs[i] = images[min(i, len(images)-1)].input
+	}
+	if err := r.session.Run(ctx, inputs, r.buffers); err != nil {
+		return nil, err
+	}
+	s := &activations{images: images, values: map[int]unitValues{}}
+	for k, layer := range r.layers {
+		z := r.buffers.Layer(k).Slice(0, len(images))
+		if i := z.FirstNonFinite(); i >= 0 {
+			p := images[i/(z.Len()/len(images))]
+			return nil, fmt.Errorf("layer %q: %w", r.job.A.Layers[layer].Name, &measure.NonFinite{View: "clean", Index: p.index, Name: p.name})
+		}
+		u := r.units[layer]
+		r.scratch[layer] = u.read(r.scratch[layer], z)
+		s.values[layer] = unitValues{r.scratch[layer], u.count(), z}
+	}
+	return s, nil
+}
+
+// forEachPart calls work for parts of the group's chunks, in parallel. A part has at most maxPart
+// units of one chunk. at is the index of that chunk in the group.
+func (g group) forEachPart(work func(at int, c chunk)) {
+	g.forEach(maxPart, work)
+}
+
+// maxPart is the largest number of units in a part.
+const maxPart = 1 << 13
+
+// forEachChunk calls work for every chunk of the group and its index in the group, in parallel.
+func (g group) forEachChunk(work func(at int, c chunk)) {
+	g.forEach(math.MaxInt, work)
+}
+
+// forEach calls work for parts of at most size units of the chunks, in parallel. at is the index of
+// the chunk in the group.
+func (g group) forEach(size int, work func(at int, c chunk)) {
+	var eg errgroup.Group
+	eg.SetLimit(max(1, runtime.GOMAXPROCS(0)))
+	for at, c := range g {
+		for lo := c.lo; lo < c.hi; lo += min(size, c.hi-lo) {
+			part := chunk{c.layer, lo, lo + min(size, c.hi-lo)}
+			eg.Go(func() error {
+				work(at, part)
+				return nil
+			})
+		}
+	}
+	eg.Wait()
+}
+
+// A batch holds a batch of images, or the error of reading it.
+type batch struct {
+	images []image
+	err    error
+}
+
+// forEach runs the model on the images of the given numbers (image.number identifies an image),
+// which are ascending, in batches of size images, and passes the activations to each. seen is the
+// number of images so far, including those that cannot be read. The next batch is read while the
+// model runs.
+func (r *reader) forEach(ctx context.Context, numbers []int, size int, read func(context.Context, []int) ([]image, error), each func(s *activations, seen int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ahead := make(chan batch, 1)
+	go func() {
+		defer close(ahead)
+		for at := 0; at < len(numbers) && ctx.Err() == nil; at += size {
+			images, err := read(ctx, numbers[at:min(at+size, len(numbers))])
+			select {
+			case ahead <- batch{images, err}:
+			case <-ctx.Done():
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { // wait for the reading goroutine
+		cancel()
+		for range ahead {
+		}
+	}()
+	seen := 0
+	for b := range ahead {
+		if b.err != nil {
+			return b.err
+		}
+		seen = min(seen+size, len(numbers))
+		if len(b.images) == 0 {
+			continue
+		}
+		s, err := r.run(ctx, b.images)
+		if err == nil {
+			err = each(s, seen)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

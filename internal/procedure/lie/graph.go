@@ -1,0 +1,204 @@
+package lie
+
+import (
+	"fmt"
+
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/grad"
+	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A layer is a measured layer. Its field says how its values lie on the image.
+type layer struct {
+	name  string
+	field field
+}
+
+// A program is a graph that computes the Lie derivatives of layers for n images x under one
+// generator X, the derivative of a family of transformations with respect to its parameter t at t =
+// 0, where nothing changes. z is the activation of a layer l, J its Jacobian with respect to x, and
+// L z = J X x - X z its Lie derivative: 0 where z moves as the image does. L_l is that of the part
+// of the network that computes l from the image and the measured layers before l. J_l is the
+// Jacobian of the output with respect to l.
+type program struct {
+	b      *onnx.Builder // of the graph
+	n      int
+	image  onnx.Value // x: n images
+	dx     onnx.Value // X x
+	layers []layer
+	z      []onnx.Value // of each layer, and last the output if it has class scores
+	moved  []onnx.Value // X z of each z, empty for zero
+	lie    []onnx.Value // L z of each z
+	parts  []onnx.Value // J_l L_l of each layer l, and last L of the part after all layers
+}
+
+// Names of the input and the output. Names with spaces are unlikely to be those of tensors of the
+// model.
+const (
+	imageName = "lie images"
+	sumsName  = "lie sums"
+)
+
+// The columns of a layer in the output of a program, each a sum over the values of a sample.
+const (
+	lieSquares  = iota // |L z|^2
+	nullSquares        // |J X x - X z'|^2 with z' of another sample, for the value by chance (null)
+	squares            // |z|^2
+	partSquares        // |J_l L_l|^2; for the output, that of the part after all layers
+	columns
+)
+
+// tensors returns the number of measured tensors: the layers, and the output if it has class
+// scores.
+func tensors(m *model.Model, layers int) int {
+	if m.Classes() > 0 {
+		return layers + 1
+	}
+	return layers
+}
+
+// newProgram writes the nodes that compute the Lie derivatives of layers of a model for batches of
+// n images. slopes is the value of Settings.Slopes: the differences of neighbouring values that
+// stand for derivatives of a map. If parts is set, it writes those for the parts of the network
+// too; the model must then have class scores.
+func newProgram(m *model.Model, layers []layer, g transform.Generator, slopes string, n int, parts bool) (*program, error) {
+	p := &program{b: onnx.NewBuilder(m.Opset()), n: n, layers: layers}
+	shape := m.ImageShape()
+	p.image = p.b.Input(imageName, onnx.Float, append([]int{n}, shape...)...)
+	names := make([]string, 0, len(layers)+1)
+	output := -1
+	for i, l := range layers {
+		names = append(names, l.name)
+		if l.name == m.ScoresTensor() {
+			output = i
+		}
+	}
+	if output < 0 && m.Classes() > 0 {
+		output = len(names)
+		names = append(names, m.ScoresTensor())
+	}
+	values, err := m.Include(p.b, p.image, n, names...)
+	if err != nil {
+		return nil, err
+	}
+	p.z = values[:len(layers):len(layers)]
+	if m.Classes() > 0 {
+		y := values[output]
+		if m.Scores() == "logits" {
+			y = p.b.Softmax(y, 1)
+		}
+		p.z = append(p.z, y)
+	}
+	p.dx = generateImage(p.b, g, slopes, n, shape, p.image)
+	for i, l := range layers {
+		p.moved = append(p.moved, l.field.generate(p.b, g, slopes, n, p.z[i]))
+	}
+	p.moved = append(p.moved, "") // of the output
+	if err := p.differentiate(); err != nil {
+		return nil, err
+	}
+	if parts {
+		if err := p.differentiateParts(); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.b.Err()
+}
+
+// differentiate writes the nodes of L z = J X x - X z.
+func (p *program) differentiate() error {
+	tangents, err := grad.JVP(p.b, p.z, []onnx.Value{p.image}, []onnx.Value{p.dx})
+	if err != nil {
+		return err
+	}
+	for i, t := range tangents {
+		p.lie = append(p.lie, p.subtract(t, p.moved[i]))
+	}
+	return nil
+}
+
+// subtract returns a - b, or a if b is "", which stands for zero.
+func (p *program) subtract(a, b onnx.Value) onnx.Value {
+	if b == "" {
+		return a
+	}
+	return p.b.Sub(a, b)
+}
+
+// differentiateParts writes the nodes of J_l L_l, where L_l is the Lie derivative of the part of
+// the network that ends in layer l. A tangent is the derivative of a tensor along a direction.
+// grad.Pushforward replaces the tangent that arrives at each layer by X z, as if the part before it
+// were equivariant. The arriving tangent minus X z is L_l. grad.Pushforwards then multiplies each
+// L_l by J_l, the Jacobian of the output.
+func (p *program) differentiateParts() error {
+	last := len(p.layers)
+	own := make([]onnx.Value, last)
+	at := map[onnx.Value]grad.Tangent{p.image: func(*onnx.Builder, onnx.Value) onnx.Value { return p.dx }}
+	for i := range own {
+		at[p.z[i]] = func(b *onnx.Builder, arriving onnx.Value) onnx.Value {
+			switch moved := p.moved[i]; {
+			case arriving == "" && moved != "":
+				own[i] = b.Neg(moved)
+			case arriving != "" && moved != "":
+				own[i] = b.Sub(arriving, moved)
+			default:
+				own[i] = arriving
+			}
+			return p.moved[i]
+		}
+	}
+	rest, err := grad.Pushforward(p.b, p.z, at)
+	if err != nil {
+		return err
+	}
+	directions := make([]map[onnx.Value]grad.Tangent, last)
+	for i, d := range own {
+		directions[i] = map[onnx.Value]grad.Tangent{p.z[i]: func(*onnx.Builder, onnx.Value) onnx.Value { return d }}
+	}
+	carried, err := grad.Pushforwards(p.b, p.z[last:], directions)
+	if err != nil {
+		return err
+	}
+	for _, c := range carried {
+		p.parts = append(p.parts, c[0])
+	}
+	p.parts = append(p.parts, rest[last]) // of the part after all layers
+	return nil
+}
+
+// model returns the graph. Its output has a row for each of the n images: the sums lieSquares to
+// partSquares of each layer, then those of the output.
+func (p *program) model() (*onnx.Model, error) {
+	b := p.b
+	sum := func(v onnx.Value) onnx.Value {
+		if v == "" {
+			return b.Full(0, p.n, 1)
+		}
+		rows := b.Flatten(v, 1)
+		return b.ReduceSum(b.Mul(rows, rows), true, 1)
+	}
+	next := make([]int, p.n)
+	for i := range next {
+		next[i] = (i + 1) % p.n
+	}
+	var all []onnx.Value
+	for i := range p.z {
+		cells := [columns]onnx.Value{lieSquares: sum(p.lie[i]), nullSquares: sum(""), squares: sum(p.z[i]), partSquares: sum("")}
+		if moved := p.moved[i]; moved != "" { // L z + X z - X z' = J X x - X z'
+			other := b.Gather(moved, b.Ints(next...), 0)
+			cells[nullSquares] = sum(b.Sub(b.Add(p.lie[i], moved), other))
+		}
+		if p.parts != nil {
+			cells[partSquares] = sum(p.parts[i])
+		}
+		all = append(all, cells[:]...)
+	}
+	b.Output(sumsName, b.Concat(1, all...))
+	m, err := b.Model()
+	if err != nil {
+		return nil, fmt.Errorf("writing Lie derivatives: %w", err)
+	}
+	return rewrite.WithOutputs(m, []string{sumsName})
+}

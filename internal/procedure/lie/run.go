@@ -1,0 +1,255 @@
+package lie
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// A run is a job in progress: one model on one data set. The job measures Lie derivatives of
+// layers: how much a layer's values depart from equivariance under an infinitesimal transformation.
+// A generator is such a transformation, for instance rotate.
+type run struct {
+	*method
+	job     *procedure.Job
+	indices []int // of the layers that are measured, in the job
+	layers  []layer
+	samples []dataset.Sample
+	done    int // number of generators that are finished
+	// sums, of each generator, are samples x tensors (layers and output) x columns (kinds of sums).
+	sums [][]float64
+}
+
+func (m *method) newRun(ctx context.Context, j *procedure.Job) (*run, error) {
+	r := &run{method: m, job: j, indices: measured(j.A.Layers), sums: make([][]float64, len(m.generators))}
+	for _, i := range r.indices {
+		f, _ := fieldOf(j.A.Layers[i]) // how its values lie on the image: maps or a vector
+		r.layers = append(r.layers, layer{j.A.Layers[i].Name, f})
+	}
+	var err error
+	r.samples, err = j.Read(ctx, dataset.Indices(min(j.Data.Len(), m.settings.Images)), j.A.Model.Frame())
+	if err != nil {
+		return nil, err
+	}
+	if len(r.samples) == 0 {
+		return nil, fmt.Errorf("%w: no sample could be read", measure.ErrTooFew)
+	}
+	return r, r.restore()
+}
+
+// width is the number of sums of a sample for one generator.
+func (r *run) width() int { return tensors(r.job.A.Model, len(r.layers)) * columns }
+
+// contributes reports whether the contribution of each layer to the error of the output is
+// computed. It needs an output of class scores.
+func (r *run) contributes() bool { return r.settings.Contributions && r.job.A.Model.Classes() > 0 }
+
+// batch is the number of images in one run of the graph.
+func (r *run) batch() int {
+	if n := r.job.A.Model.Batch(); n > 0 {
+		return n
+	}
+	return r.settings.Batch
+}
+
+// measure computes the sums of the next generator.
+func (r *run) measure(ctx context.Context) error {
+	net, g := r.job.A.Model, r.generators[r.done]
+	p, err := newProgram(net, r.layers, g, r.settings.Slopes, r.batch(), r.contributes())
+	if err != nil {
+		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
+	}
+	graph, err := p.model()
+	if err != nil {
+		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
+	}
+	session, err := net.Runtime().NewSession(graph, net.EngineOptions())
+	if err != nil {
+		return fmt.Errorf("model %s: %w", r.job.A.Name, err)
+	}
+	defer session.Close()
+	images := tensor.New(append([]int{p.n}, net.ImageShape()...)...)
+	in, err := ort.Wrap(net.Runtime(), images.Data, images.Shape...)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for len(r.sums[r.done]) < len(r.samples)*r.width() {
+		from := len(r.sums[r.done]) / r.width()
+		for i := range p.n { // a batch that is not full ends with other images, whose sums are not used
+			copy(images.At(i).Data, r.samples[(from+i)%len(r.samples)].Input.Data)
+		}
+		out := make([]*ort.Value, 1)
+		if err := session.Run(ctx, []*ort.Value{in}, out); err != nil {
+			return err
+		}
+		used := min(p.n, len(r.samples)-from)
+		for _, v := range ort.Data[float32](out[0])[:used*r.width()] {
+			r.sums[r.done] = append(r.sums[r.done], float64(v))
+		}
+		out[0].Close()
+		share := r.Work(r.job) / int64(len(r.generators)) / int64(len(r.samples))
+		r.job.Progress(share*int64(r.done*len(r.samples)+from+used), g.Name)
+		if err := r.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scores returns the scores of all layers and of the output.
+func (r *run) scores() []measure.PairScore {
+	var out []measure.PairScore
+	for l := range r.width() / columns {
+		at := measure.WholeModel
+		if l < len(r.layers) {
+			at = r.indices[l]
+		}
+		for i := range r.generators {
+			for _, s := range r.layerScores(i, l) {
+				out = append(out, measure.PairScore{A: at, B: at, Score: s})
+			}
+		}
+	}
+	return out
+}
+
+// layerScores returns the scores of layer l under generator i: lee, the local equivariance error,
+// is |L z|^2 divided by the number of values, and relative is |L z| / |z|, where z are the layer's
+// values. Their Lie derivative L z is the change of z when the input moves, minus the motion of z
+// itself. The nulls subtract the motion of another sample's z. contribution is the squared norm,
+// divided by the number of classes, of the part of the output's Lie derivative that arises at the
+// layer. In the sums c of a sample, lieSquares is the column of |L z|^2, squares that of |z|^2,
+// nullSquares that of the null's |L z|^2, and partSquares that of the contribution.
+func (r *run) layerScores(i, l int) []measure.Score {
+	n := len(r.samples)
+	outputs := float64(r.job.A.Model.Classes())
+	size := outputs
+	if l < len(r.layers) {
+		size = float64(tensor.Size(r.job.A.Layers[r.indices[l]].Shape))
+	}
+	// terms returns f of the sums of each sample.
+	terms := func(f func(c []float64) float64) []float64 {
+		list := make([]float64, n)
+		for k := range list {
+			list[k] = f(r.sums[i][k*r.width()+l*columns:][:columns])
+		}
+		return list
+	}
+	score := func(statistic string, value, null func(c []float64) float64) measure.Score {
+		s := r.mean(statistic, terms(value))
+		// A null needs another sample in the batch, and a layer with maps that the generator moves.
+		moves := l < len(r.layers) && r.layers[l].field.h > 0 && r.generators[i].Velocity != nil
+		if moves && null != nil && n > 1 && r.batch() > 1 && !math.IsNaN(s.Value) {
+			s.Null = r.mean(statistic, terms(null)).Value
+		}
+		s.Factor = r.generators[i].Name
+		return s
+	}
+	list := []measure.Score{
+		score("lee", func(c []float64) float64 { return c[lieSquares] / size }, func(c []float64) float64 { return c[nullSquares] / size }),
+		score("relative", func(c []float64) float64 { return normRatio(c[lieSquares], c[squares]) }, func(c []float64) float64 { return normRatio(c[nullSquares], c[squares]) }),
+	}
+	if r.contributes() {
+		list = append(list, score("contribution", func(c []float64) float64 { return c[partSquares] / outputs }, nil))
+	}
+	return list
+}
+
+// normRatio returns the ratio of two norms, given their squares a and b; 0 if a is 0.
+func normRatio(a, b float64) float64 {
+	if a == 0 {
+		return 0
+	}
+	return math.Sqrt(a / b)
+}
+
+// mean returns the mean of the terms of all samples with its jackknife interval, for which each of
+// up to MaxGroups groups of samples is left out once.
+func (r *run) mean(statistic string, terms []float64) measure.Score {
+	n, sum := len(terms), 0.0
+	for k, v := range terms {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return measure.Score{Statistic: statistic}.Undefined(fmt.Sprintf("NaN or infinity for sample %s", r.samples[k].Name))
+		}
+		sum += v
+	}
+	s := measure.Plain(statistic, sum/float64(n), n)
+	groups := min(measure.MaxGroups, n)
+	for g := range groups {
+		rest, left := sum, 0
+		for k := g; k < n; k += groups {
+			rest -= terms[k]
+			left++
+		}
+		if left < n {
+			s.Replicates = append(s.Replicates, measure.Replicate{Value: rest / float64(n-left), Left: left})
+		}
+	}
+	s.Low, s.High = resample.Jackknife(s.Value, n, s.Replicates)
+	s.Low = math.Max(s.Low, 0)
+	s.Max = math.Inf(1)
+	return s
+}
+
+const (
+	stateKind    = "lie-derivative"
+	stateVersion = 1
+)
+
+// save saves the sums, if enough time has passed since the checkpoint was saved.
+func (r *run) save() error {
+	if r.job.Checkpoint == nil {
+		return nil
+	}
+	if c, ok := r.job.Checkpoint.(interface{ Due() bool }); ok && !c.Due() {
+		return nil
+	}
+	return r.job.Checkpoint.Save(func(to io.Writer) error {
+		w := state.Stream(to, stateKind, stateVersion)
+		w.Int(len(r.samples))
+		w.Int(r.width())
+		for _, sums := range r.sums {
+			w.Floats(sums)
+		}
+		return w.Close()
+	})
+}
+
+// restore loads the sums that an earlier run has saved.
+func (r *run) restore() error {
+	if r.job.Checkpoint == nil {
+		return nil
+	}
+	sums := make([][]float64, len(r.sums))
+	all := len(r.samples) * r.width()
+	err := state.Load(r.job.Checkpoint, stateKind, stateVersion, func(f *state.Reader) bool {
+		if f.Int() != len(r.samples) || f.Int() != r.width() {
+			return false // the set of readable samples has changed
+		}
+		for i := range sums {
+			if sums[i] = f.Floats(); len(sums[i]) > all || len(sums[i])%r.width() != 0 {
+				// Fail sets the error that Load returns.
+				f.Fail(fmt.Errorf("%d sums of %d", len(sums[i]), all))
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	r.sums = sums
+	for r.done < len(sums) && len(sums[r.done]) == all {
+		r.done++
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/internal/train"
+)
+
+// A jobCheckpoint is the checkpoint of a job: the training and testing of all probes (small
+// networks on the vectors of a layer) of one measure. It holds the outcomes (test results) of
+// finished probes, and the training states of the others.
+type jobCheckpoint struct {
+	mutex sync.Mutex
+	store train.Checkpoint // where the checkpoint is saved; may be nil
+	// job states the numbers of samples and layers. A stored checkpoint with other numbers is
+	// ignored.
+	job      string
+	done     map[string]outcome // of finished probes, by name
+	training map[string][]byte  // training states of the others, by name
+	saved    time.Time          // time of the last save
+	dirty    bool               // whether there are changes since the last save
+}
+
+const (
+	stateKind     = "probe: job"     // names the format of a saved checkpoint
+	stateVersion  = 1                // of that format
+	maxProbes     = 1 << 20          // in one job
+	saveInterval  = time.Minute      // between two saves of the checkpoint
+	stateInterval = 10 * time.Second // between two states of one probe
+)
+
+// loadCheckpoint returns the checkpoint of a job, with the outcomes and states that an earlier run
+// of the same job has saved.
+func loadCheckpoint(from train.Checkpoint, job string) (*jobCheckpoint, error) {
+	k := &jobCheckpoint{store: from, job: job, done: map[string]outcome{}, training: map[string][]byte{}, saved: time.Now()}
+	if from == nil {
+		return k, nil
+	}
+	return k, state.Load(from, stateKind, stateVersion, func(r *state.Reader) bool {
+		if r.String() != job {
+			return false // the set of readable samples has changed
+		}
+		for range min(r.Int(), maxProbes) {
+			name := r.String()
+			found := make(outcome, min(r.Int(), 1<<16)) // at most, so that a damaged number does not fill the memory
+			for i := range found {
+				found[i] = r.Floats()
+			}
+			k.done[name] = found
+		}
+		for range min(r.Int(), maxProbes) {
+			name := r.String()
+			k.training[name] = r.Raw()
+		}
+		return true
+	})
+}
+
+// outcome returns the outcome of a finished probe, or nil.
+func (k *jobCheckpoint) outcome(name string) outcome {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.done[name]
+}
+
+// finish stores the outcome of a probe.
+func (k *jobCheckpoint) finish(name string, found outcome) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.done[name], k.dirty = found, true
+	delete(k.training, name)
+	return k.saveIfDue()
+}
+
+// flush saves the checkpoint if it has changed since the last save.
+func (k *jobCheckpoint) flush() error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if !k.dirty {
+		return nil
+	}
+	return k.save()
+}
+
+func (k *jobCheckpoint) saveIfDue() error {
+	if time.Since(k.saved) < saveInterval {
+		return nil
+	}
+	return k.save()
+}
+
+func (k *jobCheckpoint) save() error {
+	k.saved, k.dirty = time.Now(), false
+	if k.store == nil {
+		return nil
+	}
+	return k.store.Save(k.write)
+}
+
+func (k *jobCheckpoint) write(to io.Writer) error {
+	w := state.Stream(to, stateKind, stateVersion)
+	w.String(k.job)
+	w.Int(len(k.done))
+	for _, name := range slices.Sorted(maps.Keys(k.done)) {
+		w.String(name)
+		w.Int(len(k.done[name]))
+		for _, list := range k.done[name] {
+			w.Floats(list)
+		}
+	}
+	w.Int(len(k.training))
+	for _, name := range slices.Sorted(maps.Keys(k.training)) {
+		w.String(name)
+		if err := w.Nested(func(to io.Writer) error {
+			_, err := to.Write(k.training[name])
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// probe returns the checkpoint of one probe's training.
+func (k *jobCheckpoint) probe(ctx context.Context, name string) *probeCheckpoint {
+	return &probeCheckpoint{k, ctx, name, time.Now()}
+}
+
+// A probeCheckpoint is the train.Checkpoint of one probe. Saving a state takes much longer than a
+// short epoch, so a save is due after stateInterval, or when the context has ended.
+type probeCheckpoint struct {
+	*jobCheckpoint
+	ctx  context.Context
+	name string    // of the probe
+	last time.Time // when the last state of the probe was saved
+}
+
+// Due reports whether the state should be saved after an epoch.
+func (k *probeCheckpoint) Due() bool {
+	return k.ctx.Err() != nil || time.Since(k.last) >= stateInterval
+}
+
+// Load implements train.Checkpoint.
+func (k *probeCheckpoint) Load() (io.ReadCloser, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	saved, ok := k.training[k.name]
+	if !ok {
+		return nil, nil
+	}
+	return io.NopCloser(bytes.NewReader(saved)), nil
+}
+
+// Save implements train.Checkpoint.
+func (k *probeCheckpoint) Save(write func(io.Writer) error) error {
+	var buffer bytes.Buffer
+	if err := write(&buffer); err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.training[k.name], k.dirty, k.last = buffer.Bytes(), true, time.Now()
+	return k.saveIfDue()
+}

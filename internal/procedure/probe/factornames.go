@@ -1,0 +1,94 @@
+package probe
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/procedure"
+)
+
+// factorNames returns the names of the factors of a job's data (known properties of the samples,
+// such as hue), with Label if the samples have classes. A job is one run of a procedure, a measure
+// that works in steps.
+func factorNames(j *procedure.Job) []string {
+	names := slices.Clone(j.Data.Factors())
+	if j.Data.Classes() != nil && !slices.Contains(names, Label) {
+		names = append(names, Label)
+	}
+	return names
+}
+
+// checkFactors returns an error for the first of the selected names that is not a factor of a job's
+// data. key is the path of the setting that has the names. allData tells that the setting applies
+// to all data of the study, so that a name may be a factor of other data than the job's.
+func checkFactors(j *procedure.Job, selected []string, allData bool, key ...string) error {
+	names := factorNames(j)
+	for _, name := range selected {
+		if !slices.Contains(names, name) {
+			return &procedure.Unknown{Key: key, What: "factor", Name: name, Known: names, OtherData: allData}
+		}
+	}
+	return nil
+}
+
+// checkNames checks the factors that the settings of targets name. A target is what a probe, a
+// small network on the vectors of a layer, learns to predict.
+func (t *Targets) checkNames(j *procedure.Job) error {
+	const thisData, allData = false, true // classes and scale may name factors of any data of the study
+	if err := checkFactors(j, t.Factors, thisData, "factors"); err != nil {
+		return err
+	}
+	if err := checkFactors(j, t.Classes, allData, "classes"); err != nil {
+		return err
+	}
+	return checkFactors(j, slices.Sorted(maps.Keys(t.Scale)), allData, "scale")
+}
+
+// checkNames checks the factors that select test and validation samples.
+func (t *Training) checkNames(j *procedure.Job) error {
+	if err := t.Test.checkNames(j, "test"); err != nil {
+		return err
+	}
+	return t.Validation.checkNames(j, "validation")
+}
+
+// checkNames checks the factor by which a Part selects samples, and the names of its values.
+func (p *Part) checkNames(j *procedure.Job, key string) error {
+	if p.Factor == "" {
+		return nil
+	}
+	const allData = false
+	if err := checkFactors(j, []string{p.Factor}, allData, key, "factor"); err != nil {
+		return err
+	}
+	names := p.categories(j.Data)
+	for _, name := range p.Names {
+		if !slices.Contains(names, name) {
+			return &procedure.Unknown{Key: []string{key, "names"}, What: p.Factor, Name: name, Known: names}
+		}
+	}
+	return nil
+}
+
+// Check implements procedure.Checker.
+func (m *informativeness) Check(j *procedure.Job) error {
+	if err := m.settings.Targets.checkNames(j); err != nil {
+		return err
+	}
+	return m.settings.Training.checkNames(j)
+}
+
+// Check implements procedure.Checker.
+func (m *disentanglement) Check(j *procedure.Job) error {
+	return (&informativeness{m.settings}).Check(j)
+}
+
+// Check implements procedure.Checker.
+func (m *parameterEquivariance) Check(j *procedure.Job) error {
+	return m.settings.Training.checkNames(j)
+}
+
+// Check implements procedure.Checker.
+func (m *representationEquivariance) Check(j *procedure.Job) error {
+	return m.settings.Training.checkNames(j)
+}

@@ -1,0 +1,224 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// workers returns the number of probes that are trained in parallel. A probe is a small network, or
+// a linear map, trained on the vectors of a layer of the measured model. A run computes one job,
+// the scores of one measure of one model.
+func (r *run) workers() int {
+	if r.job.Threads > 0 {
+		return r.job.Threads
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// stepsPerRun is the number of training steps that one call of ONNX Runtime computes.
+const stepsPerRun = 8
+
+// engine returns the options of a probe's ONNX Runtime session: one core, since probes run in
+// parallel.
+func (r *run) engine() ort.Options { return ort.Options{Threads: 1, Device: r.job.Device} }
+
+// An outcome is the result of testing a probe: lists of numbers from which scores are computed.
+type outcome [][]float64
+
+// trainProbes trains the probes of all sets in parallel and tests each trained network net. A set
+// has the probes of one kind for one target (what they predict). trainProbes returns the outcomes
+// by probe name. Probes whose outcome is in the checkpoint, which an interrupted run left, are not
+// trained again.
+func (r *run) trainProbes(ctx context.Context, sets []*probeSet, test func(ctx context.Context, p *probeSpec, net *onnx.Model) (outcome, error)) (map[string]outcome, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(r.workers())
+	pool := &trainerPool{capacity: r.workers()}
+	defer pool.close()
+	var probes []*probeSpec
+	for _, set := range sets {
+		probes = append(probes, set.specs()...)
+	}
+	for _, p := range probes {
+		if r.checkpoint.outcome(p.name) != nil {
+			r.addWork(r.trainingWork(p))
+			continue
+		}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			net, err := r.trainProbe(ctx, p, pool)
+			if err != nil {
+				return fmt.Errorf("probe %s: %w", p.name, err)
+			}
+			found, err := test(ctx, p, net)
+			if err != nil {
+				return fmt.Errorf("probe %s: %w", p.name, err)
+			}
+			r.addWork(r.trainingWork(p))
+			return r.checkpoint.finish(p.name, found)
+		})
+	}
+	err := group.Wait()
+	if saving := r.checkpoint.flush(); err == nil {
+		err = saving
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]outcome{}
+	for _, p := range probes {
+		out[p.name] = r.checkpoint.outcome(p.name)
+	}
+	return out, nil
+}
+
+// trainProbe returns the trained probe. It loads the weights if the store of trained probes, on
+// disk, has them, else it stores them there.
+func (r *run) trainProbe(ctx context.Context, p *probeSpec, pool *trainerPool) (*onnx.Model, error) {
+	net, err := p.network()
+	if err != nil {
+		return nil, err
+	}
+	name := p.identity(r.training)
+	if raw, err := r.store.Load(name); err == nil && raw != nil {
+		if weights, err := decodeWeights(raw, net); err == nil {
+			return rewrite.WithWeights(net, weights)
+		}
+	}
+	var weights map[string]tensor.Tensor
+	if p.kind == Ridge {
+		weights, err = p.ridge()
+	} else {
+		weights, err = r.trainNetwork(ctx, p, net, pool)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.store.Save(name, encodeWeights(weights)); err != nil {
+		return nil, err
+	}
+	return rewrite.WithWeights(net, weights)
+}
+
+// trainNetwork trains a probe by Adam and returns its weights, by name.
+func (r *run) trainNetwork(ctx context.Context, p *probeSpec, net *onnx.Model, pool *trainerPool) (map[string]tensor.Tensor, error) {
+	t := r.training
+	tr, err := pool.get(p.architecture(), net, func() (*train.Trainer, error) {
+		return train.New(r.job.Runtime, train.Spec{Model: net, Loss: p.loss(), Optimiser: train.Adam{Rate: t.Rate, WeightDecay: t.Decay},
+			StepsPerRun: stepsPerRun, Engine: r.engine()})
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = tr.Fit(ctx, &source{probeSpec: p, samples: p.train}, &source{probeSpec: p, samples: p.validation},
+		train.FitOptions{Epochs: t.Epochs, Batch: t.Batch, Patience: t.Patience, Seed: p.seed, Checkpoint: r.checkpoint.probe(ctx, p.name),
+			AfterEpoch: func(e train.Epoch) error {
+				// Validation is the loss on the validation samples.
+				r.setStatus(fmt.Sprintf("%s, epoch %d: %.4g", p.name, e.Number, e.Validation))
+				return nil
+			}})
+	if err != nil {
+		return nil, errors.Join(err, tr.Close())
+	}
+	return tr.Weights(), pool.put(p.architecture(), tr)
+}
+
+// encodeWeights returns the weights of a network, by name, as bytes for the store.
+func encodeWeights(weights map[string]tensor.Tensor) []byte {
+	w := state.NewWriter("probe", 1) // 1: version of the format
+	w.Int(len(weights))
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		w.String(name)
+		w.Ints(weights[name].Shape)
+		w.Float32s(weights[name].Data)
+	}
+	return w.Bytes()
+}
+
+// decodeWeights reads the weights that encodeWeights wrote. Names or shapes that differ from those
+// of net are an error.
+func decodeWeights(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
+	r, err := state.NewReader(raw, "probe", 1)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]tensor.Tensor{}
+	known := net.Weights()
+	if n := r.Int(); n != len(known) {
+		return nil, fmt.Errorf("there are %d stored weights, but the network has %d", n, len(known))
+	}
+	for range known {
+		name := r.String()
+		shape := r.Ints()
+		i := slices.IndexFunc(known, func(p onnx.ValueInfo) bool { return p.Name == name })
+		if i < 0 || !slices.Equal(known[i].Sizes(), shape) {
+			return nil, fmt.Errorf("the network has no weights %q of shape %v, which are stored", name, shape)
+		}
+		out[name] = tensor.New(shape...)
+		r.Float32sInto(out[name].Data)
+	}
+	return out, r.Close()
+}
+
+// predict calls each with the output y of a probe for samples[k], for k from 0. y is valid during
+// the call only. A value of y that is not finite is an error.
+func (r *run) predict(ctx context.Context, net *onnx.Model, in *probeInput, samples []int, each func(k int, y []float32) error) error {
+	const batch = 256
+	session, err := r.job.Runtime.NewSession(net, r.engine())
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for at := 0; at < len(samples); at += batch {
+		part := samples[at:min(at+batch, len(samples))]
+		if err := r.predictBatch(ctx, session, in, part, func(k int, y []float32) error { return each(at+k, y) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// predictBatch calls each with the prediction for every sample of a batch; k is an index into
+// samples.
+func (r *run) predictBatch(ctx context.Context, session *ort.Session, in *probeInput, samples []int, each func(k int, y []float32) error) error {
+	x, err := r.job.Runtime.NewValue(onnx.Float, len(samples), in.width())
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	rows := x.Tensor()
+	for k, i := range samples {
+		if err := in.row(rows.At(k).Data, i); err != nil {
+			return err
+		}
+	}
+	out := []*ort.Value{nil}
+	if err := session.Run(ctx, []*ort.Value{x}, out); err != nil {
+		return err
+	}
+	defer out[0].Close()
+	y := out[0].Tensor()
+	for k := range samples {
+		if y.At(k).FirstNonFinite() >= 0 {
+			return fmt.Errorf("the probe predicts NaN or infinity: lower the setting rate")
+		}
+		if err := each(k, y.At(k).Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/internal/tempfolder"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A run is one job in progress: a measure of one model on one data set. Most of these measures
+// train probes, small networks or linear maps on the vectors of a layer.
+type run struct {
+	representation *Representation // settings: the samples, and how activations are pooled to vectors
+	training       *Training       // settings of the probes; nil where nothing is trained
+	job            *procedure.Job
+	store          *features.Store   // representations and trained probes, kept for other jobs
+	samples        *features.Samples // labels and factors (known properties) of the samples
+	split          split             // into training, validation and test; empty where nothing is trained
+	checkpoint     *jobCheckpoint    // results so far, from which an interrupted job goes on
+
+	mutex sync.Mutex
+	work  int64  // finished so far, in forward passes
+	text  string // status, shown with the progress
+}
+
+// newRun starts a run: it extracts the clean representations of all layers (the vectors of samples
+// that are not transformed), unless the store has them, and reads labels and factors of the
+// samples. Unless there is an error, the caller must call end at the end of the run.
+func newRun(ctx context.Context, j *procedure.Job, rep *Representation, t *Training) (r *run, end func(), err error) {
+	r, end = &run{representation: rep, training: t, job: j, store: j.Store}, func() {}
+	if r.store == nil {
+		dir, remove, err := tempfolder.New("representations")
+		if err != nil {
+			return nil, nil, err
+		}
+		r.store, end = &features.Store{Dir: dir}, remove
+	}
+	if err = r.extract(ctx, sampleTransform{}, nil); err == nil {
+		r.samples, err = r.store.Samples(ctx, r.request(sampleTransform{}))
+	}
+	if err == nil && t != nil {
+		r.split, err = t.split(r.samples, j.Data, j.Key)
+	}
+	if err == nil {
+		r.checkpoint, err = loadCheckpoint(j.Checkpoint, fmt.Sprintf("%d samples, %d layers", r.samples.Len(), len(j.A.Layers)))
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return r, end, nil
+}
+
+// request returns the request for the representations of the samples transformed by v, of all
+// layers that can be pooled. Its View identifies the transformation; j.A is the model.
+func (r *run) request(v sampleTransform) features.Request {
+	j := r.job
+	out := features.Request{Model: j.A.Model, Identity: j.A.Identity, Engine: strings.TrimSpace(j.Runtime.Version() + " " + j.Device),
+		Pool: features.Pooling(r.representation.Pool), Data: j.Data.Fingerprint(), N: j.Data.Len(), Read: j.Read, View: v.id, Transform: v.op, Pairs: v.pairs,
+		Progress: r.addWork}
+	for _, i := range r.representation.layers(j) {
+		out.Layers = append(out.Layers, j.A.Layers[i])
+	}
+	return out
+}
+
+// extract adds the representations of the transformed samples, of all layers, to the store: for the
+// samples at positions of the data (nil: all). Those that the store has are not computed.
+func (r *run) extract(ctx context.Context, v sampleTransform, positions []int) error {
+	request := r.request(v)
+	request.Positions = positions
+	tables, err := r.store.Layers(ctx, request)
+	for _, t := range tables {
+		t.Close()
+	}
+	return err
+}
+
+// open opens the representations by one layer of the transformed samples at positions of the data
+// (nil: all). They may take a quarter of the job's memory.
+func (r *run) open(ctx context.Context, layer onnx.Layer, v sampleTransform, positions []int) (*features.Table, error) {
+	request := r.request(v)
+	request.Layers, request.Positions, request.Memory = []onnx.Layer{layer}, positions, r.job.Memory/4
+	tables, err := r.store.Layers(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return tables[0], nil
+}
+
+// newInput returns the input vectors of a probe, which the tables hold for a layer. id tells the
+// tables from others of the layer; it is empty for the clean vectors.
+func (r *run) newInput(layer onnx.Layer, id string, tables ...*features.Table) *probeInput {
+	q := r.request(sampleTransform{})
+	full := fmt.Sprintf("%q %q %q %q %q %q %q %s", q.Identity, r.job.A.Model.SHA256(), q.Engine, q.Data, layer.Name, layer.Axes, q.Pool, id)
+	return newProbeInput(full, r.samples.Positions, tables...)
+}
+
+// seed returns the seed of the s-th network of a kind of probe for a target (what it predicts). It
+// depends on the job's key (the study's seed, the data and the trial, which numbers the repetitions
+// of all random draws), but not on the transformation.
+func (r *run) seed(target, kind string, s int) uint64 {
+	k := r.job.Key
+	return seed.Rand(k.Seed, "probe: start", k.Data, k.Trial, target, kind, s).Uint64()
+}
+
+// shuffle returns, for each sample, the index of the sample whose target it gets in the null of the
+// s-th network, a probe that shows what chance alone gives. It is drawn at random within the
+// sample's part, such as the training samples.
+func (r *run) shuffle(target string, s int, parts ...[]int) []int {
+	k := r.job.Key
+	partner := dataset.Indices(r.samples.Len())
+	for n, part := range parts {
+		for at, from := range seed.Rand(k.Seed, "probe: null", k.Data, k.Trial, target, s, n).Perm(len(part)) {
+			partner[part[at]] = part[from]
+		}
+	}
+	return partner
+}
+
+// addWork adds finished work to the progress.
+func (r *run) addWork(n int64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.work += n
+	r.job.Progress(r.work, r.text)
+}
+
+// setStatus sets the text that is shown with the progress.
+func (r *run) setStatus(text string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.text = text
+	r.job.Progress(r.work, text)
+}
+
+// A layerScorer computes the scores of a measure for one layer.
+type layerScorer func(onnx.Layer) ([]measure.Score, error)
+
+// scoreLayers scores every layer of a job. It starts a run, calls prepare once, and calls the
+// function that prepare returns for each layer in order. If the context ends, it returns the
+// context's error: the run can be resumed.
+func scoreLayers(ctx context.Context, j *procedure.Job, rep *Representation, t *Training, prepare func(*run) (layerScorer, error)) (out []measure.PairScore, err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			out, err = nil, ctx.Err()
+		}
+	}()
+	r, end, err := newRun(ctx, j, rep, t)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	score, err := prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range rep.layers(j) {
+		scores, err := score(j.A.Layers[i])
+		if err != nil {
+			return nil, fmt.Errorf("layer %s: %w", j.A.Layers[i].Name, err)
+		}
+		out = append(out, pairScores(i, scores)...)
+	}
+	return out, nil
+}
+
+// pairScores returns scores of a layer as scores of the layer with itself.
+func pairScores(layer int, scores []measure.Score) []measure.PairScore {
+	out := make([]measure.PairScore, len(scores))
+	for i, s := range scores {
+		out[i] = measure.PairScore{A: layer, B: layer, Score: s}
+	}
+	return out
+}
+
+// seedsAndNulls returns two probes for each of the Training.Seeds: one to score, and one with
+// shuffled targets for the null. Ridge has one of each. targetName seeds their random numbers.
+func (r *run) seedsAndNulls(p probeSpec, targetName string) (seeds, nulls []*probeSpec) {
+	n := r.training.Seeds
+	if p.kind == Ridge {
+		n = 1 // ridge has no random initial weights
+	}
+	for s := range n {
+		one := p
+		one.seed = r.seed(targetName, p.kind, s)
+		one.name = fmt.Sprintf("%s %s, seed %d", p.name, p.kind, s+1)
+		seeds = append(seeds, &one)
+		shuffled := p
+		shuffled.seed = one.seed
+		shuffled.name = fmt.Sprintf("%s %s, null, seed %d", p.name, p.kind, s+1)
+		shuffled.targetSample = r.shuffle(targetName, s, p.train, p.validation)
+		nulls = append(nulls, &shuffled)
+	}
+	return seeds, nulls
+}
+
+// trainingWork estimates the work of training a probe, in forward passes of the model on one
+// sample. It assumes at most 30 epochs, and three forward passes of the probe for each sample. A
+// forward pass of the model is taken for as many multiplications as it has parameters, plus 25 for
+// each byte of activations. Ridge regression counts as one forward pass.
+func (r *run) trainingWork(p *probeSpec) int64 {
+	return trainingWork(r.job, r.training, p.kind, p.hidden, p.input.width(), p.outputs(), len(p.train))
+}
+
+// trainingWork is the method trainingWork for a probe with in inputs, out outputs and n training
+// samples.
+func trainingWork(j *procedure.Job, t *Training, kind string, hidden []int, in, out, n int) int64 {
+	if kind == Ridge {
+		return 1
+	}
+	sizes := []int{in}
+	if kind == MLP {
+		sizes = append(sizes, hidden...)
+	}
+	var weights float64
+	for i, next := range append(slices.Clone(sizes[1:]), out) {
+		weights += float64(sizes[i]) * float64(next)
+	}
+	forward := 25*float64(j.A.Model.ActivationBytes()) + float64(j.A.Model.Graph().Parameters())
+	return 1 + int64(3*weights*float64(n)*float64(min(t.Epochs, 30))/forward)
+}

@@ -1,0 +1,119 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/seed"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A sampleTransform transforms every sample, for probes (small networks or linear maps trained on a
+// layer). The zero value leaves samples unchanged.
+type sampleTransform struct {
+	id    string                            // identifies the transformed representations among those that are stored
+	op    func(dataset.Sample) transform.Op // the transformation of a sample; nil: none
+	pairs bool                              // the data hold each sample clean (not transformed) and transformed: take the transformed one
+}
+
+// randomTransform transforms each sample by one draw of the transformation. With a list of values,
+// such as angles, each sample gets one of them at random. With ReadyPairs the data hold x and T(x).
+// r.job is what the run measures: layers of a model under one transformation. Its Key seeds the
+// random draws.
+func (r *run) randomTransform() sampleTransform {
+	j := r.job
+	if j.Transform == procedure.ReadyPairs {
+		return sampleTransform{id: r.transformID("pairs"), pairs: true}
+	}
+	return sampleTransform{id: r.transformID("drawn"), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, r.value(s.Index), s.Index) }}
+}
+
+// valueTransform transforms each sample by one value of a list.
+func (r *run) valueTransform(value int) sampleTransform {
+	j := r.job
+	return sampleTransform{id: r.transformID(fmt.Sprintf("value %d", value)), op: func(s dataset.Sample) transform.Op { return j.Transform.Draw(j.Key, value, s.Index) }}
+}
+
+// transformID returns the id of a sampleTransform. choice states how it chooses among the values.
+// PerTrial: the transformation is drawn once for a trial (a repetition of all draws), not for each
+// sample.
+func (r *run) transformID(choice string) string {
+	t, k := r.job.Transform, r.job.Key
+	return fmt.Sprintf("%s %v %d %q %q %d %s", t.Identity, t.PerTrial, k.Seed, k.Data, k.Transform, k.Trial, choice)
+}
+
+// value returns the index, in the transformation's list of values, of the one that is drawn for the
+// sample with the given index.
+func (r *run) value(index int) int {
+	n := len(r.job.Transform.Values)
+	if n == 1 {
+		return 0
+	}
+	k := r.job.Key
+	return seed.Rand(k.Seed, "probe: value", k.Data, k.Transform, k.Trial, index).IntN(n)
+}
+
+// parameters returns the parameter of each sample's transformation, scaled from its range to
+// [0, 1]; NaN if the transformation has no numeric parameter. There must be a range (see ranged).
+func (r *run) parameters() []float64 {
+	j := r.job
+	width := j.Transform.Range.High - j.Transform.Range.Low
+	out := make([]float64, r.samples.Len())
+	for i, index := range r.samples.Index {
+		p, ok := transform.Parameter(j.Transform.Draw(j.Key, r.value(index), index))
+		if out[i] = (p - j.Transform.Range.Low) / width; !ok {
+			out[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// ranged reports whether the transformation has a numeric parameter with a range.
+func ranged(t *procedure.Transform) bool { return t.Range != nil && t.Range.Low < t.Range.High }
+
+// listed reports whether the transformation has a list of values.
+func listed(t *procedure.Transform) bool { return len(t.Values) > 1 }
+
+// A parameterBin contains the samples with one value of the transformation, or with parameters in
+// one part of its range.
+type parameterBin struct {
+	// parameter is the column parameter of the scores: the value, the midpoint of the part of the
+	// range, or "" if there is neither.
+	parameter string
+	contains  func(i int) bool // whether sample i is in the bin
+}
+
+// parameterBins divides the samples by the values of a list, or by parts of the range.
+func (r *run) parameterBins(parts int) []parameterBin {
+	t := r.job.Transform
+	var out []parameterBin
+	switch {
+	case listed(t):
+		for v, value := range t.Values {
+			out = append(out, parameterBin{value.Parameter, func(i int) bool { return r.value(r.samples.Index[i]) == v }})
+		}
+	case ranged(t):
+		fraction := r.parameters()
+		for k := range parts {
+			low, high := float64(k)/float64(parts), float64(k+1)/float64(parts)
+			midpoint := t.Range.Low + (low+high)/2*(t.Range.High-t.Range.Low)
+			out = append(out, parameterBin{strconv.FormatFloat(round(midpoint), 'g', -1, 64),
+				func(i int) bool { return fraction[i] >= low && (fraction[i] < high || k == parts-1) }})
+		}
+	default:
+		out = append(out, parameterBin{"", func(int) bool { return true }})
+	}
+	return out
+}
+
+// round rounds to nine significant digits, so that 0.15000000000000002 becomes 0.15.
+func round(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+// Package procedure defines measures that do not accumulate statistics in one reading of the
+// samples: they work in steps on samples in memory. Examples are the inversion of a representation
+// (gradient descent on an input until its representation is close to a given one) and the training
+// of a probe (a small network on the vectors of a layer).
+//
+// A Procedure runs a Job: one or two models with their layers, a source of samples, and a
+// checkpoint, in one trial (one of several repetitions of all random draws of a study; a study is
+// what a user asks to be measured). If it needs a transformation, the job has all its values or its
+// range, so that the procedure can follow a sample along a trajectory (its transformed versions, or
+// the frames before and after it, in order) or draw a value for each sample. A procedure runs until
+// its scores are computed or its context ends. A later run restores the checkpoint and continues.
+// Procedures are seeded and reproducible on one machine: a resumed run gives exactly the scores of
+// an uninterrupted one.
+//
+// For example, to run a procedure on a job:
+//
+//	if reason := p.Skip(job); reason != "" {
+//		return errors.New(reason)
+//	}
+//	scores, err := p.Run(ctx, job)
+package procedure
+
+import (
+	"context"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/features"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A Procedure is a measure that works in steps on samples in memory.
+type Procedure interface {
+	measure.Method
+	// Needs returns the requirements on jobs.
+	Needs() Needs
+	// Skip returns why a job cannot be run (for example, a model without class scores), or "". It
+	// depends on models, layers and Source.Len only and does not read samples.
+	Skip(j *Job) string
+	// Work estimates the work in forward passes of one sample; a step with a gradient counts as
+	// three. It does not read samples.
+	Work(j *Job) int64
+	// Run runs the job. If the context ends, it saves a checkpoint and returns the context's error
+	// within about a second.
+	Run(ctx context.Context, j *Job) ([]measure.PairScore, error)
+}
+
+// Needs describes the requirements of a procedure on its jobs.
+type Needs struct {
+	Pair        bool // two models, a reference A and another one B; else one
+	Directional bool // the scores of (a, b) differ from those of (b, a)
+	Labels      bool // samples must have labels
+	Prediction  bool // models must have class scores
+	Transform   bool // a transformation: one job for each of the study, with all its values
+	// ReadyPairs, with Transform: the procedure also accepts data whose samples come in pairs with
+	// transformed versions from files. It then gets one job, whose Transform is the variable
+	// ReadyPairs.
+	ReadyPairs bool
+	// OwnTrajectories, with Transform: the procedure also accepts data whose samples form
+	// trajectories, such as gratings and video, without a transformation. It then gets one job
+	// without Job.Transform.
+	OwnTrajectories bool
+	// Layers is how layers are paired by default: Penultimate, Same or Grid. "": the procedure
+	// reads no layers.
+	Layers string
+	// Samples is the largest number of samples, the first ones of the random order in which the
+	// study reads all samples; 0: all.
+	Samples int
+	// NewSamples, with Samples: each trial uses the next samples of the order, which is cyclic.
+	NewSamples bool
+}
+
+// Values of Needs.Layers: how layers of two models are paired.
+const (
+	Penultimate = "penultimate" // the input of the last matrix product of each model
+	Same        = "same"        // by name if both models have the same names, else by order
+	Grid        = "grid"        // every layer with every layer
+)
+
+// A Job is one run of a procedure.
+type Job struct {
+	A, B Subject // B is the zero Subject unless Needs.Pair
+	// Pairs are the compared layers, as indices into A.Layers and B.Layers. Without B, {i, i} for
+	// each layer.
+	Pairs [][2]int
+	Key   measure.Key // seeds all random draws; Trial distinguishes repetitions
+	// Transform is the transformation of the job; nil unless Needs.Transform. The samples of Data
+	// are not transformed: the procedure must apply the Op (a transformation with fixed parameters)
+	// that Draw returns.
+	Transform *Transform
+	// Data holds the samples in the study's random order, at most Needs.Samples. Labels are indices
+	// of outputs of model A, or of model B with Needs.Pair and Needs.Labels. Without Needs.Labels,
+	// they stay those of the data if its classes do not match the outputs.
+	Data dataset.Source
+	// Repeated reports whether, despite Needs.NewSamples, an earlier trial uses some of the samples
+	// too, because there are too few for all trials.
+	Repeated bool
+	// Read reads the samples at the given positions of Data, in order, in the frame f: the part and
+	// size of an image that a model gets. Samples that cannot be read are left out and recorded. If
+	// more than 1 % of the samples cannot be read, it returns an error.
+	Read func(ctx context.Context, positions []int, f dataset.Frame) ([]dataset.Sample, error)
+
+	Checkpoint train.Checkpoint // of this job; may be nil
+	// Shared returns a checkpoint for a result that jobs with different B have in common, such as
+	// the inversion of a layer of A: the first job saves it and the others load it. Checkpoints are
+	// separate for each model A, data and trial; key must describe all else that the result depends
+	// on. Shared may be nil.
+	Shared func(key string) train.Checkpoint
+	// Units and Curves store the results of single units, the values of a layer. Each may be called
+	// several times, and may be nil.
+	Units  func([]measure.UnitScore) error
+	Curves func([]measure.UnitResponse) error
+
+	// Store stores representations that jobs, measures and runs share; it may be nil.
+	Store *features.Store
+	// Progress is called with the work that is done, in the units of Work, and a note for display,
+	// such as the current distance. It is not nil.
+	Progress func(done int64, note string)
+	Runtime  *ort.Runtime // ONNX Runtime, which runs models
+	Threads  int          // of the runtime; 0: all cores
+	Device   string       // of the runtime; "": cpu
+	Memory   int64        // memory that may be used, in bytes; results do not depend on it
+}
+
+// A Subject is a model with the layers to measure.
+type Subject struct {
+	Name     string
+	Identity string // identifies the model with its settings; "": the model's SHA-256
+	Model    *model.Model
+	Layers   []onnx.Layer
+	Outputs  []int // class outputs that are used for predictions; nil: all
+}

@@ -1,0 +1,126 @@
+// Package stitching measures whether one model can continue from a layer of another one: model
+// stitching (Lenc and Vedaldi 2015; Bansal, Nakkiran and Barak 2021; Csiszárik et al. 2021).
+//
+// The front of the first model, a, ends at a layer. A linear map, the stitch, turns the activations
+// of that layer into activations of a layer of the second model, b, from which the rest of b
+// computes the class. The stitch is trained to classify, with all weights of both models fixed:
+//
+//	x -> front of a -> stitch -> back of b -> class
+//
+// If both layers are feature maps, the stitch is a 1 x 1 convolution, that is, one linear map of
+// the channels at each position; maps of different sizes are resized first. Otherwise it is a
+// linear map of all values. The stitch is trained by Adam on some of the samples and tested on the
+// others.
+//
+// A job is one run of the measure on two models, A and B (procedure.Job). A model that is stitched
+// to itself by the identity has exactly its own accuracy:
+//
+//	s := stitching.Defaults()
+//	s.Start, s.Epochs = "identity", 0
+//	m, err := stitching.New(s)
+package stitching
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// New returns the measure stitching. Its statistics are accuracy (of the stitched network), gain
+// (that accuracy minus the one with the untrained stitch) and penalty (the accuracy of b minus that
+// of the stitched network).
+func New(s Settings) (procedure.Procedure, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return &stitching{s}, nil
+}
+
+// stitching is a procedure: a measure that works in steps on samples in memory.
+type stitching struct{ settings Settings }
+
+func (*stitching) Name() string { return "stitching" }
+
+func (*stitching) Descriptor() measure.Descriptor { return Descriptor() }
+
+func (*stitching) Version() int { return 1 }
+
+func (m *stitching) Settings() any { return m.settings }
+
+// Needs asks for labels and, by default, for pairs of layers of the same name (procedure.Same). If
+// the layers of the two models have different names, they are paired by their order.
+func (m *stitching) Needs() procedure.Needs {
+	return procedure.Needs{Pair: true, Directional: true, Labels: true, Layers: procedure.Same, Samples: m.settings.Images}
+}
+
+// Skip returns why a job cannot be run, or "". In a job, Subject.Outputs are the class outputs that
+// the data use; nil stands for all.
+func (m *stitching) Skip(j *procedure.Job) string {
+	for _, s := range []procedure.Subject{j.A, j.B} {
+		if s.Model.Batch() > 0 {
+			return fmt.Sprintf("%s takes %d images at a time: export it with a free batch size", s.Name, s.Model.Batch())
+		}
+	}
+	switch {
+	case j.B.Model.Classes() == 0:
+		return fmt.Sprintf("the model %s has no class scores", j.B.Name)
+	case j.B.Model.Classes() < 2 || j.B.Outputs != nil && len(j.B.Outputs) < 2:
+		return "a classifier needs at least two classes"
+	case j.A.Model.Input().Type == onnx.Uint8:
+		return fmt.Sprintf("%s has a uint8 input: export it with a float input", j.A.Name)
+	case m.trainCount(j.Data.Len()) < 2 || j.Data.Len()-m.trainCount(j.Data.Len()) < 2:
+		return fmt.Sprintf("%d samples are too few: two train the stitch, and two others test it", j.Data.Len())
+	}
+	return ""
+}
+
+// trainCount returns how many of n samples train the stitches.
+func (m *stitching) trainCount(n int) int { return int(math.Round(m.settings.Train * float64(n))) }
+
+// Work returns the number of forward passes of one sample. A training step counts as three per
+// sample. A start by least squares counts as two, one of each model. The tests of the second model,
+// of each untrained and of each trained stitch count as one each.
+func (m *stitching) Work(j *procedure.Job) int64 {
+	n := j.Data.Len()
+	tests := int64(n - m.trainCount(n))
+	return tests + int64(len(j.Pairs))*m.workOf(n)
+}
+
+// workOf returns the work of one stitch with n samples.
+func (m *stitching) workOf(n int) int64 {
+	passes := 3 * m.settings.Epochs
+	if m.settings.Start == leastSquares {
+		passes += 2
+	}
+	return int64(passes)*int64(m.trainCount(n)) + 2*int64(n-m.trainCount(n))
+}
+
+func (m *stitching) Run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	scores, err := m.run(ctx, j)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return scores, err
+}
+
+func (m *stitching) run(ctx context.Context, j *procedure.Job) ([]measure.PairScore, error) {
+	r, err := m.newRun(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	var out []measure.PairScore
+	for _, p := range j.Pairs {
+		scores, err := r.stitch(ctx, j.A.Layers[p[0]], j.B.Layers[p[1]])
+		if err != nil {
+			return nil, fmt.Errorf("stitching layer %q of %s to layer %q of %s: %w", j.A.Layers[p[0]].Name, j.A.Name, j.B.Layers[p[1]].Name, j.B.Name, err)
+		}
+		for _, s := range scores {
+			out = append(out, measure.PairScore{A: p[0], B: p[1], Score: s})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,136 @@
+package stitching
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/state"
+	"github.com/noether-ml/noether/internal/train"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/onnx/rewrite"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// train trains the stitch of net, or loads its weights from the job's store if they are there, and
+// returns net with these weights. net is one model up to the layer from, the stitch (a linear map),
+// and another model after the layer to. A job is one run of the measure on two models; its store
+// keeps results that jobs share.
+func (r *run) train(ctx context.Context, net *onnx.Model, from, to onnx.Layer, seed uint64) (*onnx.Model, error) {
+	name := r.name(from, to)
+	if r.job.Store != nil {
+		if raw, err := r.job.Store.Load(name); err == nil && raw != nil {
+			if weights, err := decode(raw, net); err == nil {
+				return rewrite.WithWeights(net, weights)
+			}
+		}
+	}
+	const warmup = 0 // steps
+	t, err := train.New(r.job.Runtime, train.Spec{Model: net, Parameters: []string{weightName, biasName}, Loss: train.CrossEntropy,
+		Optimiser: train.Adam{Rate: r.settings.Rate}, Schedule: train.Cosine(warmup), Engine: r.engine()})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	before := r.work   // done by the job so far
+	const perImage = 3 // work of training on an image: a step costs about three forward passes
+	// nil: there are no validation samples.
+	_, err = t.Fit(ctx, &train.Arrays{Inputs: []tensor.Tensor{r.x.Slice(0, r.trainImages)}, Classes: r.labels[:r.trainImages]}, nil, train.FitOptions{
+		Epochs: r.settings.Epochs, Batch: r.settings.Batch, Seed: seed, Checkpoint: &stitchCheckpoint{r.job.Checkpoint, name},
+		AfterStep: func(p train.StepProgress) {
+			r.job.Progress(before+perImage*int64((p.Epoch-1)*p.Total+p.Samples), fmt.Sprintf("layer %s to %s, epoch %d, loss %.3g", from.Name, to.Name, p.Epoch, p.Loss))
+		}})
+	if err != nil {
+		return nil, err
+	}
+	weights := t.Weights()
+	if r.job.Store != nil {
+		if err := r.job.Store.Save(name, encode(weights)); err != nil {
+			return nil, err
+		}
+	}
+	return rewrite.WithWeights(net, weights)
+}
+
+// name returns a name for a trained stitch: a hash of everything that its weights depend on. A
+// trial is one of several repetitions with other random draws.
+func (r *run) name(from, to onnx.Layer) string {
+	j := r.job
+	model := func(s procedure.Subject) string { return s.Identity + " " + s.Model.SHA256() }
+	all := []any{"stitching", r.Version(), model(j.A), from.Name, model(j.B), to.Name, j.B.Outputs, j.Data.Fingerprint(), r.indices[:r.trainImages], r.labels[:r.trainImages],
+		fmt.Sprintf("%+v", r.settings), j.Key.Seed, j.Key.Data, j.Key.Trial, j.Device}
+	return fmt.Sprintf("stitch %x", sha256.Sum256([]byte(strings.Trim(fmt.Sprintf("%q", all), "[]"))))
+}
+
+const (
+	stateKind    = "stitching"
+	stateVersion = 1
+)
+
+// encode returns the weights of a stitch as bytes for the store.
+func encode(weights map[string]tensor.Tensor) []byte {
+	w := state.NewWriter(stateKind, stateVersion)
+	w.Float32s(weights[weightName].Data)
+	w.Float32s(weights[biasName].Data)
+	return w.Bytes()
+}
+
+// decode reads the weights of the stitch of a network.
+func decode(raw []byte, net *onnx.Model) (map[string]tensor.Tensor, error) {
+	r, err := state.NewReader(raw, stateKind, stateVersion)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]tensor.Tensor{}
+	for _, name := range []string{weightName, biasName} {
+		t, err := net.Tensor(name)
+		if err != nil {
+			return nil, err
+		}
+		r.Float32sInto(t.Data)
+		out[name] = t
+	}
+	return out, r.Close()
+}
+
+// A stitchCheckpoint stores the state (saved progress) of the training of the current stitch. Load
+// ignores a state of another stitch.
+type stitchCheckpoint struct {
+	store train.Checkpoint // may be nil
+	name  string           // of the current stitch: see run.name
+}
+
+func (c *stitchCheckpoint) Load() (io.ReadCloser, error) {
+	if c.store == nil {
+		return nil, nil
+	}
+	var training []byte
+	err := state.Load(c.store, stateKind, stateVersion, func(r *state.Reader) bool {
+		if r.String() != c.name {
+			return false
+		}
+		training = r.Raw()
+		return true
+	})
+	if err != nil || training == nil {
+		return nil, err
+	}
+	return io.NopCloser(strings.NewReader(string(training))), nil
+}
+
+func (c *stitchCheckpoint) Save(write func(io.Writer) error) error {
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Save(func(to io.Writer) error {
+		w := state.Stream(to, stateKind, stateVersion)
+		w.String(c.name)
+		if err := w.Nested(write); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+}

@@ -1,0 +1,452 @@
+package html
+
+import (
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+)
+
+// pageData is the data of a page: the table of scores, tables of what else the charts draw, and the
+// descriptions of the charts. The code in the browser reads it by these keys (web/src/data.ts).
+// Package report explains terms such as variant, factor and contact sheet. Its types that occur
+// here describe contents of the page.
+type pageData struct {
+	tableData                                    // of scores: row i is Run.Rows[i]
+	Shown     []int                              `json:"shown"`  // the report.Level of each row: a detail, or a summary over trials or values
+	Tables    map[string]tableData               `json:"tables"` // see report.Chart.Table
+	Fields    map[report.Field]report.FieldLabel `json:"fields"`
+	Looks     []report.Look                      `json:"looks"`   // colour, marker and dashes of series, by index
+	Notices   map[string]string                  `json:"notices"` // see notices
+	Measures  []measureData                      `json:"measures"`
+	Models    []modelData                        `json:"models"`
+
+	Statements []report.Statement `json:"statements"` // sentences about scores
+	Relations  []relationData     `json:"relations"`  // of scores to accuracy
+	Images     []report.Image     `json:"pictures"`
+
+	Matrices   []report.Matrix     `json:"matrices"`   // of a statistic, models x transformations
+	Curves     []report.CurvePanel `json:"curves"`     // statistics with curves over depth
+	Samples    []report.SheetValue `json:"samples"`    // values for the samples on contact sheets
+	Transforms map[string]string   `json:"transforms"` // titles of their parameters, by name
+
+	Sheets []report.SampleSheet          `json:"sheets"` // the samples that a transformation changes most and least
+	Scales map[string]report.ColourScale `json:"scales"` // of classes
+
+	Networks []networkData     `json:"networks"` // graphs of the models
+	Maps     []report.MapSheet `json:"maps"`     // drawings of feature maps
+}
+
+// A tableData is a table stored by column, with texts as indices into their distinct values:
+// 100,000 rows take a few megabytes and are decoded quickly.
+type tableData struct {
+	Rows    int                   `json:"rows"`
+	Texts   map[string]textColumn `json:"texts"`
+	Numbers map[string]numbers    `json:"numbers"` // a single number if all rows have the same
+	Columns []columnData          `json:"columns,omitempty"`
+	// Order lists the names of the parts of the ranges of transformations, from the lowest part to
+	// the highest (see report.Parts).
+	Order []string `json:"order,omitempty"`
+}
+
+// A columnData is the heading of a column that readers see.
+type columnData struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// A column is a column of texts or of numbers, whichever function is set. If title is not empty,
+// readers see the column.
+type column[T any] struct {
+	name, title string
+	text        func(T) string
+	number      func(T) float64
+}
+
+// packTable returns a table with the given columns of rows.
+func packTable[T any](rows []T, columns []column[T]) tableData {
+	t := tableData{Rows: len(rows), Texts: map[string]textColumn{}, Numbers: map[string]numbers{}}
+	for _, c := range columns {
+		if c.title != "" {
+			t.Columns = append(t.Columns, columnData{c.name, c.title})
+		}
+		if c.text != nil {
+			t.Texts[c.name] = packText(rows, c.text)
+		} else {
+			t.Numbers[c.name] = packNumber(rows, c.number)
+		}
+	}
+	return t
+}
+
+// A modelData has the tags of a model, by which readers can group models.
+type modelData struct {
+	Name string            `json:"name"`
+	Tags map[string]string `json:"tags"`
+}
+
+// A textColumn is a column with few distinct texts. Codes is empty if all rows have the first one.
+type textColumn struct {
+	Values []string `json:"values"`
+	Codes  []int    `json:"codes"`
+}
+
+// A measureData describes a measure for its charts.
+type measureData struct {
+	measure.Descriptor
+	Key     string                                   `json:"key"`     // of the section of the page
+	Layered bool                                     `json:"layered"` // it scores layers that can be compared
+	Toward  map[string]string                        `json:"toward"`  // by statistic: what a high or low value means
+	Colours map[string]map[string]report.ColourScale `json:"colours"` // by table and statistic
+	Charts  []report.Chart                           `json:"charts"`  // the first is shown first
+}
+
+// numbers are encoded with six significant digits, integers exactly, and as null if not finite.
+type numbers []float64
+
+// MarshalJSON implements json.Marshaler.
+func (n numbers) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 8*len(n)+2), '[')
+	for i, v := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b = append(b, "null"...)
+			continue
+		}
+		b = strconv.AppendFloat(b, v, 'g', digits(v), 64)
+	}
+	return append(b, ']'), nil
+}
+
+// newPageData returns the data of a page: of the scores, the record (what was measured, and how)
+// and the attachments (other contents of the run folder) of a run. attached returns the
+// attachments.
+func newPageData(r Run, attached func() report.Attachments) pageData {
+	rows, rec := r.Rows, r.Record
+	measures, sections := report.Describe(rows, rec.Measures), report.Sections(rows, rec.Measures)
+	var table tableData
+	// The table is made in a goroutine; wait returns when it is complete.
+	wait := start(func() { table = scoreTable(rows, measures, sections, rec.Models) })
+	p := pageData{Shown: make([]int, len(rows)), Fields: report.FieldLabels(), Looks: report.Looks(), Notices: notices,
+		Measures: []measureData{}, Models: packModels(rec.Models), Statements: encodeStatements(report.Statements(rows, rec.Measures, r.Replicates)),
+		Relations: packRelations(rows, &rec)}
+	p.Matrices, p.Curves, p.Transforms = printableMatrices(report.Matrices(rows, rec.Measures)), report.CurvePanels(rows, rec.Measures), map[string]string{}
+	p.Networks = packNetworks(rows, rec.Models)
+	for _, t := range rec.Transforms {
+		p.Transforms[report.Printable(t.Name)] = report.Printable(t.Parameter)
+	}
+	values := make(map[[2]string][]float64)
+	for i, level := range report.Levels(rows) {
+		p.Shown[i] = int(level)
+		if level >= report.OverTrial {
+			of := [2]string{rows[i].Measure, rows[i].Statistic}
+			values[of] = append(values[of], rows[i].Value)
+		}
+	}
+	r.Attachments = attached()
+	p.Images, p.Tables = printableImages(r.Images), map[string]tableData{
+		"bins": binTable(r.Distributions, rec.Models), "ranks": rankTable(r.Distributions, rec.Models), "steps": stepTable(r.Curves, rec.Models)}
+	for _, v := range r.SheetValues {
+		for _, text := range []*string{&v.Model, &v.Data, &v.Transform, &v.Parameter} {
+			*text = report.Printable(*text)
+		}
+		p.Samples = append(p.Samples, v)
+	}
+	p.Maps, p.Sheets, p.Scales = printableMaps(r.MapSheets, &rec), printableSheets(r.SampleSheets), classScales(r.SampleSheets)
+	units := make(map[[2]string][]float64) // ranges of the values of units: channels at positions of a layer
+	for _, d := range r.Distributions {
+		of := [2]string{d.Measure, d.Statistic}
+		units[of] = append(units[of], d.Low, d.High)
+	}
+	for _, section := range sections {
+		m, a := section.Descriptor, r.Attachments
+		if section.Key != m.Name {
+			a = report.Attachments{} // the measure's main section, whose key is its name, shows them
+		}
+		of := section.Of(rows)
+		colours, ofUnits := map[string]report.ColourScale{}, map[string]report.ColourScale{}
+		d := measureData{m, section.Key, report.Layered(of, m.Name), map[string]string{}, map[string]map[string]report.ColourScale{"scores": colours, "ranks": ofUnits},
+			report.ChartsOf(m, of, a)}
+		for _, s := range m.Statistics {
+			of := [2]string{m.Name, s.Name}
+			d.Toward[s.Name] = report.DirectionNote(m, s)
+			colours[s.Name], ofUnits[s.Name] = report.NewColourScale(values[of], s.Range), report.NewColourScale(units[of], s.Range)
+		}
+		p.Measures = append(p.Measures, d)
+	}
+	wait()
+	p.tableData = table
+	return p
+}
+
+// notices are the texts of a page where there is nothing to see.
+var notices = map[string]string{
+	"empty":  "There is no number to show.",
+	"hidden": "The filters hide all scores.",
+	"none":   "There are no scores for this choice.",
+	"images": "The filters hide all images.",
+}
+
+// printableSheets returns sample sheets with printable names, without control characters.
+func printableSheets(sheets []report.SampleSheet) []report.SampleSheet {
+	out := slices.Clone(sheets)
+	printable := func(names []string) []string {
+		names = slices.Clone(names)
+		for i := range names {
+			names[i] = report.Printable(names[i])
+		}
+		return names
+	}
+	for i := range out {
+		s := &out[i]
+		s.Data, s.Transform, s.Title = report.Printable(s.Data), report.Printable(s.Transform), report.Printable(s.Title)
+		s.Classes, s.Parameters = printable(s.Classes), printable(s.Parameters)
+		s.Samples, s.Models = slices.Clone(s.Samples), slices.Clone(s.Models)
+		for k := range s.Samples {
+			s.Samples[k].Name = report.Printable(s.Samples[k].Name)
+		}
+		s.Projected, s.Projections = slices.Clone(s.Projected), slices.Clone(s.Projections)
+		for k := range s.Projected {
+			s.Projected[k].Name = report.Printable(s.Projected[k].Name)
+		}
+		for k := range s.Projections {
+			p := &s.Projections[k]
+			p.Model, p.Layer = report.Printable(p.Model), report.Printable(p.Layer)
+		}
+		for k := range s.Models {
+			s.Models[k].Model = report.Printable(s.Models[k].Model)
+		}
+	}
+	return out
+}
+
+// printableMaps returns feature maps with printable names, in the order of the study.
+func printableMaps(sheets []report.MapSheet, rec *scores.Record) []report.MapSheet {
+	out := slices.Clone(sheets)
+	slices.SortStableFunc(out, func(a, b report.MapSheet) int {
+		place := func(s report.MapSheet) (transform, model int) {
+			return slices.IndexFunc(rec.Transforms, func(t scores.TransformRecord) bool { return t.Name == s.Transform }),
+				slices.IndexFunc(rec.Models, func(m scores.ModelRecord) bool { return m.Name == s.Model })
+		}
+		transform, model := place(a)
+		otherTransform, otherModel := place(b)
+		return cmp.Or(transform-otherTransform, model-otherModel)
+	})
+	for i := range out {
+		s := &out[i]
+		for _, text := range []*string{&s.Model, &s.Data, &s.Transform, &s.Parameter, &s.Measure, &s.Name} {
+			*text = report.Printable(*text)
+		}
+		s.Layers = slices.Clone(s.Layers)
+		for k := range s.Layers {
+			s.Layers[k].Layer = report.Printable(s.Layers[k].Layer)
+		}
+	}
+	return out
+}
+
+// classScales returns the colour scales of the heat map of classes: drop for losses of accuracy and
+// share for effective invariance, a score of how well predictions are preserved.
+func classScales(sheets []report.SampleSheet) map[string]report.ColourScale {
+	var drops []float64
+	for _, s := range sheets {
+		drops = append(drops, s.Drops()...)
+	}
+	return map[string]report.ColourScale{
+		// With values of both signs the colours diverge from 0, even if no class gains accuracy.
+		"drop":  report.NewColourScale(append(drops, -0.01, 0.01), measure.Range{Low: -1, High: 1}),
+		"share": report.NewColourScale([]float64{0, 1}, measure.ZeroToOne),
+	}
+}
+
+// printableMatrices returns matrices with printable names.
+func printableMatrices(all []report.Matrix) []report.Matrix {
+	for i := range all {
+		m := &all[i]
+		m.Data = report.Printable(m.Data)
+		for _, names := range [][]string{m.Models, m.Columns} {
+			for k := range names {
+				names[k] = report.Printable(names[k])
+			}
+		}
+	}
+	return all
+}
+
+// encodeStatements encodes the row indices of statements as the first index and the differences
+// between successive ones, which compress well.
+func encodeStatements(all []report.Statement) []report.Statement {
+	for i, s := range all {
+		all[i].Text = report.Printable(s.Text)
+		for k := len(s.Rows) - 1; k > 0; k-- {
+			s.Rows[k] -= s.Rows[k-1]
+		}
+	}
+	return all
+}
+
+// packModels returns the names and tags of models, made printable.
+func packModels(models []scores.ModelRecord) []modelData {
+	out := make([]modelData, len(models))
+	for i, m := range models {
+		out[i] = modelData{report.Printable(m.Name), map[string]string{}}
+		for key, value := range m.Tags {
+			out[i].Tags[report.Printable(key)] = report.Printable(value)
+		}
+	}
+	return out
+}
+
+// compressJSON returns a value as compressed JSON in base64, which is safe inside a script element.
+func compressJSON(v any) (string, error) {
+	var b strings.Builder
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	zip, err := gzip.NewWriterLevel(text, gzip.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(json.NewEncoder(zip).Encode(v), zip.Close(), text.Close()); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// scoreTable returns the table of scores. Of its columns, place is the position of a layer among
+// those of its model, such as "layer 7 of 20"; relative is its depth, scaled from 0 (the first
+// layer of the model) to 1 (the last); confidence is the least confidence of the samples to which a
+// score is limited; low and high are the ends of its interval. In scores of two models, reference
+// is the first, compared the second, and other the second's layer; model names both models.
+func scoreTable(rows []scores.Row, measures report.Measures, sections []report.Section, models []scores.ModelRecord) tableData {
+	type row struct {
+		*scores.Row
+		// Part of the range of the transformation, and factor (property of samples) with
+		// transformation. Set for measures whose variants are kinds of probes, else "".
+		part, pair string
+	}
+	probed := make(map[string]bool)
+	for _, m := range measures {
+		probed[m.Name] = m.Probes
+	}
+	parts, order := report.Parts(rows)
+	all := make([]row, len(rows))
+	for i := range rows {
+		all[i].Row = &rows[i]
+		if probed[rows[i].Measure] {
+			all[i].part, all[i].pair = parts[i], report.Field("pair").Of(measures, &rows[i])
+		}
+	}
+	depth, relative, places := depths(models), report.RelativeDepth(rows), report.NewPlaces(rows)
+	branch := report.Branches(models) // whether a layer is on a path that a shortcut passes by
+	columns := []column[row]{
+		{name: "measure", text: func(r row) string { return r.Measure }},
+		{name: "section", text: func(r row) string {
+			return sections[slices.IndexFunc(sections, func(s report.Section) bool { return s.Has(r.Row) })].Key
+		}},
+		{name: "statistic", text: func(r row) string { return r.Statistic }},
+		{name: "transform", text: func(r row) string { return r.Transform }},
+		{name: "warning", text: func(r row) string { return r.Warning }},
+		{name: "part", text: func(r row) string { return r.part }},
+		{name: "pair", text: func(r row) string { return r.pair }},
+		{name: "place", text: func(r row) string { return places.Of(r.Model, r.Layer) }},
+		{name: "branch", text: func(r row) string {
+			if branch(r.Row) {
+				return "in a branch"
+			}
+			return ""
+		}},
+		{name: "depth", number: func(r row) float64 { return float64(r.Depth) }},
+		{name: "relative", number: func(r row) float64 { return relative(r.Row) }},
+		{name: "otherDepth", number: func(r row) float64 { return float64(depth(r.OtherModel, r.OtherLayer)) }},
+		{name: "confidence", number: func(r row) float64 { return report.Confidence(r.Row) }},
+		{name: "trial", number: func(r row) float64 { return float64(r.Trial) }},
+		{name: "value", number: func(r row) float64 { return r.Value }},
+		{name: "low", number: func(r row) float64 { return r.Low }},
+		{name: "high", number: func(r row) float64 { return r.High }},
+		{name: "null", number: func(r row) float64 { return r.Null }},
+		{name: "n", number: func(r row) float64 { return float64(r.N) }},
+	}
+	for _, f := range []report.Field{"model", "reference", "compared", "layer", "other", "data", "parameter", "variant", "factor"} {
+		columns = append(columns, column[row]{name: string(f), text: func(r row) string { return f.Of(measures, r.Row) }})
+	}
+	t := packTable(all, columns)
+	t.Order = order
+	return t
+}
+
+// packText returns a column of printable texts; field returns that of a row.
+func packText[T any](rows []T, field func(T) string) textColumn {
+	c := textColumn{Values: []string{}, Codes: make([]int, len(rows))}
+	raw, printable := make(map[string]int), make(map[string]int)
+	last, lastCode := "", -1
+	for i := range rows {
+		name := field(rows[i])
+		if name == last && lastCode >= 0 {
+			c.Codes[i] = lastCode
+			continue
+		}
+		code, seen := raw[name]
+		if !seen {
+			text := report.Printable(name)
+			if code, seen = printable[text]; !seen {
+				code = len(c.Values)
+				c.Values = append(c.Values, text)
+			}
+			raw[name], printable[text] = code, code
+		}
+		c.Codes[i] = code
+		last, lastCode = name, code
+	}
+	if len(c.Values) < 2 {
+		c.Codes = []int{}
+	}
+	return c
+}
+
+// depths returns a function that returns the depth of a model's layer (the number of operations on
+// the longest path from the input), or scores.NoDepth if there is no such layer.
+func depths(models []scores.ModelRecord) func(model, layer string) int {
+	known := make(map[[2]string]int)
+	for _, m := range models {
+		for _, l := range m.Layers {
+			known[[2]string{m.Name, l.Name}] = l.Depth
+		}
+	}
+	return func(model, layer string) int {
+		if depth, ok := known[[2]string{model, layer}]; ok {
+			return depth
+		}
+		return scores.NoDepth
+	}
+}
+
+// packNumber returns a column of numbers, of which only one is kept if all are the same.
+func packNumber[T any](rows []T, field func(T) float64) numbers {
+	n := make(numbers, len(rows))
+	for i := range rows {
+		n[i] = field(rows[i])
+	}
+	if len(n) > 1 && !slices.ContainsFunc(n, func(v float64) bool { return v != n[0] && !(math.IsNaN(v) && math.IsNaN(n[0])) }) {
+		return n[:1]
+	}
+	return n
+}
+
+// digits returns the precision with which a number is encoded: exact for integers, otherwise six
+// digits.
+func digits(v float64) int {
+	if v == math.Trunc(v) {
+		return -1
+	}
+	return 6
+}

@@ -1,0 +1,33 @@
+package html
+
+import (
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A networkData is a report.Network (the graph of a model) in the data of a page, with the
+// operations as columns. The page draws a group of operations as one node.
+type networkData struct {
+	Model   string     `json:"model"`
+	Names   []string   `json:"names"`   // of the groups
+	Tensors []string   `json:"tensors"` // of each operation, the name of its output
+	Ops     textColumn `json:"ops"`     // of each operation, its ONNX operator
+	Groups  []int      `json:"groups"`  // of each operation, the index of its group in Names
+	Reads   [][]int    `json:"reads"`   // of each operation, the indices of the operations that it reads from
+}
+
+// packNetworks returns the graphs of the measured models.
+func packNetworks(rows []scores.Row, models []scores.ModelRecord) []networkData {
+	var out []networkData
+	for _, n := range report.Networks(rows, models) {
+		d := networkData{Model: report.Printable(n.Model), Ops: packText(n.Operations, func(o scores.OperationRecord) string { return o.Op })}
+		for _, name := range n.Groups {
+			d.Names = append(d.Names, report.Printable(name))
+		}
+		for _, o := range n.Operations {
+			d.Tensors, d.Groups, d.Reads = append(d.Tensors, report.Printable(o.Tensor)), append(d.Groups, o.Group), append(d.Reads, o.Reads)
+		}
+		out = append(out, d)
+	}
+	return out
+}

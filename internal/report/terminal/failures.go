@@ -1,0 +1,75 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/noether-ml/noether/internal/report"
+	"github.com/noether-ml/noether/scores"
+)
+
+// maxFailures is the maximum number of failures in a table. The folder failures in the run folder,
+// which holds the results of a study, has all.
+const maxFailures = 40
+
+// WriteFailures prints a table of failures, the work of a study that failed, and their errors. Work
+// is a measure of one model on one data set under one transformation value, or all measures of a
+// model or a data set that could not be opened.
+func WriteFailures(w io.Writer, failed []scores.Failure, o Options) error {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	p := printer{width: o.Width, style: newStyles(w, o.Colour)}
+	p.failed(failed)
+	_, err := io.WriteString(w, p.out.String())
+	return err
+}
+
+// failed prints a row for each error: the work that failed, and beside it the error, wrapped. A
+// note is one error with all the work to which it applies.
+func (p *printer) failed(failed []scores.Failure) {
+	if len(failed) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.style.title.Render("Failed"))
+	all := report.FailureNotes(failed)
+	shown := all[:min(len(all), maxFailures)]
+	what, more := 0, len(failed)
+	for _, n := range shown {
+		what = max(what, ansi.StringWidth(affectedWork(n)))
+		more -= n.Count
+	}
+	what = min(what, p.width*2/5)
+	for _, n := range shown {
+		left := report.Fold(affectedWork(n), what)
+		right := report.Fold(report.Printable(n.Text), p.width-what-2)
+		for i := range max(len(left), len(right)) {
+			l, r := "", ""
+			if i < len(left) {
+				l = left[i]
+			}
+			if i < len(right) {
+				r = right[i]
+			}
+			pad := strings.Repeat(" ", max(0, what-ansi.StringWidth(l)))
+			p.line(strings.TrimRight(l+pad+"  "+p.style.warn.Render(r), " "))
+		}
+	}
+	if more > 0 {
+		p.line(p.style.faint.Render(fmt.Sprintf("and %d more; the folder failures has a file for each", more)))
+	}
+}
+
+// affectedWork describes the work that an error affected, for instance "seis of model a on data d
+// under tilt 15, and 4 more".
+func affectedWork(n report.Note) string {
+	text := strings.Join(n.Where[:min(len(n.Where), 1)], "")
+	if n.Count > 1 {
+		text += fmt.Sprintf(", and %s more", report.Count(n.Count-1))
+	}
+	return report.Printable(text)
+}

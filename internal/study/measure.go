@@ -1,0 +1,74 @@
+package study
+
+import (
+	"context"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/run"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/transform"
+)
+
+// LayerScores are the scores of a measure at one layer.
+type LayerScores struct {
+	Measure string
+	Layer   onnx.Layer // the zero Layer for measures of the prediction
+	Scores  []measure.Score
+}
+
+// Measure runs measures at every layer that the model was opened with, on the samples of a source.
+// Inputs are clean (not transformed) and under the transformation t, which is drawn once for all
+// samples; a nil t means clean only. Measure returns the scores of each measure by layer. It needs
+// no study file and no folder. Layers that a measure does not apply to are left out. The seed is 1.
+func Measure(ctx context.Context, m *model.Model, src dataset.Source, t transform.Transform, measures ...measure.Measure) ([]LayerScores, error) {
+	p, err := plan.ForMeasures(m, src, t, measures)
+	if err != nil {
+		return nil, err
+	}
+	if err := run.InMemory(ctx, p); err != nil {
+		return nil, err
+	}
+	var out []LayerScores
+	for _, c := range p.Cells { // a cell is one measure of the model
+		for _, t := range c.Tasks { // a task is the measure at one layer
+			out = append(out, LayerScores{c.Method.Name(), t.ScoredLayer(), t.Scored.Layers[0].Scores})
+		}
+	}
+	return out, nil
+}
+
+// PairScores are the scores of a comparison of two layers.
+type PairScores struct {
+	Comparison   string
+	Layer, Other onnx.Layer // of the first model, and of the second
+	Scores       []measure.Score
+}
+
+// Compare runs comparisons of every layer that model a was opened with, with every layer that b was
+// opened with. Each model reads the samples of the source at the size and crop of its own input.
+// The models a and b may be the same. Compare returns the scores of each comparison in the order of
+// the layers of a. Pairs that a comparison does not apply to are left out. The seed is 1.
+func Compare(ctx context.Context, a, b *model.Model, src dataset.Source, comparisons ...measure.Comparison) ([]PairScores, error) {
+	p, err := plan.ForComparisons(a, b, src, comparisons)
+	if err != nil {
+		return nil, err
+	}
+	if err := run.InMemory(ctx, p); err != nil {
+		return nil, err
+	}
+	named := func(m *model.Model, name string) onnx.Layer {
+		layers := m.Layers()
+		return layers[slices.IndexFunc(layers, func(l onnx.Layer) bool { return l.Name == name })]
+	}
+	var out []PairScores
+	for _, c := range p.Cells { // a cell is one comparison of the two models
+		for _, l := range c.ScoredLayers() {
+			out = append(out, PairScores{c.Method.Name(), named(a, l.Name), named(b, l.Other), l.Scores})
+		}
+	}
+	return out, nil
+}

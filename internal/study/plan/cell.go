@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/transform"
+)
+
+// Identity returns the fields that name the cell, a unit of work of the study, in its record (its
+// results in the run folder), without layers and scores.
+func (c *Cell) Identity() scores.Cell {
+	out := scores.Cell{Model: c.Model.Entry.Name, Data: c.Data.Entry.Name, Transform: c.View.Name,
+		Parameter: c.View.Parameter, Drawn: c.drawn, Trial: c.View.Trial, Measure: c.Method.Name()}
+	if c.other != nil {
+		out.OtherModel = c.other.Entry.Name
+	}
+	return out
+}
+
+// ScoredLayers returns the layers of a finished cell with their scores. If the pairs of layers of a
+// comparison were divided into several grids, they are put back into their original order. A
+// procedure is a measure that works in steps, such as training a probe; other measures have tasks,
+// each with running sums of its own.
+func (c *Cell) ScoredLayers() []scores.Layer {
+	if c.Procedure != nil {
+		return c.Procedure.Scored
+	}
+	var out []scores.Layer
+	for _, t := range c.Tasks {
+		out = append(out, t.Scored.Layers...)
+	}
+	if c.order != nil {
+		slices.SortStableFunc(out, func(a, b scores.Layer) int {
+			return c.order[[2]string{a.Name, a.Other}] - c.order[[2]string{b.Name, b.Other}]
+		})
+	}
+	return out
+}
+
+// String describes the cell for logs and errors.
+func (c *Cell) String() string {
+	name := fmt.Sprintf("%s of model %s on %s", c.Method.Name(), c.Model.Entry.Name, c.Data.Entry.Name)
+	if c.other != nil {
+		name = fmt.Sprintf("%s of models %s and %s on %s", c.Method.Name(), c.Model.Entry.Name, c.other.Entry.Name, c.Data.Entry.Name)
+	}
+	if c.View.Name != "" {
+		name += " under " + c.View.Name
+	}
+	if c.View.Parameter != "" {
+		name += " " + c.View.Parameter
+	}
+	return name
+}
+
+// ModelNames returns the name of the cell's model, or the names of the two compared models, joined
+// by a comma.
+func (c *Cell) ModelNames() string {
+	if c.other == nil {
+		return c.Model.Entry.Name
+	}
+	return c.Model.Entry.Name + ", " + c.other.Entry.Name
+}
+
+// A Cell is the work whose results one record holds: a measure for a model (or two, for a
+// comparison), a data set, a value of a transformation and a trial (a repetition of all random
+// draws). The field Entry of a Model or Data is its entry in the study file.
+type Cell struct {
+	Key    string // hash of all that the scores depend on, see Plan.cellKey
+	Model  *Model
+	other  *Model // the model that Model is compared with, possibly Model itself; nil for measures of one model
+	Data   *Data
+	View   View
+	Method measure.Method
+
+	Tasks     []*Task           // of a measure: one per layer, or one for the prediction; of a comparison: one per grid (some pairs of layers)
+	Procedure *ProcedureRun     // set for a procedure, which has no tasks
+	order     map[[2]string]int // rank of each pair of layers in the record; nil: the order of the tasks
+	Done      bool              // the run folder holds its record
+
+	Failed bool // it failed in this run
+
+	drawn string // parameter values, as text, that were drawn once for all samples of the trial; "": none
+}
+
+// Classes returns the names of the classes of the model's outputs, in their order, for a cell that
+// measures predictions, else nil.
+func (c *Cell) Classes() []string {
+	if len(c.Tasks) == 0 {
+		return nil
+	}
+	// The site is what is measured: a layer, or a prediction.
+	if s, ok := c.Tasks[0].target.(*siteTarget); ok {
+		return s.site.Classes
+	}
+	return nil
+}
+
+// Parameter returns the value of the transformation's parameter that the cell's scores belong to:
+// one that the study lists, or the one that was drawn for the trial.
+func (c *Cell) Parameter() string { return cmp.Or(c.View.Parameter, c.drawn) }
+
+// HasUnsaved reports whether a task of the cell has results that are not saved in the run folder.
+func (c *Cell) HasUnsaved() bool { return slices.ContainsFunc(c.Tasks, (*Task).hasUnsaved) }
+
+// A View is one way of transforming the input: a transformation with one value of its parameter, in
+// one trial. The zero View is the clean (not transformed) input.
+type View struct {
+	Name      string // name of the transformation; "" for clean inputs
+	Parameter string // value of the parameter, as written in the study file, if the study lists values; else ""
+	Trial     int    // counted from 0
+
+	On        string               // what is transformed: "input" or "activations"
+	Transform transform.Transform  // nil for clean inputs, and for ready-made pairs of clean and transformed samples
+	Per       string               // what a random parameter is drawn for: each "sample", or the whole "trial"
+	canonical json.RawMessage      // the transformation with its settings, as part of the cell's key
+	allValues *procedure.Transform // all values of the transformation, for a procedure that takes them at once; else nil
+}
+
+// Redraws reports whether the view's transformation may reject drawn values and draw again.
+func (v View) Redraws() bool { return redraws(v.Transform) }
+
+// redraws reports whether a transformation may reject drawn values and draw again: only Reverb
+// (simulated echoes of a room) does.
+func redraws(t transform.Transform) bool {
+	_, ok := t.(transform.Reverb)
+	return ok
+}

@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/scores"
+	"github.com/noether-ml/noether/transform"
+)
+
+// addCells lists the cells of the study, the combinations of a measure, one or two models, a data
+// set, a transformation value and a trial (a repetition of all random draws): first those of single
+// models, then those of two models.
+//
+// A view is a transformation value in a trial. A procedure is a measure that works in steps, such
+// as training a probe; the cells of other measures have a task for each layer, whose accumulator
+// (the running sums of the measure) is updated while a pass reads the samples.
+func (p *Plan) addCells() error {
+	for _, m := range p.Models {
+		if !p.includes(m.Entry.Name) { // the plan may be of some of the models
+			continue
+		}
+		for _, d := range p.Data {
+			if err := p.addCellsOf(m, d); err != nil {
+				return err
+			}
+		}
+	}
+	for _, spec := range p.Study.Measures {
+		for _, pair := range spec.ModelPairs(p.Study.Models) {
+			if !p.includes(p.Study.Models[pair[0]].Name) {
+				continue
+			}
+			a, b := p.openModelAt(pair[0]), p.openModelAt(pair[1])
+			if a == nil || b == nil {
+				continue // could not be opened, which is recorded as a failure
+			}
+			for _, d := range p.Data {
+				if err := p.addCellsBetween(a, b, d, spec); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(p.Cells) == 0 && len(p.Failures.Causes) > 0 {
+		return p.Failures.Causes[0]
+	}
+	if len(p.Cells) == 0 {
+		why := "no measure applies"
+		if len(p.Skips) > 0 {
+			why = p.Skips[0].Measure + ": " + p.Skips[0].Why
+		}
+		return fmt.Errorf("there is nothing to measure: %s", why)
+	}
+	return nil
+}
+
+// dataFor returns the data with labels that are indices of the model's class outputs (see
+// Data.forModel). Equal arguments give the same pointer.
+func (p *Plan) dataFor(d *Data, m *Model) *Data {
+	key := passOwner{m, d}
+	if p.modelData[key] == nil {
+		p.modelData[key] = d.forModel(m.Net.Classes(), m.classNames)
+	}
+	return p.modelData[key]
+}
+
+// addCellsOf adds the cells of one model on one data set. raw has the labels of the source, which
+// procedures take; measures take the data with the model's labels, see dataFor.
+func (p *Plan) addCellsOf(m *Model, raw *Data) error {
+	d := p.dataFor(raw, m)
+	views := views(p.Study, d)
+	for _, spec := range p.Study.Measures {
+		if spec.Between.Given() { // it compares models, see addCellsBetween
+			continue
+		}
+		var err error
+		switch method := spec.Method.(type) {
+		case measure.Measure:
+			err = forEachView(views, func(v View) error { return p.addMeasure(m, d, v, method) })
+		case measure.Comparison:
+			// A layer on the clean (not transformed) input is compared with itself on the
+			// transformed one.
+			err = forEachView(views, func(v View) error { p.addCleanTransformed(m, d, v, method); return nil })
+		case procedure.Procedure:
+			err = forEachView(procedureViews(p.Study, method, raw), func(v View) error { return p.addProcedure(m, nil, raw, v, spec) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addCellsBetween adds the cells that compare two models, or the layers of one model with each
+// other: on clean inputs, and under each transformation of both models' inputs.
+func (p *Plan) addCellsBetween(a, b *Model, d *Data, spec spec.MeasureSpec) error {
+	if method, ok := spec.Method.(procedure.Procedure); ok {
+		return forEachView(procedureViews(p.Study, method, d), func(v View) error { return p.addProcedure(a, b, d, v, spec) })
+	}
+	if a == b {
+		// The data are shared with the model's other cells, so that one pass (a reading of the
+		// samples) feeds all.
+		d = p.dataFor(d, a)
+	}
+	views := views(p.Study, d)
+	if views[0].Name != "" {
+		views = append([]View{{}}, views...) // the zero View is the clean input
+	}
+	if method, ok := spec.Method.(measure.Measure); ok {
+		return forEachView(views, func(v View) error { return p.addPredictions(a, b, d, v, method) })
+	}
+	return forEachView(views, func(v View) error { return p.addBetween(a, b, d, v, spec) })
+}
+
+// add adds a cell, with its key and a description of the values that are drawn for its trial,
+// unless the cell has neither tasks nor a procedure.
+func (p *Plan) add(c *Cell) {
+	if len(c.Tasks) > 0 || c.Procedure != nil {
+		c.Key = p.cellKey(c)
+		c.drawn = c.View.drawn(p.key(c))
+		p.Cells = append(p.Cells, c)
+	}
+}
+
+// skip records once that a measure does not apply to a layer, or to the whole cell if layer is "".
+func (p *Plan) skip(c *Cell, layer, why string) {
+	s := scores.Skip{Model: c.ModelNames(), Layer: layer, Data: c.Data.Entry.Name, Measure: c.Method.Name(), Why: why}
+	if !slices.Contains(p.Skips, s) {
+		p.Skips = append(p.Skips, s)
+	}
+}
+
+// addMeasure adds a cell with a task for each layer that its measure applies to. The other layers
+// are recorded as skipped. A site is what a task measures: a layer on some data under a
+// transformation. Instead of layers a measure may need the prediction (class scores), or the
+// decoded output, such as boxes or a class map; its truth is the labelled boxes or masks of the
+// data. If the cell cannot be made, failCell records that, and returns the error only if the study
+// is to stop at the first failure.
+func (p *Plan) addMeasure(m *Model, d *Data, v View, meas measure.Measure) error {
+	c := &Cell{Model: m, Data: d, View: v, Method: meas}
+	needs := meas.Needs()
+	if needs.OtherModel {
+		p.skip(c, "", "it compares the predictions of two models")
+		return nil
+	}
+	if why := unmetNeed(needs, m, d, v); why != "" {
+		p.skip(c, "", why)
+		return nil
+	}
+	// d.mismatch is why the labels of the data cannot be mapped to the outputs of the model.
+	if d.mismatch != nil && (needs.Labels || needs.Prediction && d.Entry.Classes != nil) {
+		return p.failCell(c, d.mismatch)
+	}
+	classes := d.classNames(m.Net.Classes())
+	layers := m.layers
+	var format *output.Format
+	var truth measure.Truth
+	switch {
+	case needs.Prediction:
+		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: []int{len(classes)}, Axes: "NC"}}
+	case needs.Decoded:
+		format = decodedFormat(m)
+		layers = []onnx.Layer{{Depth: scores.NoDepth, Shape: format.Shape()}}
+	}
+	if needs.Truth {
+		var err error
+		if truth, err = d.truth(format); err != nil {
+			return p.failCell(c, err)
+		}
+	}
+	for i, layer := range layers {
+		site := measure.Site{
+			Layer: layer, Layout: d.Layout, Classes: classes,
+			PerSample: v.Transform != nil && v.Per == "sample" && transform.Random(v.Transform), Transform: v.Transform, KeepSamples: p.Study.Samples,
+			Budget: int64(p.Study.Memory), Key: p.key(c), Output: format, Truth: truth,
+		}
+		if !p.Study.Samples && i == len(layers)-1 { // a prediction, or the last layer
+			site.KeepSamples, site.KeepBelow = true, FirstSamples // values per sample, of the first samples
+		}
+		if p.Study.Images > 0 && v.Trial == 0 && v.Name != "" && format == nil && slices.Contains([]int{0, len(layers) / 2, len(layers) - 1}, i) {
+			site.Project = projectedSamples
+		}
+		why := v.activationSkip(layer)
+		if why == "" {
+			why = meas.Skip(site)
+		}
+		if why != "" {
+			p.skip(c, layer.Name, why)
+			continue
+		}
+		target := &siteTarget{measure: meas, model: m, site: site, transformed: v.Name != ""}
+		t := &Task{target: target, Cell: c, FullCost: meas.Cost(site)}
+		if p.hasStore { // the cost in memory may be less with a store on disk
+			site.Store = costStore{} // Task.Open gets the store of the pass
+		}
+		t.cost = meas.Cost(site)
+		if b, ok := meas.(measure.Borrower); ok {
+			t.Borrowed = b.Borrowed(site) // bytes from a pool that accumulators share
+		}
+		c.Tasks = append(c.Tasks, t)
+	}
+	p.add(c)
+	return nil
+}
+
+// FirstSamples is the number of samples for which a run keeps per-sample values if the study does
+// not set samples: true. They are the first of the study's random order, and the values are those
+// of predictions and of the last layer.
+const FirstSamples = 500
+
+// projectedSamples is the number of samples whose activations at the first, the middle and the last
+// layer are projected to two dimensions for the report.
+const projectedSamples = 48
+
+// unmetNeed returns the requirement of a measure that is not met, or "" if all are met.
+func unmetNeed(needs measure.Needs, m *Model, d *Data, v View) string {
+	switch {
+	case needs.Labels && d.Source.Classes() == nil:
+		return "the data have no labels"
+	case needs.Truth && !d.hasTruth():
+		return "the data have no labelled boxes or masks"
+	case needs.Transformed && !needs.TransformOptional && v.Name == "":
+		return "the study has no transformation"
+	case needs.Prediction && needs.OtherModel && m.Net.Classes() == 0:
+		return "model " + m.Entry.Name + " has no class scores"
+	case needs.Prediction && m.Net.Classes() == 0:
+		return "the model has no class scores"
+	case needs.Decoded && decodedFormat(m) == nil:
+		return "no output of the model is recognised as a class map, boxes or a map of values: set output, for example output: {boxes: yolov8}"
+	case needs.Decoded && v.On == "activations":
+		return "a transformation of activations does not change the decoded output"
+	case needs.Prediction && v.On == "activations":
+		return "a transformation of activations does not change the prediction"
+	}
+	return ""
+}
+
+// decodedFormat returns how the output of a model is decoded, or nil if it is not.
+func decodedFormat(m *Model) *output.Format {
+	format, _ := m.Net.Decoded()
+	return format
+}
+
+// activationSkip returns why a view cannot transform a layer's activations, or "" if it can or if
+// it transforms inputs.
+func (v View) activationSkip(layer onnx.Layer) string {
+	if v.On == "activations" && layer.Axes != "NCHW" && layer.Axes != "NHWC" {
+		return "a transformation of activations needs feature maps, and the axes of the layer are " + string(layer.Axes)
+	}
+	return ""
+}
+
+// key returns the key from which the accumulators of a cell derive their random numbers.
+func (p *Plan) key(c *Cell) measure.Key {
+	return measure.Key{Seed: p.Study.Seed, Data: c.Data.Entry.Name, Transform: c.View.Name, Trial: c.View.Trial}
+}
+
+// costStore tells Measure.Cost that there is a store on disk, where accumulators put what they need
+// only at the end, so that the cost leaves out the bytes that the store holds. It is never written.
+type costStore struct{ measure.Store }

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// pairLayers returns the layers of two models that a measure's entry in the study compares, and the
+// pairs as indices into these layers. They are nil for a measure that reads no layers. Penultimate
+// layers are the inputs of the models' final classifiers; Same pairs layers by name, else by order;
+// Grid pairs each layer with each. It is an error if the layers are to be paired by order and the
+// models have different numbers of them.
+func pairLayers(m spec.MeasureSpec, a, b *Model) (layersA, layersB []onnx.Layer, pairs [][2]int, err error) {
+	switch m.LayerPairing() {
+	case procedure.Penultimate:
+		return a.penultimate, b.penultimate, diagonal(1), nil
+	case procedure.Same:
+		if pairs = sameNames(a.layers, b.layers); pairs != nil {
+			return a.layers, b.layers, pairs, nil
+		}
+		if len(a.layers) != len(b.layers) {
+			return nil, nil, nil, m.Errorf("layers: same needs the same number of layers of both models, but %s has %d and %s has %d: select corresponding layers, or write layers: grid",
+				a.Entry.Name, len(a.layers), b.Entry.Name, len(b.layers))
+		}
+		return a.layers, b.layers, diagonal(len(a.layers)), nil
+	case procedure.Grid:
+		for i := range a.layers {
+			for j := range b.layers {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+		return a.layers, b.layers, pairs, nil
+	}
+	return nil, nil, nil, nil
+}
+
+// sameNames pairs layers of equal names. It returns nil unless every layer of both models has a
+// partner.
+func sameNames(a, b []onnx.Layer) [][2]int {
+	if len(a) != len(b) {
+		return nil
+	}
+	var pairs [][2]int
+	for i, l := range a {
+		j := slices.IndexFunc(b, func(k onnx.Layer) bool { return k.Name == l.Name })
+		if j < 0 {
+			return nil
+		}
+		pairs = append(pairs, [2]int{i, j})
+	}
+	return pairs
+}
+
+// diagonal returns the pairs (0, 0) to (n-1, n-1).
+func diagonal(n int) [][2]int {
+	pairs := make([][2]int, n)
+	for i := range pairs {
+		pairs[i] = [2]int{i, i}
+	}
+	return pairs
+}
+
+// procedureLayers returns the layers that a procedure (a measure that works in steps, such as
+// training a probe) reads of a single model; nil if it reads none.
+func procedureLayers(m spec.MeasureSpec, model *Model) []onnx.Layer {
+	switch m.LayerPairing() {
+	case "":
+		return nil
+	case procedure.Penultimate:
+		return model.penultimate
+	}
+	return model.layers
+}

@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// openModel opens a model that an entry of the study names: graph, preprocessing and layers. If
+// neither the model nor the preprocessing sets the size of images or the length of audio, it takes
+// those of the data.
+func openModel(ctx context.Context, s *spec.Study, entry spec.Model, data inputInfo, o Options) (*Model, error) {
+	path, err := s.FindModel(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := s.Preprocessing(ctx, entry, path, func(text string) { o.Warnf("%s", text) })
+	if err != nil {
+		return nil, err
+	}
+	layers := entry.Layers
+	if len(layers) == 0 {
+		layers = []string{"all"}
+	}
+	axes := map[string]onnx.Axes{}
+	for name, a := range entry.Axes {
+		axes[name] = onnx.Axes(a)
+	}
+	inputs := map[string][]float64{}
+	for name, v := range entry.Inputs {
+		inputs[name] = v
+	}
+	wanted := layers
+	if s.WantsPenultimate() {
+		wanted = append(slices.Clip(layers), "penultimate")
+	}
+	tokens, err := entry.TokenLayout()
+	if err != nil {
+		return nil, err
+	}
+	decode, err := entry.Setting()
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.OpenContext(ctx, o.Runtime, path, model.Options{Layers: wanted, Axes: axes, Tokens: tokens, Input: entry.Input, Layout: entry.Layout,
+		Inputs: inputs, Output: entry.Output.Scores, Scores: entry.Scores, Decode: decode, Preprocess: pre, Size: data.size, Samples: samplesOf(data.waveform, pre), Arrays: data.arrays, Threads: o.Threads, Device: o.Device,
+		ReloadWeights: len(s.Models) > 1}) // the weights of one model at a time are in memory
+	if err != nil {
+		return nil, entry.AddPosition(err)
+	}
+	if entry.SHA256 != "" && entry.SHA256 != m.SHA256() {
+		return nil, entry.ONNX.Errorf("%s has the SHA-256 %s, not %s: the model differs from the one recorded in the study", path, m.SHA256(), entry.SHA256)
+	}
+	if conflict := m.PreprocessConflict(); conflict != "" {
+		o.Warnf("model %s: %s", entry.Name, conflict)
+	}
+	if text := RandomWarning(m); text != "" {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
+	if text := guessedTokens(m.Layers()); text != "" {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
+	if text := stretchWarning(m.Frame(), data.size); text != "" {
+		o.Warnf("model %s: %s", entry.Name, text)
+	}
+	classNames, namesErr := model.ReadClassNames(path, m.Classes())
+	if namesErr != nil {
+		o.Warnf("model %s: %v: its classes have no names", entry.Name, namesErr)
+	}
+	opened := &Model{Entry: entry, Net: m, preprocess: pre, layers: m.Layers(), classNames: classNames}
+	if s.WantsPenultimate() {
+		if opened.layers, err = matchLayers(m, layers...); err == nil {
+			opened.penultimate, err = matchLayers(m, "penultimate")
+		}
+	}
+	return opened, err
+}
+
+// RandomWarning names the nodes of a model that draw random numbers, or returns "".
+func RandomWarning(m *model.Model) string {
+	nodes := m.Graph().RandomNodes()
+	if len(nodes) == 0 {
+		return ""
+	}
+	text := nodes[0]
+	if len(nodes) > 1 {
+		text = fmt.Sprintf("%s and %d more nodes", nodes[0], len(nodes)-1)
+	}
+	return text + ": the model draws random numbers, so scores differ from run to run: export the model for inference"
+}
+
+// guessedTokens returns a warning about the first layer of tokens whose layout was guessed from
+// their number, or "".
+func guessedTokens(layers []onnx.Layer) string {
+	for _, l := range layers {
+		maps, why := l.Maps() // why the layer has no feature maps; "" if it has some
+		// NTC: batch, tokens, channels
+		if l.Axes != "NTC" || l.Tokens != nil || why != "" {
+			continue
+		}
+		taken := fmt.Sprintf("a sequence of %d", l.Shape[0])
+		if h, w, plane := maps.Size(); plane {
+			taken = fmt.Sprintf("%d without a position and a grid of %d x %d", l.Shape[0]-h*w, h, w)
+		}
+		return fmt.Sprintf("the %d tokens of layer %s are taken for %s, from their number alone: set tokens: {prefix: ..., grid: [rows, columns]} if they are not", l.Shape[0], l.Name, taken)
+	}
+	return ""
+}
+
+// stretchWarning returns a warning if a frame (how images are resized and cropped) changes the
+// aspect ratio of images of the given height and width by more than 2 %, else "".
+func stretchWarning(f dataset.Frame, size [2]int) string {
+	h, w := f.Height, f.Width
+	resized := f.Resize == 0 && h > 0 && w > 0
+	if f.Square {
+		h, w, resized = f.Resize, f.Resize, true
+	}
+	if !resized || size[0] == 0 || math.Abs(math.Log(float64(h*size[1])/float64(w*size[0]))) < 0.02 {
+		return ""
+	}
+	return fmt.Sprintf("images of %d x %d are stretched to %d x %d: preprocess: {..., resize: %d, crop: [%d, %d]} keeps their aspect ratio",
+		size[0], size[1], h, w, max(h, w), f.Height, f.Width)
+}
+
+// samplesOf returns the length of audio items (the pieces of recordings that a model gets) in
+// samples at the model's rate, or 0 if items have no fixed length.
+func samplesOf(waveform *dataset.Waveform, pre model.Preprocess) int {
+	switch {
+	case waveform == nil:
+		return 0
+	case pre.Frame.Rate > 0:
+		return int(math.Round(waveform.Seconds * float64(pre.Frame.Rate)))
+	}
+	return int(math.Round(waveform.Seconds * float64(waveform.Rate)))
+}
+
+// matchLayers returns the layers that a model was opened with and that match the patterns.
+func matchLayers(m *model.Model, patterns ...string) ([]onnx.Layer, error) {
+	matched, err := m.Graph().Select(patterns...)
+	names := map[string]bool{}
+	for _, l := range matched {
+		names[l.Name] = true
+	}
+	return slices.DeleteFunc(m.Layers(), func(l onnx.Layer) bool { return !names[l.Name] }), err
+}
+
+// canonical returns the properties of a model on which its scores depend, without those of single
+// layers, such as axes and tokens. Those are returned by target.depends and ProcedureRun.depends,
+// for what an accumulator measures and for a measure that works in steps (a procedure).
+func (m *Model) canonical() any {
+	return []any{m.Net.SHA256(), m.preprocess, m.Entry.Inputs, m.Entry.Input, m.Entry.Layout, m.Entry.Output.Scores, m.Entry.Scores}
+}
+
+// A Model is an opened model of the study.
+type Model struct {
+	Entry      spec.Model   // the model as written in the study file
+	Net        *model.Model // the opened ONNX file
+	preprocess model.Preprocess
+	layers     []onnx.Layer // layers chosen by the study
+	classNames []string     // the names of the classes; nil if they are not known
+
+	penultimate []onnx.Layer // the input of the final classifier, if some measure reads it
+}
+
+// checkModelNames returns an error if a name is not that of a model of the study.
+func checkModelNames(s *spec.Study, models []string) error {
+	var names []string
+	for _, m := range s.Models {
+		names = append(names, m.Name)
+	}
+	for _, name := range models {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("the study has no model %q; %s", name, config.Suggest(name, names))
+		}
+	}
+	return nil
+}

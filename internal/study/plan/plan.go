@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/study/internal/telemetry"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Plan is a study with its models and data opened, and the list of its cells: a measure for one
+// model, data set, transformation value and trial (repetition of all random draws) each.
+type Plan struct {
+	Study *spec.Study
+	Cells []*Cell       // in the order of the scores: by model, data, measure, transformation, value, trial; then pairs of models
+	Skips []scores.Skip // measures that do not apply, with the reasons
+
+	Models    []*Model
+	Data      []*Data
+	hasStore  bool                // running sums of measures may be kept on disk, see measure.Store
+	Only      []string            // names of the models whose cells are planned; nil: all
+	modelData map[passOwner]*Data // copies of the data for each model, see dataFor
+	encoded   map[any]string      // JSON from which the keys of cells are hashed, see encode
+
+	Stats    *telemetry.Stats // times of the stages of the run
+	Failures FailureLog       // models, data and cells that could not be prepared
+	failFast bool             // return the first failure instead of recording it
+}
+
+// New opens the models and the data of a study and lists its cells. A model or a data set that
+// cannot be opened is listed by Failed; with o.FailFast, New returns its error at once. New returns
+// an error if nothing is left to measure.
+func New(ctx context.Context, s *spec.Study, o Options) (*Plan, error) {
+	p := &Plan{Study: s, hasStore: true, Only: o.Only, failFast: o.FailFast, modelData: map[passOwner]*Data{}, Stats: o.Stats}
+	if p.Stats == nil {
+		p.Stats = &telemetry.Stats{}
+	}
+	p.Stats.Started = time.Now()
+	defer p.Stats.During(telemetry.Opening)()
+	if err := p.open(ctx, o); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Plan) open(ctx context.Context, o Options) (err error) {
+	ctx, opened := telemetry.Span(ctx, "open") // of a trace
+	defer func() { telemetry.EndSpan(opened, err) }()
+	// The cache holds downloads.
+	p.Study.OpenCache(func(text string) { o.Warnf("%s", text) })
+	if err := p.openData(ctx, o); err != nil {
+		return err
+	}
+	if err := checkModelNames(p.Study, o.Only); err != nil {
+		return err
+	}
+	if err := p.openModels(ctx, o); err != nil {
+		return err
+	}
+	defer machine.AllowGarbage()() // for the many small objects of a large study
+	return p.addCells()
+}
+
+// openData opens all data. Data that cannot be opened are recorded as failures; it is an error if
+// none can.
+func (p *Plan) openData(ctx context.Context, o Options) error {
+	for _, d := range p.Study.Data {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		open, err := openData(ctx, p.Study, d)
+		switch {
+		case err == nil:
+			open.Unreadable.log = o.Log
+			p.Data = append(p.Data, open)
+			for _, note := range dataset.Notes(open.Source) {
+				o.Warnf("data %s: %s", d.Name, note)
+			}
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			f := scores.Failure{Key: FailureKey("data", d.Name), Data: d.Name}
+			if err := p.fail(f, spec.Within("data "+d.Name, err)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(p.Data) == 0 {
+		return p.Failures.Causes[0]
+	}
+	return nil
+}
+
+// openModels opens the models that the plan needs. It handles failures as openData does.
+func (p *Plan) openModels(ctx context.Context, o Options) error {
+	// first describes the samples of the study's first data set: models that take any size use its
+	// size for all data. It is zero, which means unknown, if that data set could not be opened.
+	var first inputInfo
+	if p.Data[0].Entry.Name == p.Study.Data[0].Name {
+		first = p.Data[0].inputInfo(ctx)
+	}
+	for _, m := range p.Study.Models {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !p.mustOpen(m.Name) {
+			continue
+		}
+		open, err := openModel(ctx, p.Study, m, first, o)
+		if err == nil {
+			err = p.checkInputs(ctx, open)
+		}
+		if err == nil {
+			err = p.checkImageSizes(ctx, open)
+		}
+		if err == nil {
+			p.Models = append(p.Models, open)
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f := scores.Failure{Key: FailureKey("model", m.Name), Model: m.Name}
+		if err := p.fail(f, err); err != nil { // the error names the file
+			return err
+		}
+	}
+	if len(p.Models) == 0 {
+		return p.Failures.Causes[0]
+	}
+	return nil
+}
+
+// includes reports whether the plan holds the cells of a model, comparisons from that model
+// included.
+func (p *Plan) includes(model string) bool { return p.Only == nil || slices.Contains(p.Only, model) }
+
+// mustOpen reports whether a model must be opened: for its own cells, or because a planned
+// comparison reads it.
+func (p *Plan) mustOpen(model string) bool {
+	if p.includes(model) {
+		return true
+	}
+	names := p.Study.Models
+	return slices.ContainsFunc(p.Study.Measures, func(m spec.MeasureSpec) bool {
+		return slices.ContainsFunc(m.ModelPairs(names), func(pair [2]int) bool {
+			return names[pair[1]].Name == model && p.includes(names[pair[0]].Name)
+		})
+	})
+}
+
+// openModelAt returns the opened model with the given index in the study, or nil if it could not be
+// opened.
+func (p *Plan) openModelAt(index int) *Model {
+	i := slices.IndexFunc(p.Models, func(m *Model) bool { return m.Entry.Name == p.Study.Models[index].Name })
+	if i < 0 {
+		return nil
+	}
+	return p.Models[i]
+}
+
+// Close closes the files of the data.
+func (p *Plan) Close() error {
+	var errs []error
+	for _, d := range p.Data {
+		errs = append(errs, dataset.Close(d.Source))
+	}
+	return errors.Join(errs...)
+}

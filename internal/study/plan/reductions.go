@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/measure"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+// Reductions are the functions of the activations of a model's layers that the engine (ONNX Runtime)
+// computes in a pass, so that these activations stay on the device.
+type Reductions struct {
+	List []model.Reduction
+	Of   map[*Task]int // index in List of the reduction that a task reads
+}
+
+// first returns the index of the first reduction of a layer, or -1.
+func (r Reductions) first(layer string) int {
+	return slices.IndexFunc(r.List, func(d model.Reduction) bool { return d.Layer.Name == layer })
+}
+
+// deviceBytes returns an upper bound on the memory of a device for one sample: the clean layers of
+// the given number of batches and, for each reduction, some tensors from which it is computed.
+func (r Reductions) deviceBytes(slots int64) (sum int64) {
+	const temporary = 4
+	for i, d := range r.List {
+		size := 4 * int64(tensor.Size(d.Layer.Shape))
+		if r.first(d.Layer.Name) == i {
+			sum += slots * size
+		}
+		sum += temporary * size
+	}
+	return sum
+}
+
+// SetBatch sets the batch size of the pass. On a device with memory of its own it also sets the
+// reductions, if batches have whole blocks.
+func (p *Pass) SetBatch(s *spec.Study, limits MemoryLimits) {
+	p.Reductions = nil
+	block := p.Data().Layout.Block
+	if limits.keeps && !p.noReduce && p.Start()%block == 0 {
+		p.Reductions = map[*Model]Reductions{}
+		for _, m := range p.Models {
+			if r := p.reductionsOf(m); len(r.List) > 0 {
+				p.Reductions[m] = r
+			}
+		}
+	}
+	p.Batch = BatchSize(s, p, limits)
+	if len(p.Reductions) > 0 && p.Batch%block != 0 && p.Batch < p.Hi-p.Start() {
+		p.Reductions = nil
+		p.Batch = BatchSize(s, p, limits)
+	}
+}
+
+// Retry prepares another attempt after the error of a pass with reductions, if it may succeed:
+// with smaller batches if the device has too little memory, and without reductions if that does
+// not help or the values of the reductions do not suffice. It returns a remark on what changes, or
+// "" if nothing does.
+func (p *Pass) Retry(err error) string {
+	var memory *ort.DeviceMemoryError
+	block := p.Data().Layout.Block
+	switch {
+	case len(p.Reductions) == 0:
+		return ""
+	case errors.As(err, &memory) && p.Batch >= 2*block:
+		p.mostBatch = p.Batch / 2 / block * block
+		return fmt.Sprintf("the device has too little memory for batches of %d: running %d at a time", p.Batch, p.mostBatch)
+	case errors.As(err, &memory):
+		p.noReduce, p.mostBatch = true, 0 // without reductions, sessions divide batches that do not fit
+		return "the device has too little memory to keep activations: they are copied to the CPU"
+	case errors.Is(err, measure.ErrNeedsActivations):
+		p.noReduce = true
+		return "activations are copied to the CPU: some are not finite, or their squares are too large or too small for float32"
+	}
+	return ""
+}
+
+// reductionsOf returns the reductions of a model's layers: those of layers that only tasks with a
+// reduction read (measure.Reducer), on clean (not transformed) and on transformed inputs. There are
+// none if the model cannot run all samples of a batch at once.
+func (p *Pass) reductionsOf(m *Model) Reductions {
+	out := Reductions{Of: map[*Task]int{}}
+	if !m.Net.CanPair() {
+		return out
+	}
+	read := map[string]bool{} // layers whose activations a task needs
+	wanted := map[*Task]*measure.Reduction{}
+	for view, tasks := range p.Tasks {
+		for _, t := range tasks {
+			if wanted[t] = t.reduction(p.Views[view], p.Data().Layout); wanted[t] != nil {
+				continue
+			}
+			for _, r := range t.Readings() {
+				if r.Model == m {
+					read[r.Layer.Name] = true
+				}
+			}
+		}
+	}
+	index := map[[2]string]int{} // of the reduction of a layer with a name
+	for _, t := range p.AllTasks() {
+		r, layer := wanted[t], t.ScoredLayer()
+		if r == nil || read[layer.Name] || t.Readings()[0].Model != m {
+			continue
+		}
+		key := [2]string{layer.Name, r.Name}
+		i, ok := index[key]
+		if !ok {
+			i = len(out.List)
+			index[key] = i
+			out.List = append(out.List, model.Reduction{Layer: layer, Width: r.Width, Build: r.Build})
+		}
+		out.Of[t] = i
+	}
+	return out
+}
+
+// reduction returns the reduction of the activations that a task reads under a view, or nil if the
+// task needs the activations themselves. They are needed to complete a block of which the task was
+// fed a part.
+func (t *Task) reduction(v View, layout measure.Layout) *measure.Reduction {
+	s, ok := t.target.(*siteTarget)
+	if !ok || !v.TransformsInput() || s.other != nil || t.Fed%layout.Block != 0 && t.Fed < layout.N {
+		return nil
+	}
+	reducer, ok := s.measure.(measure.Reducer)
+	if !ok {
+		return nil
+	}
+	return reducer.Reduction(s.site)
+}
+
+// CopiedLayers returns the layers of a model whose activations the pass reads in the CPU's memory,
+// all but those of reductions, and reports whether it reads the prediction.
+func (p *Pass) CopiedLayers(m *Model) (layers []onnx.Layer, prediction bool) {
+	layers, prediction = p.Layers(m)
+	r := p.Reductions[m]
+	return slices.DeleteFunc(layers, func(l onnx.Layer) bool { return r.first(l.Name) >= 0 }), prediction
+}
+
+// FeedReduced feeds a batch of the values of the task's reduction to its accumulator.
+func (t *Task) FeedReduced(acc Accumulator, at SampleIDs, values tensor.Tensor) error {
+	return acc.(*siteAccumulator).Update(&measure.Batch{Place: at.Position, Index: at.Index, Label: at.Label, Reduced: values})
+}

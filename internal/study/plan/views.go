@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"github.com/noether-ml/noether/dataset"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/internal/study/spec"
+)
+
+// forEachView calls f for each view and stops at the first error. A view is a transformation value
+// in a trial, one of several repetitions of all random draws.
+func forEachView(views []View, f func(View) error) error {
+	for _, v := range views {
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// procedureViews returns the views of a procedure (a measure that works in steps): one for each
+// trial and, if the procedure takes a transformation, each transformation. A view has all values of
+// its transformation. Ready-made pairs of clean (not transformed) and transformed samples from
+// files count as a transformation, named "pair".
+func procedureViews(s *spec.Study, method procedure.Procedure, d *Data) []View {
+	bases := []View{{}}
+	switch {
+	case !method.Needs().Transform, method.Needs().OwnTrajectories && hasTrajectories(d.Source):
+	case d.Entry.Pairs != nil:
+		// On is what is transformed; Per is what random parameters are drawn for.
+		bases[0] = View{Name: "pair", On: "input", Per: "trial"}
+		if method.Needs().ReadyPairs {
+			// ReadyPairs stands for the transformation, which is not known.
+			bases[0].allValues = procedure.ReadyPairs
+		}
+	case len(s.Transforms) > 0:
+		bases = bases[:0]
+		for _, t := range s.Transforms {
+			bases = append(bases, procedureView(&t))
+		}
+	}
+	var out []View
+	for _, v := range bases {
+		for v.Trial = range s.Trials {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// hasTrajectories reports whether a source provides variants of each sample itself, without a
+// transformation, such as gratings of several phases or neighbouring frames of a video.
+func hasTrajectories(src dataset.Source) bool {
+	return dataset.AsGratings(src) != nil || dataset.Amounts(src) != nil
+}
+
+// procedureView returns the view of a transformation for a procedure, with all its values.
+func procedureView(t *spec.Transform) View {
+	return View{Name: t.Name, On: t.On, Per: t.Per, canonical: json.RawMessage(spec.CanonicalJSON(t.CanonicalForm())), allValues: t.AllValues()}
+}
+
+// views returns the views of a data set: all values and trials of the study's transformations, or
+// the zero View if it has none. Ready-made pairs have one view per trial. t.Cells are the values of
+// a transformation.
+func views(s *spec.Study, d *Data) []View {
+	var out []View
+	if d.Entry.Pairs != nil {
+		for trial := range s.Trials {
+			out = append(out, View{Name: "pair", Trial: trial, On: "input", Per: "trial"})
+		}
+		return out
+	}
+	if len(s.Transforms) == 0 {
+		return []View{{}}
+	}
+	for _, t := range s.Transforms {
+		for _, c := range t.Cells {
+			canonical := json.RawMessage(spec.CanonicalJSON(c.Canonical))
+			for trial := range s.Trials {
+				out = append(out, View{Name: t.Name, Parameter: c.Parameter, Trial: trial,
+					On: t.On, Per: t.Per, Transform: c.Transform, canonical: canonical})
+			}
+		}
+	}
+	return out
+}

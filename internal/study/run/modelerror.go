@@ -1,0 +1,38 @@
+package run
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/noether-ml/noether/internal/study/plan"
+)
+
+// failPass records the failure of a pass (a reading of the samples for several cells) for its
+// unfinished cells (a cell is a measure for one model, data set, transformation value and trial):
+// those that read the failed model, or all if the cause is not a model. The caller has saved the
+// states (running sums) of the pass. inputs are the names of the samples that were being read, for
+// the records.
+func (r *runner) failPass(p *plan.Pass, inputs []string, cause error) error {
+	var broken *modelError
+	errors.As(cause, &broken)
+	for _, t := range p.AllTasks() {
+		if t.Cell.Done || t.Cell.Failed {
+			continue
+		}
+		if broken != nil && !slices.ContainsFunc(t.Readings(), func(r plan.Reading) bool { return r.Model == broken.model }) {
+			continue
+		}
+		if err := r.failAndFree(t.Cell, noLayer, inputs, cause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A modelError is the failure of one model of a pass: its session could not be opened or run.
+type modelError struct {
+	model *plan.Model
+	error
+}
+
+func (e *modelError) Unwrap() error { return e.error }

@@ -1,0 +1,129 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/noether-ml/noether/internal/study/internal/guard"
+	"github.com/noether-ml/noether/internal/study/internal/telemetry"
+	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/rundir"
+)
+
+// score computes the scores of the tasks of a pass (one reading of the samples). A task is a
+// measure at one layer and has one accumulator (running sums). A cell, a measure for one model,
+// data set, transformation value and trial, has a task for each layer. score writes the records
+// (files of scores) of the cells whose tasks then all have scores.
+func (r *runner) score(ctx context.Context, p *plan.Pass) error {
+	ctx, span := telemetry.Span(ctx, "score")
+	defer span.End()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // stops the other workers on an error
+	tasks, err := r.unscored(p)
+	if err != nil {
+		return err
+	}
+	r.Options.ShareBLAS(r.parallel.scoring)
+	r.progress.Scored, r.progress.ToScore = 0, len(tasks)
+	outcomes := r.compute(ctx, tasks, min(r.Options.Workers(), len(tasks)))
+	for i := range tasks {
+		var o outcome
+		start := time.Now()
+		select {
+		case o = <-outcomes:
+		case <-ctx.Done(): // the eigenproblem of a large layer takes a minute: do not wait for it
+			return context.Cause(ctx)
+		}
+		r.Stats.Add(telemetry.Scoring, start)
+		if err := r.storeScores(p, o); err != nil {
+			return err
+		}
+		r.progress.Scored = i + 1
+		r.report()
+	}
+	return r.saveIncomplete(p) // keeps the scores of cells that have tasks in later passes
+}
+
+// unscored returns the tasks of a pass that have no scores yet. It completes the cells whose tasks
+// all have scores already: a task whose layer was dropped during the pass, because its activations
+// held NaN or infinity, got undefined scores then (see plan.Task.DropNonFinite).
+func (r *runner) unscored(p *plan.Pass) (out []*plan.Task, err error) {
+	for _, t := range p.AllTasks() {
+		switch {
+		case t.Scored == nil:
+			out = append(out, t)
+		case !t.Cell.Done && !t.Cell.Failed:
+			if err := r.CompleteCell(t.Cell); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// An outcome is the result of scoring a task.
+type outcome struct {
+	task   *plan.Task
+	scored *plan.TaskScores
+	err    error
+}
+
+// compute scores tasks on the given number of goroutines and sends the outcome of each.
+func (r *runner) compute(ctx context.Context, tasks []*plan.Task, workers int) <-chan outcome {
+	outcomes := make(chan outcome, len(tasks)) // buffered for all tasks, so that no worker blocks after score returns
+	type job struct {
+		task *plan.Task
+		acc  plan.Accumulator
+	}
+	jobs := make(chan job, len(tasks)) // holds no reference to an accumulator, which is large, once its job is taken
+	for _, t := range tasks {
+		jobs <- job{t, r.accs[t]}
+	}
+	close(jobs)
+	for range workers {
+		go func() {
+			for j := range jobs {
+				if ctx.Err() != nil {
+					return
+				}
+				var scored *plan.TaskScores
+				err := guard.Run(func() (err error) {
+					scored, err = j.task.Compute(j.acc)
+					return err
+				})
+				outcomes <- outcome{j.task, scored, err}
+			}
+		}()
+	}
+	return outcomes
+}
+
+// storeScores stores the scores of a task, and writes the record of its cell when all tasks have
+// scores.
+func (r *runner) storeScores(p *plan.Pass, o outcome) error {
+	delete(r.accs, o.task)
+	cell := o.task.Cell
+	if rundir.IsSaveError(o.err) {
+		return o.err
+	}
+	if o.err == nil && o.scored.NonFinite != "" {
+		if o.task.IsLast() {
+			o.err = o.task.Explain(errors.New(o.scored.NonFinite))
+		}
+		o.task.NonFinite = true
+	}
+	if o.err != nil {
+		if err := r.failAndFree(cell, o.task.FirstLayer(), nil, o.err); err != nil {
+			return err
+		}
+	}
+	if cell.Failed {
+		return nil
+	}
+	o.task.Scored = o.scored
+	if err := r.CompleteCell(cell); err != nil {
+		return err
+	}
+	return r.saveIfDue(p)
+}

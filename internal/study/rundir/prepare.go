@@ -1,0 +1,29 @@
+package rundir
+
+import "github.com/noether-ml/noether/internal/study/plan"
+
+// Resume marks in a plan the cells that the run folder dir already holds, and the states (saved
+// progress) of the others. A cell is a measure for one model, data set, transformation value and
+// trial (repetition of all random draws).
+func Resume(p *plan.Plan, dir string, o plan.Options) error {
+	return (&Writer{Plan: p, Folder: Folder{dir}, Options: o}).Resume()
+}
+
+// Prepare makes the run folder dir and writes the record of the run (run.json) and the resolved
+// study (study.yaml, with the hashes of models and data). Runs that each take only some of the
+// models (Options.Only) need them.
+func Prepare(p *plan.Plan, dir string, o plan.Options) error {
+	folder, err := Create(dir, o.Warnf)
+	if err != nil {
+		return err
+	}
+	r, err := NewWriter(p, folder, o)
+	if err != nil {
+		return err
+	}
+	if err := r.Resume(); err != nil {
+		return err
+	}
+	_, err = r.writeRecord(false)
+	return err
+}

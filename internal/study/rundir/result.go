@@ -1,0 +1,367 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/internal/atomicfile"
+	"github.com/noether-ml/noether/internal/checksum"
+	"github.com/noether-ml/noether/internal/machine"
+	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/spec"
+	"github.com/noether-ml/noether/scores"
+)
+
+// A Result holds the scores and the record of a run.
+type Result struct {
+	Rows   []scores.Row  `json:"scores"`
+	Record scores.Record `json:"run"`
+	// Cells holds the scores by cell (a measure for one model, data set, transformation value and
+	// trial), as ReadCells returns them. It is nil in the results of ReadResult, and if
+	// Unchanged is true.
+	Cells []scores.Cell `json:"-"`
+	// Unchanged is true if the run folder already held the result, and none of its files was
+	// written.
+	Unchanged bool `json:"-"`
+}
+
+// Finish writes the files that are made from all cells: tables, images, the resolved study (with
+// all variables filled in) and the record.
+func (r *Writer) Finish(ctx context.Context) (*Result, error) {
+	allowGarbage(r.Plan) // not undone: the caller works on the same records
+	listed, err := r.Folder.listCells()
+	if err != nil {
+		return nil, err
+	}
+	var result *Result
+	var group errgroup.Group // each table is written by one goroutine
+	group.Go(func() (err error) {
+		result, err = r.writeScores(r.Plan.Cells, listed)
+		return err
+	})
+	// Cells may have files of per-sample values, which end in samplesSuffix.
+	if t := r.sampleTable; t != nil {
+		r.sampleTable = nil
+		group.Go(t.finish)
+	} else if r.Plan.Study.Samples || len(r.cellsWith(samplesSuffix, listed)) > 0 {
+		group.Go(func() error {
+			return r.Folder.write("samples.parquet", func(w io.Writer) error { return r.writeSamples(ctx, w, r.cellsWith(samplesSuffix, listed)) })
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := r.writeUnits(listed); err != nil {
+		return nil, err
+	}
+	if err := r.drawSheets(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.collectMaps(); err != nil {
+		return nil, err
+	}
+	if err := r.copyModelImages(); err != nil {
+		return nil, err
+	}
+	if result.Record, err = r.writeRecord(true); err != nil {
+		return nil, err
+	}
+	// Checkpoints that cells shared are of no use after the last cell.
+	if err := r.Folder.removeShared(); err != nil {
+		return nil, err
+	}
+	// The record is not read back: another run of the study may be writing to the same folder, and
+	// then its record is unfinished.
+	return result, r.Outcome()
+}
+
+// drawSheets writes the contact sheets (samples under each transformation) and the sample sheets
+// (the samples that a transformation changes most and least). Most of the time is that of their
+// compression, so both are written at once.
+func (r *Writer) drawSheets(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.writeImages(ctx) })
+	group.Go(func() error { return r.writeSampleSheets(ctx) })
+	return group.Wait()
+}
+
+// cellsWith returns the cells that have a file of a suffix among the listed names, failed ones left
+// out.
+func (r *Writer) cellsWith(suffix string, listed map[string]bool) (out []*plan.Cell) {
+	for _, c := range r.Plan.Cells {
+		if !c.Failed && listed[c.Key+suffix] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// allowGarbage lets the heap grow by more garbage before the records of many cells are read. The
+// heap then consists of small objects with pointers, and a collection for every few of them takes
+// most of the time. The function restore ends that.
+func allowGarbage(p *plan.Plan) (restore func()) {
+	const many = 1000
+	if len(p.Cells) >= many {
+		return machine.AllowGarbage()
+	}
+	return func() {}
+}
+
+// finishIncomplete writes the scores of the finished cells, and a record that is not marked as
+// finished and names the missing shards (parts of the samples, measured by one process each).
+func (r *Writer) finishIncomplete(incomplete *Incomplete) (*Result, error) {
+	r.missing = incomplete.ByModel()
+	listed, err := r.Folder.listCells()
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.writeScores(slices.DeleteFunc(slices.Clone(r.Plan.Cells), func(c *plan.Cell) bool { return !c.Done }), listed)
+	if err != nil {
+		return nil, err
+	}
+	result.Record, err = r.writeRecord(false)
+	return result, err
+}
+
+// writeScores writes the tables of scores of the given cells. listed has the names of the files in
+// the folder of the cells. The result lacks the record.
+func (r *Writer) writeScores(finished []*plan.Cell, listed map[string]bool) (*Result, error) {
+	r.Folder.clearFinished(r.Plan.Cells) // removes their failures and saved progress
+	finished = slices.DeleteFunc(slices.Clone(finished), func(c *plan.Cell) bool { return c.Failed })
+	cells, sum, err := r.readRecords(finished, listed)
+	if err != nil {
+		return nil, err
+	}
+	r.recordsSum = sum
+	r.ForgetRecords()
+	// Derived adds means over values of a transformation and over trials.
+	result := &Result{Cells: scores.Derived(cells, r.unfinishedCells()...)}
+	result.Rows = scores.Rows(r.Plan.Study.Name, result.Cells)
+	return result, r.Folder.writeTables(result.Rows)
+}
+
+// tables are the tables that are made from all cells. Those of units and curves are of the measure
+// firing: scores of single units of a layer, and their tuning curves.
+var tables = []string{"scores.csv", "scores.parquet", "samples.parquet", "units.parquet", "curves.parquet"}
+
+// sumFiles returns the checksums of the tables and pictures that the folder has.
+func (f Folder) sumFiles() (map[string]scores.FileSum, error) {
+	sums := map[string]scores.FileSum{}
+	names := slices.Clone(tables)
+	for _, pictures := range []string{viewSheetFolder, sampleSheetFolder, mapSheetFolder, modelImageFolder} {
+		files, err := f.list(pictures, "", "")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, file := range files {
+			if name := filepath.Base(file); !atomicfile.IsTemporary(name) {
+				names = append(names, path.Join(pictures, name))
+			}
+		}
+	}
+	for _, name := range names {
+		sum, err := scores.SumFile(f.Path(name))
+		if err == nil {
+			sums[name] = sum
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
+// verifyFiles returns an error if a table or a picture was altered since the run finished. A file
+// that was removed is no error here.
+func (f Folder) verifyFiles(r scores.Record) error {
+	if r.Finished == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		if err := optional(r.Files[name].Verify(f.Path(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTables writes the tables of scores.
+func (f Folder) writeTables(rows []scores.Row) error {
+	var group errgroup.Group
+	group.Go(func() error {
+		return f.write("scores.csv", func(w io.Writer) error { return scores.WriteCSV(w, rows) })
+	})
+	group.Go(func() error {
+		return f.write("scores.parquet", func(w io.Writer) error { return scores.WriteParquet(w, rows) })
+	})
+	return group.Wait()
+}
+
+// unfinishedCells returns the failures and the missing cells. A mean that would include one of them
+// is not computed.
+func (r *Writer) unfinishedCells() []scores.Failure {
+	out := slices.Clone(r.failures.Failed)
+	for _, c := range r.Plan.Cells {
+		if !c.Done && !c.Failed {
+			out = append(out, c.FailureRecord())
+		}
+	}
+	return out
+}
+
+// ReadResult reads the scores and the record of a run folder. For a run in progress it returns the
+// scores so far.
+func ReadResult(dir string) (*Result, error) {
+	f := Folder{dir}
+	record, err := scores.ReadRecord(f.Path("run.json"))
+	text, noStudy := os.ReadFile(f.Path("study.yaml"))
+	if cells, none := os.Stat(f.Path("cells")); errors.Is(err, fs.ErrNotExist) && noStudy == nil && none == nil && cells.IsDir() {
+		return nil, fmt.Errorf("%s holds no scores yet: noether merge %s", dir, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a run folder: %w", dir, err)
+	}
+	if noStudy != nil {
+		return nil, noStudy
+	}
+	if record.Resolved, err = checksum.Check(string(text)); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path("study.yaml"), err)
+	}
+	if err := f.verifyFiles(record); err != nil {
+		return nil, fmt.Errorf("%w; noether check --fix %s repairs it", err, dir)
+	}
+	if record.Measures == nil { // a record of an older version without descriptors
+		record.Measures = spec.Descriptors()
+	}
+	var rows []scores.Row
+	if record.Finished == nil {
+		rows, err = f.readUnfinished(record)
+	} else {
+		rows, err = f.readScores()
+	}
+	return &Result{Rows: rows, Record: record}, err
+}
+
+// Unmerged returns the number of state files (saved running sums) in a run folder that Merge has
+// not merged yet, each of one cell and one shard.
+func Unmerged(dir string) (int, error) {
+	files, err := Folder{dir}.list("states", "", ".bin")
+	n := 0
+	for _, file := range files {
+		if _, shard, ok := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".bin"), "."); ok && shard != (plan.Shard{}).String() {
+			n++
+		}
+	}
+	return n, err
+}
+
+// ReadCells reads the cells of a run folder, and the cells of means over values and trials that are
+// derived from them. Unlike the rows of ReadResult, their scores keep the replicates (jackknife
+// estimates) for intervals of differences.
+func ReadCells(dir string) ([]scores.Cell, scores.Record, error) {
+	f := Folder{dir}
+	record, err := scores.ReadRecord(f.Path("run.json"))
+	if err != nil {
+		return nil, record, fmt.Errorf("%s is not a run folder: %w", dir, err)
+	}
+	cells, undone, err := f.readCells(record)
+	return scores.Derived(cells, undone...), record, err
+}
+
+// readUnfinished returns the rows of an unfinished run: of finished cells, and of means all of
+// whose cells are finished.
+func (f Folder) readUnfinished(r scores.Record) ([]scores.Row, error) {
+	cells, undone, err := f.readCells(r)
+	return scores.Table(r.Study, cells, undone...), err
+}
+
+// readCells reads the finished cells of the current study. It also returns the failures, and the
+// finished cells of incomplete means. No mean that includes one of these is computed.
+func (f Folder) readCells(r scores.Record) ([]scores.Cell, []scores.Failure, error) {
+	keys := r.Keys // in the order of the study; files of other cells are left of an earlier version of it
+	if keys == nil {
+		files, err := f.list("cells", "", ".json")
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, samplesSuffix) {
+				keys = append(keys, strings.TrimSuffix(filepath.Base(file), ".json"))
+			}
+		}
+	}
+	cells, found := make([]scores.Cell, len(keys)), make([]bool, len(keys))
+	err := parallel(runtime.GOMAXPROCS(0), len(keys), func(i int) (err error) {
+		cells[i], err = scores.ReadCell(f.Path("cells", keys[i]+".json"))
+		if found[i] = err == nil; errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	undone := r.Failed
+	if slices.Contains(found, false) {
+		undone = append(incompleteMeans(r, cells, found), r.Failed...)
+		n := 0
+		for i := range cells {
+			if found[i] {
+				cells[n] = cells[i]
+				n++
+			}
+		}
+		cells = cells[:n]
+	}
+	return cells, undone, nil
+}
+
+// incompleteMeans returns the finished cells whose mean would include a cell that is neither
+// finished nor failed. The cells are those of r.Keys; found says which of them are finished.
+func incompleteMeans(r scores.Record, cells []scores.Cell, found []bool) []scores.Failure {
+	if len(r.Means) != len(r.Keys) {
+		return nil // the record is of a version that did not write them
+	}
+	failed := map[string]bool{}
+	for _, f := range r.Failed {
+		failed[f.Key] = true
+	}
+	partial := map[int]bool{} // by number of the mean, see scores.Record.Means
+	for i, key := range r.Keys {
+		if !found[i] && !failed[key] {
+			partial[r.Means[i]] = true
+		}
+	}
+	var out []scores.Failure
+	for i, key := range r.Keys {
+		if c := cells[i]; found[i] && partial[r.Means[i]] {
+			out = append(out, scores.Failure{Key: key, Model: c.Model, Other: c.OtherModel, Data: c.Data, Transform: c.Transform,
+				Parameter: c.Parameter, Trial: c.Trial, Measure: c.Measure})
+		}
+	}
+	return out
+}
+
+func (f Folder) readScores() ([]scores.Row, error) {
+	file, err := os.Open(f.Path("scores.csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rows, err := scores.ReadCSV(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return rows, nil
+}

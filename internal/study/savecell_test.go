@@ -1,0 +1,78 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/noether-ml/noether/internal/study/plan"
+	"github.com/noether-ml/noether/internal/study/rundir"
+	"github.com/noether-ml/noether/internal/testmodel"
+)
+
+// A fixedState is an accumulator (running sums of a measure) with a given state.
+type fixedState struct {
+	plan.Accumulator
+	state string
+}
+
+func (f fixedState) MarshalBinary() ([]byte, error) { return []byte(f.state), nil }
+
+// TestSaveAfterDeadlineKeepsTheState checks that a save whose deadline has passed leaves the state
+// that was saved last as it was.
+func TestSaveAfterDeadlineKeepsTheState(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testmodel.Write(t, dir, "small", testmodel.Options{})
+	p, err := NewPlan(t.Context(), parseIn(t, dir, studyText), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	folder, err := rundir.Create(filepath.Join(dir, "run"), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A cell is one measure of one model on one data set, under one transformation value, in one trial
+	// (repetition of the random draws). Its tasks are its layers, each with an accumulator.
+	w, cell := &rundir.Writer{Plan: p, Folder: folder}, p.Cells[0]
+	// save saves a state in which every task has processed a number of samples.
+	save := func(ctx context.Context, state string, samples int) error {
+		accs := map[*plan.Task]plan.Accumulator{}
+		for _, task := range cell.Tasks {
+			task.Fed = samples
+			accs[task] = fixedState{state: state}
+		}
+		return w.SaveCell(ctx, cell, accs)
+	}
+	stateFile := func() []byte {
+		files, err := os.ReadDir(folder.Path("states"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%d state files, error %v, want 1", len(files), err)
+		}
+		raw, err := os.ReadFile(folder.Path("states", files[0].Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	if err := save(t.Context(), "the first state", 1); err != nil {
+		t.Fatal(err)
+	}
+	first := stateFile()
+	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if err := save(expired, "the second state", 2); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
+	}
+	if !bytes.Equal(stateFile(), first) || cell.Tasks[0].Saved != 1 {
+		t.Errorf("the first state was replaced; saved %d, want 1", cell.Tasks[0].Saved)
+	}
+	if err := save(t.Context(), "the second state", 2); err != nil || !bytes.Contains(stateFile(), []byte("the second state")) || cell.Tasks[0].Saved != 2 {
+		t.Errorf("saving again: %v, saved %d, want 2", err, cell.Tasks[0].Saved)
+	}
+}

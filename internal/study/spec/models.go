@@ -1,0 +1,150 @@
+package spec
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/output"
+	"github.com/noether-ml/noether/onnx"
+)
+
+// A Model is an entry of the list models of a study file, the YAML file that says what is to be
+// measured. The resolved study is the study file with absolute paths and hashes that a run stores.
+type Model struct {
+	Name       string                `key:"name,required" doc:"name in the scores"`
+	ONNX       Path                  `key:"onnx,required" doc:"file of the model, a folder that contains it, or its URL: https, s3, gs, file, or hf://org/name"`
+	SHA256     string                `key:"sha256" doc:"SHA-256 of the file; a different hash is an error. A run writes it into the resolved study"`
+	Preprocess Preprocess            `key:"preprocess" doc:"conversion of an image with values in [0, 1] to the model's input"`
+	Layers     []string              `key:"layers" doc:"all | op:TYPE | a glob on tensor names | residual (sums of a block and its shortcut) | penultimate (input of the final classifier) | output"`
+	Tags       map[string]string     `key:"tags" doc:"keys and values that the report and run.json contain"`
+	Input      string                `key:"input" doc:"name of the image input, if there are several"`
+	Inputs     map[string]inputValue `key:"inputs" doc:"values of the other inputs of the model: a number or a list"`
+	Layout     string                `key:"layout" enum:"NCHW|NHWC" doc:"layout of the image input; default: inferred"`
+	Axes       map[string]string     `key:"axes" doc:"axes of tensors that are inferred wrongly, for example {/features/out: NHWC}"`
+	Tokens     *Tokens               `key:"tokens" doc:"layout of the tokens; default: inferred"`
+	Output     Output                `key:"output" doc:"name of the output with the class scores, or the format of outputs with positions in the image, for example {boxes: yolov8}; default: inferred"`
+	Scores     string                `key:"scores" enum:"logits|probabilities|none" doc:"kind of class scores; default: inferred"`
+
+	// An entry with checkpoints is replaced by entries with onnx before it is decoded.
+	Checkpoints string `key:"checkpoints" doc:"in place of name and onnx: a folder of noether train. Each network in it becomes an entry with the tags run and epoch"`
+	Every       int    `key:"every" min:"1" doc:"with checkpoints: the networks of the first epoch and of every N-th; default: the final network of each training"`
+
+	node *config.Node // the entry in the parsed file, with its position for errors
+}
+
+// Tokens is the layout of a model's tokens.
+type Tokens struct {
+	Prefix int   `key:"prefix" default:"0" min:"0" doc:"number of leading tokens without a position in the image: class, distillation, registers"`
+	Grid   []int `key:"grid,required" doc:"rows and columns of the other tokens, for example [14, 14]"`
+}
+
+// TokenLayout returns the layout of the entry's tokens, or nil if the entry does not give it. A
+// grid that is not two positive numbers is an error.
+func (m Model) TokenLayout() (*onnx.Tokens, error) {
+	if m.Tokens == nil {
+		return nil, nil
+	}
+	if g := m.Tokens.Grid; len(g) != 2 || g[0] < 1 || g[1] < 1 {
+		return nil, m.Errorf("tokens", "grid is %v: it must be two numbers of at least 1, the rows and the columns", g)
+	}
+	return &onnx.Tokens{Prefix: m.Tokens.Prefix, Height: m.Tokens.Grid[0], Width: m.Tokens.Grid[1]}, nil
+}
+
+// Output tells which output of a model has class scores, or how dense outputs are decoded: class
+// maps, boxes, keypoints and maps of values, which have positions in the image.
+type Output struct {
+	// The tag short: `output: NAME` stands for `output: {scores: NAME}`.
+	Scores      string   `key:"scores" short:"true" doc:"name of the output with the class scores"`
+	Boxes       string   `key:"boxes" enum:"torchvision|efficient-nms|detr|deformable-detr|suppressed|yolov10|yolov8|yolov5" doc:"layout of boxes"`
+	ClassMap    string   `key:"class-map" enum:"logits|probabilities|labels" doc:"a map of scores of classes, or of class numbers"`
+	Keypoints   string   `key:"keypoints" enum:"heat-maps" doc:"keypoints of the image, each the largest value of a map"`
+	Values      string   `key:"values" enum:"image|depth|normals|normals-y-up|map" doc:"a map of values; normals have components to the right, down (or up) and out of the image"`
+	Names       []string `key:"names" doc:"names of the outputs that are decoded; default: inferred"`
+	Classes     int      `key:"classes" min:"1" max:"100000" doc:"number of classes, if the file does not have it"`
+	Confidence  float64  `key:"confidence" min:"0" max:"1" doc:"boxes of a lower score are removed; default: 0.01. Keypoints of a lower value are not visible; default: all are"`
+	Suppress    float64  `key:"suppress" min:"0" max:"1" doc:"intersection over union with a stronger box of the class above which a box is removed; 1: none is. Default: 0.7 for layouts without suppression, else 1"`
+	Most        int      `key:"most" min:"1" max:"2000" doc:"boxes of an image that are kept; default: 300"`
+	Coordinates string   `key:"coordinates" enum:"pixels|fractions" doc:"of boxes: pixels of the model's image, or fractions of its sides; default: fractions for detr and deformable-detr, else pixels"`
+}
+
+// Setting returns how dense outputs of the model (class maps, boxes, keypoints or maps of values)
+// are decoded. More than one kind of them is an error.
+func (m Model) Setting() (output.Setting, error) {
+	o := m.Output
+	s := output.Setting{ClassMap: o.ClassMap, Boxes: o.Boxes, Keypoints: o.Keypoints, Values: o.Values, Outputs: o.Names, Classes: o.Classes, Confidence: o.Confidence, Suppress: o.Suppress, Most: o.Most}
+	kinds := 0
+	for _, kind := range []string{o.Boxes, o.ClassMap, o.Keypoints, o.Values} {
+		if kind != "" {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		return s, m.Errorf("output", "set one of boxes, class-map, keypoints and values")
+	}
+	if o.Coordinates != "" {
+		fractions := o.Coordinates == "fractions"
+		s.Fractions = &fractions
+	}
+	return s, nil
+}
+
+// An inputValue is the value of an input of the model that is not the image: a number, or a list of
+// numbers. Nested lists are flattened.
+type inputValue []float64
+
+// DecodeNode implements config.Decoder.
+func (v *inputValue) DecodeNode(n *config.Node) error {
+	if n.Kind != config.List {
+		x, err := n.Number()
+		*v = inputValue{x}
+		return err
+	}
+	for _, item := range n.Items {
+		var inner inputValue
+		if err := inner.DecodeNode(item); err != nil {
+			return err
+		}
+		*v = append(*v, inner...)
+	}
+	return nil
+}
+
+// JSONSchema implements config.Schemer.
+func (inputValue) JSONSchema() map[string]any {
+	return map[string]any{"type": []string{"number", "array"}}
+}
+
+// AddPosition adds to an error of model.Open the position in the study file of the key that caused
+// it, or of the innermost part of the entry around that key if the entry lacks the key. An error
+// that names no key is returned as it is.
+func (m Model) AddPosition(err error) error {
+	var setting *model.SettingError
+	if !errors.As(err, &setting) || m.node == nil {
+		return err
+	}
+	at := m.node
+	for _, step := range setting.Path {
+		next := at.Get(step)
+		if i, notNumber := strconv.Atoi(step); notNumber == nil && at.Kind == config.List && i < len(at.Items) {
+			next = at.Items[i]
+		}
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	return at.Errorf("%w", err)
+}
+
+// Errorf returns an error at a key of the entry, or at the entry itself if it lacks the key.
+func (m Model) Errorf(key, format string, args ...any) error {
+	if at := m.node.Get(key); at != nil {
+		return at.Errorf(format, args...)
+	}
+	return m.node.Errorf(format, args...)
+}
+
+// SetSHA256 writes the hash of the model's file into the entry of the study.
+func (m Model) SetSHA256(sum string) { m.node.Set("sha256", sum) }

@@ -1,0 +1,172 @@
+package spec
+
+import (
+	"path/filepath"
+	"reflect"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/model"
+	"github.com/noether-ml/noether/internal/model/logmel"
+)
+
+// A Preprocess is the value of the key preprocess of a model in a study file: the name of a preset,
+// the path of a preprocessor_config.json, or a mapping of preprocessKeys.
+type Preprocess struct {
+	model.Preprocess
+	given      bool  // the study file has the key
+	configPath *Path // of preprocessor_config.json; nil if the value is not a path
+}
+
+// The tags of preprocessKeys give each key's name, bounds and documentation, as package config
+// reads them.
+type preprocessKeys struct {
+	Preset        string    `key:"preset" doc:"imagenet | cifar10 | clip | none; the other keys override it"`
+	Resize        int       `key:"resize" min:"1" doc:"length of the short side after resizing"`
+	Crop          []int     `key:"crop" doc:"side of the centre crop, or [height, width]"`
+	Channels      int       `key:"channels" min:"1" max:"3" doc:"3: colour, 1: grey"`
+	Interpolation string    `key:"interpolation" enum:"bilinear|bicubic|nearest" doc:"interpolation of the resizing"`
+	Mean          []float32 `key:"mean" doc:"one for each channel, or one for all"`
+	Std           []float32 `key:"std" doc:"standard deviation, likewise"`
+	Order         string    `key:"order" enum:"rgb|bgr" doc:"order of the channels in the model's input"`
+	Range         []float32 `key:"range" doc:"[low, high]: values of black and white (audio: of -1 and 1) before mean and deviation; default: [0, 1], audio: [-1, 1]"`
+
+	Rate        int           `key:"rate" min:"1" doc:"audio: samples per second of the model"`
+	Length      int           `key:"length" min:"1" doc:"audio: number of samples that the model takes, if its file does not fix it"`
+	Standardise bool          `key:"standardise" doc:"audio: standardise each waveform to mean 0 and deviation 1, as for wav2vec 2.0"`
+	Features    *featuresKeys `key:"features" doc:"audio: the model takes a spectrogram, which is computed as part of its graph"`
+}
+
+type featuresKeys struct {
+	LogMel *logMelKeys `key:"log-mel,required" doc:"a logarithmic mel spectrogram"`
+}
+
+type logMelKeys struct {
+	FFT    int     `key:"n-fft" min:"2" doc:"samples of a frame; default: the length of the window"`
+	Window int     `key:"window" min:"1" doc:"samples of the Hann window; default: 25 ms"`
+	Hop    int     `key:"hop" min:"1" doc:"samples between frames; default: 10 ms"`
+	Mels   int     `key:"mels" min:"1" doc:"number of bands; default: that of the model's input"`
+	Low    float64 `key:"fmin" min:"0" doc:"start of the first band in Hz"`
+	High   float64 `key:"fmax" min:"0" doc:"end of the last band in Hz; default: half the rate"`
+	Scale  string  `key:"scale" enum:"htk|slaney" default:"htk" doc:"scale of the bands: the default of torchaudio (htk) or of librosa (slaney)"`
+	Norm   string  `key:"norm" enum:"none|slaney" default:"none" doc:"normalisation of the bands: equal height (torchaudio) or equal area (librosa)"`
+	Power  float64 `key:"power" default:"2" min:"1" max:"2" doc:"1: magnitudes, 2: powers"`
+	Pad    string  `key:"pad" enum:"reflect|zeros|none" default:"reflect" doc:"values beyond the ends of the audio; none: all frames lie within it"`
+	Log    string  `key:"log" enum:"natural|log10|db" default:"natural" doc:"kind of logarithm"`
+	Offset float64 `key:"offset" min:"0" doc:"added before the logarithm; default: 1e-6"`
+	Clamp  bool    `key:"clamp" doc:"use the larger of value and offset instead of their sum"`
+	Range  float64 `key:"range" min:"0" doc:"largest difference from the largest value, in the unit of the logarithm; lower values are raised to it. Default: no limit"`
+	Mean   float64 `key:"mean" doc:"subtracted from the logarithm"`
+	Std    float64 `key:"std" doc:"divisor of the result; default: 1"`
+	Drop   bool    `key:"drop-last" doc:"leave out the last frame, as Whisper does"`
+}
+
+// settings returns the settings of the spectrogram for a sampling rate.
+func (k logMelKeys) settings(rate int) *logmel.Settings {
+	return &logmel.Settings{Rate: rate, FFT: k.FFT, Window: k.Window, Hop: k.Hop, Mels: k.Mels, Low: k.Low, High: k.High, Scale: k.Scale,
+		Area: k.Norm == "slaney", Power: k.Power, Pad: k.Pad, Log: k.Log, Offset: k.Offset, Clamp: k.Clamp, Range: k.Range, Mean: k.Mean, Std: k.Std, DropLast: k.Drop}
+}
+
+// DecodeNode implements config.Decoder: it reads the value from a node of the parsed file.
+func (p *Preprocess) DecodeNode(n *config.Node) error {
+	p.given = true
+	if n.Kind == config.String {
+		if filepath.Ext(n.Text) == ".json" {
+			p.configPath = new(Path)
+			return p.configPath.DecodeNode(n)
+		}
+		var err error
+		if p.Preprocess, err = model.Preset(n.Text); err != nil {
+			return n.Errorf("%w; or the path of a preprocessor_config.json", err)
+		}
+		return nil
+	}
+	var k preprocessKeys
+	if err := config.Decode(n, &k); err != nil {
+		return err
+	}
+	if k.Preset != "" {
+		var err error
+		if p.Preprocess, err = model.Preset(k.Preset); err != nil {
+			return n.Get("preset").Errorf("%w", err)
+		}
+	}
+	return p.set(n, k)
+}
+
+// set overrides the preset with the keys that are set in k. n is the mapping's node, for the
+// position of errors in the study file.
+func (p *Preprocess) set(n *config.Node, k preprocessKeys) error {
+	f := &p.Frame // how samples are resized, cropped and resampled
+	if k.Resize > 0 {
+		f.Resize = k.Resize
+	}
+	switch len(k.Crop) {
+	case 0:
+	case 1:
+		f.Height, f.Width = k.Crop[0], k.Crop[0]
+	case 2:
+		f.Height, f.Width = k.Crop[0], k.Crop[1]
+	default:
+		return n.Get("crop").Errorf("crop is a side, or [height, width]")
+	}
+	if k.Channels > 0 {
+		f.Channels = k.Channels
+	}
+	if k.Interpolation != "" {
+		f.Interpolation = k.Interpolation
+	}
+	if k.Mean != nil {
+		p.Mean = k.Mean
+	}
+	if k.Std != nil {
+		p.Std = k.Std
+	}
+	if k.Order != "" {
+		p.Order = k.Order
+	}
+	if k.Range != nil {
+		if len(k.Range) != 2 {
+			return n.Get("range").Errorf("range is [low, high]")
+		}
+		p.Range = [2]float32{k.Range[0], k.Range[1]}
+	}
+	p.setAudio(k)
+	if p.Features != nil && p.Frame.Rate == 0 {
+		return n.Get("features").Errorf("features need rate: set the samples per second")
+	}
+	if err := p.Frame.Check(); err != nil {
+		return n.Errorf("%w", err)
+	}
+	return nil
+}
+
+// setAudio overrides the preset with the keys for audio that are set in k.
+func (p *Preprocess) setAudio(k preprocessKeys) {
+	if k.Rate > 0 {
+		p.Frame.Rate = k.Rate
+	}
+	if k.Length > 0 {
+		p.Frame.Length = k.Length
+	}
+	p.Standardise = p.Standardise || k.Standardise
+	if k.Features != nil {
+		p.Features = k.Features.LogMel.settings(p.Frame.Rate)
+	}
+}
+
+// JSONSchema implements config.Schemer.
+func (Preprocess) JSONSchema() map[string]any {
+	keys := config.Schema(reflect.TypeFor[preprocessKeys]())
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "description": "imagenet | cifar10 | clip | none, or the path of a preprocessor_config.json"},
+		keys,
+	}}
+}
+
+// Config returns the path of the preprocessor_config.json that the value names, or "".
+func (p Preprocess) Config() string {
+	if p.configPath == nil {
+		return ""
+	}
+	return p.configPath.text
+}

@@ -1,0 +1,254 @@
+package spec
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/noether-ml/noether/internal/config"
+	"github.com/noether-ml/noether/internal/procedure"
+	"github.com/noether-ml/noether/transform"
+)
+
+// A Transform is an entry of the list transforms of a study file: a name, the transformation, how
+// its parameters are drawn at random and what it is applied to.
+//
+//	{name: quarter, rotate: {values: [90, 180, 270]}}
+//	{name: tilt, rotate: [-15, 15], per: trial}
+//	{name: shift-then-blur, sequence: [{translate: [-0.1, 0.1]}, {gaussian-blur: 1}], on: input}
+type Transform struct {
+	Name  string
+	Per   string          // "sample": drawn for each sample; "trial": once per repetition of all draws
+	On    string          // "input" or "activations"
+	Cells []TransformCell // one for each value of a list; else one
+	// Listed is the title of the listed parameters, such as "angle (degrees)"; "" if none has a
+	// list.
+	Listed string
+}
+
+// A TransformCell is a transformation with one value of each listed parameter: the part of a cell
+// that the transformation decides. A cell is one measure of one model on one data set, under one
+// transformation value, in one trial (a repetition of all random draws). Its key is a hash of all
+// that its scores depend on.
+type TransformCell struct {
+	Parameter string // the values as written to scores, joined by commas; "" if no parameter has a list
+	Transform transform.Transform
+	Canonical any // form of the transformation that the cell's key depends on
+
+	// number is the distribution of the number that describes a draw, such as the angle of a
+	// rotation; see transform.Parameter. It is nil if no single number describes a draw.
+	number *transform.Distribution
+}
+
+var transformKeys = []string{"name", "per", "on"}
+
+// kindNames returns the names of the kinds of transformations, such as rotate.
+func kindNames() []string {
+	var names []string
+	for _, k := range transform.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// DecodeNode implements config.Decoder.
+func (t *Transform) DecodeNode(n *config.Node) error {
+	t.Per, t.On = "sample", "input"
+	if n.Kind == config.String { // `- grayscale`
+		t.Name = n.Text
+		return t.setCells(n, n, &config.Node{})
+	}
+	if n.Kind != config.Map {
+		return n.Errorf("a transformation is a mapping such as {name: quarter, rotate: {values: [90, 180]}}, not %s", n.Kind)
+	}
+	var kind, value *config.Node
+	for _, p := range n.Pairs {
+		switch key := p.Key.Text; {
+		case slices.Contains(transformKeys, key):
+			if err := t.setOption(key, p.Value); err != nil {
+				return err
+			}
+		case kind != nil:
+			return p.Key.Errorf("two transformations, %q and %q: write sequence: [...] to apply them in order", key, kind.Text)
+		default:
+			kind, value = p.Key, p.Value
+		}
+	}
+	if kind == nil {
+		return n.Errorf("the transformation is missing: add one of sequence, %s", strings.Join(kindNames(), ", "))
+	}
+	t.Name = cmp.Or(t.Name, kind.Text)
+	return t.setCells(n, kind, value)
+}
+
+func (t *Transform) setOption(key string, v *config.Node) error {
+	text, err := v.Scalar()
+	if err != nil {
+		return err
+	}
+	var known []string
+	switch key {
+	case "name":
+		t.Name = text
+		return nil
+	case "per":
+		t.Per, known = text, []string{"sample", "trial"}
+	case "on":
+		t.On, known = text, []string{"input", "activations"}
+	}
+	if !slices.Contains(known, text) {
+		return v.Unknown(key, known)
+	}
+	return nil
+}
+
+// setCells fills Cells. It returns an error if On is activations and the transformation cannot be
+// applied to feature maps (see transform.OnMaps).
+func (t *Transform) setCells(n, kind, value *config.Node) error {
+	variants, err := decodeKind(kind, value)
+	if err != nil {
+		return err
+	}
+	t.Listed = strings.Join(variants[0].titles, ", ")
+	for _, v := range variants {
+		if t.On == "activations" && !transform.OnMaps(v.transform) {
+			return n.Errorf("%s cannot be applied to activations: it is not geometric", kind.Text)
+		}
+		t.Cells = append(t.Cells, TransformCell{Parameter: strings.Join(v.parameter, ","), Transform: v.transform, Canonical: v.canonical, number: v.number})
+	}
+	return nil
+}
+
+// A variant is a transformation with one value from each of its lists.
+type variant struct {
+	parameter []string // values that came from lists, as written in the study file
+	titles    []string // of the parameters in lists, such as "angle (degrees)"
+	transform transform.Transform
+	canonical any                     // as in TransformCell
+	number    *transform.Distribution // as in TransformCell
+}
+
+// decodeKind reads `rotate: ...` or `sequence: [...]` as one variant for each combination of listed
+// values.
+func decodeKind(kind, value *config.Node) ([]variant, error) {
+	if kind.Text == "sequence" {
+		return decodeSequence(value)
+	}
+	k, ok := transform.Lookup(kind.Text)
+	if !ok {
+		return nil, kind.Unknown("transformation", append([]string{"sequence"}, kindNames()...))
+	}
+	choices, err := decodeArgs(k, value)
+	if err != nil {
+		return nil, err
+	}
+	var out []variant
+	for _, c := range choices {
+		t, err := k.Make(c.args)
+		if err != nil {
+			return nil, errorAt(value, kind).Errorf("%w", err)
+		}
+		canonical := []any{k.Name, canonicalArgs(c.args)}
+		// The version of a transformation grows when its outputs change. Version 1 has no entry, so
+		// that older keys stay valid.
+		if v := transform.Version(t); v > 1 {
+			canonical = append(canonical, v)
+		}
+		out = append(out, variant{c.parameter, c.titles, t, canonical, numberOf(k, c.args, t)})
+	}
+	return out, nil
+}
+
+// numberOf returns the distribution of the number that describes a draw: that of the kind's main
+// parameter, the first in transform.Kind.Short. It is nil if draws have no such number.
+func numberOf(k transform.Kind, args transform.Args, t transform.Transform) *transform.Distribution {
+	// Any draw tells whether the transformation has such a number.
+	if _, ok := transform.Parameter(t.Draw(rand.New(rand.NewPCG(1, 1)))); !ok || len(k.Short) == 0 {
+		return nil
+	}
+	p, _ := k.Param(k.Short[0])
+	arg := args[p.Name]
+	if arg == nil {
+		arg = p.Default
+	}
+	if number, ok := arg.(transform.Distribution); ok {
+		return &number
+	}
+	return nil
+}
+
+// AllValues returns the transformation with all its values, as procedures (measures that work in
+// steps, such as training a probe) use it. Range is the smallest range that holds all values,
+// nil if a value is not a single number.
+func (t *Transform) AllValues() *procedure.Transform {
+	out := &procedure.Transform{Name: t.Name, Identity: CanonicalJSON(t.CanonicalForm()), PerTrial: t.Per == "trial", Range: t.Cells[0].number}
+	for _, c := range t.Cells {
+		out.Values = append(out.Values, procedure.Value{Parameter: c.Parameter, Transform: c.Transform})
+		if out.Range != nil && c.number != nil {
+			union := transform.Uniform(min(out.Range.Low, c.number.Low), max(out.Range.High, c.number.High))
+			out.Range = &union
+		} else {
+			out.Range = nil
+		}
+	}
+	return out
+}
+
+// errorAt returns the node to report errors at: the value, or the kind if the value is empty.
+func errorAt(value, kind *config.Node) *config.Node {
+	if value.Kind == config.Null {
+		return kind
+	}
+	return value
+}
+
+// decodeSequence reads the list of a sequence as one variant for each combination of listed values.
+func decodeSequence(value *config.Node) ([]variant, error) {
+	if value.Kind != config.List || len(value.Items) == 0 {
+		return nil, value.Errorf("a sequence is a list of transformations, such as [{rotate: 15}, {gaussian-blur: 1}]")
+	}
+	out := []variant{{canonical: []any{}}}
+	sequences := [][]transform.Transform{nil} // the transformations of each variant in out
+	for _, item := range value.Items {
+		kind, arg := item, &config.Node{}
+		if item.Kind == config.Map && len(item.Pairs) == 1 {
+			kind, arg = item.Pairs[0].Key, item.Pairs[0].Value
+		} else if item.Kind != config.String {
+			return nil, item.Errorf("an item of a sequence is one transformation, such as {rotate: 15}")
+		}
+		steps, err := decodeKind(kind, arg)
+		if err != nil {
+			return nil, err
+		}
+		if len(out)*len(steps) > maxCells {
+			return nil, item.Errorf("this sequence has more than %d combinations of values", maxCells)
+		}
+		var next []variant
+		var nextSequences [][]transform.Transform
+		for i, v := range out {
+			for _, s := range steps {
+				next = append(next, variant{
+					parameter: append(slices.Clip(v.parameter), s.parameter...),
+					titles:    append(slices.Clip(v.titles), s.titles...),
+					canonical: append(slices.Clip(v.canonical.([]any)), s.canonical),
+				})
+				nextSequences = append(nextSequences, append(slices.Clip(sequences[i]), s.transform))
+			}
+		}
+		out, sequences = next, nextSequences
+	}
+	for i := range out {
+		out[i].transform = transform.Sequence(sequences[i])
+	}
+	return out, nil
+}
+
+// CanonicalForm returns a value that identifies the transformation with all its values, for keys.
+func (t *Transform) CanonicalForm() []any {
+	var out []any
+	for _, c := range t.Cells {
+		out = append(out, []any{c.Parameter, c.Canonical})
+	}
+	return out
+}

@@ -1,0 +1,409 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/papers/internal/tablefile"
+	"github.com/noether-ml/noether/scores"
+)
+
+// tables writes the tables of docs/results/firing.md as goodfellow-NAME.csv, those for whose models
+// there are scores. The study repeats Goodfellow et al. 2009, the paper; figures and sections are
+// those of the paper.
+//
+// Each model file holds many networks. ridge.onnx has autoencoders of one layer, several trainings
+// for each cell of a grid of target activations (of a sparsity penalty) and weight decays.
+// depth.onnx has stacks of one to three layers with every combination of decays, and copies.onnx
+// the best stack of each depth, trained again. Belief networks are convolutional deep belief
+// networks. A test is a set of inputs on which the invariance of units is scored: gratings (images
+// of sine waves), clips of videos, and images under a moving camera (pan, turn, orbit). The natural
+// tests are all but gratings.
+func (p plan) tables() error {
+	t, err := p.read("invariance")
+	if err != nil {
+		return err
+	}
+	information, err := p.read("mutual-information")
+	if err != nil {
+		return err
+	}
+	if t.hasNatural("ridge") {
+		if err := p.ridgeTables(t); err != nil {
+			return err
+		}
+	}
+	if t.hasNatural("depth") {
+		if err := p.depths(t); err != nil {
+			return err
+		}
+	}
+	if t.hasNatural("copies") {
+		if err := p.write("copies", []string{"test"}, t.copies()); err != nil {
+			return err
+		}
+	}
+	if networks := slices.DeleteFunc(t.belief(), func(n string) bool { return !t.hasNatural(n) }); len(networks) > 0 {
+		if err := p.write("cdbn", []string{"test"}, t.beliefTable(networks)); err != nil {
+			return err
+		}
+	}
+	if len(information) == 0 {
+		return nil
+	}
+	list, err := information.classes()
+	if err != nil {
+		return err
+	}
+	return p.write("classes", []string{"networks"}, list)
+}
+
+// A record is an entry of a table of results: the keys of its row, the name of its column, and a
+// value with its interval, if it has one.
+type record struct {
+	keys             []string
+	statistic        string // the column
+	value, low, high string
+}
+
+// plain returns a record without an interval.
+func plain(statistic, value string, keys ...string) record {
+	return record{keys: keys, statistic: statistic, value: value}
+}
+
+// around returns a record of a value and the half-width of its interval. half is NaN if there is no
+// interval, as for a difference of values that are all equal.
+func around(statistic string, value, half float64, digits int, keys ...string) record {
+	text := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	if math.IsNaN(half) {
+		return plain(statistic, text(value), keys...)
+	}
+	return record{keys, statistic, text(value), text(value - half), text(value + half)}
+}
+
+// write writes a table in the format that papers/results reads.
+func (p plan) write(name string, keys []string, list []record) error {
+	rows := [][]string{append(slices.Clone(keys), "statistic", "value", "low", "high")}
+	for _, r := range list {
+		rows = append(rows, append(slices.Clone(r.keys), r.statistic, r.value, r.low, r.high))
+	}
+	return tablefile.Write(filepath.Join(p.out, "goodfellow-"+name+".csv"), rows)
+}
+
+// trainings returns the scores in a test ("": the mean over the natural tests) of the networks of
+// one cell of the grid of ridge.onnx, given by the start of their names, which the function cell
+// returns. Networks all of whose units are constant are left out.
+func (t table) trainings(name, test string) []float64 {
+	var out []float64
+	for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
+		v := t.of("ridge", l, test)
+		if test == "" {
+			v = t.mean("ridge", l)
+		}
+		if !math.IsNaN(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// ridgeTables writes the tables of figures 1 to 3.
+func (p plan) ridgeTables(t table) error {
+	if err := p.write("correlations", []string{"scores"}, t.correlations()); err != nil {
+		return err
+	}
+	var cells []record
+	for _, target := range targets {
+		for _, decay := range ridgeDecays {
+			value := ""
+			if scores := t.trainings(cell(target, decay), ""); len(scores) > 0 {
+				value = fmt.Sprintf("%.1f", stat.Mean(scores, nil))
+			}
+			cells = append(cells, plain(fmt.Sprint(decay), value, targetName(target)))
+		}
+	}
+	if err := p.write("ridge", []string{"target"}, cells); err != nil {
+		return err
+	}
+	return p.write("rows", []string{"target"}, t.rows())
+}
+
+func targetName(target float64) string {
+	if target == unpenalised { // trained without the sparsity penalty
+		return "none"
+	}
+	return fmt.Sprint(target)
+}
+
+// correlations returns the rank correlations of pairs of tests over the cells of the grid of
+// ridge.onnx (figures 1 and 2). The rank correlation is that of the means over the networks of a
+// cell, with an interval that resamples cells. The statistic "in one training" uses one network of
+// each cell; it is the mean over the trainings with its interval.
+func (t table) correlations() []record {
+	var list []record
+	for _, pair := range []struct{ name, x, y string }{
+		{"pan and grating phase", "gratings phase", "pan"}, {"clips and grating phase", "gratings phase", "clips"},
+		{"turn and grating orientation", "gratings orientation", "turn"}, {"turn and pan", "pan", "turn"},
+	} {
+		var x, y []float64
+		for _, target := range targets {
+			for _, decay := range ridgeDecays {
+				a, b := t.trainings(cell(target, decay), pair.x), t.trainings(cell(target, decay), pair.y)
+				if len(a) > 0 && len(b) > 0 {
+					x, y = append(x, stat.Mean(a, nil)), append(y, stat.Mean(b, nil))
+				}
+			}
+		}
+		if len(x) < 3 {
+			continue
+		}
+		low, high := resampled(x, y)
+		list = append(list, record{[]string{pair.name}, "rank correlation", fmt.Sprintf("%.2f", rank(x, y)), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)},
+			plain("cells", fmt.Sprint(len(x)), pair.name))
+		if each := t.correlationOfEachTraining(pair.x, pair.y); len(each) > 1 {
+			mean, half := resample.Student(each)
+			low, high := max(mean-half, -1), min(mean+half, 1)
+			list = append(list, record{[]string{pair.name}, "in one training", fmt.Sprintf("%.2f", mean), fmt.Sprintf("%.2f", low), fmt.Sprintf("%.2f", high)})
+		}
+	}
+	return list
+}
+
+// correlationOfEachTraining returns, for each training, the rank correlation of two tests over the
+// cells of the grid of ridge.onnx, with one network of each cell.
+func (t table) correlationOfEachTraining(first, second string) []float64 {
+	var out []float64
+	for number := 1; ; number++ {
+		var x, y []float64
+		for _, target := range targets {
+			for _, decay := range ridgeDecays {
+				layer := fmt.Sprintf("%s/training%d/layer1", cell(target, decay), number)
+				a, b := t.of("ridge", layer, first), t.of("ridge", layer, second)
+				if !math.IsNaN(a) && !math.IsNaN(b) {
+					x, y = append(x, a), append(y, b)
+				}
+			}
+		}
+		if len(x) < 3 {
+			return out
+		}
+		out = append(out, rank(x, y))
+	}
+}
+
+// rows returns, for each target, the decay that is best in the first training, and the scores at
+// no decay, at this decay and at the largest decay, over the other trainings.
+func (t table) rows() []record {
+	var list []record
+	for _, target := range targets {
+		best, most := 0.0, math.Inf(-1)
+		for _, decay := range ridgeDecays {
+			if v := t.mean("ridge", cell(target, decay)+"/training1/layer1"); v > most {
+				best, most = decay, v
+			}
+		}
+		others := func(decay float64) []float64 {
+			var out []float64
+			for _, l := range t.layers("ridge", func(l string) bool { return strings.HasPrefix(l, cell(target, decay)+"/") }) {
+				if v := t.mean("ridge", l); !strings.Contains(l, "/training1/") && !math.IsNaN(v) {
+					out = append(out, v)
+				}
+			}
+			return out
+		}
+		key := targetName(target)
+		list = append(list, plain("best decay", fmt.Sprint(best), key))
+		none, top, last := others(0), others(best), others(ridgeDecays[len(ridgeDecays)-1])
+		for _, c := range []struct {
+			name   string
+			values []float64
+		}{{"score without decay", none}, {"score at the best decay", top}, {fmt.Sprintf("score at decay %g", ridgeDecays[len(ridgeDecays)-1]), last}} {
+			if len(c.values) < 2 {
+				list = append(list, plain(c.name, "", key))
+				continue
+			}
+			mean, half := resample.Student(c.values)
+			list = append(list, around(c.name, mean, half, 1, key))
+		}
+	}
+	return list
+}
+
+// depths writes the scores of the best, the median and the worst network of each depth (figure 5).
+// Of an even number of networks the median is the better of the two in the middle.
+func (p plan) depths(t table) error {
+	byDepth, name := make([][]float64, maxLayers), make([]string, maxLayers)
+	for _, l := range t.layers("depth", nil) {
+		decays, err := stack(l) // the weight decay of each layer up to l
+		if err != nil {
+			return err
+		}
+		d, v := len(decays)-1, t.mean("depth", l)
+		if math.IsNaN(v) {
+			continue
+		}
+		if len(byDepth[d]) == 0 || v > slices.Max(byDepth[d]) {
+			name[d] = strings.ReplaceAll(strings.TrimPrefix(path(decays), "decays"), ",", ", ")
+		}
+		byDepth[d] = append(byDepth[d], v)
+	}
+	var list []record
+	for d, values := range byDepth {
+		slices.Sort(values)
+		key := []string{strconv.Itoa(d + 1), name[d]}
+		for _, c := range []struct {
+			name  string
+			value float64
+		}{{"best", values[len(values)-1]}, {"median", values[len(values)/2]}, {"worst", values[0]}} {
+			list = append(list, plain(c.name, fmt.Sprintf("%.1f", c.value), key...))
+		}
+		list = append(list, plain("networks", strconv.Itoa(len(values)), key...))
+	}
+	return p.write("depth", []string{"depth", "decays of the best network"}, list)
+}
+
+// titles are the mean over the natural tests and the tests, with their names in tables.
+var titles = []struct{ test, title string }{
+	{"mean", "natural mean"}, {"clips", "clips"}, {"pan", "pan"}, {"turn", "turn"}, {"orbit", "orbit"}, {"gratings phase", "grating phase"}, {"gratings orientation", "grating orientation"},
+}
+
+// copies returns the scores of copies.onnx, the best networks trained again (figure 5): means with
+// intervals over networks, and the differences between successive depths with their p-values.
+func (t table) copies() []record {
+	var list []record
+	for _, c := range titles {
+		var before []float64
+		for d := 1; d <= maxLayers; d++ {
+			var values []float64
+			for _, l := range t.layers("copies", func(l string) bool {
+				return strings.HasPrefix(l, fmt.Sprintf("depth%d/", d)) && strings.HasSuffix(l, fmt.Sprintf("/layer%d", d))
+			}) {
+				v := t.of("copies", l, c.test)
+				if c.test == "mean" {
+					v = t.mean("copies", l)
+				}
+				values = append(values, v)
+			}
+			mean, half := resample.Student(values)
+			list = append(list, around(fmt.Sprintf("depth %d", d), mean, half, 1, c.title))
+			if before != nil {
+				change, half := resample.Welch(before, values)
+				list = append(list, around(fmt.Sprintf("depth %d - depth %d", d, d-1), change, half, 1, c.title), plain(fmt.Sprintf("p, depth %d to %d", d-1, d), significance(before, values), c.title))
+			}
+			before = values
+		}
+	}
+	return list
+}
+
+// significance returns the p-value of Welch's t-test of a difference of means; "" if all values are
+// equal.
+func significance(a, b []float64) string {
+	p := welch(a, b)
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < 1e-60:
+		return "< 1e-60"
+	case p < 0.001:
+		return fmt.Sprintf("%.0e", p)
+	}
+	return fmt.Sprintf("%.2f", p)
+}
+
+// belief returns the names of the belief networks, which have the layers layer1 and layer2.
+func (t table) belief() []string {
+	var out []string
+	for name, layers := range t {
+		if layers["layer1"] != nil && layers["layer2"] != nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// changesOfThePaper are the changes from layer 1 to layer 2 in table 1 of the paper.
+var changesOfThePaper = map[string]string{"gratings phase": "+38 %", "gratings orientation": "+49 %", "pan": "+51 %", "orbit": "+80 %"}
+
+// beliefTable returns the scores of the two layers of the belief networks (table 1), and the change
+// from the first to the second layer of a network, with intervals over networks.
+func (t table) beliefTable(networks []string) []record {
+	var list []record
+	for _, c := range titles[1:] {
+		var first, second, change []float64
+		for _, n := range networks {
+			a, b := t.of(n, "layer1", c.test), t.of(n, "layer2", c.test)
+			first, second, change = append(first, a), append(second, b), append(change, 100*(b/a-1))
+		}
+		for i, values := range [][]float64{first, second} {
+			mean, half := resample.Student(values)
+			list = append(list, around(fmt.Sprintf("layer %d", i+1), mean, half, 1, c.title))
+		}
+		mean, half := resample.Student(change)
+		list = append(list, around("change in percent", mean, half, 0, c.title), plain("change in the paper", changesOfThePaper[c.test], c.title))
+	}
+	return list
+}
+
+// classes returns the mutual information between the firing of units and classes (section 8), for
+// each kind of network. Intervals are over the belief networks; the other networks are grids.
+func (t table) classes() ([]record, error) {
+	const test = "cifar10"
+	kinds := make([]struct {
+		name   string
+		scores []scores.Row
+	}, 1+maxLayers+2)
+	kinds[0].name = "one layer"
+	for d := range maxLayers {
+		kinds[1+d].name = fmt.Sprintf("stacks, depth %d", d+1)
+	}
+	add := func(kind int, r scores.Row) {
+		if !math.IsNaN(r.Value) {
+			kinds[kind].scores = append(kinds[kind].scores, r)
+		}
+	}
+	for _, l := range t.layers("ridge", nil) {
+		add(0, t["ridge"][l][test])
+	}
+	for _, l := range t.layers("depth", nil) {
+		decays, err := stack(l)
+		if err != nil {
+			return nil, err
+		}
+		add(len(decays), t["depth"][l][test])
+	}
+	for i := range 2 {
+		kind := 1 + maxLayers + i
+		kinds[kind].name = fmt.Sprintf("belief networks, layer %d", i+1)
+		for _, n := range t.belief() {
+			add(kind, t[n][fmt.Sprintf("layer%d", i+1)][test])
+		}
+	}
+	var list []record
+	for i, k := range kinds {
+		if len(k.scores) == 0 {
+			continue
+		}
+		var values, shuffled []float64
+		for _, r := range k.scores {
+			values, shuffled = append(values, r.Value), append(shuffled, r.Null)
+		}
+		mean, half := resample.Student(values)
+		if i <= maxLayers { // a grid
+			half = math.NaN()
+		}
+		list = append(list, around("mutual information", mean, half, 4, k.name),
+			plain("lowest and highest", fmt.Sprintf("%.4f, %.4f", slices.Min(values), slices.Max(values)), k.name),
+			plain("shuffled labels", fmt.Sprintf("%.4f", stat.Mean(shuffled, nil)), k.name),
+			plain("networks", strconv.Itoa(len(values)), k.name))
+	}
+	return list, nil
+}

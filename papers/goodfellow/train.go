@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/noether-ml/noether/engine/ort"
+	"github.com/noether-ml/noether/internal/train/autoencoder"
+	"github.com/noether-ml/noether/internal/train/filters"
+	"github.com/noether-ml/noether/onnx"
+	"github.com/noether-ml/noether/tensor"
+)
+
+const (
+	side      = 14 // of patches (squares cut from images), in pixels
+	units     = 64 // of a layer
+	maxLayers = 3  // largest number of layers
+)
+
+// The hyperparameters in which the networks differ: the target activations of the sparsity penalty
+// and the weight decays. ridge.onnx has autoencoders of one layer with every target and decay,
+// depth.onnx stacks of up to maxLayers layers with every combination of decays, and copies.onnx
+// repetitions of the best stack of each depth. The paper (Goodfellow et al. 2009) does not give its
+// targets and decays of figure 3; its decays of stacks are 0, 1e-5, 1e-3, 0.01, 0.1, 1 and 10.
+var (
+	targets     = []float64{unpenalised, -0.3, -0.6, -0.8, -0.9, -0.95, -0.98}
+	ridgeDecays = []float64{0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 3}
+	depthDecays = []float64{0, 0.001, 0.01, 0.1, 0.3, 1, 10}
+)
+
+// unpenalised stands in targets for networks without the sparsity penalty; penaltyWeight is the
+// weight of the penalty in the others.
+const (
+	unpenalised   = 0
+	penaltyWeight = 100
+)
+
+// cell returns how the names of the networks of ridge.onnx with a target and a decay start. These
+// networks are a cell of the grid of targets and decays.
+func cell(target, decay float64) string {
+	if target == unpenalised {
+		return fmt.Sprintf("targetnone/decay%g", decay)
+	}
+	return fmt.Sprintf("target%g/decay%g", target, decay)
+}
+
+// mild is the largest decay under which an epoch that increases the validation error is undone (see
+// the flag -take-back). A larger decay is expected to increase the error. Then the networks of
+// depth.onnx and copies.onnx undo epochs that increase the objective of training, error and decay
+// together, and those of ridge.onnx undo none.
+const mild = 0.03
+
+// train trains the networks of ridge.onnx or of depth.onnx; which is ridge or depth. A plan holds
+// the flags of the command.
+func (p plan) train(ctx context.Context, which string) error {
+	started := time.Now()
+	// stills cuts 100 patches (10 with -quick) from each image of the first of 2 parts of the
+	// folder, with seed 1. divided keeps every tenth of them for validation.
+	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	if err != nil {
+		return err
+	}
+	patterns, held := divided(x)
+	fmt.Printf("%d patches, %d held out, %.0f s\n", patterns.Shape[0], held.Shape[0], time.Since(started).Seconds())
+	networks := p.ridge
+	if which == "depth" {
+		networks = p.depth
+	}
+	if err := networks(ctx, patterns, held); err != nil {
+		return err
+	}
+	fmt.Printf("%s.onnx after %.0f s\n", which, time.Since(started).Seconds())
+	return nil
+}
+
+// pick returns the usual value of a setting, or a small one with -quick.
+func (p plan) pick(usual, quick int) int {
+	if p.quick {
+		return quick
+	}
+	return usual
+}
+
+// settings returns the settings of a layer without the sparsity penalty.
+func (p plan) settings(decay float64, seed uint64) autoencoder.Settings {
+	return autoencoder.Settings{Units: units, Decay: decay, Epochs: p.pick(20, 2), Rate: 0.002, Seed: seed, Engine: ort.Options{Threads: 1}, RollbackFactor: p.rollback, RollbackByLoss: decay <= mild}
+}
+
+// ridge trains networks of one layer with every target and every decay, several times each, on the
+// patches patterns. held are patches for validation; curves collects each layer's validation
+// errors.
+func (p plan) ridge(ctx context.Context, patterns, held tensor.Tensor) error {
+	branches := make([]autoencoder.Branch, p.trainings*len(targets)*len(ridgeDecays))
+	var c curves
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range branches {
+		group.Go(func() error {
+			number, target, decay := i%p.trainings+1, targets[i/p.trainings/len(ridgeDecays)], ridgeDecays[i/p.trainings%len(ridgeDecays)]
+			s := p.settings(decay, uint64(number))
+			if target != unpenalised {
+				s.Target, s.Weight = target, penaltyWeight
+			}
+			if decay > mild {
+				s.RollbackFactor = 0
+			}
+			l, err := autoencoder.Train(ctx, p.rt, patterns, held, s)
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("%s/training%d", cell(target, decay), number)
+			branches[i] = autoencoder.Branch{Name: name, Layers: []*autoencoder.Layer{l}}
+			c.add(name, 1, decay, l)
+			if number > 1 {
+				return nil
+			}
+			return p.sheet("ridge", strings.ReplaceAll(cell(target, decay), "/", "-"), 8, 3, autoencoder.Images(side, 1, l))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := p.curves("ridge", &c); err != nil {
+		return err
+	}
+	return p.save("ridge.onnx")(autoencoder.Model(side, 1, branches...))
+}
+
+// A tree trains stacks of maxLayers layers with every decay at every layer. Stacks with the same
+// decays of their lower layers share these layers.
+type tree struct {
+	plan
+	curves   curves
+	mu       sync.Mutex
+	branches []autoencoder.Branch
+}
+
+// depth trains stacks with every combination of decays.
+func (p plan) depth(ctx context.Context, patterns, held tensor.Tensor) error {
+	t := &tree{plan: p}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, decay := range depthDecays {
+		group.Go(func() error { return t.grow(ctx, patterns, held, []float64{decay}, nil) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := p.curves("depth", &t.curves); err != nil {
+		return err
+	}
+	return p.save("depth.onnx")(autoencoder.Model(side, 1, t.branches...))
+}
+
+// grow trains the layer with the last of decays on top of the layers below, whose activations
+// patterns and held are, and then all layers above it.
+func (t *tree) grow(ctx context.Context, patterns, held tensor.Tensor, decays []float64, below []*autoencoder.Layer) error {
+	l, err := autoencoder.Train(ctx, t.rt, patterns, held, t.settings(decays[len(decays)-1], uint64(len(decays))))
+	if err != nil {
+		return err
+	}
+	t.curves.add(path(decays), len(decays), decays[len(decays)-1], l)
+	layers := append(below[:len(below):len(below)], l)
+	if len(layers) == maxLayers {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.branches = append(t.branches, autoencoder.Branch{Name: path(decays), Layers: layers})
+		return nil
+	}
+	inner, err := encoded(ctx, t.rt, l, patterns, held)
+	if err != nil {
+		return err
+	}
+	for _, decay := range depthDecays {
+		if err := t.grow(ctx, inner[0], inner[1], append(decays[:len(decays):len(decays)], decay), layers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encoded returns the activations of a layer on sets of inputs.
+func encoded(ctx context.Context, rt *ort.Runtime, l *autoencoder.Layer, sets ...tensor.Tensor) ([]tensor.Tensor, error) {
+	var out []tensor.Tensor
+	for _, x := range sets {
+		h, err := autoencoder.Encode(ctx, rt, l, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// path names a stack by its decays from the first layer on.
+func path(decays []float64) string {
+	var parts []string
+	for _, d := range decays {
+		parts = append(parts, strconv.FormatFloat(d, 'g', -1, 64))
+	}
+	return "decays" + strings.Join(parts, ",")
+}
+
+// copy trains the best network of each depth again, p.copies times, from other initial weights.
+func (p plan) copy(ctx context.Context) error {
+	best, err := p.best()
+	if err != nil {
+		return err
+	}
+	x, err := stills(ctx, p.images, 2, side, p.pick(100, 10), 1)
+	if err != nil {
+		return err
+	}
+	patterns, held := divided(x)
+	var c curves
+	branches := make([]autoencoder.Branch, maxLayers*p.copies)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range branches {
+		group.Go(func() error {
+			decays, number := best[i/p.copies], i%p.copies
+			b := autoencoder.Branch{Name: fmt.Sprintf("depth%d/copy%d", len(decays), number)}
+			patterns, held := patterns, held
+			for k, decay := range decays {
+				seed := uint64(1000*(number+1) + k) // of no other training
+				l, err := autoencoder.Train(ctx, p.rt, patterns, held, p.settings(decay, seed))
+				if err != nil {
+					return err
+				}
+				inner, err := encoded(ctx, p.rt, l, patterns, held)
+				if err != nil {
+					return err
+				}
+				patterns, held = inner[0], inner[1]
+				b.Layers = append(b.Layers, l)
+				c.add(b.Name, k+1, decay, l)
+			}
+			branches[i] = b
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i := range maxLayers {
+		b := branches[i*p.copies]
+		fmt.Printf("%s: %s\n", strings.Split(b.Name, "/")[0], path(best[i]))
+		if err := p.sheet("copies", fmt.Sprintf("depth%d", i+1), 8, 3, autoencoder.Images(side, 1, b.Layers...)); err != nil {
+			return err
+		}
+	}
+	if err := p.curves("copies", &c); err != nil {
+		return err
+	}
+	return p.save("copies.onnx")(autoencoder.Model(side, 1, branches...))
+}
+
+// save returns a function that writes a model into the output folder, unless there is an error.
+func (p plan) save(name string) func(*onnx.Model, error) error {
+	return func(m *onnx.Model, err error) error {
+		if err != nil {
+			return err
+		}
+		raw, err := m.Bytes()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(p.out, name), raw, 0o666)
+	}
+}
+
+// sheet writes filters as MODEL.pictures/NAME.png, where reports find them: side by side in
+// columns, enlarged by scale.
+func (p plan) sheet(model, name string, columns, scale int, images []tensor.Tensor) error {
+	img, err := filters.Sheet(images, columns, scale)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(p.out, model+".pictures")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(folder, name+".png"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(png.Encode(f, img), f.Close())
+}

@@ -1,0 +1,245 @@
+// Segmentation makes the tables of the study papers/segmentation.yaml: means over trainings, that
+// is, over networks that differ in the seed alone.
+//
+//	go run ./papers/segmentation runs/segmentation/scores.csv papers/results
+//
+// The interval of a mean is Student's, over trainings from different seeds. Differences are between
+// trainings of the same seed. A difference is followed by "seen" if its interval is above 0, "not
+// seen" if it is below 0, else "open". A class map f(x) is the predicted class of each pixel of an
+// image x, and τ f(x) the same with its pixels moved by the transformation. The statistics compare
+// the class map of a transformed image with the labels or with τ f(x). An FCN decodes the last
+// stage of its encoder; a U-Net also takes the earlier stages. The augmentation "affine" is by
+// random rotations, translations and scales, "plain" is none.
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/papers/internal/tablefile"
+	"github.com/noether-ml/noether/scores"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "segmentation:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: segmentation SCORES FOLDER: the file of scores, and a folder for the tables")
+	}
+	rows, err := tablefile.ReadScores(args[0])
+	if err != nil {
+		return err
+	}
+	values, err := read(rows)
+	if err != nil {
+		return err
+	}
+	for name, table := range map[string][][]string{
+		"segmentation": outputs(values), "segmentation-differences": effects(values), "segmentation-depth": depths(values),
+	} {
+		if err := tablefile.Write(filepath.Join(args[1], name+".csv"), table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A quantity is what is measured of every training of a kind. layer is "" for the output.
+type quantity struct {
+	statistic, view, layer string // view: the transformation and its parameter
+}
+
+// A kind is a class of trainings that differ in nothing but the seed.
+type kind struct{ decoder, augmentation string }
+
+// A sample holds the values of a quantity by seed.
+type sample map[string]float64
+
+// read returns the values of the scores by kind of training, without those that are limited to the
+// samples with one value of a factor (a known property), such as a class.
+func read(rows []scores.Row) (map[kind]map[quantity]sample, error) {
+	out := map[kind]map[quantity]sample{}
+	for _, r := range rows {
+		if r.Factor != "" || math.IsNaN(r.Value) {
+			continue
+		}
+		_, name, _ := strings.Cut(r.Model, "/") // series/seed-1-augment-plain-network-fcn
+		part := strings.Split(name, "-")
+		if len(part) != 6 || part[0] != "seed" || part[2] != "augment" || part[4] != "network" {
+			return nil, fmt.Errorf("model %q is no training of papers/training/segmentation.yaml", r.Model)
+		}
+		k := kind{part[5], part[3]}
+		if out[k] == nil {
+			out[k] = map[quantity]sample{}
+		}
+		q := quantity{r.Statistic, strings.TrimSpace(r.Transform + " " + r.Parameter), r.Layer}
+		if out[k][q] == nil {
+			out[k][q] = sample{}
+		}
+		out[k][q][part[1]] = r.Value
+	}
+	return out, nil
+}
+
+// interval returns the mean of values and its 95 % interval, which is NaN for a single value.
+func interval(values []float64) (mean, low, high float64) {
+	mean, half := resample.Student(values)
+	return mean, mean - half, mean + half
+}
+
+func (s sample) values() []float64 {
+	var out []float64
+	for _, v := range s {
+		out = append(out, v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The rows and columns of the tables, in order. A key names a transformation and its parameter, as
+// in the scores: of a shift, the fraction of the side of 32 pixels.
+var (
+	kinds = []kind{{"fcn", "plain"}, {"fcn", "affine"}, {"unet", "plain"}, {"unet", "affine"}}
+	views = []struct{ key, name string }{
+		{"shift 0.03125", "translation by 1 pixel"}, {"shift 0.125", "translation by 4 pixels"},
+		{"rotation 15", "rotation by 15 degrees"}, {"rotation 45", "rotation by 45 degrees"}, {"rotation 90", "rotation by 90 degrees"},
+	}
+	decoders = map[string]string{"fcn": "FCN", "unet": "U-Net"}
+)
+
+// A statistic of class maps, which is better if it is higher. key is its name in the scores. There
+// moved means on transformed images, clean on others.
+type statistic struct{ key, name string }
+
+var (
+	labelled   = statistic{"moved-miou", "mean IoU with labels"}
+	statistics = []statistic{labelled, {"pixel-agreement", "pixel agreement"}, {"miou", "mean IoU with τ f(x)"}}
+)
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
+// cells returns three cells of a table: the mean of a sample and its interval, which is clipped to
+// [0, limit].
+func cells(s sample, limit float64) []string {
+	mean, low, high := interval(s.values())
+	return []string{number(mean), number(max(low, 0)), number(min(high, limit))}
+}
+
+// outputs returns the table of the statistics of class maps. For images that are not transformed
+// there is only the one that compares with the labels.
+func outputs(values map[kind]map[quantity]sample) [][]string {
+	table := [][]string{{"network", "augmentation", "transformation", "statistic", "value", "low", "high"}}
+	for _, k := range kinds {
+		head := []string{decoders[k.decoder], k.augmentation}
+		clean := values[k][quantity{"clean-miou", views[0].key, ""}] // the same for all views
+		table = append(table, slices.Concat(head, []string{"none", labelled.name}, cells(clean, 1)))
+		for _, v := range views {
+			for _, s := range statistics {
+				table = append(table, slices.Concat(head, []string{v.name, s.name}, cells(values[k][quantity{s.key, v.key, ""}], 1)))
+			}
+		}
+	}
+	return table
+}
+
+// effects returns the table of differences of these statistics between two kinds of trainings, or
+// between two transformations: means over seeds.
+func effects(values map[kind]map[quantity]sample) [][]string {
+	table := [][]string{{"difference", "trainings", "transformation", "statistic", "value"}}
+	add := func(name, trainings, view string, of func(s statistic) (more, less sample)) {
+		for _, s := range statistics {
+			more, less := of(s)
+			table = append(table, []string{name, trainings, view, s.name, difference(more, less)})
+		}
+	}
+	between := func(name, trainings string, more, less kind) {
+		for _, v := range views {
+			add(name, trainings, v.name, func(s statistic) (a, b sample) {
+				q := quantity{s.key, v.key, ""}
+				return values[more][q], values[less][q]
+			})
+		}
+	}
+	for _, decoder := range []string{"fcn", "unet"} {
+		between("affine less plain", decoders[decoder], kind{decoder, "affine"}, kind{decoder, "plain"})
+	}
+	for _, augmentation := range []string{"plain", "affine"} {
+		between("U-Net less FCN", augmentation, kind{"unet", augmentation}, kind{"fcn", augmentation})
+	}
+	for _, k := range kinds {
+		add("4 pixels less 1 pixel", decoders[k.decoder]+", "+k.augmentation, "translation", func(s statistic) (a, b sample) {
+			return values[k][quantity{s.key, "shift 0.125", ""}], values[k][quantity{s.key, "shift 0.03125", ""}]
+		})
+	}
+	return table
+}
+
+// difference returns the mean over seeds of the differences of two samples, with its interval and
+// whether the difference is seen.
+func difference(more, less sample) string {
+	var differences []float64
+	for seed, value := range less {
+		if other, ok := more[seed]; ok {
+			differences = append(differences, other-value)
+		}
+	}
+	slices.Sort(differences)
+	mean, low, high := interval(differences)
+	return fmt.Sprintf("%+.3f [%+.3f, %+.3f] %s", mean, low, high, verdict(low, high))
+}
+
+// verdict says whether a difference with the interval from low to high is seen.
+func verdict(low, high float64) string {
+	switch {
+	case low > 0:
+		return "seen"
+	case high < 0:
+		return "not seen"
+	}
+	return "open"
+}
+
+// depths returns the table of the equivariance error of every layer f under each transformation T:
+// |f(T(x)) - τ f(x)| / |τ f(x)|.
+func depths(values map[kind]map[quantity]sample) [][]string {
+	table := [][]string{{"network", "augmentation", "layer", "statistic", "value", "low", "high"}}
+	for _, k := range kinds {
+		var layers []string
+		for q := range values[k] {
+			if q.statistic == "relative-error" && !slices.Contains(layers, q.layer) {
+				layers = append(layers, q.layer)
+			}
+		}
+		slices.SortFunc(layers, func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b)) })
+		for _, layer := range layers {
+			name, _, _ := strings.Cut(layer, "/")
+			if name == "y" { // the output
+				name = "logits"
+			}
+			for _, v := range views {
+				q := quantity{"relative-error", v.key, layer}
+				table = append(table, slices.Concat([]string{decoders[k.decoder], k.augmentation, name, v.name}, cells(values[k][q], math.Inf(1))))
+			}
+		}
+	}
+	return table
+}
+
+// order returns the index of the part of the network that a layer belongs to: the first layer, the
+// stages, the decoder, the output.
+func order(layer string) int {
+	return slices.IndexFunc([]string{"Relu", "stage", "decoder", "y"}, func(prefix string) bool { return strings.HasPrefix(layer, prefix) })
+}

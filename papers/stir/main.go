@@ -1,0 +1,190 @@
+// Stir writes the tables of docs/results/stir.md. It reads the scores of the runs of the studies
+// stir-*.yaml (files that say what is measured) and the test accuracies of the trained networks:
+//
+//	go run ./papers/stir -runs runs -networks networks
+//
+// STIR is Similarity Through Inverted Representations (Nanda et al. 2022). Networks are independent
+// if they are trained separately. So the independent observations of every interval are pairs of
+// networks, and no network belongs to two pairs of one row. A pair's value is the mean over trials,
+// the repetitions of all random draws (equation 6), and over both directions if the two networks
+// are of one kind. An interval is the Student's t interval of the mean over pairs. Rows whose runs
+// or trainings are missing stay as they were.
+//
+// The networks of a kind differ in the seed. Plain networks are trained on unchanged images, those
+// of AT (adversarial training) on adversarial ones (Madry et al. 2018), and TRADES and MART are two
+// other defences (docs/reference/training-file.md). STIR(m2 given m1) is the similarity, in m2, of
+// images x and x' that have the same representation in m1, the reference. For adversarial STIR the
+// search for x' also maximises the distance of x and x' in m2. Controversial images are the x' of
+// such a search that starts from x. An image is missed if the search does not reach the
+// representation of x in m1. Agreement is the fraction of the x' for which m1 and m2 predict the
+// same class. CKA compares the representations of x itself in m1 and m2. A null is the value that
+// chance gives, on shuffled pairs of images. The study stir-iterations varies the number of steps
+// of adversarial training, and stir-updates that of training images.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/noether-ml/noether/papers/internal/tablefile"
+)
+
+func main() {
+	runs := flag.String("runs", "runs", "the folder with the runs stir-seeds, stir-layers and so on")
+	networks := flag.String("networks", "networks", "the folder with the trainings stir, stir-defences and so on")
+	out := flag.String("out", "papers/results", "the folder of the tables")
+	flag.Parse()
+	log.SetFlags(0)
+	log.SetPrefix("stir: ")
+	if err := write(*runs, *networks, *out); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// write writes a table for each experiment, stir-findings.csv and stir-networks.csv.
+func write(runs, networks, out string) error {
+	all := map[string]groups{}
+	for _, e := range experiments {
+		rows, err := tablefile.ReadScores(filepath.Join(runs, e.name, "scores.csv"))
+		if errors.Is(err, fs.ErrNotExist) {
+			log.Printf("no run %s", e.name)
+			continue
+		}
+		g := groups{}
+		if err == nil {
+			err = g.add(rows)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		all[e.name] = g
+		if err := tablefile.Write(filepath.Join(out, e.name+".csv"), e.rows(g)); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(out, "stir-findings.csv")
+	stored, err := readCSV(path)
+	if err != nil {
+		return err
+	}
+	if err := tablefile.Write(path, findingRows(all, stored)); err != nil {
+		return err
+	}
+	path = filepath.Join(out, "stir-networks.csv")
+	if stored, err = readCSV(path); err != nil {
+		return err
+	}
+	rows, err := networkRows(networks, stored)
+	if err != nil {
+		return err
+	}
+	return tablefile.Write(path, rows)
+}
+
+// readCSV returns the rows of a file, none if it does not exist.
+func readCSV(path string) ([][]string, error) {
+	rows, err := tablefile.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return rows, err
+}
+
+// beginning returns the rows of a table that begin with the given cells.
+func beginning(rows [][]string, cells ...string) [][]string {
+	return slices.DeleteFunc(slices.Clone(rows), func(r []string) bool { return !slices.Equal(r[:len(cells)], cells) })
+}
+
+// An experiment is a table of docs/results/stir.md, and the run of the same name. A group of its
+// scores is one row: the kinds of the reference and the other network, and the layer.
+type experiment struct {
+	name    string
+	layers  bool // a row for each layer
+	columns []column
+}
+
+// A column is a statistic of the measure stir, with its variant (such as the CKA that is used). If
+// null is set, it shows the null of the statistic instead of its value; if interval is set, the
+// interval too.
+type column struct {
+	title, statistic, variant string
+	null, interval            bool
+	low                       float64 // smallest possible value
+}
+
+// high returns the largest possible value.
+func (c column) high() float64 {
+	if c.statistic == "input-distance" {
+		return math.Inf(1)
+	}
+	return 1
+}
+
+var (
+	stir     = column{title: "STIR", statistic: "stir", interval: true}
+	null     = column{title: "null", statistic: "stir", null: true}
+	debiased = column{title: "STIR, debiased CKA", statistic: "stir", variant: "debiased-cka", interval: true, low: -1}
+	cka      = column{title: "CKA", statistic: "cka", interval: true}
+	agree    = column{title: "agreement", statistic: "agreement", interval: true}
+	missed   = column{title: "missed", statistic: "missed"}
+
+	worst               = column{title: "adversarial STIR", statistic: "stir-adversarial", interval: true}
+	worstNull           = column{title: "null", statistic: "stir-adversarial", null: true}
+	worstMissed         = column{title: "missed", statistic: "missed", variant: "adversarial"}
+	change              = column{title: "length of x' - x", statistic: "input-distance", variant: "controversial", interval: true}
+	controversialMissed = column{title: "missed, controversial", statistic: "missed", variant: "controversial"}
+	controversialAgree  = column{title: "agreement, controversial", statistic: "agreement", variant: "controversial", interval: true}
+	usual               = []column{stir, null, debiased, cka, agree, missed}
+	columnsOfLayer      = []column{stir, null, debiased, cka, missed}
+)
+
+var experiments = []experiment{
+	{"stir-seeds", false, usual},
+	{"stir-adversarial", false, []column{worst, worstNull, worstMissed, change, controversialAgree, controversialMissed}},
+	{"stir-iterations", false, usual},
+	{"stir-updates", false, usual},
+	{"stir-architectures", false, usual},
+	{"stir-layers", true, columnsOfLayer},
+	{"stir-layers-vgg16", true, columnsOfLayer},
+	{"stir-layers-resnet34", true, columnsOfLayer},
+	{"stir-layers-vgg19", true, columnsOfLayer},
+	{"stir-datasets", true, columnsOfLayer},
+	{"stir-datasets-vgg16", true, columnsOfLayer},
+	{"stir-defences", true, columnsOfLayer},
+	{"stir-defences-vgg16", true, columnsOfLayer},
+}
+
+// rows returns the table of an experiment, in the layout that package papers/results reads.
+func (e experiment) rows(g groups) [][]string {
+	head := []string{"reference", "other"}
+	if e.layers {
+		head = append(head, "layer")
+	}
+	out := [][]string{append(slices.Clone(head), "statistic", "value", "low", "high")}
+	for _, k := range g.sorted() {
+		names := []string{title(k.reference), title(k.other)}
+		if e.layers {
+			names = append(names, layerTitle(k.layer))
+		}
+		for _, c := range e.columns {
+			v := g[k].values(c)
+			if len(v) == 0 {
+				continue
+			}
+			value, low, high := interval(v)
+			low, high = max(low, c.low), min(high, c.high())
+			cell := []string{fmt.Sprintf("%.2f", value), "", ""}
+			if c.interval {
+				cell = cells("%.3f", value, low, high)
+			}
+			out = append(out, append(append(slices.Clone(names), c.title), cell...))
+		}
+	}
+	return out
+}

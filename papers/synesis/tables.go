@@ -1,0 +1,223 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/noether-ml/noether/measure/resample"
+	"github.com/noether-ml/noether/papers/internal/tablefile"
+	"github.com/noether-ml/noether/scores"
+)
+
+// statistics lists the statistics that the tables show, with their measures and titles. A study may
+// lack some. A probe predicts a factor (a property of samples, such as hue), the parameter of a
+// transformation (P-equivariance), or the transformed representation (R-equivariance). The gain is
+// 1 minus the probe's squared error divided by that of predicting no change. Disentanglement is how
+// much worse a probe predicts a factor from the transformed representation.
+var statistics = []struct{ measure, statistic, title string }{
+	{"informativeness", "rmse", "informativeness, RMSE"},
+	{"informativeness", "accuracy", "informativeness, accuracy"},
+	{"parameter-equivariance", "rmse", "P-equivariance, RMSE"},
+	{"representation-equivariance", "cosine", "R-equivariance, cosine"},
+	{"representation-equivariance", "gain", "R-equivariance, gain"},
+	{"invariance", "cosine", "invariance, cosine"},
+	{"disentanglement", "rmse-change", "disentanglement, increase of RMSE"},
+	{"disentanglement", "accuracy-change", "disentanglement, decrease of accuracy"},
+}
+
+// An observation identifies what a row of the tables compares among the kinds of training.
+type observation struct {
+	axis string // title of the measure and its statistic
+	what string // factor, transformation and probe: slp (a single-layer perceptron) or mlp
+}
+
+// A sample holds the scores of the networks of one kind, and the nulls of these scores, which
+// chance alone gives.
+type sample struct {
+	values map[string]float64 // by network
+	nulls  []float64
+}
+
+// A table holds samples by observation and by kind of training.
+type table struct {
+	observations []observation
+	kinds        []string
+	samples      map[observation]map[string]*sample
+}
+
+// seedOf matches the seed in the name of a trained network, with the hyphens around it.
+var seedOf = regexp.MustCompile(`-?\bseed-\d+-?`)
+
+// kind returns the kind of training of a network that noether train named: the value of the setting
+// that was varied besides the seed, or the name of the folder if only the seed was varied.
+//
+//	images/seed-1-augment-plain is of kind plain, adversarial/seed-2 of kind adversarial
+func kind(model string) string {
+	folder, training, _ := strings.Cut(model, "/")
+	varied := seedOf.ReplaceAllString(training, "")
+	if _, value, ok := strings.Cut(varied, "-"); ok {
+		return value
+	}
+	return folder
+}
+
+// collect groups the scores of a study by observation and kind. Two scores of a network for one
+// observation are an error, and so is a study without any of the statistics.
+func collect(rows []scores.Row) (*table, error) {
+	t := &table{samples: map[observation]map[string]*sample{}}
+	for _, s := range statistics {
+		for _, r := range rows {
+			// Rows with a parameter are of one of its values, the others are means over all values.
+			if r.Measure != s.measure || r.Statistic != s.statistic || r.Parameter != "" || math.IsNaN(r.Value) {
+				continue
+			}
+			o := observation{s.title, what(r)}
+			if t.samples[o] == nil {
+				t.samples[o] = map[string]*sample{}
+				t.observations = append(t.observations, o)
+			}
+			k := kind(r.Model)
+			if t.samples[o][k] == nil {
+				t.samples[o][k] = &sample{values: map[string]float64{}}
+			}
+			if !slices.Contains(t.kinds, k) {
+				t.kinds = append(t.kinds, k)
+			}
+			one := t.samples[o][k]
+			if _, ok := one.values[r.Model]; ok {
+				return nil, fmt.Errorf("%s has two scores of %s, %s: the study must have one layer and one data set", r.Model, o.axis, o.what)
+			}
+			one.values[r.Model] = r.Value
+			if !math.IsNaN(r.Null) {
+				one.nulls = append(one.nulls, r.Null)
+			}
+		}
+	}
+	if len(t.observations) == 0 {
+		return nil, errors.New("there are no scores of probes")
+	}
+	return t, nil
+}
+
+// what names the factor, the transformation and the probe of a score.
+func what(r scores.Row) string {
+	text := r.Factor
+	if r.Transform != "" {
+		if text != "" {
+			text += " under "
+		}
+		text += r.Transform
+	}
+	if r.Variant != "" && r.Measure != "disentanglement" {
+		text += ", " + r.Variant
+	}
+	return text
+}
+
+// write writes the tables of a study.
+func write(folder string, rows []scores.Row) error {
+	t, err := collect(rows)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(folder, rows[0].Study)
+	if err := save(name+".csv", t.means()); err != nil {
+		return err
+	}
+	return save(name+"-differences.csv", t.differences())
+}
+
+// means returns the mean score of each kind, with its 95 % interval, and the mean null over all
+// kinds.
+func (t *table) means() [][]string {
+	var out [][]string
+	for _, o := range t.observations {
+		for _, k := range t.kinds {
+			s := t.samples[o][k]
+			if s == nil {
+				out = append(out, []string{o.axis, o.what, k, "", "", ""})
+				continue
+			}
+			mean, half := resample.Student(s.list())
+			out = append(out, row(o, k, mean, half))
+		}
+		var nulls []float64
+		for _, s := range t.samples[o] {
+			nulls = append(nulls, s.nulls...)
+		}
+		if len(nulls) > 0 {
+			out = append(out, []string{o.axis, o.what, "null", fmt.Sprintf("%.3f", stat.Mean(nulls, nil)), "", ""})
+		}
+	}
+	return out
+}
+
+// differences returns, for each kind but the first, the mean of its scores minus that of the first
+// kind. For observations with both probes it also returns the mean of slp minus mlp, over the
+// networks that have scores of both.
+func (t *table) differences() [][]string {
+	var out [][]string
+	for _, o := range t.observations {
+		first := t.samples[o][t.kinds[0]]
+		for _, k := range t.kinds[1:] {
+			s := t.samples[o][k]
+			if s == nil || first == nil {
+				out = append(out, []string{o.axis, o.what, k + " - " + t.kinds[0], "", "", ""})
+				continue
+			}
+			d, half := resample.Welch(first.list(), s.list())
+			out = append(out, row(o, k+" - "+t.kinds[0], d, half))
+		}
+		what, slp := strings.CutSuffix(o.what, ", slp")
+		mlp := t.samples[observation{o.axis, what + ", mlp"}]
+		if !slp || mlp == nil {
+			continue
+		}
+		var gaps []float64
+		for k, s := range t.samples[o] {
+			if mlp[k] == nil {
+				continue
+			}
+			for network, v := range s.values {
+				if other, ok := mlp[k].values[network]; ok {
+					gaps = append(gaps, v-other)
+				}
+			}
+		}
+		slices.Sort(gaps) // so that the order of networks in maps does not change the last digits
+		mean, half := resample.Student(gaps)
+		out = append(out, row(o, "slp - mlp", mean, half))
+	}
+	return out
+}
+
+// list returns the values, sorted.
+func (s *sample) list() []float64 {
+	var out []float64
+	for _, v := range s.values {
+		out = append(out, v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// row returns a row of a table, with the interval value ± half unless half is NaN. column is the
+// text in the column statistic: a kind, or a difference.
+func row(o observation, column string, value, half float64) []string {
+	if math.IsNaN(half) {
+		return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), "", ""}
+	}
+	return []string{o.axis, o.what, column, fmt.Sprintf("%.3f", value), fmt.Sprintf("%.3f", value-half), fmt.Sprintf("%.3f", value+half)}
+}
+
+// save writes a table in the format that papers/results reads.
+func save(file string, rows [][]string) error {
+	return tablefile.Write(file, append([][]string{{"axis", "what", "statistic", "value", "low", "high"}}, rows...))
+}
